@@ -1,0 +1,42 @@
+"""ONNX to OpenVINO IR, at home with loops.
+
+    import mo_loop
+    model = mo_loop.convert_model("model.onnx")
+    mo_loop.save_model(model, "model.xml")
+
+Names load on first use: importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from mo_loop.convert import Model as Model
+    from mo_loop.convert import convert_model as convert_model
+    from mo_loop.convert import save_model as save_model
+    from mo_loop.errors import MoLoopError as MoLoopError
+    from mo_loop.graph import Graph as Graph
+    from mo_loop.graph import Node as Node
+    from mo_loop.graph import Value as Value
+
+_HOME = {
+    "Model": "mo_loop.convert",
+    "convert_model": "mo_loop.convert",
+    "save_model": "mo_loop.convert",
+    "MoLoopError": "mo_loop.errors",
+    "Graph": "mo_loop.graph",
+    "Node": "mo_loop.graph",
+    "Value": "mo_loop.graph",
+}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604  (the names are strings, though computed)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"mo_loop has no {name}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value

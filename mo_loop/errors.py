@@ -1,0 +1,117 @@
+"""Every error that mo_loop raises on purpose.
+
+    MoLoopError
+    ├── InputError         ML2xx  exit code 2   the model or the call is wrong
+    │   ├── UsageError     ML20x                an argument makes no sense
+    │   ├── FileError      ML21x                a file is missing, unreadable, or of another kind
+    │   ├── ModelError     ML22x                the ONNX model breaks a rule of ONNX
+    │   └── TypeError_     ML23x                types or shapes that do not fit an operation
+    ├── UnsupportedError   ML3xx  exit code 3   valid ONNX that cannot be expressed
+    ├── ConversionErrors   (its worst part)     several of the above at once, grouped
+    └── InternalError      ML4xx  exit code 4   a bug of mo_loop
+
+Codes are stable: a script may rely on them. Each message says what happened; `where` holds the scope path
+(`main/loop_body/node`), `hint` what would make it work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+class MoLoopError(Exception):
+    """Root of the tree. `code` is stable, `exit_code` is what the command line returns."""
+
+    code = "ML000"
+    exit_code = 4
+
+    def __init__(self, message: str, *, where: str = "", hint: str = "", code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+        if code is not None:
+            self.code = code
+
+    def __str__(self) -> str:
+        parts = [f"{self.code}: {self.message}"]
+        if self.where:
+            parts.append(f"  where: {self.where}")
+        if self.hint:
+            parts.append(f"  help:  {self.hint}")
+        return "\n".join(parts)
+
+
+class InputError(MoLoopError):
+    """The model or the call is wrong."""
+
+    code = "ML200"
+    exit_code = 2
+
+
+class UsageError(InputError):
+    """An argument makes no sense."""
+
+    code = "ML201"
+
+
+class FileError(InputError):
+    """A file is missing, unreadable, or of another kind."""
+
+    code = "ML210"
+
+
+class ModelError(InputError):
+    """The ONNX model breaks a rule of ONNX."""
+
+    code = "ML220"
+
+
+class TypeError_(InputError):
+    """Types or shapes that do not fit an operation."""
+
+    code = "ML230"
+
+
+class UnsupportedError(MoLoopError):
+    """Valid ONNX that cannot be expressed in OpenVINO IR, or not yet."""
+
+    code = "ML300"
+    exit_code = 3
+
+
+class InternalError(MoLoopError):
+    """A bug of mo_loop: an invariant that its own code broke."""
+
+    code = "ML400"
+    exit_code = 4
+
+
+class ConversionErrors(MoLoopError):
+    """Everything that stopped one conversion, grouped: the same failure of many nodes is one line with a count."""
+
+    def __init__(self, errors: Iterable[MoLoopError]) -> None:
+        self.errors: Sequence[MoLoopError] = tuple(errors)
+        self.code = self.errors[0].code
+        # A model that is itself broken is the user's to mend first; only then does missing support matter.
+        codes = {error.exit_code for error in self.errors}
+        self.exit_code = 4 if 4 in codes else 2 if 2 in codes else 3
+        super().__init__(self._grouped(), code=self.code)
+
+    def _grouped(self) -> str:
+        groups: dict[tuple[str, str, str], list[str]] = {}
+        for error in self.errors:
+            groups.setdefault((error.code, error.message, error.hint), []).append(error.where)
+        lines = []
+        for (code, message, hint), places in groups.items():
+            lines.append(f"{code}: {message}" + (f" ({len(places)} times)" if len(places) > 1 else ""))
+            shown = [place for place in places if place][:5]
+            more = f" and {len(places) - len(shown)} more" if len(places) > len(shown) else ""
+            if shown:
+                lines.append(f"  where: {', '.join(shown)}{more}")
+            if hint:
+                lines.append(f"  help:  {hint}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.message

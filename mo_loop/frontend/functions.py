@@ -1,0 +1,82 @@
+"""Functions: those of the model and those of ONNX's own schemas, expanded where they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mo_loop.graph import Value
+from mo_loop.types import TensorType
+
+
+def bound_attributes(function: Any, call: Any, outer: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Attribute name -> AttributeProto inside a call: what the caller gives, else the function's default."""
+    bound = {default.name: default for default in function.attribute_proto}
+    for attribute in call.attribute:
+        if not attribute.ref_attr_name:
+            bound[attribute.name] = attribute
+        elif outer and attribute.ref_attr_name in outer:
+            bound[attribute.name] = outer[attribute.ref_attr_name]
+    return bound
+
+
+def without_absent(function: Any, absent: Iterable[str]) -> Sequence[Any]:
+    """The function's nodes, with the names of inputs that the caller left out made empty."""
+    gone = set(absent)
+    if not gone:
+        nodes: Sequence[Any] = function.node
+        return nodes
+    import onnx
+
+    nodes = []
+    for node in function.node:
+        if gone.isdisjoint(node.input):
+            nodes.append(node)
+            continue
+        copy = onnx.NodeProto()
+        copy.CopyFrom(node)
+        del copy.input[:]
+        copy.input.extend("" if name in gone else name for name in node.input)
+        nodes.append(copy)
+    return nodes
+
+
+def schema_function(domain: str, call: Any, opset: int, inputs: Sequence[Value | None]) -> Any:
+    """The body that ONNX's schema of an operator gives it, as a FunctionProto, or None."""
+    import onnx
+
+    try:
+        schema = onnx.defs.get_schema(call.op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+    if schema.deprecated:
+        return None
+    if schema.has_function:
+        versions = [v for v in schema.function_opset_versions if v <= opset]
+        if versions:
+            return _parsed(onnx, schema.get_function_with_opset_version(max(versions)))
+    if schema.has_context_dependent_function:
+        types = [_type_proto(onnx, value) for value in inputs]
+        versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
+        if versions and all(t is not None for t in types):
+            made = schema.get_context_dependent_function_with_opset_version(
+                max(versions), call.SerializeToString(), [t.SerializeToString() for t in types if t is not None]
+            )
+            return _parsed(onnx, made)
+    return None
+
+
+def _parsed(onnx: Any, data: bytes) -> Any:
+    function = onnx.FunctionProto()
+    function.ParseFromString(data)
+    return function
+
+
+def _type_proto(onnx: Any, value: Value | None) -> Any:
+    if value is None:
+        return onnx.TypeProto()
+    if not isinstance(value.type, TensorType) or value.type.dtype is None:
+        return None
+    shape = value.shape
+    dims = None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
+    return onnx.helper.make_tensor_type_proto(value.type.dtype.onnx, dims)

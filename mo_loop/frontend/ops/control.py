@@ -1,0 +1,261 @@
+"""Loop, Scan and If.
+
+Roles of body inputs and outputs follow from POSITION, never from names: exporters reuse outer names inside bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, TypeError_, UnsupportedError
+from mo_loop.frontend.registry import translates
+from mo_loop.frontend.scope import Capture
+from mo_loop.frontend.translate import Body, Context, TranslatedBody
+from mo_loop.graph import Value
+from mo_loop.ops.base import Constant, Result
+from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
+from mo_loop.ops.front import Failed
+from mo_loop.shape import element_count, normalise_axis, widen
+from mo_loop.types import UNKNOWN, TensorType, boolean, i64, tensor_of_known
+
+
+@translates("Loop", since=1)
+def loop(trip_count: Any = None, condition: Any = None, *initial: Any, body: Body, node: Context) -> Any:
+    """Loop-5. The condition that the body receives is true whenever the body runs, so it is a constant there."""
+    trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
+    if trip.dtype is not i64:
+        trip = ops.Convert(trip, destination_type=i64).output
+    go = as_condition(condition) if condition is not None else node.constant(True, boolean)
+    states = _present(initial, "initial value of a state")
+    truth = np.ones(() if condition is None else _one_element_shape(condition), np.bool_)
+    first = [TensorType(i64, ()), tensor_of_known(boolean, truth.astype(int).astype(object))]
+    translated = _settled(body, first, [state.type.without_known() for state in states], (), skip=1)
+    if translated.has_failed:
+        return _failed_outputs(node, translated, [trip, go, *states])
+    iteration, flag, *parameters = translated.parameters
+    results = translated.results
+    if len(results) < 1 + len(states):
+        raise ModelError(
+            f"the body returns {len(results)} values, fewer than the condition and {len(states)} states", code="ML226"
+        )
+    flag.output.replace_with(Constant(truth, graph=translated.graph).output)
+    translated.graph.remove(flag)
+    condition_result = results[0]
+    _set_value(condition_result, as_condition(condition_result.value))
+    input_map: list[Any] = [Merged(p, r) for p, r in zip(parameters, results[1:], strict=False)]
+    inputs = list(states)
+    _add_captures(translated.captures, input_map, inputs)
+    output_map: list[Any] = [Final(result) for result in results[1 : 1 + len(states)]]
+    for result in results[1 + len(states) :]:
+        _set_value(result, ops.Unsqueeze(result.value, 0).output)
+        output_map.append(Concatenated(result, axis=0))
+    return ops.Loop(
+        trip, go, *inputs, graph=node.graph, body=translated.graph, input_map=tuple(input_map),
+        output_map=tuple(output_map), iteration=iteration, condition=condition_result,
+    )  # fmt: skip
+
+
+@translates("Scan", since=9)
+def scan(
+    *inputs: Any,
+    body: Body,
+    num_scan_inputs: int,
+    scan_input_axes: tuple[int, ...] = (),
+    scan_input_directions: tuple[int, ...] = (),
+    scan_output_axes: tuple[int, ...] = (),
+    scan_output_directions: tuple[int, ...] = (),
+    node: Context,
+) -> Any:
+    """A front operation, because what it becomes depends on types that later passes still refine."""
+    values = _present(inputs, "input of Scan")
+    count = len(values) - num_scan_inputs
+    if num_scan_inputs < 1 or count < 0:
+        raise ModelError(f"num_scan_inputs is {num_scan_inputs} with {len(values)} inputs", code="ML226")
+    axes = _per_input(scan_input_axes, num_scan_inputs, "scan_input_axes")
+    directions = _per_input(scan_input_directions, num_scan_inputs, "scan_input_directions")
+    slices = []
+    for value, axis in zip(values[count:], axes, strict=True):
+        if value.rank is None:
+            raise UnsupportedError("Scan over a tensor of unknown rank", code="ML314")
+        position = normalise_axis(axis, value.rank, "scan input axis")
+        slices.append((position, value.type.dims[position]))
+    _check_lengths(slices)
+    elements = [_element_type(v.type, axis) for v, (axis, _) in zip(values[count:], slices, strict=True)]
+    carried = [value.type.without_known() for value in values[:count]]
+    translated = _settled(body, [], carried, elements)
+    if translated.has_failed:
+        return _failed_outputs(node, translated, values)
+    results = translated.results
+    if len(results) < count:
+        raise ModelError(f"the body returns {len(results)} values, fewer than {count} states", code="ML226")
+    input_map: list[Any] = [
+        Merged(p, r) for p, r in zip(translated.parameters[:count], results[:count], strict=True)
+    ]
+    for parameter, (axis, _), backward in zip(translated.parameters[count:], slices, directions, strict=True):
+        input_map.append(_sliced(parameter, axis, bool(backward)))
+    _add_captures(translated.captures, input_map, values)
+    outputs = results[count:]
+    out_axes = _per_input(scan_output_axes, len(outputs), "scan_output_axes")
+    out_directions = _per_input(scan_output_directions, len(outputs), "scan_output_directions")
+    output_map: list[Any] = [Final(result) for result in results[:count]]
+    for result, axis, backward in zip(outputs, out_axes, out_directions, strict=True):
+        rank = result.value.rank
+        if rank is None:
+            raise UnsupportedError("a scan output of unknown rank", code="ML314")
+        output_map.append(_concatenated(result, normalise_axis(axis, rank + 1, "scan output axis"), bool(backward)))
+    return ops.Scan(
+        *values, graph=node.graph, body=translated.graph, input_map=tuple(input_map), output_map=tuple(output_map)
+    )
+
+
+@translates("If", since=1)
+def if_(condition: Any, *, then_branch: Body, else_branch: Body, node: Context) -> Any:
+    """If-8, or the branch itself where the condition is known."""
+    decided = _decided(condition)
+    if decided is not None:
+        return (then_branch if decided else else_branch).inline()
+    flag = as_condition(condition)
+    then, otherwise = then_branch.translate([]), else_branch.translate([])
+    if then.has_failed or otherwise.has_failed:
+        return _failed_outputs(node, then, [flag], otherwise)
+    if len(then.results) != len(otherwise.results):
+        raise ModelError(
+            f"then_branch returns {len(then.results)} values, else_branch {len(otherwise.results)}", code="ML226"
+        )
+    values: dict[Value, None] = dict.fromkeys(c.outer for c in (*then.captures, *otherwise.captures))
+    then_of = {capture.outer: capture.parameter for capture in then.captures}
+    else_of = {capture.outer: capture.parameter for capture in otherwise.captures}
+    _check_branches(then, otherwise)
+    return ops.If(
+        flag, *values, graph=node.graph, then_body=then.graph, else_body=otherwise.graph,
+        input_map=tuple(Branched(then_of.get(value), else_of.get(value)) for value in values),
+        output_map=tuple(Selected(a, b) for a, b in zip(then.results, otherwise.results, strict=True)),
+    )  # fmt: skip
+
+
+def one_element(value: Value) -> Value:
+    """A tensor of one element and any rank as a scalar."""
+    if value.rank == 0:
+        return value
+    count = element_count(value.shape)
+    if isinstance(count, int) and count != 1:
+        raise ModelError(f"a trip count or condition has {count} elements, not one", code="ML229")
+    return ops.Reshape(value, np.zeros(0, np.int64), special_zero=False).output
+
+
+def _one_element_shape(value: Value) -> tuple[int, ...]:
+    """The shape of a one-element tensor: what the body sees is of the rank that the loop was given."""
+    return (1,) * (value.rank or 0)
+
+
+def as_condition(value: Value) -> Value:
+    """A boolean scalar; old exporters give conditions of integer type."""
+    if value.dtype is not boolean:
+        value = ops.Convert(value, destination_type=boolean).output
+    return one_element(value)
+
+
+def _decided(condition: Value) -> bool | None:
+    known = condition.type.integers
+    if known is not None and len(known) == 1:
+        return bool(known[0])
+    return None
+
+
+def _present(values: Sequence[Value | None], what: str) -> list[Value]:
+    if any(value is None for value in values):
+        raise ModelError(f"an {what} is missing", code="ML227")
+    return [value for value in values if value is not None]
+
+
+def _settled(
+    body: Body, first: list[Any], carried: list[TensorType], last: Sequence[Any], skip: int = 0
+) -> TranslatedBody:
+    """The body translated under types of its states that hold in every iteration; `skip` results precede theirs.
+
+    Translators look at types while they translate, so when a state turns out wider than assumed, that translation is
+    thrown away. Widenings are remembered per ONNX body and only grow: nested loops cost a sum of them, not a product.
+    """
+    remembered = body.widened
+    while len(remembered) < len(carried):
+        remembered.append(None)
+    assumed = [
+        type_ if wide is None or wide.dtype is not type_.dtype else TensorType(type_.dtype, widen(wide.shape, type_.shape))
+        for type_, wide in zip(carried, remembered, strict=True)
+    ]
+    while True:
+        translated = body.translate([*first, *assumed, *last])
+        if translated.has_failed:
+            return translated
+        wider = False
+        for i, result in enumerate(translated.results[skip : skip + len(assumed)]):
+            old, new = assumed[i], result.value.type
+            if new is UNKNOWN:
+                continue
+            if old.dtype is not new.dtype:
+                raise TypeError_(f"state {i} starts as {old.dtype} and becomes {new.dtype}", code="ML239")
+            shape = widen(old.shape, new.shape)
+            if shape != old.shape:
+                assumed[i] = remembered[i] = TensorType(old.dtype, shape)
+                wider = True
+        if not wider:
+            return translated
+
+
+def _set_value(result: Result, value: Value) -> None:
+    result.graph.set_input(result, 0, value)
+
+
+def _add_captures(captures: Sequence[Capture], input_map: list[Any], inputs: list[Value]) -> None:
+    for outer, parameter in captures:
+        input_map.append(Invariant(parameter))
+        inputs.append(outer)
+
+
+def _failed_outputs(
+    node: Context, body: TranslatedBody, inputs: Sequence[Value], other: TranslatedBody | None = None
+) -> Failed:
+    """One Failed node that carries what went wrong in the bodies; further errors are found by the survey."""
+    errors = [*body.failures(), *(other.failures() if other is not None else ())]
+    error: MoLoopError | None = ConversionErrors(errors) if errors else None
+    return Failed(*inputs, graph=node.graph, error=error, count=max(len(node.outputs), 1), name=node.path)
+
+
+def _per_input(given: Sequence[int], count: int, what: str) -> Sequence[int]:
+    if given and len(given) != count:
+        raise ModelError(f"{what} has {len(given)} entries, not {count}", code="ML226")
+    return given or [0] * count
+
+
+def _check_lengths(slices: Sequence[tuple[int, Any]]) -> None:
+    static = {length for _, length in slices if isinstance(length, int)}
+    if len(static) > 1:
+        raise ModelError(f"the scan inputs have different lengths: {sorted(static)}", code="ML226")
+
+
+def _element_type(type_: TensorType, axis: int) -> TensorType:
+    return TensorType(type_.dtype, (*type_.dims[:axis], *type_.dims[axis + 1 :]))
+
+
+def _sliced(parameter: Any, axis: int, backward: bool) -> Sliced:
+    return Sliced(parameter, axis, -1, 0, -1) if backward else Sliced(parameter, axis)
+
+
+def _concatenated(result: Result, axis: int, backward: bool) -> Concatenated:
+    return Concatenated(result, axis, -1, 0, -1) if backward else Concatenated(result, axis)
+
+
+def _check_branches(then: TranslatedBody, otherwise: TranslatedBody) -> None:
+    for number, (a, b) in enumerate(zip(then.results, otherwise.results, strict=True)):
+        x, y = a.value, b.value
+        if x.rank is not None and y.rank is not None and x.rank != y.rank and {x.rank, y.rank} != {0, 1}:
+            raise UnsupportedError(
+                f"output {number} of If has rank {x.rank} in then_branch and {y.rank} in else_branch", code="ML315",
+                hint="give the condition a constant value, or make the branches return the same rank",
+            )  # fmt: skip
+
+

@@ -1,0 +1,147 @@
+"""Constants, conversions, and what tensors say of themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.registry import translates
+from mo_loop.frontend.translate import Context
+from mo_loop.graph import Value
+from mo_loop.tensor import ArrayTensor, Tensor
+from mo_loop.types import ElementType, boolean, f32, from_onnx, i64, string
+
+
+@translates("Constant", since=1)
+def constant(
+    *,
+    value: Any = None,
+    sparse_value: Any = None,
+    value_float: float | None = None,
+    value_floats: tuple[float, ...] | None = None,
+    value_int: int | None = None,
+    value_ints: tuple[int, ...] | None = None,
+    value_string: str | None = None,
+    value_strings: tuple[str, ...] | None = None,
+    node: Context,
+) -> Any:
+    """Exactly one of the attributes gives the values."""
+    tensor: Tensor | None = value if value is not None else sparse_value
+    if tensor is None:
+        tensor = _from_scalars(
+            (value_float, f32), (value_floats, f32), (value_int, i64), (value_ints, i64),
+            (value_string, string), (value_strings, string),
+        )  # fmt: skip
+    return ops.Constant(tensor, graph=node.graph)
+
+
+def _from_scalars(*candidates: tuple[Any, ElementType]) -> Tensor:
+    for given, dtype in candidates:
+        if given is not None:
+            return ArrayTensor(np.array(given, dtype.numpy), dtype)
+    raise ModelError("Constant has no value", code="ML227")
+
+
+@translates("ConstantOfShape", since=9)
+def constant_of_shape(shape: Any, *, value: Any = None) -> Any:
+    """The value broadcast to the shape."""
+    filler = ArrayTensor(np.zeros((), np.float32), f32)
+    if value is not None:
+        filler = ArrayTensor(value.array().reshape(()), value.dtype)
+    return ops.Broadcast(filler, shape)
+
+
+@translates("Identity", since=1)
+def identity(x: Any, *, node: Context) -> Any:
+    """The value itself under one more name; a node of its own only where a model output is named here."""
+    if node.scope is node.translation.top and node.outputs[0] in node.translation.output_names:
+        return ops.Identity(x)
+    return x
+
+
+@translates("Cast", since=1)
+def cast_by_name(x: Any, *, to: str) -> Any:
+    """Opset 1 names the type."""
+    return _cast(x, _named_type(to))
+
+
+@translates("Cast", since=6)
+def cast_6(x: Any, *, to: int) -> Any:
+    """Opset 6 gives its number."""
+    return _cast(x, from_onnx(to))
+
+
+@translates("Cast", since=19)
+def cast_19(x: Any, *, to: int, saturate: int = 1) -> Any:
+    """`saturate` matters for float8 alone."""
+    return _cast(x, from_onnx(to))
+
+
+@translates("Cast", since=24)
+def cast_24(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
+    """`round_mode` matters for float8e8m0 alone."""
+    return _cast(x, from_onnx(to))
+
+
+@translates("CastLike", since=15)
+def cast_like_15(x: Any, target_type: Any) -> Any:
+    """To the element type of another tensor."""
+    return _cast(x, target_type.dtype)
+
+
+@translates("CastLike", since=19)
+def cast_like_19(x: Any, target_type: Any, *, saturate: int = 1) -> Any:
+    """As before; `saturate` matters for float8 alone."""
+    return _cast(x, target_type.dtype)
+
+
+@translates("CastLike", since=24)
+def cast_like_24(x: Any, target_type: Any, *, saturate: int = 1, round_mode: str = "up") -> Any:
+    """As before; `round_mode` matters for float8e8m0 alone."""
+    return _cast(x, target_type.dtype)
+
+
+def _named_type(name: str) -> ElementType:
+    import onnx
+
+    try:
+        return from_onnx(onnx.TensorProto.DataType.Value(name.upper()))
+    except ValueError:
+        raise ModelError(f"Cast to {name!r}, which is no element type", code="ML227") from None
+
+
+def _cast(x: Value, to: ElementType) -> Any:
+    if x.dtype is to:
+        return x
+    if string in (x.dtype, to):
+        raise UnsupportedError(f"a cast from {x.dtype} to {to}: the IR converts no strings", code="ML303")
+    if x.dtype.is_float and to is boolean:
+        # Convert would truncate first, so that 0.5 became false; everything but 0 is true.
+        return ops.NotEqual(x, 0)
+    return ops.Convert(x, destination_type=to)
+
+
+@translates("Shape", since=1)
+def shape_1(x: Any) -> Any:
+    """All dimensions."""
+    return ops.ShapeOf(x)
+
+
+@translates("Shape", since=15)
+def shape_15(x: Any, *, start: int = 0, end: int | None = None) -> Any:
+    """The dimensions from `start` to `end`, both clamped."""
+    dims = ops.ShapeOf(x)
+    if start == 0 and end is None:
+        return dims
+    return ops.Slice(dims, [start], [np.iinfo(np.int32).max if end is None else end], [1], [0])
+
+
+@translates("Size", since=1)
+def size(x: Any) -> Any:
+    """The number of elements, a scalar."""
+    return ops.ReduceProd(ops.ShapeOf(x), [0], keep_dims=False)
+
+

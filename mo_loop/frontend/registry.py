@@ -1,0 +1,125 @@
+"""Which function translates which ONNX operator. The signature is the schema:
+
+    @translates("Softmax", since=13)
+    def softmax(x, *, axis: int = -1):            # positional: inputs (None if absent, *xs if variadic)
+        return ops.Softmax(x, axis=axis)          # keyword-only: attributes, with ONNX's defaults
+
+`since` is the first opset a function holds for; the newest one not above the model's opset wins. A parameter named
+`node` receives the context. A test holds every signature against the schemas of the onnx package.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FAMILIES: dict[str, str] = {
+    "control": "Loop Scan If",
+    "tensors": "Constant ConstantOfShape Identity Cast CastLike Shape Size",
+    "arithmetic": "Add Sub Mul Div Abs Ceil Floor Neg Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh "
+    "Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum",
+    "logic": "Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not Where IsNaN IsInf BitwiseAnd BitwiseOr "
+    "BitwiseXor BitwiseNot BitShift",
+}
+"""Family (module of mo_loop.frontend.ops) -> the operators it translates. Families are imported on first use."""
+
+REQUIRED = inspect.Parameter.empty
+"""The default in `Translator.attributes` of an attribute that has none."""
+
+IGNORED_ATTRIBUTES = frozenset({"consumed_inputs"})
+"""Attributes of opset 1 that were hints to runtimes and say nothing about values."""
+
+
+@dataclass(frozen=True)
+class Translator:
+    """One registered function and what its signature says."""
+
+    op: str
+    since: int
+    function: Callable[..., Any]
+    inputs: tuple[str, ...]
+    required: int
+    variadic: bool
+    attributes: Mapping[str, Any]
+    kinds: Mapping[str, Any] = field(default_factory=dict)
+    wants_node: bool = False
+
+
+_translators: dict[str, list[Translator]] = {}
+
+
+def translates(op: str, *, since: int) -> Callable[[F], F]:
+    """Register the decorated function for the ONNX operator `op` from opset `since` on."""
+
+    def register(function: F) -> F:
+        add(describe(op, since, function))
+        return function
+
+    return register
+
+
+def add(translator: Translator) -> None:
+    """Put a translator into the table; one of the same operator and opset is replaced."""
+    kept = [each for each in _translators.get(translator.op, ()) if each.since != translator.since]
+    _translators[translator.op] = sorted([*kept, translator], key=lambda each: each.since)
+
+
+def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
+    """What the signature of a translating function says."""
+    parameters = [p for p in inspect.signature(function).parameters.values()]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
+    return Translator(
+        op,
+        since,
+        function,
+        inputs=tuple(p.name for p in positional),
+        required=sum(p.default is p.empty for p in positional),
+        variadic=any(p.kind is p.VAR_POSITIONAL for p in parameters),
+        attributes={p.name: p.default for p in keywords},
+        kinds={p.name: p.annotation for p in keywords},
+        wants_node=any(p.name == "node" for p in parameters),
+    )
+
+
+def one_to_one(table: Mapping[str, type], *, inputs: int = 1, since: int = 1) -> None:
+    """Operators without attributes that are one IR operation of as many inputs."""
+    for op, cls in table.items():
+        if inputs == 1:
+            translates(op, since=since)(_unary(cls))
+        else:
+            translates(op, since=since)(_binary(cls))
+
+
+def _unary(cls: type) -> Callable[..., Any]:
+    return lambda x: cls(x)
+
+
+def _binary(cls: type) -> Callable[..., Any]:
+    return lambda a, b: cls(a, b)
+
+
+_FAMILY_OF = {op: family for family, names in FAMILIES.items() for op in names.split()}
+
+
+def find(op: str, opset: int) -> Translator | None:
+    """The translator for `op` of the default domain at `opset`, or None."""
+    if op not in _translators and op in _FAMILY_OF:
+        import_module(f"mo_loop.frontend.ops.{_FAMILY_OF[op]}")
+    best = None
+    for translator in _translators.get(op, ()):
+        if translator.since <= opset:
+            best = translator
+    return best
+
+
+def every() -> Iterable[Translator]:
+    """All translators of all families."""
+    for family in FAMILIES:
+        import_module(f"mo_loop.frontend.ops.{family}")
+    return [each for listed in _translators.values() for each in listed]

@@ -1,0 +1,87 @@
+"""Names to values, one Scope a graph of the ONNX model, with captures threaded through every level between.
+
+    scope["w"]      # defined here? else asked of the outer scope, and a Parameter (or the constant again) is made here
+
+A captured constant is re-created in the body (the same data, stored once in the file), so that axes and shapes stay
+visible there; anything else becomes a Parameter, and `captures` remembers which outer value feeds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from mo_loop.errors import ModelError
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant, Parameter
+
+
+class Capture(NamedTuple):
+    """An outer value and the Parameter it feeds here."""
+
+    outer: Value
+    parameter: Parameter
+
+
+class Scope:
+    """The names of one ONNX graph (or function body) while it is translated into `graph`."""
+
+    def __init__(self, graph: Graph, outer: Scope | None = None, path: str = "") -> None:
+        self.graph = graph
+        self.outer = outer
+        self.path = path
+        self.values: dict[str, Value] = {}
+        self.lazy: dict[str, Callable[[], Value]] = {}
+        self.captures: list[Capture] = []
+        # Bodies inherit what their function was called with: its attributes and the opsets it was written for.
+        self.attributes: dict[str, Any] = outer.attributes if outer is not None else {}
+        self.opsets: dict[str, int] = outer.opsets if outer is not None else {}
+
+    @property
+    def depth(self) -> int:
+        """How many scopes enclose this one."""
+        depth, scope = 0, self.outer
+        while scope is not None:
+            depth, scope = depth + 1, scope.outer
+        return depth
+
+    def __getitem__(self, name: str) -> Value:
+        value = self.find(name)
+        if value is None:
+            raise ModelError(
+                f"nothing defines {name!r}", code="ML223", hint="the model is broken: onnx.checker.check_model says more"
+            )
+        return value
+
+    def find(self, name: str) -> Value | None:
+        """The value called `name`, captured from an outer scope if need be; None if no scope defines it."""
+        value = self.values.get(name)
+        if value is not None:
+            return value
+        if name in self.lazy:
+            value = self.values[name] = self.lazy.pop(name)()
+            return value
+        outer = self.outer.find(name) if self.outer is not None else None
+        if outer is None:
+            return None
+        value = self.values[name] = outer if outer.graph is self.graph else self._capture(name, outer)
+        return value
+
+    def _capture(self, name: str, outer: Value) -> Value:
+        if isinstance(outer.node, Constant):
+            value = Constant(outer.node.tensor, graph=self.graph, name=outer.node.name).output
+        else:
+            parameter = Parameter(graph=self.graph, type=outer.type, name=name)
+            self.captures.append(Capture(outer, parameter))
+            value = parameter.output
+        value.add_name(name)
+        return value
+
+    def is_outer_name(self, name: str) -> bool:
+        """Whether an enclosing scope already defines `name`."""
+        scope = self.outer
+        while scope is not None:
+            if name in scope.values or name in scope.lazy:
+                return True
+            scope = scope.outer
+        return False

@@ -1,0 +1,55 @@
+"""Every operator of a model that nothing translates, found without translating.
+
+Translation stops at what depends on a failure; the survey looks everywhere, so that a user learns of all missing
+operators at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend import registry
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.translate import unsupported
+
+
+def unsupported_operators(model: OnnxModel) -> list[UnsupportedError]:
+    """One error a node, bodies and called functions included."""
+    return list(_nodes(model, model.proto.graph.node, model.opsets, "", frozenset()))
+
+
+def _nodes(
+    model: OnnxModel, nodes: Sequence[Any], opsets: Mapping[str, int], path: str, calls: frozenset[Any]
+) -> Iterator[UnsupportedError]:
+    for node in nodes:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        name = node.name or next((out for out in node.output if out), node.op_type)
+        where = f"{path}/{name}" if path else name
+        key = (domain, node.op_type, getattr(node, "overload", ""))
+        function = model.functions.get(key)
+        if function is not None:
+            if key not in calls:
+                inner = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
+                yield from _nodes(model, function.node, {**opsets, **inner}, where, calls | {key})
+        elif not _is_translated(domain, node.op_type, opsets.get(domain, 0)):
+            error = unsupported(domain, node.op_type, opsets.get(domain, 0))
+            error.where = where
+            yield error
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                graph = attribute.g
+                yield from _nodes(model, graph.node, opsets, f"{where}/{graph.name or 'body'}", calls)
+
+
+def _is_translated(domain: str, op: str, opset: int) -> bool:
+    if not domain and registry.find(op, opset) is not None:
+        return True
+    import onnx
+
+    try:
+        schema = onnx.defs.get_schema(op, opset, domain)
+    except onnx.defs.SchemaError:
+        return False
+    return not schema.deprecated and (schema.has_function or schema.has_context_dependent_function)

@@ -1,0 +1,512 @@
+"""ONNX graphs to our Graph: liveness, order, translation node by node, bodies on demand.
+
+    graph = translate(load("model.onnx"))
+
+Nodes that reach no kept output are never translated. A node that cannot be translated becomes `Failed`, and what
+depends on it as well; the last check before emission raises all of them at once.
+"""
+
+from __future__ import annotations
+
+import heapq
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from mo_loop.errors import InternalError, ModelError, MoLoopError, UnsupportedError, UsageError
+from mo_loop.frontend import functions, registry
+from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.weights import dense_from_sparse, tensor_from
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
+from mo_loop.ops.front import Failed
+from mo_loop.shape import Dimension, Shape, fresh, named
+from mo_loop.types import UNKNOWN, OptionalType, SequenceType, TensorType, from_onnx
+
+DEPTH_LIMIT = 32
+"""How deep bodies may be nested."""
+
+_FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
+_TYPE_PROTO = 13
+
+
+def translate(model: OnnxModel, cut: Cut | None = None) -> Graph:
+    """The whole model as a Graph, `Failed` nodes included; `cut` says where it starts and ends.
+
+    Raises:
+        ModelError: the graph itself is broken (a cycle, an output nobody computes).
+    """
+    cut = cut or Cut()
+    proto = model.proto.graph
+    graph = Graph(model.name)
+    scope = Scope(graph)
+    scope.opsets = model.opsets
+    outputs = cut.outputs or [entry.name for entry in proto.output]
+    translation = Translation(model, outputs)
+    for name, type_ in _inputs(model, cut):
+        if not isinstance(type_, TensorType):
+            raise UnsupportedError(
+                f"the input {name!r} is a {type_}: only tensors can enter an IR", code="ML310", where=name
+            )
+        value = Parameter(graph=graph, type=type_, name=name).output
+        value.add_name(name)
+        scope.values[name] = value
+    translation.top = scope
+    translation.statements(proto, scope, outputs)
+    for name in outputs:
+        _result(scope[name], name)
+    metadata = {entry.key: entry.value for entry in model.proto.metadata_props}
+    if metadata:
+        graph.rt_info["framework"] = metadata
+    return graph
+
+
+def _inputs(model: OnnxModel, cut: Cut) -> Iterator[tuple[str, Any]]:
+    """Names and types of the inputs, in order. An initializer listed as an input, as IR version 3 demanded, is none."""
+    proto = model.proto.graph
+    constants = {each.name for each in proto.initializer} | {each.values.name for each in proto.sparse_initializer}
+    listed = {entry.name: entry.type for entry in proto.input if entry.name not in constants}
+    declared = {entry.name: entry.type for entry in (*proto.value_info, *proto.output)} | listed
+    keep_listed = cut.inputs is None or all(name in listed for name in cut.inputs)
+    for name in [*(listed if keep_listed else ()), *(n for n in cut.inputs or () if not keep_listed or n not in listed)]:
+        shape = ... if cut.inputs is None else cut.inputs.get(name, ...)
+        type_ = type_from(declared[name], symbolic=True) if name in declared else UNKNOWN
+        if isinstance(type_, TensorType):
+            if type_.dtype is None:
+                raise UsageError(f"the element type of {name!r} is not declared: it cannot become an input")
+            if shape is not ...:
+                type_ = type_.with_shape(shape)
+        yield name, type_
+
+
+def _result(value: Value, name: str) -> None:
+    """A model output: the node before the Result bears its name, so each Result needs a node of its own."""
+    node = value.node
+    taken = any(use.node.type == "Result" for use in value.uses if isinstance(use.node, Op))
+    if node.name != name and (isinstance(node, Parameter | Constant) or (taken and len(node.outputs) == 1)):
+        node = Identity(value)
+        value.names = tuple(each for each in value.names if each != name)
+        value = node.output
+    if not isinstance(node, Parameter | Constant):
+        node.name = name
+    value.add_name(name)
+    Result(value, name=f"{name}/sink_port_0", names=(name,))
+
+
+def type_from(proto: Any, *, symbolic: bool) -> Any:
+    """A TypeProto as a type. Without `symbolic` the names of dimensions are dropped: in a body they need not mean
+    the same in every iteration."""
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        tensor = proto.tensor_type
+        shape = _shape_from(tensor.shape, symbolic) if tensor.HasField("shape") else None
+        return TensorType(from_onnx(tensor.elem_type), shape) if tensor.elem_type else UNKNOWN
+    if kind == "sequence_type":
+        return SequenceType(type_from(proto.sequence_type.elem_type, symbolic=symbolic))
+    if kind == "optional_type":
+        return OptionalType(type_from(proto.optional_type.elem_type, symbolic=symbolic))
+    if kind is None:
+        return UNKNOWN
+    raise UnsupportedError(f"values of kind {kind} cannot be expressed", code="ML311")
+
+
+def _shape_from(proto: Any, symbolic: bool) -> Shape:
+    dims: list[Dimension] = []
+    for dim in proto.dim:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            dims.append(dim.dim_value)
+        elif symbolic and dim.dim_param and not dim.dim_param.startswith("?"):
+            dims.append(named(dim.dim_param))
+        else:
+            dims.append(fresh())
+    return tuple(dims)
+
+
+class Context:
+    """What a translator with a parameter `node` sees of the node it translates."""
+
+    def __init__(self, translation: Translation, proto: Any, scope: Scope, opset: int) -> None:
+        self.translation = translation
+        self.proto = proto
+        self.scope = scope
+        self.opset = opset
+        self.op_type: str = proto.op_type
+        self.outputs: tuple[str, ...] = tuple(proto.output)
+
+    @property
+    def graph(self) -> Graph:
+        return self.scope.graph
+
+    @property
+    def path(self) -> str:
+        name = self.proto.name or next((out for out in self.proto.output if out), self.proto.op_type)
+        return f"{self.scope.path}/{name}" if self.scope.path else name
+
+    def wants(self, index: int) -> bool:
+        """Whether the node's output number `index` is named, hence possibly used."""
+        return index < len(self.outputs) and bool(self.outputs[index])
+
+    def constant(self, array: Any, dtype: Any = None) -> Value:
+        """A Constant in the graph that is being made."""
+        return Constant(array, graph=self.graph, dtype=dtype).output
+
+
+class Body:
+    """A GRAPH attribute. Each `translate` makes a new Graph, under the types it is given."""
+
+    def __init__(self, translation: Translation, proto: Any, scope: Scope, path: str) -> None:
+        self._translation = translation
+        self.proto = proto
+        self.scope = scope
+        self.path = path
+
+    @property
+    def inputs(self) -> list[str]:
+        return [entry.name for entry in self.proto.input]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [entry.name for entry in self.proto.output]
+
+    @property
+    def widened(self) -> list[TensorType | None]:
+        """The wider types that this body's states turned out to need, remembered between translations."""
+        return self._translation.widened.setdefault(id(self.proto), [])
+
+    def declared(self, index: int) -> Any:
+        """The declared type of input number `index`; UNKNOWN if there is none."""
+        return type_from(self.proto.input[index].type, symbolic=False)
+
+    def translate(self, types: Sequence[Any]) -> TranslatedBody:
+        """The body with its inputs of these types. Raises ModelError when their number is wrong."""
+        if len(types) != len(self.proto.input):
+            raise ModelError(
+                f"the body has {len(self.proto.input)} inputs, the operator gives it {len(types)}", code="ML226"
+            )
+        graph = Graph(self.proto.name or "body")
+        scope = Scope(graph, self.scope, f"{self.path}/{graph.name}")
+        if scope.depth > DEPTH_LIMIT:
+            raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312")
+        for entry, type_ in zip(self.proto.input, types, strict=True):
+            if scope.is_outer_name(entry.name):
+                warnings.warn(f"{scope.path}: {entry.name!r} hides an outer value of that name", stacklevel=2)
+            value = Parameter(graph=graph, type=type_, name=entry.name).output
+            value.add_name(entry.name)
+            scope.values[entry.name] = value
+        parameters = list(graph.parameters)
+        self._translation.statements(self.proto, scope)
+        results = [Result(scope[entry.name]) for entry in self.proto.output]
+        return TranslatedBody(graph, parameters, results, scope)
+
+    def inline(self) -> list[Value]:
+        """The body's nodes placed right into the surrounding graph (a branch that is always taken)."""
+        scope = Scope(self.scope.graph, self.scope, f"{self.path}/{self.proto.name or 'body'}")
+        self._translation.statements(self.proto, scope)
+        return [scope[entry.name] for entry in self.proto.output]
+
+
+class TranslatedBody:
+    """A body as a Graph: the Parameters of its formal inputs, its Results, and what it captured."""
+
+    def __init__(self, graph: Graph, parameters: list[Parameter], results: list[Result], scope: Scope) -> None:
+        self.graph = graph
+        self.parameters = parameters
+        self.results = results
+        self.captures = scope.captures
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.graph.of(Failed))
+
+    def failures(self) -> list[MoLoopError]:
+        """The errors of the nodes that could not be translated, here and in bodies below."""
+        return [n.error for g in self.graph.scopes() for n in g.of(Failed) if n.error is not None]
+
+
+class Translation:
+    """One run over one model."""
+
+    def __init__(self, model: OnnxModel, outputs: Iterable[str]) -> None:
+        self.model = model
+        self.widened: dict[int, list[TensorType | None]] = {}
+        self._free: dict[int, frozenset[str]] = {}
+        self._calls: list[tuple[str, str, str]] = []
+        self.output_names = frozenset(outputs)
+        self.top: Scope | None = None
+
+    # -- one graph
+
+    def statements(self, proto: Any, scope: Scope, outputs: Iterable[str] | None = None) -> None:
+        """Translate what `outputs` (default: its own) of a GraphProto need; its inputs are in the scope already."""
+        folder = self.model.folder
+        for each in proto.initializer:
+            if each.name not in scope.values:
+                scope.lazy[each.name] = _initializer(scope, each.name, lambda p=each: tensor_from(p, folder))
+        for each in proto.sparse_initializer:
+            scope.lazy[each.values.name] = _initializer(
+                scope, each.values.name, lambda p=each: dense_from_sparse(p, folder)
+            )
+        wanted = [entry.name for entry in proto.output] if outputs is None else outputs
+        self.nodes(proto.node, wanted, scope)
+
+    def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
+        """Translate the nodes that `outputs` need, producers first. A name the scope has already is not made again."""
+        for proto in self._needed(nodes, [name for name in outputs if name not in scope.values], scope):
+            self.node(proto, scope)
+
+    def _needed(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> list[Any]:
+        wanted = set(outputs)
+        nodes = list(nodes)
+        reads = [[*filter(None, node.input), *self._captured(node)] for node in nodes]
+        if not _in_order(nodes, reads):
+            order = _sorted(nodes, reads, scope)
+            nodes, reads = [nodes[i] for i in order], [reads[i] for i in order]
+        kept = []
+        for node, names in zip(reversed(nodes), reversed(reads), strict=True):
+            if any(name in wanted for name in node.output):
+                kept.append(node)
+                wanted.update(names)
+        kept.reverse()
+        return kept
+
+    def _captured(self, node: Any) -> frozenset[str] | tuple[()]:
+        """Names that the bodies of a node read from outside."""
+        found: frozenset[str] | tuple[()] = ()
+        for attribute in node.attribute:
+            if attribute.type == _GRAPH:
+                found = frozenset(found) | self.free_names(attribute.g)
+        return found
+
+    def free_names(self, graph: Any) -> frozenset[str]:
+        """Names a body reads that it does not define: what it captures."""
+        known = self._free.get(id(graph))
+        if known is None:
+            defined = {entry.name for entry in graph.input} | {each.name for each in graph.initializer}
+            defined |= {each.values.name for each in graph.sparse_initializer}
+            used: set[str] = {entry.name for entry in graph.output}
+            for node in graph.node:
+                defined.update(node.output)
+                used.update(filter(None, node.input))
+                used.update(self._captured(node))
+            known = self._free[id(graph)] = frozenset(used - defined)
+        return known
+
+    # -- one node
+
+    def node(self, proto: Any, scope: Scope) -> None:
+        """Translate one node and define its outputs; on failure they are those of a Failed node."""
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        context = Context(self, proto, scope, scope.opsets.get(domain, 0))
+        inputs: list[Value | None] = []
+        try:
+            inputs = [scope[name] if name else None for name in proto.input]
+            if any(value is not None and value.type is UNKNOWN for value in inputs):
+                self._define(context, self._failed(context, inputs, None))
+                return
+            values = self._translated(context, domain, inputs)
+        except MoLoopError as error:
+            if not error.where or not error.where.startswith(context.path):
+                error.where = context.path
+            values = self._failed(context, inputs, error)
+        except Exception as error:
+            shown = ", ".join(str(value.type) if value is not None else "-" for value in inputs)
+            raise InternalError(
+                f"{type(error).__name__} while translating {proto.op_type}({shown}): {error}", where=context.path
+            ) from error
+        self._define(context, values)
+
+    def _failed(self, context: Context, inputs: Sequence[Value | None], error: MoLoopError | None) -> list[Value]:
+        count = max(len(context.outputs), 1)
+        node = Failed(*inputs, graph=context.graph, error=error, count=count, name=context.path)
+        return list(node.outputs)
+
+    def _translated(self, context: Context, domain: str, inputs: list[Value | None]) -> Sequence[Value | None]:
+        proto = context.proto
+        function = self.model.functions.get((domain, proto.op_type, getattr(proto, "overload", "")))
+        if function is not None:
+            return self._call(context, function, inputs)
+        translator = None if domain else registry.find(proto.op_type, context.opset)
+        if translator is None:
+            expanded = functions.schema_function(domain, proto, context.opset, inputs)
+            if expanded is not None:
+                return self._call(context, expanded, inputs)
+            raise unsupported(domain, proto.op_type, context.opset)
+        given = _arity(translator, inputs, context)
+        keywords = self._attributes(context, translator)
+        if translator.wants_node:
+            keywords["node"] = context
+        youngest = context.graph._next_id
+        outputs = _as_values(translator.function(*given, **keywords))
+        _name_nodes(context, outputs, youngest)
+        return outputs
+
+    def _attributes(self, context: Context, translator: registry.Translator) -> dict[str, Any]:
+        keywords = {}
+        for attribute in context.proto.attribute:
+            source = attribute
+            if attribute.ref_attr_name:
+                source = context.scope.attributes.get(attribute.ref_attr_name)
+                if source is None:
+                    continue  # the caller left it out: the default holds
+            if attribute.name in translator.attributes:
+                keywords[attribute.name] = self._attribute(source, context)
+            elif attribute.name not in registry.IGNORED_ATTRIBUTES:
+                raise ModelError(
+                    f"{context.op_type} of opset {context.opset} has no attribute {attribute.name!r}", code="ML227"
+                )
+        for name, default in translator.attributes.items():
+            if default is registry.REQUIRED and name not in keywords:
+                raise ModelError(f"{context.op_type} needs the attribute {name!r}", code="ML227")
+        return keywords
+
+    def _attribute(self, proto: Any, context: Context) -> Any:
+        kind = proto.type
+        if kind == _INT:
+            return proto.i
+        if kind == _FLOAT:
+            return proto.f
+        if kind == _STRING:
+            return proto.s.decode("utf-8", "replace")
+        if kind == _INTS:
+            return tuple(proto.ints)
+        if kind == _FLOATS:
+            return tuple(proto.floats)
+        if kind == _STRINGS:
+            return tuple(item.decode("utf-8", "replace") for item in proto.strings)
+        if kind == _TENSOR:
+            return tensor_from(proto.t, self.model.folder)
+        if kind == _SPARSE:
+            return dense_from_sparse(proto.sparse_tensor, self.model.folder)
+        if kind == _GRAPH:
+            return Body(self, proto.g, context.scope, context.path)
+        if kind == _TYPE_PROTO:
+            return type_from(proto.tp, symbolic=False)
+        raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
+
+    def _call(self, context: Context, function: Any, inputs: list[Value | None]) -> Sequence[Value | None]:
+        """A function's body in place of the call; names inside are its own."""
+        key = (function.domain, function.name, getattr(function, "overload", ""))
+        if key in self._calls:
+            chain = " -> ".join(name for _, name, _ in [*self._calls, key])
+            raise ModelError(f"functions call each other in a circle: {chain}", code="ML228")
+        scope = Scope(context.graph, None, context.path)
+        scope.attributes = functions.bound_attributes(function, context.proto, context.scope.attributes)
+        for name, value in zip(function.input, inputs, strict=False):
+            if value is not None:
+                scope.values[name] = value
+        opsets = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
+        scope.opsets = {**self.model.opsets, **opsets}
+        reads = set(function.input)
+        self._calls.append(key)
+        try:
+            nodes = functions.without_absent(function, reads - scope.values.keys())
+            youngest = context.graph._next_id
+            self.nodes(nodes, function.output, scope)
+            outputs = [scope[name] if context.wants(i) else None for i, name in enumerate(function.output)]
+        finally:
+            self._calls.pop()
+        _name_nodes(context, outputs, youngest)
+        return outputs
+
+    def _define(self, context: Context, values: Sequence[Value | None]) -> None:
+        for name, value in zip(context.outputs, values, strict=False):
+            if not name:
+                continue
+            if value is None:
+                raise InternalError(f"the output {name!r} was not made", where=context.path)
+            context.scope.values[name] = value
+            value.add_name(name)
+        for name in context.outputs[len(values) :]:
+            if name:
+                raise InternalError(f"the output {name!r} was not made", where=context.path)
+
+
+def unsupported(domain: str, op: str, opset: int) -> UnsupportedError:
+    """The error for an operator that nothing translates."""
+    if domain:
+        return UnsupportedError(
+            f"operator {domain}::{op} is not supported", code="ML302",
+            hint="give the model a function of that name, or export without custom operators",
+        )  # fmt: skip
+    return UnsupportedError(f"operator {op} (opset {opset}) is not supported", code="ML302")
+
+
+def _initializer(scope: Scope, name: str, load: Callable[[], Any]) -> Callable[[], Value]:
+    def make() -> Value:
+        value = Constant(load(), graph=scope.graph, name=name).output
+        value.add_name(name)
+        return value
+
+    return make
+
+
+def _arity(translator: registry.Translator, inputs: list[Value | None], context: Context) -> list[Value | None]:
+    """The inputs as the translator takes them; ModelError when there are too few or too many."""
+    limit = len(translator.inputs)
+    present = inputs
+    while present and present[-1] is None and not translator.variadic:
+        present = present[:-1]
+    if len(present) > limit and not translator.variadic:
+        raise ModelError(
+            f"{context.op_type} of opset {context.opset} takes at most {limit} inputs, not {len(present)}", code="ML227"
+        )
+    if len(present) < translator.required or any(each is None for each in present[: translator.required]):
+        # An input that may be absent has a default; None where the schema wants a value is the model's fault.
+        wanted = ", ".join(translator.inputs[: translator.required])
+        raise ModelError(f"{context.op_type} needs the inputs {wanted}", code="ML227")
+    return present
+
+
+def _as_values(result: Any) -> list[Value | None]:
+    if isinstance(result, Node):
+        return list(result.outputs)
+    if isinstance(result, Value) or result is None:
+        return [result]
+    return [each.output if isinstance(each, Node) else each for each in result]
+
+
+def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int) -> None:
+    """Friendly names as OpenVINO's front end gives them: the node's name, or its output's where it has none."""
+    fresh_nodes = {
+        value.node: name
+        for value, name in zip(outputs, context.outputs, strict=False)
+        if value is not None and name and value.node.id >= youngest and value.graph is context.graph
+    }
+    for node, output_name in fresh_nodes.items():
+        node.name = context.proto.name if context.proto.name and len(fresh_nodes) == 1 else output_name
+
+
+def _in_order(nodes: Sequence[Any], reads: Sequence[list[str]]) -> bool:
+    later = {name for node in nodes for name in node.output}
+    for node, names in zip(nodes, reads, strict=True):
+        if not later.isdisjoint(names):
+            return False
+        later.difference_update(node.output)
+    return True
+
+
+def _sorted(nodes: Sequence[Any], reads: Sequence[list[str]], scope: Scope) -> list[int]:
+    """A topological order (captures count as dependencies), the listed one where it can be kept."""
+    producer = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+    needs = [{producer[name] for name in names if name in producer} for names in reads]
+    users: dict[int, list[int]] = {}
+    for i, sources in enumerate(needs):
+        for source in sources:
+            users.setdefault(source, []).append(i)
+    missing = [len(sources) for sources in needs]
+    ready = [i for i, count in enumerate(missing) if not count]
+    order: list[int] = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        for user in users.get(i, ()):
+            missing[user] -= 1
+            if not missing[user]:
+                heapq.heappush(ready, user)
+    if len(order) < len(nodes):
+        left = sorted(set(range(len(nodes))) - set(order))
+        names = ", ".join(nodes[i].name or nodes[i].output[0] for i in left[:6])
+        raise ModelError(f"nodes depend on each other in a circle: {names}", code="ML224", where=scope.path)
+    return order

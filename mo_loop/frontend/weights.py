@@ -1,0 +1,120 @@
+"""TensorProto and SparseTensorProto to Tensors: embedded, typed fields, external files."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from mo_loop.errors import FileError, ModelError
+from mo_loop.tensor import ArrayTensor, FileTensor, Tensor, unpack
+from mo_loop.types import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, string, u32, u64
+
+_EXTERNAL = 1  # TensorProto.EXTERNAL
+
+
+def tensor_from(proto: Any, folder: str | None) -> Tensor:
+    """The data of a TensorProto; `folder` is where external files are looked for.
+
+    Raises:
+        ModelError: the data does not fit the declared type and shape.
+        FileError: an external file is missing, too short, or outside `folder`.
+    """
+    dtype = from_onnx(proto.data_type)
+    shape = tuple(proto.dims)
+    if any(dim < 0 for dim in shape):
+        raise ModelError(f"tensor {proto.name!r} has the shape {shape}", code="ML225")
+    if proto.data_location == _EXTERNAL:
+        return _external(proto, dtype, shape, folder)
+    return ArrayTensor(_values(proto, dtype, shape), dtype)
+
+
+def _values(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    count = math.prod(shape)
+    if dtype is string:
+        flat = np.empty(len(proto.string_data), object)
+        flat[:] = list(proto.string_data)
+    elif proto.HasField("raw_data"):
+        data = proto.raw_data
+        if len(data) != dtype.size_of(count):
+            raise _misfit(proto, f"{len(data)} bytes", dtype, shape)
+        flat = np.frombuffer(data, dtype.numpy) if dtype.bits >= 8 else unpack(data, count, dtype)
+    else:
+        flat = _typed_field(proto, dtype, count)
+    if flat.size != count:
+        raise _misfit(proto, f"{flat.size} values", dtype, shape)
+    return flat.reshape(shape)
+
+
+def _typed_field(proto: Any, dtype: ElementType, count: int) -> np.ndarray[Any, Any]:
+    """The values of float_data, int32_data and their kin. 16-bit floats and 8-bit types lie in int32_data."""
+    if dtype is f32:
+        return np.array(proto.float_data, np.float32)
+    if dtype is f64:
+        return np.array(proto.double_data, np.float64)
+    if dtype is i64:
+        return np.array(proto.int64_data, np.int64)
+    if dtype in (u32, u64):
+        return np.array(proto.uint64_data, np.uint64).astype(dtype.numpy)
+    if dtype is c64:
+        return np.array(proto.float_data, np.float32).view(np.complex64)
+    if dtype is c128:
+        return np.array(proto.double_data, np.float64).view(np.complex128)
+    raw = np.array(proto.int32_data, np.int32)
+    if dtype is boolean:
+        return raw.astype(np.bool_)
+    if dtype.bits < 8:
+        return unpack(raw.astype(np.uint8).tobytes(), count, dtype)
+    if dtype.is_float:
+        return raw.astype(np.uint16 if dtype.bits == 16 else np.uint8).view(dtype.numpy)
+    return raw.astype(dtype.numpy)
+
+
+def _misfit(proto: Any, got: str, dtype: ElementType, shape: tuple[int, ...]) -> ModelError:
+    return ModelError(f"tensor {proto.name!r} holds {got}, not what {dtype}{list(shape)} needs", code="ML225")
+
+
+def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: str | None) -> Tensor:
+    info = {entry.key: entry.value for entry in proto.external_data}
+    location = info.get("location", "")
+    if folder is None:
+        raise FileError(
+            f"tensor {proto.name!r} lies in {location!r}, but a model in memory has no folder",
+            code="ML215", hint="convert from the path of the .onnx file",
+        )  # fmt: skip
+    path = os.path.realpath(os.path.join(folder, location))
+    root = os.path.realpath(folder)
+    if not location or os.path.isabs(location) or os.path.commonpath([path, root]) != root:
+        raise FileError(f"external data {location!r} lies outside the model's folder", code="ML216")
+    try:
+        available = os.stat(path).st_size
+    except OSError:
+        raise FileError(
+            f"the external data {location!r} of tensor {proto.name!r} is missing", code="ML217",
+            hint="keep the data files beside the .onnx file",
+        ) from None  # fmt: skip
+    offset = int(info.get("offset", 0))
+    need = dtype.size_of(math.prod(shape))
+    if int(info.get("length", need)) != need or offset < 0 or offset + need > available:
+        raise FileError(
+            f"the external data {location!r} has no {need} bytes at {offset} for tensor {proto.name!r}", code="ML213"
+        )
+    return FileTensor(path, offset, dtype, shape)
+
+
+def dense_from_sparse(proto: Any, folder: str | None) -> Tensor:
+    """The dense tensor of a SparseTensorProto: indices are linear ([n]) or one row of coordinates each ([n, rank])."""
+    shape = tuple(proto.dims)
+    values = tensor_from(proto.values, folder)
+    indices = tensor_from(proto.indices, folder).array()
+    dense = np.zeros(shape, values.dtype.numpy)
+    try:
+        if indices.ndim == 2:
+            dense[tuple(indices.T)] = values.array()
+        else:
+            dense.reshape(-1)[indices] = values.array()
+    except (IndexError, ValueError):
+        raise ModelError(f"sparse tensor {proto.values.name!r} has indices outside {shape}", code="ML225") from None
+    return ArrayTensor(dense, values.dtype)

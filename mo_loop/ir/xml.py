@@ -1,0 +1,258 @@
+"""The IR writer: model.xml as plain strings, streamed, beside model.bin.
+
+    with open("model.xml", "w") as xml, open("model.bin", "wb") as data:
+        XmlWriter(xml, Weights(data)).write(graph)
+
+A layer's id is its place in the graph's topological order (ids of a body start at 0 again), its ports are numbered
+inputs first, outputs after them. The same graph always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+from mo_loop.errors import InternalError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ir.weights import Weights
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.control import Concatenated, Control, If, Loop, Sliced
+from mo_loop.shape import Dim, Shape
+from mo_loop.types import ElementType
+
+_ESCAPES = str.maketrans({
+    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;",
+})  # fmt: skip
+
+
+def escape(text: str) -> str:
+    """`text` as an attribute value; characters that XML cannot hold become U+FFFD."""
+    if text.isalnum():
+        return text
+    text = "".join(c if c >= " " or c in "\n\r\t" else "\ufffd" for c in text) if not text.isprintable() else text
+    return text.translate(_ESCAPES)
+
+
+def spelled(value: Any) -> str:
+    """An attribute's value as the IR spells it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    if isinstance(value, tuple):
+        return ",".join(spelled(each) for each in value)
+    if isinstance(value, Dim):
+        return _range(value)
+    if isinstance(value, ElementType):
+        return value.name
+    return str(value)
+
+
+def _range(dim: Dim) -> str:
+    """A dimension of a Parameter: `?`, `a..b`, `a..` or `..b`."""
+    lo, hi = max(dim.lo, 0), dim.hi
+    if lo == 0 and hi is None:
+        return "?"
+    return f"{lo or ''}..{'' if hi is None else hi}"
+
+
+class XmlWriter:
+    """Writes one graph, bodies included, as IR version 11."""
+
+    def __init__(self, file: TextIO, weights: Weights) -> None:
+        self._file = file
+        self._weights = weights
+
+    def write(self, graph: Graph) -> None:
+        """Write the whole document."""
+        self._file.write(f'<?xml version="1.0"?>\n<net name="{escape(graph.name)}" version="11">\n')
+        self._graph(graph, "\t")
+        self._file.write("\t<rt_info>\n")
+        for line in _info_lines(graph.rt_info, "\t\t"):
+            self._file.write(line)
+        self._file.write("\t</rt_info>\n</net>\n")
+
+    def _graph(self, graph: Graph, pad: str) -> None:
+        order = layer_order(graph)
+        ids = {node: number for number, node in enumerate(order)}
+        names = layer_names(order)
+        write = self._file.write
+        write(f"{pad}<layers>\n")
+        for number, node in enumerate(order):
+            self._layer(node, number, names[number], pad + "\t")
+        write(f"{pad}</layers>\n{pad}<edges>\n")
+        lines: list[str] = []
+        for number, node in enumerate(order):
+            port = 0
+            for value in node.inputs:
+                if value is None:
+                    continue
+                source = value.node
+                lines.append(
+                    f'{pad}\t<edge from-layer="{ids[source]}" from-port="{output_port(value)}" '
+                    f'to-layer="{number}" to-port="{port}" />\n'
+                )
+                port += 1
+        write("".join(lines))
+        write(f"{pad}</edges>\n")
+
+    def _layer(self, node: Any, number: int, name: str, pad: str) -> None:
+        parts = [
+            f'{pad}<layer id="{number}" name="{escape(name)}" type="{node.type}" version="opset{node.opset}"'
+        ]
+        if isinstance(node, Result) and node.output_names:
+            parts.append(f' output_names="{_joined_names(node.output_names)}"')
+        parts.append(">\n")
+        attributes = node.xml_attributes()
+        if isinstance(node, Constant):
+            offset, size = self._weights.add(node.tensor)
+            attributes |= {"offset": offset, "size": size}
+        data = "".join(f' {key}="{spelled(value)}"' for key, value in attributes.items() if value is not None)
+        if data:
+            parts.append(f"{pad}\t<data{data} />\n")
+        info = getattr(node, "_rt_info", None)
+        if info:
+            parts.append(f"{pad}\t<rt_info>\n")
+            for key, value in info.items():
+                fields = "".join(f' {k}="{spelled(v)}"' for k, v in value.items())
+                parts.append(f'{pad}\t\t<attribute name="{escape(key)}"{fields} />\n')
+            parts.append(f"{pad}\t</rt_info>\n")
+        if isinstance(node, Control):
+            parts.extend(port_map_lines(node, pad + "\t"))
+        inputs = [value for value in node.inputs if value is not None]
+        if inputs:
+            parts.append(f"{pad}\t<input>\n")
+            parts.extend(_port(port, value, pad, "") for port, value in enumerate(inputs))
+            parts.append(f"{pad}\t</input>\n")
+        if node.outputs:
+            parts.append(f"{pad}\t<output>\n")
+            first = len(inputs)
+            for value in node.outputs:
+                names = f' names="{_joined_names(value.names)}"' if value.names else ""
+                parts.append(_port(first + value.index, value, pad, names))
+            parts.append(f"{pad}\t</output>\n")
+        self._file.write("".join(parts))
+        if isinstance(node, Control):
+            tags = ("then_body", "else_body") if isinstance(node, If) else ("body",)
+            for tag, body in zip(tags, node.bodies, strict=True):
+                self._file.write(f"{pad}\t<{tag}>\n")
+                self._graph(body, pad + "\t\t")
+                self._file.write(f"{pad}\t\t<rt_info />\n{pad}\t</{tag}>\n")
+        self._file.write(f"{pad}</layer>\n")
+
+
+def layer_order(graph: Graph) -> list[Node]:
+    """The layers of a graph in the order of their ids: Parameters in theirs, the rest, Results in theirs."""
+    ends = {*graph.parameters, *graph.results}
+    middle = [node for node in graph.ordered() if node not in ends]
+    return [*graph.parameters, *middle, *graph.results]
+
+
+def layer_names(order: list[Node]) -> list[str]:
+    """One unique name a layer: its own, numbered when taken, else its type and id."""
+    taken: dict[str, int] = {}
+    own = {node.name for node in order}
+    names = []
+    for number, node in enumerate(order):
+        name = node.name or f"{node.type}_{number}"  # type: ignore[attr-defined]  # every node here is an Op
+        if name in taken or (not node.name and name in own):
+            base = name
+            while name in taken or name in own:
+                taken[base] = taken.get(base, 0) + 1
+                name = f"{base}_{taken[base]}"
+        taken.setdefault(name, 0)
+        names.append(name)
+    return names
+
+
+def output_port(value: Value) -> int:
+    """The port id of a value in the file: outputs are numbered after the inputs that are present."""
+    return sum(each is not None for each in value.node.inputs) + value.index
+
+
+def _joined_names(names: tuple[str, ...]) -> str:
+    return ",".join(escape(name.replace(",", "\\,")) for name in names)
+
+
+def _port(number: int, value: Value, pad: str, names: str) -> str:
+    dtype = value.dtype
+    if dtype is None or dtype.precision is None:
+        raise InternalError(f"a port of type {dtype} reached the writer", where=value.node.path)
+    head = f'{pad}\t\t<port id="{number}" precision="{dtype.precision}"{names}'
+    shape: Shape = value.shape
+    if not shape:
+        return head + " />\n"
+    dims = "".join(f"{pad}\t\t\t<dim>{dim if isinstance(dim, int) else -1}</dim>\n" for dim in shape)
+    return f"{head}>\n{dims}{pad}\t\t</port>\n"
+
+
+def _info_lines(info: Mapping[str, Any], pad: str) -> Iterator[str]:
+    for key, value in info.items():
+        tag, extra = (key, "") if _is_tag(key) else ("info", f' name="{escape(key)}"')
+        if isinstance(value, Mapping):
+            yield f"{pad}<{tag}{extra}>\n"
+            yield from _info_lines(value, pad + "\t")
+            yield f"{pad}</{tag}>\n"
+        else:
+            yield f'{pad}<{tag}{extra} value="{spelled(value)}" />\n'
+
+
+def _is_tag(key: str) -> bool:
+    return key.isascii() and key.replace("_", "").isalnum() and not key[0].isdigit()
+
+
+# -- port maps
+
+
+def port_map_lines(node: Control, pad: str) -> Iterator[str]:
+    """The port_map and back_edges sections; If has a port map for each branch."""
+    if isinstance(node, If):
+        yield from _branch_map(node, "then_port_map", "then", node.then_body, pad)
+        yield from _branch_map(node, "else_port_map", "otherwise", node.else_body, pad)
+        return
+    body = node.bodies[0]
+    ids = {inner: number for number, inner in enumerate(layer_order(body))}
+    yield f"{pad}<port_map>\n"
+    first_output = len(node.inputs)
+    for port, entry in enumerate(node.input_map, node.first_data_port):
+        yield _map_line("input", port, ids[entry.parameter], entry if isinstance(entry, Sliced) else None, pad)
+    for port, entry in enumerate(node.output_map, first_output):
+        yield _map_line("output", port, ids[entry.result], entry if isinstance(entry, Concatenated) else None, pad)
+    if isinstance(node, Loop):
+        if node.iteration is not None:
+            yield _special_line("input", ids[node.iteration], "current_iteration", pad)
+        yield _special_line("output", ids[node.condition], "execution_condition", pad)
+    yield f"{pad}</port_map>\n{pad}<back_edges>\n"
+    for edge in node.back_edges:  # type: ignore[attr-defined]  # If has left above
+        yield f'{pad}\t<edge from-layer="{ids[edge.result]}" to-layer="{ids[edge.parameter]}" />\n'
+    yield f"{pad}</back_edges>\n"
+
+
+def _map_line(side: str, port: int, layer: int, cut: Sliced | Concatenated | None, pad: str) -> str:
+    if cut is None:
+        return f'{pad}\t<{side} external_port_id="{port}" internal_layer_id="{layer}" />\n'
+    return (
+        f'{pad}\t<{side} external_port_id="{port}" internal_layer_id="{layer}" axis="{cut.axis}" '
+        f'start="{cut.start}" end="{cut.end}" stride="{cut.stride}" part_size="{cut.part_size}" />\n'
+    )
+
+
+def _special_line(side: str, layer: int, purpose: str, pad: str) -> str:
+    return f'{pad}\t<{side} external_port_id="-1" internal_layer_id="{layer}" purpose="{purpose}" />\n'
+
+
+def _branch_map(node: If, tag: str, branch: str, body: Graph, pad: str) -> Iterator[str]:
+    ids: dict[Parameter | Result | Any, int] = {inner: number for number, inner in enumerate(layer_order(body))}
+    yield f"{pad}<{tag}>\n"
+    for port, entry in enumerate(node.input_map, node.first_data_port):
+        inner = getattr(entry, branch)
+        if inner is not None:
+            yield _map_line("input", port, ids[inner], None, pad)
+    for port, entry in enumerate(node.output_map, len(node.inputs)):
+        yield _map_line("output", port, ids[getattr(entry, branch)], None, pad)
+    yield f"{pad}</{tag}>\n"
+
+
+

@@ -1,0 +1,43 @@
+"""The IR operation set, one class an operation, by family. Families load on first use:
+
+>>> from mo_loop import ops
+>>> ops.Softmax.type
+'SoftMax'
+"""
+
+from importlib import import_module
+from typing import Any
+
+FAMILIES: dict[str, str] = {
+    "base": "Op Parameter Result Constant Identity",
+    "control": "Loop TensorIterator If Control Iteration Invariant Merged Sliced Final Concatenated Branched Selected",
+    "front": "Failed Scan",
+    "arithmetic": "Add Subtract Multiply Divide FloorMod Mod Power Maximum Minimum SquaredDifference Abs Ceiling Floor "
+    "Negative Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf Round CumSum",
+    "comparison": "Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr LogicalXor LogicalNot "
+    "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift Select IsNaN IsInf IsFinite",
+    "conversion": "Convert",
+    "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogicalAnd "
+    "ReduceLogicalOr",
+    "movement": "Reshape Squeeze Unsqueeze Transpose Concat Split VariadicSplit Slice ShapeOf ReverseSequence "
+    "SpaceToDepth DepthToSpace",
+    "filling": "Broadcast Tile Pad Pad12 Range Eye",
+    "indexing": "Gather GatherElements GatherND ScatterUpdate ScatterElementsUpdate ScatterElementsUpdate12 "
+    "ScatterNDUpdate ScatterNDUpdate15 NonZero OneHot TopK TopK11 Unique",
+}
+"""Family (module) -> the classes it defines."""
+
+_FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    family = _FAMILY_OF.get(name)
+    if family is None:
+        raise AttributeError(f"there is no operation {name}")
+    cls = getattr(import_module(f"mo_loop.ops.{family}"), name)
+    globals()[name] = cls
+    return cls
+
+
+def __dir__() -> list[str]:
+    return sorted(_FAMILY_OF)

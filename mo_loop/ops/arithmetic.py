@@ -1,0 +1,308 @@
+"""Arithmetic, element by element, and running sums."""
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.infer import elementwise
+from mo_loop.shape import Dim
+from mo_loop.types import TensorType
+
+
+class Binary(Op, abstract=True):
+    """Two tensors of one element type, broadcast as numpy does."""
+
+    auto_broadcast: Literal["numpy", "none"] = "numpy"
+
+    _known: ClassVar[Callable[..., Any] | None] = None
+    _numpy: ClassVar[Any] = None
+
+    def infer(self, a: Any, b: Any) -> Any:
+        return elementwise((a, b), on_known=type(self)._known)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        if self._numpy is None:
+            return NotImplemented
+        with np.errstate(all="ignore"):
+            return type(self)._numpy(*inputs)
+
+
+class Add(Binary, opset=1):
+    """a + b. Spec: Add-1."""
+
+    _known = staticmethod(lambda a, b: a + b)
+    _numpy = staticmethod(np.add)
+
+
+class Subtract(Binary, opset=1):
+    """a - b. Spec: Subtract-1."""
+
+    _known = staticmethod(lambda a, b: a - b)
+    _numpy = staticmethod(np.subtract)
+
+
+class Multiply(Binary, opset=1):
+    """a * b. Spec: Multiply-1."""
+
+    _known = staticmethod(lambda a, b: a * b)
+    _numpy = staticmethod(np.multiply)
+
+
+def _each(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A function of two items, applied to object arrays; None as soon as one item has no known result."""
+
+    def apply(a: Any, b: Any) -> Any:
+        left, right = np.broadcast_arrays(a, b)
+        items = [function(x, y) for x, y in zip(left.flat, right.flat, strict=True)]
+        if any(item is None for item in items):
+            return None
+        result = np.empty(len(items), object)
+        result[:] = items
+        return result.reshape(left.shape)
+
+    return apply
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if not isinstance(b, int) or b == 0:
+        return None
+    if isinstance(a, int):
+        return int(math.trunc(a / b)) if abs(a) < 2**50 else None
+    return a // b if b > 0 and a.lo >= 0 else None
+
+
+def _floor_mod(a: Any, b: Any) -> Any:
+    return a % b if isinstance(a, int) and isinstance(b, int) and b else None
+
+
+def _maximum(a: Any, b: Any) -> Any:
+    return _extreme(a, b, largest=True)
+
+
+def _minimum(a: Any, b: Any) -> Any:
+    return _extreme(a, b, largest=False)
+
+
+def _extreme(a: Any, b: Any, *, largest: bool) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b) if largest else min(a, b)
+    if a == b:
+        return a
+    lo_a, lo_b = (item.lo if isinstance(item, Dim) else item for item in (a, b))
+    hi_a, hi_b = (item.hi if isinstance(item, Dim) else item for item in (a, b))
+    if hi_a is not None and hi_a <= lo_b:
+        return b if largest else a
+    if hi_b is not None and hi_b <= lo_a:
+        return a if largest else b
+    return None
+
+
+class Divide(Binary, opset=1):
+    """a / b. For integers `m_pythondiv` rounds down, else towards zero. Spec: Divide-1."""
+
+    m_pythondiv: bool = True
+
+    def infer(self, a: Any, b: Any) -> Any:
+        return elementwise((a, b), on_known=None if a.dtype.is_float else _each(_divide))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        a, b = inputs
+        with np.errstate(all="ignore"):
+            if not np.issubdtype(a.dtype, np.integer):
+                return a / b
+            if not np.all(b):
+                return NotImplemented
+            floored = a // b
+            if self.m_pythondiv:
+                return floored
+            return floored + ((a % b != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
+
+
+class FloorMod(Binary, opset=1):
+    """The remainder with the sign of the divisor. Spec: FloorMod-1."""
+
+    _known = staticmethod(_each(_floor_mod))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return np.mod(*inputs) if np.all(inputs[1]) else NotImplemented
+
+
+class Mod(Binary, opset=1):
+    """The remainder with the sign of the dividend. Spec: Mod-1."""
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return np.fmod(*inputs) if np.all(inputs[1]) else NotImplemented
+
+
+class Power(Binary, opset=1):
+    """a to the power b. Spec: Power-1."""
+
+    _numpy = staticmethod(np.power)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        if np.issubdtype(inputs[0].dtype, np.integer) and np.any(inputs[1] < 0):
+            return NotImplemented
+        return super().evaluate(*inputs)
+
+
+class Maximum(Binary, opset=1):
+    """The larger of both. Spec: Maximum-1."""
+
+    _known = staticmethod(_each(_maximum))
+    _numpy = staticmethod(np.maximum)
+
+
+class Minimum(Binary, opset=1):
+    """The smaller of both. Spec: Minimum-1."""
+
+    _known = staticmethod(_each(_minimum))
+    _numpy = staticmethod(np.minimum)
+
+
+class SquaredDifference(Binary, opset=1):
+    """(a - b)^2. Spec: SquaredDifference-1."""
+
+
+class Unary(Op, abstract=True):
+    """One tensor in, one of the same type and shape out."""
+
+    _numpy: ClassVar[Any] = None
+
+    def infer(self, x: Any) -> Any:
+        return x
+
+    def evaluate(self, *inputs: Any) -> Any:
+        if self._numpy is None:
+            return NotImplemented
+        with np.errstate(all="ignore"):
+            return np.asarray(type(self)._numpy(inputs[0])).astype(inputs[0].dtype)
+
+
+class Negative(Unary, opset=1):
+    """-x. Spec: Negative-1."""
+
+    _numpy = staticmethod(np.negative)
+
+    def infer(self, x: Any) -> Any:
+        return TensorType(x.dtype, x.shape, None if x.known is None else np.asarray(-x.known, object))
+
+
+class Abs(Unary, opset=1):
+    """|x|. Spec: Abs-1."""
+
+    _numpy = staticmethod(np.abs)
+
+
+class Ceiling(Unary, opset=1):
+    """x rounded up. Spec: Ceiling-1."""
+
+    _numpy = staticmethod(np.ceil)
+
+
+class Floor(Unary, opset=1):
+    """x rounded down. Spec: Floor-1."""
+
+    _numpy = staticmethod(np.floor)
+
+
+class Sign(Unary, opset=1):
+    """-1, 0 or 1. Spec: Sign-1."""
+
+    _numpy = staticmethod(np.sign)
+
+
+class Sqrt(Unary, opset=1):
+    """The square root. Spec: Sqrt-1."""
+
+    _numpy = staticmethod(np.sqrt)
+
+
+class Exp(Unary, opset=1):
+    """e^x. Spec: Exp-1."""
+
+    _numpy = staticmethod(np.exp)
+
+
+class Log(Unary, opset=1):
+    """The natural logarithm. Spec: Log-1."""
+
+    _numpy = staticmethod(np.log)
+
+
+class Sin(Unary, opset=1):
+    """Spec: Sin-1."""
+
+    _numpy = staticmethod(np.sin)
+
+
+class Cos(Unary, opset=1):
+    """Spec: Cos-1."""
+
+    _numpy = staticmethod(np.cos)
+
+
+class Tan(Unary, opset=1):
+    """Spec: Tan-1."""
+
+    _numpy = staticmethod(np.tan)
+
+
+class Asin(Unary, opset=1):
+    """Spec: Asin-1."""
+
+
+class Acos(Unary, opset=1):
+    """Spec: Acos-1."""
+
+
+class Atan(Unary, opset=1):
+    """Spec: Atan-1."""
+
+
+class Sinh(Unary, opset=1):
+    """Spec: Sinh-1."""
+
+
+class Cosh(Unary, opset=1):
+    """Spec: Cosh-1."""
+
+
+class Tanh(Unary, opset=1):
+    """Spec: Tanh-1."""
+
+    _numpy = staticmethod(np.tanh)
+
+
+class Asinh(Unary, opset=3):
+    """Spec: Asinh-3."""
+
+
+class Acosh(Unary, opset=3):
+    """Spec: Acosh-3."""
+
+
+class Atanh(Unary, opset=3):
+    """Spec: Atanh-3."""
+
+
+class Erf(Unary, opset=1):
+    """The Gauss error function. Spec: Erf-1."""
+
+
+class Round(Unary, opset=5):
+    """Rounded to the nearest integer, halves to even or away from zero. Spec: Round-5."""
+
+    mode: Literal["half_to_even", "half_away_from_zero"] = "half_to_even"
+
+
+class CumSum(Op, opset=3, index=("axis",)):
+    """Running sums along an axis. Spec: CumSum-3."""
+
+    exclusive: bool = False
+    reverse: bool = False
+
+    def infer(self, x: Any, axis: Any) -> Any:
+        return x

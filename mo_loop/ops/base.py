@@ -1,0 +1,348 @@
+"""What all IR operations share: attributes declared as annotations, inference before attachment, arguments made Values.
+
+    class Softmax(Op, opset=8, type="SoftMax"):
+        axis: int = 1                            # an attribute: validated, printed, written to the XML
+
+        def infer(self, x):                      # the parameters are the input ports: TensorTypes, None if absent
+            self.require(x.rank is None or -x.rank <= self.axis < x.rank, "...")
+            return x                             # the output's type; a tuple for several outputs
+
+    Softmax(value, axis=-1).output
+
+`Softmax(...)` takes Values, single-output nodes, None (an absent optional input), or scalars and arrays, which become
+Constants: of type i64 at the ports named in the class keyword `index`, else of the type of the first Value. The graph
+is that of the first Value. Inference runs before anything is attached, so a failed construction leaves nothing behind.
+"""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, get_args, get_origin
+
+import numpy as np
+
+from mo_loop.errors import InternalError, MoLoopError, TypeError_
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.shape import Shape, merge
+from mo_loop.tensor import ArrayTensor, Tensor
+from mo_loop.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
+
+_MISSING = object()
+
+
+class Op(Node):
+    """Base of all operations. Class keywords: `opset` (the lowest that has it), `type` (the IR's name, default the
+    class name), `index` (input ports whose scalars and arrays become i64), `abstract` (a base class of a family),
+    `random` (two equal nodes are not the same value)."""
+
+    type: ClassVar[str] = ""
+    opset: ClassVar[int] = 0
+    """The IR opset that first has the operation; 0 for operations that never reach the IR."""
+    attributes: ClassVar[dict[str, Any]] = {}
+    """Attribute name -> default; `Op.REQUIRED` where there is none."""
+    index_ports: ClassVar[frozenset[int]] = frozenset()
+    random: ClassVar[bool] = False
+    abstract: ClassVar[bool] = True
+    REQUIRED: ClassVar[object] = _MISSING
+
+    _kinds: ClassVar[dict[str, Any]] = {}
+    _ports: ClassVar[tuple[str, ...]] = ()
+    _variadic: ClassVar[bool] = False
+    _least: ClassVar[int] = 0
+
+    def __init_subclass__(
+        cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False, random: bool = False
+    ) -> None:
+        super().__init_subclass__()
+        cls.abstract = abstract
+        cls.type = type or cls.__name__
+        cls.opset = opset
+        cls.random = random
+        cls.attributes = dict(cls.attributes)
+        cls._kinds = dict(cls._kinds)
+        for name, kind in cls.__dict__.get("__annotations__", {}).items():
+            if get_origin(kind) is ClassVar or name.startswith("_"):
+                continue
+            cls._kinds[name] = kind
+            cls.attributes[name] = cls.__dict__.get(name, _MISSING)
+        signature = [p for p in inspect.signature(cls.infer).parameters.values()][1:]
+        cls._variadic = any(p.kind is p.VAR_POSITIONAL for p in signature)
+        named = [p for p in signature if p.kind is not p.VAR_POSITIONAL]
+        cls._ports = tuple(p.name for p in named)
+        cls._least = sum(p.default is p.empty for p in named)
+        cls.index_ports = frozenset(cls._ports.index(name) for name in index)
+
+    def __init__(self, *inputs: Any, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
+        self._set_attributes(attributes)
+        graph = graph or next((_graph_of(each) for each in inputs if isinstance(each, Value | Node)), None)
+        if graph is None:
+            raise InternalError(f"{self.type} needs a graph: give a Value among its inputs, or graph=")
+        self._attach(graph, self._values(inputs), name)
+
+    # -- construction
+
+    def _set_attributes(self, given: dict[str, Any]) -> None:
+        store = self.__dict__
+        for key, default in self.attributes.items():
+            if key in given:
+                store[key] = _checked(self, key, given[key])
+            elif default is _MISSING:
+                raise InternalError(f"{self.type} needs the attribute {key}")
+            else:
+                store[key] = default
+        if len(given) > len(self.attributes) or any(key not in self.attributes for key in given):
+            unknown = sorted(set(given) - set(self.attributes))
+            raise InternalError(f"{self.type} has no attribute {', '.join(unknown)}")
+
+    def _values(self, inputs: Sequence[Any]) -> list[Any]:
+        """Values, None, and Constants not yet attached."""
+        if not self._least <= len(inputs) or (not self._variadic and len(inputs) > len(self._ports)):
+            raise TypeError_(f"{self.type} got {len(inputs)} inputs, wants {', '.join(self._ports)}", code="ML234")
+        while inputs and inputs[-1] is None and len(inputs) > self._least and not self._variadic:
+            inputs = inputs[:-1]
+        values: list[Any] = []
+        for port, given in enumerate(inputs):
+            if given is None or isinstance(given, Value):
+                values.append(given)
+            elif isinstance(given, Node):
+                values.append(given.output)
+            else:
+                values.append(self._constant(port, given, inputs))
+        return values
+
+    def _constant(self, port: int, given: Any, inputs: Sequence[Any]) -> "Constant":
+        if isinstance(given, Tensor):
+            return Constant._detached(given)
+        if port in self.index_ports:
+            return Constant._detached(ArrayTensor(np.asarray(given, np.int64)))
+        like = next((v.output if isinstance(v, Node) else v for v in inputs if isinstance(v, Value | Node)), None)
+        if isinstance(given, np.ndarray | np.generic) or like is None or like.dtype is None:
+            return Constant._detached(ArrayTensor(np.asarray(given)))
+        return Constant._detached(ArrayTensor(np.asarray(given).astype(like.dtype.numpy), like.dtype))
+
+    def _attach(self, graph: Graph, values: list[Any], name: str) -> None:
+        types = [None if v is None else v.type if isinstance(v, Value) else v.outputs[0].type for v in values]
+        self.name = name
+        result = self._inferred(types)
+        for position, value in enumerate(values):
+            if isinstance(value, Constant):
+                graph.add(value)
+                values[position] = value.outputs[0]
+        self.inputs = tuple(values)
+        self.outputs = tuple([Value(self, position, each) for position, each in enumerate(result)])
+        graph.add(self)
+
+    # -- inference
+
+    def infer(self, *inputs: Any) -> Any:
+        """The type of the output, or a tuple of types, from the TensorTypes of the inputs."""
+        raise NotImplementedError
+
+    def evaluate(self, *inputs: np.ndarray[Any, Any] | None) -> Any:
+        """The operation's meaning in numpy: arrays in, an array or a tuple out; NotImplemented where it has none."""
+        return NotImplemented
+
+    def infer_types(self) -> Sequence[Any]:
+        return self._inferred([None if value is None else value.type for value in self.inputs])
+
+    def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:
+        for each in types:
+            if each is UNKNOWN:
+                return [UNKNOWN] * len(getattr(self, "outputs", (0,)))
+        try:
+            result = self.infer(*types)
+        except MoLoopError as error:
+            if not error.where:
+                error.where = self._where()
+            if isinstance(error, TypeError_) and self.type not in error.message:
+                shown = ", ".join(str(each) for each in types)
+                error.message = f"{self.type}({shown}): {error.message}"
+                error.args = (error.message,)
+            raise
+        results: Sequence[Any] = result if isinstance(result, tuple | list) else (result,)
+        # An input's type handed back as the output's says nothing about the values.
+        return [r.without_known() if isinstance(r, TensorType) and _among(r, types) else r for r in results]
+
+    def _where(self) -> str:
+        return self.path if hasattr(self, "graph") else self.name
+
+    def require(self, condition: Any, message: str) -> None:
+        """Raise a TypeError_ that says `message` unless `condition` holds."""
+        if not condition:
+            raise TypeError_(message, code="ML235")
+
+    # -- attributes
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        if key in self.attributes:
+            value = _checked(self, key, value)
+            if hasattr(self, "graph"):
+                self.graph.touch(self)
+        object.__setattr__(self, key, value)
+
+    def attribute_values(self) -> dict[str, Any]:
+        """All attributes by name."""
+        return {key: self.__dict__[key] for key in self.attributes}
+
+    def xml_attributes(self) -> dict[str, Any]:
+        """What the writer puts into <data>; None leaves an attribute out. Override where the IR spells differently."""
+        return self.attribute_values()
+
+
+def _among(result: Any, types: Sequence[Any]) -> bool:
+    return any(result is each for each in types)
+
+
+def _graph_of(item: Any) -> Graph:
+    graph: Graph = item.graph
+    return graph
+
+
+def _checked(op: Op, key: str, value: Any) -> Any:
+    """`value` in the declared kind of attribute `key`: numpy scalars become Python's, lists tuples."""
+    kind = op._kinds[key]
+    if kind is Any:
+        return value
+    if kind is int and isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    if kind is float and isinstance(value, int | float | np.floating | np.integer):
+        return float(value)
+    if kind is bool and isinstance(value, bool | np.bool_ | int):
+        return bool(value)
+    if kind is str and isinstance(value, str):
+        return value
+    if kind is ElementType and isinstance(value, ElementType):
+        return value
+    if get_origin(kind) is Literal and value in get_args(kind):
+        return value
+    if get_origin(kind) is tuple and isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+        item = get_args(kind)[0]
+        if item is int:
+            return tuple(int(each) for each in value)
+        if item is float:
+            return tuple(float(each) for each in value)
+        return tuple(value)
+    if isinstance(kind, type) and isinstance(value, kind):
+        return value
+    raise TypeError_(f"{op.type}: {value!r} is not a valid {key}", code="ML236", where=op._where())
+
+
+class Parameter(Op, opset=1):
+    """An input of a graph. `shape` None is an unknown rank. Spec: Parameter-1."""
+
+    value_type: ClassVar[Any]
+
+    def __init__(
+        self, *, graph: Graph, dtype: ElementType | None = None, shape: Shape = None, name: str = "",
+        type: Any = None, attach: bool = True,
+    ) -> None:  # fmt: skip
+        """Either `dtype` and `shape`, or a whole `type`. With `attach` it is appended to the graph's parameters."""
+        self.name = name
+        self.__dict__["value_type"] = type if type is not None else TensorType(dtype, shape)
+        self.inputs = ()
+        self.outputs = (Value(self, 0, self.value_type),)
+        graph.add(self)
+        if attach:
+            graph.parameters.append(self)
+
+    def retype(self, type_: Any) -> None:
+        """Give the Parameter another type; what depends on it is inferred anew."""
+        if type_ != self.value_type:
+            self.__dict__["value_type"] = type_
+            self.graph.touch(self)
+
+    def infer(self) -> Any:
+        return self.value_type
+
+    def xml_attributes(self) -> dict[str, Any]:
+        return {"shape": self.value_type.shape, "element_type": self.value_type.dtype}
+
+
+class Result(Op, opset=1):
+    """An output of a graph. `name` is the layer's; `output_names` are the tensor names. Spec: Result-1."""
+
+    def __init__(self, value: Any, *, name: str = "", names: tuple[str, ...] = (), attach: bool = True) -> None:
+        super().__init__(value, name=name)
+        self.__dict__["output_names"] = names
+        if attach:
+            self.graph.results.append(self)
+
+    def infer(self, value: Any) -> Any:
+        return ()
+
+    @property
+    def value(self) -> Value:
+        """The value that leaves the graph here."""
+        assert self.inputs[0] is not None
+        return self.inputs[0]
+
+
+class Constant(Op, opset=1, type="Const"):
+    """A constant. Made from an array, scalars, or a Tensor. Spec: Constant-1."""
+
+    tensor: ClassVar[Any]
+
+    def __init__(self, value: Any, *, graph: Graph, dtype: ElementType | None = None, name: str = "") -> None:
+        if not isinstance(value, Tensor):
+            array = np.asarray(value)
+            value = ArrayTensor(array if dtype is None or dtype.bits == 0 else array.astype(dtype.numpy), dtype)
+        self._prepare(value)
+        self.name = name
+        graph.add(self)
+
+    @classmethod
+    def _detached(cls, tensor: Tensor) -> "Constant":
+        constant: Constant = object.__new__(cls)
+        constant._prepare(tensor)
+        return constant
+
+    def _prepare(self, tensor: Tensor) -> None:
+        self.__dict__["tensor"] = tensor
+        self.name = ""
+        self.inputs = ()
+        self.outputs = (Value(self, 0, type_of_tensor(tensor)),)
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        array: np.ndarray[Any, Any] = self.tensor.array()
+        return array
+
+    def infer(self) -> Any:
+        return self.outputs[0].type
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return self.array
+
+    def xml_attributes(self) -> dict[str, Any]:
+        return {"element_type": self.tensor.dtype, "shape": self.tensor.shape}
+
+
+class Identity(Op, opset=1, type="Convert"):
+    """The input unchanged, as a node that can bear a name of its own.
+
+    Identity is of opset 16 in the IR; a Convert to the same type says the same to older runtimes."""
+
+    def infer(self, x: Any) -> Any:
+        return TensorType(x.dtype, x.shape, x.known) if isinstance(x, TensorType) else x
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return inputs[0]
+
+    def xml_attributes(self) -> dict[str, Any]:
+        return {"destination_type": self.outputs[0].dtype}
+
+
+def type_of_tensor(tensor: Tensor) -> TensorType:
+    """The type of a constant; small integer and boolean tensors have all their values known."""
+    known = None
+    if (tensor.dtype.is_integer or tensor.dtype is boolean) and tensor.size <= KNOWN_LIMIT and tensor.dtype.bits >= 8:
+        known = known_array([int(item) for item in tensor.array().reshape(-1)], tensor.shape)
+    return TensorType(tensor.dtype, tensor.shape, known)
+
+
+def merged_type(declared: TensorType, inferred: TensorType) -> TensorType:
+    """Two statements about one tensor made one; TypeError_ when they contradict."""
+    if declared.dtype is not None and inferred.dtype is not None and declared.dtype is not inferred.dtype:
+        raise TypeError_(f"element type is both {declared.dtype} and {inferred.dtype}", code="ML233")
+    return TensorType(inferred.dtype or declared.dtype, merge(inferred.shape, declared.shape), inferred.known)
+
+

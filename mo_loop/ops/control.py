@@ -1,0 +1,361 @@
+"""Loop-5, TensorIterator-1 and If-8, with the port maps that tie their bodies to them.
+
+A port map refers to Parameter and Result NODES of the body; ids exist only in the file. `input_map` runs parallel to
+the data inputs, `output_map` parallel to the outputs:
+
+    Invariant(p)              the whole tensor, the same in every iteration
+    Merged(p, r)              the initial value of a state; result r is its next value (a back edge)
+    Sliced(p, axis, ...)      piece number i of the tensor in iteration i
+    Final(r)                  the value of r in the last iteration
+    Concatenated(r, axis)     the values of r of all iterations, joined along an axis
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from mo_loop.errors import TypeError_
+from mo_loop.graph import Graph, Node
+from mo_loop.ops.base import Constant, Op, Parameter, Result
+from mo_loop.shape import Dimension, Symbol, element_count, fresh, high, join_shapes, low, normalise_axis, widen
+from mo_loop.types import TensorType, boolean, i32, i64
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """The whole tensor, the same in every iteration."""
+
+    parameter: Parameter
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The initial value of a state whose next value is `result`."""
+
+    parameter: Parameter
+    result: Result
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """Piece number i of the tensor in iteration i. A stride below 0 runs backwards (start -1, end 0)."""
+
+    parameter: Parameter
+    axis: int
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+
+
+@dataclass(frozen=True)
+class Final:
+    """The value of `result` in the last iteration."""
+
+    result: Result
+
+
+@dataclass(frozen=True)
+class Concatenated:
+    """The values of `result` of all iterations, joined along `axis`; a stride below 0 joins them in reverse."""
+
+    result: Result
+    axis: int
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+
+
+@dataclass(frozen=True)
+class Branched:
+    """An input of If: the Parameter it feeds in each branch, None where the branch does not read it."""
+
+    then: Parameter | None
+    otherwise: Parameter | None
+
+
+@dataclass(frozen=True)
+class Selected:
+    """An output of If: the Result of each branch that supplies it."""
+
+    then: Result
+    otherwise: Result
+
+
+def slice_count(dim: Dimension, start: int, end: int, stride: int, part_size: int) -> Dimension:
+    """How many pieces a dimension is cut into; negative `start` and `end` count from behind, -1 being the very end."""
+    step = abs(stride) or 1
+    first, last = (start, end) if stride > 0 else (end, start)
+    if first == 0 and last == -1:
+        span: Dimension = dim
+    elif isinstance(dim, int):
+        span = max((last + dim + 1 if last < 0 else last) - (first + dim + 1 if first < 0 else first), 0)
+    elif (first < 0) == (last < 0):
+        span = max(last - first, 0)
+    else:
+        return fresh()
+    return span if step == 1 else (span + (step - 1) if part_size < step else span) // step
+
+
+def iteration_count(trip: TensorType | None, endless: bool, sliced: Sequence[Dimension]) -> Dimension:
+    """How often a body runs: the trip count if known, bounded by it if an early exit is possible (`endless` False).
+
+    Args:
+        trip: type of the trip count input; None where there is none (TensorIterator).
+        endless: the execution conditions are proven always true.
+        sliced: number of pieces of each sliced input.
+    """
+    if trip is None:
+        static = [count for count in sliced if isinstance(count, int)]
+        return static[0] if static else sliced[0] if sliced else 1
+    limit: Any = trip.known.reshape(-1)[0] if trip.known is not None and trip.known.size == 1 else None
+    if isinstance(limit, int) and limit < 0:
+        return fresh()
+    if limit is None or (not isinstance(limit, int) and limit.lo < 0):
+        return fresh()
+    dimension: Dimension = limit
+    return dimension if endless else fresh(0, high(dimension))
+
+
+class Control(Op, abstract=True):
+    """Base of the operations with bodies."""
+
+    input_map: tuple[Any, ...]
+    output_map: tuple[Any, ...]
+
+    first_data_port: ClassVar[int] = 0
+
+    def __init__(self, *inputs: Any, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
+        super().__init__(*inputs, graph=graph, name=name, **attributes)
+        for body in self.bodies:
+            body.owner = self
+
+    def xml_attributes(self) -> dict[str, Any]:
+        return {}
+
+    def _remapped(self, nodes: dict[Node, Node]) -> None:
+        def swap(entry: Any) -> Any:
+            changes = {k: nodes[v] for k, v in vars(entry).items() if isinstance(v, Node) and v in nodes}
+            return replace(entry, **changes)
+
+        self.__dict__["input_map"] = tuple(swap(entry) for entry in self.input_map)
+        self.__dict__["output_map"] = tuple(swap(entry) for entry in self.output_map)
+
+
+class Iteration(Control, abstract=True):
+    """What Loop and TensorIterator share: one body, states, slices."""
+
+    body: Graph
+
+    def __init__(self, *inputs: Any, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
+        self.__dict__["_initial"] = None
+        super().__init__(*inputs, graph=graph, name=name, **attributes)
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:  # type: ignore[override]  # computed here, a constant in Node
+        return (self.body,)
+
+    @property
+    def back_edges(self) -> list[Merged]:
+        return [entry for entry in self.input_map if isinstance(entry, Merged)]
+
+    @property
+    def count(self) -> Dimension:
+        """How often the body runs."""
+        sliced = [
+            self._slice_type(entry, value.type)[1]
+            for entry, value in zip(self.input_map, self.inputs, strict=True)
+            if isinstance(entry, Sliced) and value is not None
+        ]
+        return iteration_count(None, True, sliced)
+
+    def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
+        body, nodes = clone(self.body)
+        self.__dict__["body"] = body
+        self._remapped(nodes)
+
+    def _infer_body(self, types: Sequence[TensorType]) -> list[Dimension]:
+        """Type the body by fixpoint from the initial types; returns the numbers of slices."""
+        if len(types) != len(self.input_map):
+            raise TypeError_(f"{len(types)} inputs for a port map of {len(self.input_map)}", code="ML237")
+        # Widening starts afresh only when what comes in has changed: else nested growing states would cost a product.
+        before = self.__dict__["_initial"]
+        afresh = before is not None and before != list(types)
+        self.__dict__["_initial"] = list(types)
+        counts: list[Dimension] = []
+        for entry, type_ in zip(self.input_map, types, strict=True):
+            if isinstance(entry, Sliced):
+                piece, count = self._slice_type(entry, type_)
+                counts.append(count)
+                entry.parameter.retype(piece)
+            elif isinstance(entry, Invariant):
+                entry.parameter.retype(type_)
+            elif afresh or not _covers(entry.parameter.outputs[0].type, type_):
+                entry.parameter.retype(type_.without_known())
+        for _ in range(1000):
+            self.body.validate()
+            if not self._widen_states():
+                return counts
+        raise TypeError_("the types of the states do not settle", code="ML238")
+
+    def _widen_states(self) -> bool:
+        changed = False
+        for entry in self.back_edges:
+            old, new = entry.parameter.outputs[0].type, entry.result.value.type
+            if old.dtype is not new.dtype:
+                raise TypeError_(f"a state starts as {old.dtype} and becomes {new.dtype}", code="ML239")
+            shape = widen(old.shape, new.shape)
+            if shape != old.shape:
+                entry.parameter.retype(TensorType(old.dtype, shape))
+                changed = True
+        return changed
+
+    def _slice_type(self, entry: Sliced, type_: TensorType) -> tuple[TensorType, Dimension]:
+        """The type of one piece, and how many there are."""
+        if type_.shape is None:
+            return type_.without_known(), fresh()
+        axis = normalise_axis(entry.axis, len(type_.shape))
+        count = slice_count(type_.shape[axis], entry.start, entry.end, entry.stride, entry.part_size)
+        return TensorType(type_.dtype, (*type_.shape[:axis], entry.part_size, *type_.shape[axis + 1 :])), count
+
+    def _concatenated_type(
+        self, entry: Concatenated, inner: TensorType, count: Dimension, visible: set[Symbol]
+    ) -> TensorType:
+        piece = exported(inner, visible)
+        if piece.shape is None:
+            return piece
+        axis = normalise_axis(entry.axis, len(piece.shape))
+        return piece.with_shape((*piece.shape[:axis], piece.shape[axis] * count, *piece.shape[axis + 1 :]))
+
+    def _output_types(self, types: Sequence[TensorType], count: Dimension) -> tuple[TensorType, ...]:
+        visible = _symbols_of(types)
+        states = {entry.result: entry.parameter for entry in self.back_edges}
+        outputs = []
+        for entry in self.output_map:
+            inner = entry.result.value.type
+            if isinstance(entry, Concatenated):
+                outputs.append(self._concatenated_type(entry, inner, count, visible))
+            elif entry.result in states and low(count) < 1:
+                outputs.append(exported(states[entry.result].outputs[0].type, visible))
+            else:
+                outputs.append(exported(inner, visible))
+        return tuple(outputs)
+
+
+class TensorIterator(Iteration, opset=1):
+    """Runs the body once for every slice of its sliced inputs. Spec: TensorIterator-1."""
+
+    def infer(self, *types: Any) -> Any:
+        return self._output_types(types, iteration_count(None, True, self._infer_body(types)))
+
+
+class Loop(Iteration, opset=5):
+    """Runs the body while a condition holds and a trip count is not reached. Spec: Loop-5.
+
+    Inputs: trip count (i32 or i64, below 0 is endless), execution condition, then the data inputs. `iteration` is the
+    body Parameter that receives the number of the iteration (None: not read), `condition` the body Result that says
+    whether another one follows.
+    """
+
+    iteration: Any = None
+    condition: Any
+
+    first_data_port = 2
+
+    def infer(self, trip_count: Any, condition: Any, *types: Any) -> Any:
+        self.require(trip_count.dtype in (i32, i64), f"trip count of type {trip_count.dtype}")
+        self.require(condition.dtype is boolean, f"condition of type {condition.dtype}")
+        for each, what in ((trip_count, "trip count"), (condition, "condition")):
+            count = element_count(each.shape)
+            self.require(not isinstance(count, int) or count == 1, f"{what} has {count} elements, not one")
+        self._infer_body(types)
+        return self._output_types(types, self._count(trip_count, condition))
+
+    def _count(self, trip_count: TensorType, condition: TensorType) -> Dimension:
+        if condition.integers == (0,):
+            return 0
+        always = condition.integers == (1,) and self.continues_always
+        return iteration_count(trip_count, always, ())
+
+    @property
+    def continues_always(self) -> bool:
+        """The body's own condition is proven true."""
+        value = self.condition.value
+        return value.type.integers == (1,) or (isinstance(value.node, Constant) and bool(value.node.array.all()))
+
+    @property
+    def count(self) -> Dimension:
+        """How often the body runs, as far as known."""
+        trip, condition = self.inputs[0], self.inputs[1]
+        assert trip is not None and condition is not None
+        return self._count(trip.type, condition.type)
+
+    def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
+        body, nodes = clone(self.body)
+        self.__dict__["body"] = body
+        self.__dict__["condition"] = nodes[self.condition]
+        self.__dict__["iteration"] = None if self.iteration is None else nodes[self.iteration]
+        self._remapped(nodes)
+
+
+class If(Control, opset=8):
+    """Runs one of two bodies. Inputs: the condition, then the data inputs. Spec: If-8."""
+
+    then_body: Graph
+    else_body: Graph
+
+    first_data_port = 1
+
+    @property
+    def bodies(self) -> tuple[Graph, ...]:  # type: ignore[override]  # computed here, a constant in Node
+        return (self.then_body, self.else_body)
+
+    def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
+        then_body, then_nodes = clone(self.then_body)
+        else_body, else_nodes = clone(self.else_body)
+        self.__dict__.update(then_body=then_body, else_body=else_body)
+        self._remapped(then_nodes | else_nodes)
+
+    def infer(self, condition: Any, *types: Any) -> Any:
+        count = element_count(condition.shape)
+        self.require(not isinstance(count, int) or count == 1, f"condition has {count} elements, not one")
+        for entry, type_ in zip(self.input_map, types, strict=True):
+            for parameter in (entry.then, entry.otherwise):
+                if parameter is not None:
+                    parameter.retype(type_)
+        self.then_body.validate()
+        self.else_body.validate()
+        visible = _symbols_of(types)
+        outputs = []
+        for number, entry in enumerate(self.output_map):
+            a, b = entry.then.value.type, entry.otherwise.value.type
+            if a.dtype is not b.dtype:
+                raise TypeError_(f"output {number} is {a} in then_branch, {b} in else_branch", code="ML239")
+            outputs.append(exported(TensorType(a.dtype, join_shapes(a.shape, b.shape)), visible))
+        return tuple(outputs)
+
+
+def _covers(wide: TensorType, narrow: TensorType) -> bool:
+    return wide.dtype is narrow.dtype and wide.known is None and widen(wide.shape, narrow.shape) == wide.shape
+
+
+def _symbols_of(types: Sequence[TensorType]) -> set[Symbol]:
+    found: set[Symbol] = set()
+    for type_ in types:
+        dims = [*(type_.shape or ()), *(type_.known.flat if type_.known is not None else ())]
+        for dim in dims:
+            if not isinstance(dim, int):
+                found.update(dim.symbols())
+    return found
+
+
+def exported(type_: TensorType, visible: set[Symbol]) -> TensorType:
+    """A body's type as seen outside: a symbol born in the body may differ each time, so it means nothing there."""
+    if type_.shape is None:
+        return type_.without_known()
+    shape = tuple(
+        dim if isinstance(dim, int) or visible.issuperset(dim.symbols()) else fresh(low(dim), high(dim))
+        for dim in type_.shape
+    )
+    return TensorType(type_.dtype, shape)

@@ -1,0 +1,96 @@
+"""Convolutions and their transposes, in groups or not."""
+
+from typing import Any
+
+from mo_loop.ops.infer import same_dtype
+from mo_loop.ops.window import Windowed, span
+from mo_loop.shape import Dimension, fresh, merge_dim
+from mo_loop.types import TensorType
+
+
+class Convolution(Windowed, opset=1):
+    """Correlation of x [N, C, D...] with filters [O, C, K...]. Spec: Convolution-1."""
+
+    dilations: tuple[int, ...]
+
+    def infer(self, x: Any, filters: Any) -> Any:
+        dtype = same_dtype(x, filters)
+        if filters.shape is None:
+            return TensorType(dtype, None if x.shape is None else _batch_only(x))
+        outputs, channels, *kernel = filters.shape
+        return self._result(x, dtype, outputs, channels, kernel)
+
+    def _result(self, x: Any, dtype: Any, outputs: Dimension, channels: Dimension, kernel: list[Dimension]) -> Any:
+        sizes = self.spatial(x, len(kernel))
+        batch = fresh() if x.shape is None else x.shape[0]
+        if x.shape is not None:
+            merge_dim(x.shape[1], channels)  # refuses what cannot be
+        return TensorType(dtype, (batch, outputs, *self.windows(sizes, kernel, self.dilations)))
+
+
+class GroupConvolution(Convolution, opset=1):
+    """Convolution of each group of channels with filters of its own [G, O/G, C/G, K...]. Spec: GroupConvolution-1."""
+
+    def infer(self, x: Any, filters: Any) -> Any:
+        dtype = same_dtype(x, filters)
+        if filters.shape is None:
+            return TensorType(dtype, None if x.shape is None else _batch_only(x))
+        groups, outputs, channels, *kernel = filters.shape
+        return self._result(x, dtype, groups * outputs, groups * channels, kernel)
+
+
+class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
+    """The transpose of a convolution: x [N, C, D...], filters [C, O, K...].
+
+    `output_shape` gives the spatial dimensions, from which the pads then follow. Spec: ConvolutionBackpropData-1.
+    """
+
+    dilations: tuple[int, ...]
+    output_padding: tuple[int, ...]
+
+    def infer(self, x: Any, filters: Any, output_shape: Any = None) -> Any:
+        dtype = same_dtype(x, filters)
+        if filters.shape is None:
+            return TensorType(dtype, None if x.shape is None else _batch_only(x))
+        channels, outputs, *kernel = filters.shape
+        return self._result(x, dtype, outputs, channels, kernel, output_shape)
+
+    def _result(
+        self, x: Any, dtype: Any, outputs: Dimension, channels: Dimension, kernel: list[Dimension], asked: Any
+    ) -> Any:
+        sizes = self.spatial(x, len(kernel))
+        batch = fresh() if x.shape is None else x.shape[0]
+        if x.shape is not None:
+            merge_dim(x.shape[1], channels)  # refuses what cannot be
+        if asked is None:
+            spatial = self._grown(sizes, kernel)
+        elif asked.known is not None:
+            spatial = tuple(asked.known.reshape(-1))
+        else:
+            spatial = tuple(fresh() for _ in kernel)
+        return TensorType(dtype, (batch, outputs, *spatial))
+
+    def _grown(self, sizes: tuple[Dimension, ...], kernel: list[Dimension]) -> tuple[Dimension, ...]:
+        pads = zip(self.pads_begin, self.pads_end, self.output_padding, strict=True)
+        explicit = self.auto_pad == "explicit"
+        return tuple(
+            (size - 1) * stride + span(length, dilation) + extra - (begin + end if explicit else 0)
+            for size, length, stride, dilation, (begin, end, extra) in zip(
+                sizes, kernel, self.strides, self.dilations, pads, strict=True
+            )
+        )
+
+
+class GroupConvolutionBackpropData(ConvolutionBackpropData, opset=1, index=("output_shape",)):
+    """The transpose of a group convolution: filters [G, C/G, O/G, K...]. Spec: GroupConvolutionBackpropData-1."""
+
+    def infer(self, x: Any, filters: Any, output_shape: Any = None) -> Any:
+        dtype = same_dtype(x, filters)
+        if filters.shape is None:
+            return TensorType(dtype, None if x.shape is None else _batch_only(x))
+        groups, channels, outputs, *kernel = filters.shape
+        return self._result(x, dtype, groups * outputs, groups * channels, kernel, output_shape)
+
+
+def _batch_only(x: Any) -> tuple[Dimension, ...]:
+    return (x.shape[0], *(fresh() for _ in x.shape[1:]))

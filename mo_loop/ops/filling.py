@@ -1,0 +1,151 @@
+"""Tensors made larger, or made from nothing: Broadcast, Tile, Pad, Range, Eye."""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.infer import dims_of
+from mo_loop.shape import Dimension, broadcast, fresh, is_static
+from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType, tensor_of_known
+
+
+class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
+    """Elements repeated to a shape; `bidirectional` lets dimensions of 1 in the target grow. Spec: Broadcast-3."""
+
+    mode: Literal["numpy", "explicit", "bidirectional"] = "numpy"
+
+    def infer(self, data: Any, target_shape: Any, axes_mapping: Any = None) -> Any:
+        if target_shape.known is not None:
+            target: Any = dims_of(target_shape.known)
+            for dim in target:
+                self.require(not isinstance(dim, int) or dim >= 0, f"{dim} is no dimension")
+        elif target_shape.shape is not None and isinstance(target_shape.shape[0], int):
+            target = tuple(fresh() for _ in range(target_shape.shape[0]))
+        else:
+            target = None
+        if self.mode == "bidirectional":
+            target = broadcast(data.shape, target)
+        elif target is not None and data.shape is not None and self.mode == "numpy":
+            broadcast(data.shape, target)  # refuses what cannot be
+        known = None
+        if data.known is not None and self.mode != "explicit" and is_static(target):
+            assert target is not None
+            if math.prod(target) <= KNOWN_LIMIT:
+                known = np.array(np.broadcast_to(data.known, target))
+        return TensorType(data.dtype, target, known)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        if self.mode == "explicit":
+            return NotImplemented
+        shape = tuple(int(dim) for dim in inputs[1])
+        return np.broadcast_to(inputs[0], np.broadcast_shapes(inputs[0].shape, shape))
+
+
+class Tile(Op, opset=1, index=("repeats",)):
+    """The whole tensor repeated along each dimension. Spec: Tile-1."""
+
+    def infer(self, x: Any, repeats: Any) -> Any:
+        count = repeats.shape[0] if repeats.shape is not None and len(repeats.shape) == 1 else None
+        if x.shape is None or not isinstance(count, int):
+            return TensorType(x.dtype, None)
+        rank = max(count, len(x.shape))
+        if repeats.known is None:
+            return TensorType(x.dtype, tuple(fresh() for _ in range(rank)))
+        times = (1,) * (rank - count) + dims_of(repeats.known)
+        dims = (1,) * (rank - len(x.shape)) + x.shape
+        shape = tuple(dim * time for dim, time in zip(dims, times, strict=True))
+        known = None
+        if x.known is not None and repeats.integers is not None and is_static(shape):
+            known = np.tile(x.known, times) if math.prod(shape) <= KNOWN_LIMIT else None
+        return TensorType(x.dtype, shape, known)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return np.tile(inputs[0], tuple(int(time) for time in inputs[1]))
+
+
+class Pad(Op, opset=1, index=("begin", "end")):
+    """Elements added before and after. Spec: Pad-1."""
+
+    pad_mode: Literal["constant", "edge", "reflect", "symmetric"] = "constant"
+
+    def infer(self, x: Any, begin: Any, end: Any, value: Any = None) -> Any:
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        if begin.known is None or end.known is None:
+            return TensorType(x.dtype, tuple(fresh() for _ in x.shape))
+        before, after = dims_of(begin.known), dims_of(end.known)
+        self.require(len(before) == len(after) == len(x.shape), f"pads for {len(before)} of {len(x.shape)} dimensions")
+        shape = tuple(_padded(dim, a, b) for dim, a, b in zip(x.shape, before, after, strict=True))
+        known = None
+        if self._is_plain(x, begin, end, value):
+            filler = 0 if value is None else value.integers[0]
+            known = np.pad(x.known, (before[0], after[0]), constant_values=filler)
+            known = known if known.size <= KNOWN_LIMIT else None
+        return TensorType(x.dtype, shape, known)
+
+    def _is_plain(self, x: Any, begin: Any, end: Any, value: Any) -> bool:
+        if x.known is None or x.known.ndim != 1 or self.pad_mode != "constant":
+            return False
+        if value is not None and value.integers is None:
+            return False
+        return all(pads.integers is not None and pads.integers[0] >= 0 for pads in (begin, end))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, begin, end = inputs[:3]
+        if np.any(begin < 0) or np.any(end < 0):
+            return NotImplemented
+        widths = [(int(a), int(b)) for a, b in zip(begin, end, strict=True)]
+        if self.pad_mode != "constant":
+            return np.pad(x, widths, self.pad_mode)
+        value = inputs[3] if len(inputs) > 3 and inputs[3] is not None else 0
+        return np.pad(x, widths, constant_values=np.asarray(value).item())
+
+
+class Pad12(Pad, opset=12, type="Pad", index=("begin", "end")):
+    """As Pad, and negative pads take elements away. Spec: Pad-12."""
+
+
+def _padded(dim: Dimension, before: Any, after: Any) -> Dimension:
+    result = dim + before + after
+    if isinstance(result, int):
+        return max(result, 0)
+    return result if result.lo >= 0 else fresh(0, result.hi)
+
+
+class Range(Op, opset=4):
+    """start, start + step, ... before stop. Spec: Range-4."""
+
+    output_type: ElementType
+
+    def infer(self, start: Any, stop: Any, step: Any) -> Any:
+        for each in (start, stop, step):
+            self.require(each.shape is None or len(each.shape) == 0, f"a bound of shape {each.shape}, not a scalar")
+        if self.output_type.is_integer and all(each.integers is not None for each in (start, stop, step)):
+            numbers = range(start.integers[0], stop.integers[0], step.integers[0])
+            if len(numbers) <= KNOWN_LIMIT:
+                return tensor_of_known(self.output_type, list(numbers))
+            return TensorType(self.output_type, (len(numbers),))
+        if start.integers == (0,) and step.integers == (1,) and stop.known is not None:
+            limit = stop.known.reshape(-1)[0]
+            if not isinstance(limit, int) and limit.lo >= 0:
+                return TensorType(self.output_type, (limit,))
+        return TensorType(self.output_type, (fresh(),))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return np.arange(*(each.item() for each in inputs), dtype=self.output_type.numpy)
+
+
+class Eye(Op, opset=9, index=("rows", "columns", "diagonal")):
+    """1 on a diagonal of a matrix, 0 elsewhere. Spec: Eye-9."""
+
+    output_type: ElementType
+
+    def infer(self, rows: Any, columns: Any, diagonal: Any) -> Any:
+        sizes = [fresh() if each.known is None else each.known.reshape(-1)[0] for each in (rows, columns)]
+        return TensorType(self.output_type, tuple(sizes))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        rows, columns, diagonal = (int(np.asarray(each).item()) for each in inputs)
+        return np.eye(rows, columns, diagonal).astype(self.output_type.numpy)

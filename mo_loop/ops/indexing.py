@@ -1,0 +1,277 @@
+"""Elements picked, put and found by index."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.infer import dims_of, same_dtype
+from mo_loop.shape import Dimension, element_count, fresh, high, merge_dim, normalise_axis
+from mo_loop.types import ElementType, TensorType, i64, known_array
+
+Reduction = Literal["none", "sum", "prod", "min", "max", "mean"]
+
+
+class Gather(Op, opset=8, index=("indices", "axis")):
+    """Slices picked by index along an axis, negative indices from behind. Spec: Gather-8."""
+
+    batch_dims: int = 0
+
+    def infer(self, data: Any, indices: Any, axis: Any) -> Any:
+        if data.shape is None or indices.shape is None or axis.integers is None:
+            return TensorType(data.dtype, None)
+        at = normalise_axis(axis.integers[0], len(data.shape))
+        batch = self.batch_dims if self.batch_dims >= 0 else self.batch_dims + len(indices.shape)
+        shape = (*data.shape[:at], *indices.shape[batch:], *data.shape[at + 1 :])
+        known = None
+        if data.known is not None and data.known.ndim == 1 and indices.integers is not None and batch == 0:
+            size = len(data.known)
+            if all(-size <= i < size for i in indices.integers):
+                known = np.empty(indices.known.size, object)
+                known[:] = [data.known[i] for i in indices.integers]
+                known = known.reshape(shape)
+        return TensorType(data.dtype, shape, known)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        data, indices, axis = inputs
+        size = data.shape[int(axis)]
+        if self.batch_dims or np.any(indices < -size) or np.any(indices >= size):
+            return NotImplemented
+        return np.take(data, indices, axis=int(axis))
+
+
+class GatherElements(Op, opset=6, index=("indices",)):
+    """out[i, j] = data[indices[i, j], j] for axis 0, alike for others. Spec: GatherElements-6."""
+
+    axis: int
+
+    def infer(self, data: Any, indices: Any) -> Any:
+        if data.shape is None or indices.shape is None:
+            return TensorType(data.dtype, indices.shape)
+        self.require(len(data.shape) == len(indices.shape), f"ranks {len(data.shape)} and {len(indices.shape)} differ")
+        normalise_axis(self.axis, len(data.shape))
+        return TensorType(data.dtype, indices.shape)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        data, indices = inputs
+        size = data.shape[self.axis]
+        if np.any(indices < -size) or np.any(indices >= size):
+            return NotImplemented
+        places: list[Any] = list(np.indices(indices.shape, sparse=True))
+        places[self.axis] = indices
+        return data[tuple(places)]
+
+
+class GatherND(Op, opset=8, index=("indices",)):
+    """Slices of data; the last dimension of the indices holds where they start. Spec: GatherND-8."""
+
+    batch_dims: int = 0
+
+    def infer(self, data: Any, indices: Any) -> Any:
+        if data.shape is None or indices.shape is None:
+            return TensorType(data.dtype, None)
+        self.require(len(indices.shape) > self.batch_dims, f"{self.batch_dims} batch dimensions in {indices}")
+        depth = indices.shape[-1]
+        if not isinstance(depth, int):
+            return TensorType(data.dtype, None)
+        gone = self.batch_dims + depth
+        self.require(gone <= len(data.shape), f"{gone} indices into rank {len(data.shape)}")
+        batch = [merge_dim(a, b) for a, b in zip(data.shape, indices.shape[: self.batch_dims], strict=False)]
+        return TensorType(data.dtype, (*batch, *indices.shape[self.batch_dims : -1], *data.shape[gone:]))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        data, indices = inputs
+        if self.batch_dims:
+            return NotImplemented
+        sizes = np.array(data.shape[: indices.shape[-1]])
+        if np.any(indices < -sizes) or np.any(indices >= sizes):
+            return NotImplemented
+        return data[tuple(np.moveaxis(indices, -1, 0))]
+
+
+class ScatterUpdate(Op, opset=3, index=("indices", "axis")):
+    """Whole slices of data replaced along an axis. Spec: ScatterUpdate-3."""
+
+    def infer(self, data: Any, indices: Any, updates: Any, axis: Any) -> Any:
+        same_dtype(data, updates)
+        return TensorType(data.dtype, data.shape, _put(data, indices, updates))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        data, indices, updates, axis = inputs
+        if np.any(indices < -data.shape[int(axis)]) or np.any(indices >= data.shape[int(axis)]):
+            return NotImplemented
+        result = data.copy()
+        result[(slice(None),) * (int(axis) % data.ndim) + (indices,)] = updates
+        return result
+
+
+class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis")):
+    """data[indices[i, j], j] = updates[i, j] for axis 0, alike for others. Spec: ScatterElementsUpdate-3."""
+
+    def infer(self, data: Any, indices: Any, updates: Any, axis: Any) -> Any:
+        same_dtype(data, updates)
+        return TensorType(data.dtype, data.shape, _put(data, indices, updates))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        data, indices, updates, axis = inputs
+        size = data.shape[int(axis)]
+        if np.any(indices < -size) or np.any(indices >= size):
+            return NotImplemented
+        places: list[Any] = list(np.indices(indices.shape, sparse=True))
+        places[int(axis)] = indices
+        result = data.copy()
+        result[tuple(places)] = updates
+        return result
+
+
+class ScatterElementsUpdate12(Op, opset=12, type="ScatterElementsUpdate", index=("indices", "axis")):
+    """As ScatterElementsUpdate, with the old and all new values of a place combined. Spec: ScatterElementsUpdate-12."""
+
+    reduction: Reduction = "none"
+    use_init_val: bool = True
+
+    def infer(self, data: Any, indices: Any, updates: Any, axis: Any) -> Any:
+        same_dtype(data, updates)
+        return data
+
+
+class ScatterNDUpdate(Op, opset=3, index=("indices",)):
+    """Slices of data replaced; the last dimension of the indices holds where they start. Spec: ScatterNDUpdate-3."""
+
+    def infer(self, data: Any, indices: Any, updates: Any) -> Any:
+        same_dtype(data, updates)
+        if indices.shape is not None and data.shape is not None and isinstance(indices.shape[-1], int):
+            depth = indices.shape[-1]
+            self.require(depth <= len(data.shape), f"{depth} indices into rank {len(data.shape)}")
+        return TensorType(data.dtype, data.shape, _put(data, indices, updates))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        data, indices, updates = inputs
+        sizes = np.array(data.shape[: indices.shape[-1]])
+        if np.any(indices < -sizes) or np.any(indices >= sizes):
+            return NotImplemented
+        result = data.copy()
+        result[tuple(np.moveaxis(indices, -1, 0))] = updates
+        return result
+
+
+class ScatterNDUpdate15(ScatterNDUpdate, opset=15, type="ScatterNDUpdate", index=("indices",)):
+    """As ScatterNDUpdate, with the old and all new values of a place combined. Spec: ScatterNDUpdate-15."""
+
+    reduction: Literal["none", "sum", "sub", "prod", "min", "max"] = "none"
+
+    def infer(self, data: Any, indices: Any, updates: Any) -> Any:
+        return TensorType(data.dtype, super().infer(data, indices, updates).shape)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return super().evaluate(*inputs) if self.reduction == "none" else NotImplemented
+
+
+def _put(data: Any, indices: Any, updates: Any) -> Any:
+    """The known values of a vector after some were replaced: shapes are computed this way."""
+    if data.known is None or data.known.ndim != 1 or indices.integers is None or updates.known is None:
+        return None
+    size = len(data.known)
+    if indices.known.size != updates.known.size or not all(-size <= i < size for i in indices.integers):
+        return None
+    known = data.known.copy()
+    for i, item in zip(indices.integers, updates.known.flat, strict=True):
+        known[i] = item
+    return known
+
+
+class NonZero(Op, opset=3):
+    """Where the elements are that are not 0, one column each. Spec: NonZero-3."""
+
+    output_type: ElementType = i64
+
+    def infer(self, x: Any) -> Any:
+        if x.shape is None:
+            return TensorType(self.output_type, (fresh(), fresh()))
+        if x.integers is not None and len(x.shape) == 1:
+            places = [i for i, item in enumerate(x.integers) if item]
+            return TensorType(self.output_type, (1, len(places)), known_array(places, (1, len(places))))
+        count = element_count(x.shape)
+        return TensorType(self.output_type, (len(x.shape), fresh(0, None if count is None else high(count))))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        if inputs[0].ndim == 0:
+            return NotImplemented
+        return np.array(np.nonzero(inputs[0])).astype(self.output_type.numpy)
+
+
+class OneHot(Op, opset=1, index=("indices", "depth")):
+    """A new dimension of `depth`, with `on` at the index and `off` elsewhere. Spec: OneHot-1."""
+
+    axis: int = -1
+
+    def infer(self, indices: Any, depth: Any, on: Any, off: Any) -> Any:
+        dtype = same_dtype(on, off)
+        if indices.shape is None:
+            return TensorType(dtype, None)
+        at = normalise_axis(self.axis, len(indices.shape) + 1)
+        size: Dimension = fresh() if depth.known is None else dims_of(depth.known)[0]
+        return TensorType(dtype, (*indices.shape[:at], size, *indices.shape[at:]))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        indices, depth, on, off = inputs
+        at = self.axis if self.axis >= 0 else indices.ndim + 1 + self.axis
+        steps = np.arange(int(depth)).reshape((-1,) + (1,) * (indices.ndim - at))
+        return np.where(np.expand_dims(indices, at) == steps, on, off)
+
+
+class TopK(Op, opset=3, index=("k",)):
+    """The k largest or smallest along an axis, and their indices; equal ones in any order. Spec: TopK-3."""
+
+    axis: int
+    mode: Literal["max", "min"]
+    sort: Literal["value", "index", "none"] = "value"
+    index_element_type: ElementType = i64
+
+    def infer(self, x: Any, k: Any) -> Any:
+        if x.shape is None:
+            return TensorType(x.dtype, None), TensorType(self.index_element_type, None)
+        at = normalise_axis(self.axis, len(x.shape))
+        size: Dimension = fresh(0, high(x.shape[at])) if k.known is None else dims_of(k.known)[0]
+        self.require(
+            not isinstance(size, int) or not isinstance(x.shape[at], int) or size <= x.shape[at],
+            f"the {size} largest of {x.shape[at]}",
+        )
+        shape = (*x.shape[:at], size, *x.shape[at + 1 :])
+        return TensorType(x.dtype, shape), TensorType(self.index_element_type, shape)
+
+
+class TopK11(TopK, opset=11, type="TopK", index=("k",)):
+    """As TopK; with `stable` equal elements keep their order. Spec: TopK-11."""
+
+    stable: bool = False
+
+
+class Unique(Op, opset=10, index=("axis",)):
+    """Values without repetition, where each first stood, which one stood where, how often. Spec: Unique-10."""
+
+    sorted: bool = True
+    index_element_type: ElementType = i64
+    count_element_type: ElementType = i64
+
+    def infer(self, x: Any, axis: Any = None) -> Any:
+        total = element_count(x.shape)
+        if axis is None:
+            count = fresh(0, None if total is None else high(total))
+            shape: Any = (count,)
+        elif x.shape is None or axis.integers is None:
+            total = count = fresh()
+            shape = None
+        else:
+            at = normalise_axis(axis.integers[0], len(x.shape))
+            total = x.shape[at]
+            count = fresh(0, high(total))
+            shape = (*x.shape[:at], count, *x.shape[at + 1 :])
+        index, times = self.index_element_type, self.count_element_type
+        whole = fresh() if total is None else total
+        return (
+            TensorType(x.dtype, shape),
+            TensorType(index, (count,)),
+            TensorType(index, (whole,)),
+            TensorType(times, (count,)),
+        )

@@ -1,0 +1,362 @@
+"""Shapes and the moving of elements: what changes where an element stands, not what it is."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.infer import dims_of, same_dtype
+from mo_loop.shape import Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
+from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType, i64, tensor_of_known
+
+
+class ShapeOf(Op, opset=3):
+    """The dimensions as a vector. Spec: ShapeOf-3."""
+
+    output_type: ElementType = i64
+
+    def infer(self, x: Any) -> Any:
+        if x.shape is None:
+            return TensorType(self.output_type, (fresh(),))
+        return tensor_of_known(self.output_type, x.shape)
+
+
+class Reshape(Op, opset=1, index=("pattern",)):
+    """The same elements in another shape; -1 is the rest, with `special_zero` 0 copies a dimension. Spec: Reshape-1."""
+
+    special_zero: bool = False
+
+    def infer(self, x: Any, pattern: Any) -> Any:
+        if pattern.known is None:
+            length = pattern.shape[0] if pattern.shape is not None and len(pattern.shape) == 1 else None
+            if pattern.shape == ():
+                length = 1
+            return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if isinstance(length, int) else None)
+        shape = self._resolved(x, dims_of(pattern.known))
+        known = None
+        if x.known is not None and all(isinstance(dim, int) for dim in shape):
+            known = x.known.reshape(shape)
+        return TensorType(x.dtype, shape, known)
+
+    def _resolved(self, x: Any, pattern: tuple[Any, ...]) -> tuple[Dimension, ...]:
+        shape: list[Dimension] = []
+        for i, item in enumerate(pattern):
+            if self.special_zero and item == 0:
+                self.require(x.shape is None or i < len(x.shape), f"0 at {i} copies no dimension of rank {x.rank}")
+                shape.append(fresh() if x.shape is None else x.shape[i])
+            elif isinstance(item, int) and item < -1:
+                self.require(False, f"{item} is no dimension")
+            else:
+                shape.append(item)
+        total = element_count(x.shape)
+        # A symbol could turn out as -1 or 0 only in a model that abuses the pattern; its bounds say that it does not.
+        holes = [i for i, dim in enumerate(shape) if dim == -1]
+        self.require(len(holes) <= 1, "more than one -1")
+        if holes:
+            rest = element_count(tuple(dim for dim in shape if dim != -1))
+            assert rest is not None
+            shape[holes[0]] = self._quotient(x, total, rest, tuple(dim for dim in shape if dim != -1))
+        elif isinstance(total, int):
+            made = element_count(tuple(shape))
+            self.require(not isinstance(made, int) or made == total, f"{total} elements into {list(shape)}")
+        return tuple(shape)
+
+    def _quotient(self, x: Any, total: Any, rest: Dimension, others: tuple[Dimension, ...]) -> Dimension:
+        if total is None:
+            return fresh()
+        if isinstance(total, int) and isinstance(rest, int):
+            if rest == 0:
+                return 0 if total == 0 else fresh()
+            self.require(total % rest == 0, f"{total} elements do not divide by {rest}")
+            return total // rest
+        # Cancel the factors that both products share; what is left over is the dimension.
+        left, right = list(x.shape), list(others)
+        for dim in others:
+            if dim in left:
+                left.remove(dim)
+                right.remove(dim)
+        over = element_count(tuple(right))
+        product = element_count(tuple(left))
+        assert over is not None and product is not None
+        if isinstance(over, int) and over > 0:
+            return product // over
+        return fresh()
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, pattern = inputs
+        shape = [x.shape[i] if d == 0 and self.special_zero else int(d) for i, d in enumerate(np.atleast_1d(pattern))]
+        return x.reshape(shape)
+
+
+class Squeeze(Op, opset=1, index=("axes",)):
+    """Dimensions of 1 taken out, those at `axes` or all. Spec: Squeeze-1."""
+
+    def infer(self, x: Any, axes: Any = None) -> Any:
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        if axes is None:
+            if not all(isinstance(dim, int) or low(dim) > 1 for dim in x.shape):
+                return TensorType(x.dtype, None)
+            gone = {i for i, dim in enumerate(x.shape) if dim == 1}
+        elif axes.integers is None:
+            return TensorType(x.dtype, None)
+        else:
+            gone = {normalise_axis(axis, len(x.shape)) for axis in axes.integers}
+        for i in gone:
+            self.require(not isinstance(x.shape[i], int) or x.shape[i] == 1, f"dimension {i} is {x.shape[i]}, not 1")
+        shape = tuple(dim for i, dim in enumerate(x.shape) if i not in gone)
+        known = None
+        if x.known is not None:
+            known = x.known.reshape(shape) if all(isinstance(dim, int) for dim in shape) else None
+        return TensorType(x.dtype, shape, known)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        axes = tuple(int(a) for a in np.atleast_1d(inputs[1])) if len(inputs) > 1 and inputs[1] is not None else None
+        return np.squeeze(inputs[0], axis=axes)
+
+
+class Unsqueeze(Op, opset=1, index=("axes",)):
+    """Dimensions of 1 put in, so that they stand at `axes` of the result. Spec: Unsqueeze-1."""
+
+    def infer(self, x: Any, axes: Any) -> Any:
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        if axes.integers is None:
+            count = element_count(axes.shape)
+            rank = len(x.shape) + count if isinstance(count, int) else None
+            return TensorType(x.dtype, None if rank is None else tuple(fresh() for _ in range(rank)))
+        rank = len(x.shape) + len(axes.integers)
+        places = {normalise_axis(axis, rank) for axis in axes.integers}
+        self.require(len(places) == len(axes.integers), f"axes {axes.integers} repeat")
+        rest = iter(x.shape)
+        shape = tuple(1 if i in places else next(rest) for i in range(rank))
+        return TensorType(x.dtype, shape, None if x.known is None else x.known.reshape(shape))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return np.expand_dims(inputs[0], tuple(int(axis) for axis in np.atleast_1d(inputs[1])))
+
+
+class Transpose(Op, opset=1, index=("order",)):
+    """Dimensions in another order; an empty order reverses them. Spec: Transpose-1."""
+
+    def infer(self, x: Any, order: Any) -> Any:
+        if x.shape is None:
+            length = order.shape[0] if order.shape is not None and len(order.shape) == 1 else None
+            known_rank = isinstance(length, int) and length > 0
+            return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if known_rank else None)
+        if order.integers is None:
+            return TensorType(x.dtype, tuple(fresh() for _ in x.shape))
+        axes = order.integers or tuple(reversed(range(len(x.shape))))
+        self.require(sorted(axes) == list(range(len(x.shape))), f"order {list(axes)} for rank {len(x.shape)}")
+        known = None if x.known is None else x.known.transpose(axes)
+        return TensorType(x.dtype, tuple(x.shape[axis] for axis in axes), known)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return np.transpose(inputs[0], tuple(int(a) for a in inputs[1]) or None)
+
+
+class Concat(Op, opset=1):
+    """Tensors joined along an axis. Spec: Concat-1."""
+
+    axis: int
+
+    def infer(self, *xs: Any) -> Any:
+        dtype = same_dtype(*xs)
+        ranked = [x for x in xs if x.shape is not None]
+        if not ranked:
+            return TensorType(dtype, None)
+        rank = len(ranked[0].shape)
+        self.require(all(len(x.shape) == rank for x in ranked), "the ranks differ")
+        axis = normalise_axis(self.axis, rank)
+        shape: list[Dimension] = list(ranked[0].shape)
+        for x in ranked[1:]:
+            for i, dim in enumerate(x.shape):
+                shape[i] = shape[i] + dim if i == axis else merge_dim(shape[i], dim)
+        if len(ranked) < len(xs):
+            shape[axis] = fresh(low(shape[axis]))
+        known = None
+        if all(x.known is not None for x in xs):
+            known = np.concatenate([x.known for x in xs], axis=axis)
+            known = known if known.size <= KNOWN_LIMIT else None
+        return TensorType(dtype, tuple(shape), known)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return np.concatenate(inputs, axis=self.axis)
+
+
+class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
+    """Every `step`-th element from `start` to before `stop`, clamped as numpy does. Spec: Slice-8."""
+
+    def infer(self, x: Any, start: Any, stop: Any, step: Any, axes: Any = None) -> Any:
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        shape: list[Dimension] = list(x.shape)
+        if axes is not None and axes.integers is None:
+            return TensorType(x.dtype, tuple(fresh(0, high(dim)) for dim in shape))
+        count = start.shape[0] if start.shape and isinstance(start.shape[0], int) else None
+        if axes is None and count is None:
+            return TensorType(x.dtype, tuple(fresh(0, high(dim)) for dim in shape))
+        places = axes.integers if axes is not None else range(count)
+        bounds = [self._items(each, len(places)) for each in (start, stop, step)]
+        for position, axis in enumerate(places):
+            i = normalise_axis(axis, len(shape))
+            shape[i] = _sliced_dim(shape[i], *(items[position] for items in bounds))
+        known = None
+        if x.known is not None and x.known.ndim == 1 and all(isinstance(b[0], int) for b in bounds if b):
+            known = x.known[tuple(slice(*_python_slice(*(items[0] for items in bounds))) for _ in places)]
+        return TensorType(x.dtype, tuple(shape) if known is None else known.shape, known)
+
+    def _items(self, type_: Any, count: int) -> list[Any]:
+        if type_.known is None:
+            return [None] * count
+        items = list(type_.known.reshape(-1))
+        self.require(len(items) == count, f"{len(items)} bounds for {count} axes")
+        return items
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, start, stop, step = inputs[:4]
+        axes = inputs[4] if len(inputs) > 4 and inputs[4] is not None else range(len(start))
+        index = [slice(None)] * x.ndim
+        for axis, a, b, c in zip(axes, start, stop, step, strict=True):
+            index[int(axis)] = slice(*_python_slice(int(a), int(b), int(c)))
+        return x[tuple(index)]
+
+
+def _python_slice(start: int, stop: int, step: int) -> tuple[int | None, int | None, int]:
+    """ONNX's and numpy's bounds differ where a huge negative stop means "to the very beginning"."""
+    if step < 0 and stop < -(2**30):
+        return start, None, step
+    return start, stop, step
+
+
+def _sliced_dim(dim: Dimension, start: Any, stop: Any, step: Any) -> Dimension:
+    if isinstance(dim, int) and all(isinstance(each, int) for each in (start, stop, step)) and step != 0:
+        return len(range(*slice(*_python_slice(start, stop, step)).indices(dim)))
+    if step == 1 and isinstance(start, int) and isinstance(stop, int):
+        large = stop >= 2**30
+        if start == 0 and large:
+            return dim
+        if start >= 0 and large and low(dim) >= start:
+            return dim - start
+        if start < 0 and large and low(dim) >= -start:
+            return -start
+        if start == 0 and stop < 0 and low(dim) >= -stop:
+            return dim + stop
+        if start >= 0 and stop >= 0 and low(dim) >= stop:
+            return max(stop - start, 0)
+        if (start < 0) == (stop < 0):
+            limit = max(stop - start, 0)
+            top = high(dim)
+            return fresh(0, limit if top is None else min(limit, top))
+    if step == 1 and start == 0 and stop == dim:
+        return dim
+    if step == -1 and start == -1 and isinstance(stop, int) and stop < -(2**30):
+        return dim
+    if step == 1 and start is not None and stop is not None and not isinstance(dim, int):
+        length = stop - start
+        if isinstance(length, int) and 0 <= length <= 1 and low(dim) >= 1 and start == dim - 1:
+            return length
+    return fresh(0, high(dim))
+
+
+class Split(Op, opset=1, index=("axis",)):
+    """Cut into `num_splits` equal pieces along an axis. Spec: Split-1."""
+
+    num_splits: int
+
+    def infer(self, x: Any, axis: Any) -> Any:
+        if x.shape is None or axis.integers is None:
+            return tuple(TensorType(x.dtype, None) for _ in range(self.num_splits))
+        at = normalise_axis(axis.integers[0], len(x.shape))
+        dim = x.shape[at]
+        self.require(not isinstance(dim, int) or dim % self.num_splits == 0, f"{dim} into {self.num_splits} pieces")
+        return _pieces(x, at, [dim // self.num_splits] * self.num_splits)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return tuple(np.split(inputs[0], self.num_splits, axis=int(inputs[1])))
+
+
+class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
+    """Cut into pieces of the given lengths along an axis, -1 for what is left. Spec: VariadicSplit-1."""
+
+    def infer(self, x: Any, axis: Any, lengths: Any) -> Any:
+        count = lengths.shape[0] if lengths.shape is not None and len(lengths.shape) == 1 else None
+        self.require(isinstance(count, int), "how many pieces there are is not known")
+        if x.shape is None or axis.integers is None:
+            return tuple(TensorType(x.dtype, None) for _ in range(count))
+        at = normalise_axis(axis.integers[0], len(x.shape))
+        if lengths.known is None:
+            return _pieces(x, at, [fresh(0, high(x.shape[at])) for _ in range(count)])
+        sizes = list(dims_of(lengths.known))
+        holes = [i for i, size in enumerate(sizes) if size == -1]
+        self.require(len(holes) <= 1, "more than one -1")
+        total: Any = sum((size for size in sizes if size != -1), start=0)
+        if holes:
+            rest = x.shape[at] - total
+            sizes[holes[0]] = rest if low(rest) >= 0 and not (isinstance(rest, int) and rest < 0) else fresh()
+            total = total + rest
+        self.require(
+            not isinstance(total, int) or not isinstance(x.shape[at], int) or total == x.shape[at],
+            f"pieces of {list(sizes)} out of {x.shape[at]}",
+        )
+        return _pieces(x, at, sizes)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, axis, lengths = inputs
+        sizes = [int(size) for size in lengths]
+        if -1 in sizes:
+            sizes[sizes.index(-1)] = x.shape[int(axis)] - sum(sizes) - 1
+        return tuple(np.split(x, np.cumsum(sizes)[:-1], axis=int(axis)))
+
+
+def _pieces(x: Any, axis: int, sizes: list[Any]) -> tuple[TensorType, ...]:
+    shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
+    if x.known is None or x.known.ndim != 1 or not all(isinstance(size, int) for size in sizes):
+        return tuple(TensorType(x.dtype, shape) for shape in shapes)
+    parts = np.split(x.known, np.cumsum(sizes)[:-1])
+    return tuple(TensorType(x.dtype, shape, part) for shape, part in zip(shapes, parts, strict=True))
+
+
+class ReverseSequence(Op, opset=1, index=("lengths",)):
+    """The first `lengths[i]` elements along `seq_axis` backwards, i along `batch_axis`. Spec: ReverseSequence-1."""
+
+    batch_axis: int = 0
+    seq_axis: int = 1
+
+    def infer(self, x: Any, lengths: Any) -> Any:
+        if x.shape is not None:
+            for axis in (self.batch_axis, self.seq_axis):
+                normalise_axis(axis, len(x.shape))
+        return x
+
+
+class DepthToSpace(Op, opset=1):
+    """Blocks of channels moved into the spatial dimensions. Spec: DepthToSpace-1."""
+
+    mode: Literal["blocks_first", "depth_first"]
+    block_size: int
+
+    def infer(self, x: Any) -> Any:
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        block, spatial = self.block_size, len(x.shape) - 2
+        self.require(spatial > 0, f"rank {len(x.shape)}: there is no spatial dimension")
+        depth = x.shape[1]
+        self.require(not isinstance(depth, int) or depth % block**spatial == 0, f"{depth} channels, block {block}")
+        return TensorType(x.dtype, (x.shape[0], depth // block**spatial, *(dim * block for dim in x.shape[2:])))
+
+
+class SpaceToDepth(Op, opset=1):
+    """Spatial blocks moved into the channels. Spec: SpaceToDepth-1."""
+
+    mode: Literal["blocks_first", "depth_first"]
+    block_size: int
+
+    def infer(self, x: Any) -> Any:
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        block, spatial = self.block_size, len(x.shape) - 2
+        self.require(spatial > 0, f"rank {len(x.shape)}: there is no spatial dimension")
+        for dim in x.shape[2:]:
+            self.require(not isinstance(dim, int) or dim % block == 0, f"dimension {dim}, block {block}")
+        return TensorType(x.dtype, (x.shape[0], x.shape[1] * block**spatial, *(dim // block for dim in x.shape[2:])))

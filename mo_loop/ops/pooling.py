@@ -1,0 +1,69 @@
+"""Pooling: the largest or the mean of each window."""
+
+from typing import Any, Literal
+
+from mo_loop.ops.window import Windowed
+from mo_loop.shape import fresh
+from mo_loop.types import ElementType, TensorType, i64
+
+Rounding = Literal["floor", "ceil"]
+TorchRounding = Literal["floor", "ceil", "ceil_torch"]
+
+
+class Pool(Windowed, abstract=True):
+    """A window over each channel of x [N, C, D...]."""
+
+    kernel: tuple[int, ...]
+
+    def pooled(self, x: Any, rounding: str, dilations: tuple[int, ...] = ()) -> TensorType:
+        """The type of the result."""
+        sizes = self.spatial(x, len(self.kernel))
+        made = self.windows(sizes, self.kernel, dilations or (1,) * len(self.kernel), rounding)
+        return TensorType(x.dtype, (*((fresh(), fresh()) if x.shape is None else x.shape[:2]), *made))
+
+
+class MaxPool(Pool, opset=1):
+    """The largest element of each window. Spec: MaxPool-1."""
+
+    rounding_type: Rounding = "floor"
+
+    def infer(self, x: Any) -> Any:
+        return self.pooled(x, self.rounding_type)
+
+
+class IndexedMaxPool(Pool, opset=8, type="MaxPool"):
+    """The largest elements, and where they stand in x flattened from dimension `axis` on. Spec: MaxPool-8."""
+
+    dilations: tuple[int, ...]
+    rounding_type: Rounding = "floor"
+    index_element_type: ElementType = i64
+    axis: int = 0
+
+    def infer(self, x: Any) -> Any:
+        made = self.pooled(x, self.rounding_type, self.dilations)
+        return made, made.with_dtype(self.index_element_type)
+
+
+class TorchMaxPool(IndexedMaxPool, opset=14, type="MaxPool"):
+    """MaxPool whose rounding may drop a last window that starts in the padding. Spec: MaxPool-14."""
+
+    rounding_type: TorchRounding = "floor"
+
+
+class AvgPool(Pool, opset=1):
+    """The mean of each window, padding counted or not. Spec: AvgPool-1."""
+
+    exclude_pad: bool
+    rounding_type: Rounding = "floor"
+
+    def infer(self, x: Any) -> Any:
+        return self.pooled(x, self.rounding_type)
+
+    def xml_attributes(self) -> dict[str, Any]:
+        return {key.replace("exclude_pad", "exclude-pad"): value for key, value in self.attribute_values().items()}
+
+
+class TorchAvgPool(AvgPool, opset=14, type="AvgPool"):
+    """AvgPool whose rounding may drop a last window that starts in the padding. Spec: AvgPool-14."""
+
+    rounding_type: TorchRounding = "floor"

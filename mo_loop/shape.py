@@ -1,0 +1,328 @@
+"""Dimensions and shapes: static, symbolic, bounded.
+
+A dimension is a plain int when it is static, else a `Dim`: an affine expression of symbols such as 2N+1. A shape is a
+tuple of dimensions, or None when not even the rank is known.
+
+>>> n = named("N")
+>>> broadcast((n, 1), (1, 3))
+(N, 3)
+>>> n + 1 == named("N") + 1, join(2, 3).lo
+(True, 2)
+
+Two symbols are equal when they bear the same name and bounds; a fresh symbol has a name nobody else has and prints as
+`?` (or `a..b` when bounded), so that printed graphs do not depend on what was created before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import TypeAlias, Union
+
+from mo_loop.errors import TypeError_
+
+_fresh_numbers = count(1)
+
+
+class Symbol:
+    """A quantity unknown until run time, `lo` <= it <= `hi` (None: no upper bound)."""
+
+    __slots__ = ("_hash", "hi", "lo", "name")
+
+    def __init__(self, name: str, lo: int = 0, hi: int | None = None) -> None:
+        self.name, self.lo, self.hi = name, lo, hi
+        self._hash = hash((name, lo, hi))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Symbol)
+            and self.name == other.name
+            and self.lo == other.lo
+            and self.hi == other.hi
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def is_fresh(self) -> bool:
+        return self.name[0] == "?"
+
+    def __repr__(self) -> str:
+        if not self.is_fresh:
+            return self.name
+        return "?" if self.lo == 0 and self.hi is None else f"{self.lo}..{'' if self.hi is None else self.hi}"
+
+
+class Dim:
+    """An affine expression `sum(coefficient * symbol) + const` with at least one symbol. Immutable, hashable."""
+
+    __slots__ = ("const", "terms")
+
+    def __init__(self, terms: tuple[tuple[Symbol, int], ...], const: int = 0) -> None:
+        self.terms, self.const = terms, const
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Dim) and self.const == other.const and self.terms == other.terms)
+
+    def __hash__(self) -> int:
+        return hash((self.terms, self.const))
+
+    @property
+    def lo(self) -> int:
+        """The least value it can have (never below 0 for a dimension, but an intermediate may be negative)."""
+        total = self.const
+        for symbol, factor in self.terms:
+            bound = symbol.lo if factor > 0 else symbol.hi
+            if bound is None:
+                return -(2**62)
+            total += factor * bound
+        return total
+
+    @property
+    def hi(self) -> int | None:
+        total = self.const
+        for symbol, factor in self.terms:
+            bound = symbol.hi if factor > 0 else symbol.lo
+            if bound is None:
+                return None
+            total += factor * bound
+        return total
+
+    @property
+    def symbol(self) -> Symbol | None:
+        """The lone symbol this dimension consists of, or None."""
+        if self.const == 0 and len(self.terms) == 1 and self.terms[0][1] == 1:
+            return self.terms[0][0]
+        return None
+
+    @property
+    def is_fresh(self) -> bool:
+        """True for a lone symbol without a name."""
+        symbol = self.symbol
+        return symbol is not None and symbol.is_fresh
+
+    def symbols(self) -> Iterable[Symbol]:
+        return (symbol for symbol, _ in self.terms)
+
+    def __add__(self, other: Dimension) -> Dimension:
+        if isinstance(other, int):
+            return Dim(self.terms, self.const + other)
+        return _affine([*self.terms, *other.terms], self.const + other.const)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dimension:
+        return Dim(tuple((symbol, -factor) for symbol, factor in self.terms), -self.const)
+
+    def __sub__(self, other: Dimension) -> Dimension:
+        return self + (-other)
+
+    def __rsub__(self, other: Dimension) -> Dimension:
+        return (-self) + other
+
+    def __mul__(self, other: Dimension) -> Dimension:
+        if isinstance(other, int):
+            if other == 0:
+                return 0
+            return Dim(tuple((symbol, factor * other) for symbol, factor in self.terms), self.const * other)
+        lo = self.lo * other.lo if self.lo >= 0 and other.lo >= 0 else 0
+        hi = self.hi * other.hi if self.hi is not None and other.hi is not None else None
+        left, right = sorted((_bracketed(self), _bracketed(other)))
+        if self.has_fresh() or other.has_fresh():
+            return fresh(lo, hi)
+        return Dim(((Symbol(f"{left}*{right}", lo, hi), 1),))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: int) -> Dimension:
+        if other == 1:
+            return self
+        if other > 0 and self.const % other == 0 and all(factor % other == 0 for _, factor in self.terms):
+            return _affine([(symbol, factor // other) for symbol, factor in self.terms], self.const // other)
+        lo = max(self.lo, 0) // other if other > 0 else 0
+        hi = self.hi // other if other > 0 and self.hi is not None else None
+        if self.has_fresh() or other <= 0:
+            return fresh(lo, hi)
+        return Dim(((Symbol(f"floor({self!r}/{other})", lo, hi), 1),))
+
+    def has_fresh(self) -> bool:
+        return any(symbol.is_fresh for symbol in self.symbols())
+
+    def __repr__(self) -> str:
+        if self.has_fresh():  # the name of a fresh symbol says nothing; its bounds do
+            lo, hi = max(self.lo, 0), self.hi
+            return "?" if lo == 0 and hi is None else f"{lo}..{'' if hi is None else hi}"
+        text = ""
+        for symbol, factor in self.terms:
+            sign = "-" if factor < 0 else "+" if text else ""
+            text += f"{sign}{'' if abs(factor) == 1 else abs(factor)}{symbol!r}"
+        return text + (f"{self.const:+d}" if self.const else "")
+
+
+Dimension: TypeAlias = Union[int, Dim]
+Shape: TypeAlias = tuple[Dimension, ...] | None
+
+
+def _bracketed(dim: Dim) -> str:
+    return repr(dim) if dim.symbol else f"({dim!r})"
+
+
+def _affine(terms: Iterable[tuple[Symbol, int]], const: int) -> Dimension:
+    total: dict[Symbol, int] = {}
+    for symbol, factor in terms:
+        total[symbol] = total.get(symbol, 0) + factor
+    kept = sorted(((s, f) for s, f in total.items() if f), key=lambda term: term[0].name)
+    return Dim(tuple(kept), const) if kept else const
+
+
+def named(name: str, lo: int = 0, hi: int | None = None) -> Dim:
+    """The symbolic dimension called `name`."""
+    return Dim(((Symbol(name, lo, hi), 1),))
+
+
+def fresh(lo: int = 0, hi: int | None = None) -> Dimension:
+    """A dimension of which only the bounds are known; equal to nothing but itself. Static if the bounds meet."""
+    if lo == hi:
+        return lo
+    return Dim(((Symbol(f"?{next(_fresh_numbers)}", max(lo, 0), hi), 1),))
+
+
+def low(dim: Dimension) -> int:
+    return dim if isinstance(dim, int) else max(dim.lo, 0)
+
+
+def high(dim: Dimension) -> int | None:
+    return dim if isinstance(dim, int) else dim.hi
+
+
+def is_static(shape: Shape) -> bool:
+    return shape is not None and all(isinstance(dim, int) for dim in shape)
+
+
+def element_count(shape: Shape) -> Dimension | None:
+    """The product of all dimensions, None for an unknown rank."""
+    if shape is None:
+        return None
+    total: Dimension = 1
+    for dim in sorted(shape, key=lambda d: not isinstance(d, int)):  # ints first: 0 then wins over any symbol
+        total = total * dim
+    return total
+
+
+def normalise_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """`axis` counted from the front; TypeError_ when it lies outside -rank <= axis < rank."""
+    if not -rank <= axis < rank:
+        raise TypeError_(f"{what} {axis} is outside a tensor of rank {rank}", code="ML231")
+    return axis + rank if axis < 0 else axis
+
+
+def broadcast_dim(a: Dimension, b: Dimension) -> Dimension:
+    """The result of numpy broadcasting of two dimensions; TypeError_ when both are static and cannot be."""
+    if a == b or (isinstance(b, int) and b == 1):
+        return a
+    if isinstance(a, int):
+        if a == 1:
+            return b
+        if isinstance(b, int):
+            raise TypeError_(f"dimensions {a} and {b} cannot be broadcast", code="ML232")
+        return a  # the other is either 1 or equal: the result is the static one
+    if isinstance(b, int):
+        return b
+    if low(a) > 1 and low(b) > 1:  # neither can be 1, so both must be equal
+        return a
+    if low(a) > 1:
+        return a
+    if low(b) > 1:
+        return b
+    hi_a, hi_b = high(a), high(b)
+    return fresh(min(low(a), low(b)), None if hi_a is None or hi_b is None else max(hi_a, hi_b))
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The numpy broadcast of several shapes; unknown rank in any makes the result's rank unknown."""
+    known: list[tuple[Dimension, ...]] = []
+    for shape in shapes:
+        if shape is None:
+            return None
+        known.append(shape)
+    first = known[0]
+    if all(shape == first for shape in known):
+        return first
+    rank = max(len(shape) for shape in known)
+    result: list[Dimension] = [1] * rank
+    for shape in known:
+        offset = rank - len(shape)
+        for i, dim in enumerate(shape):
+            result[offset + i] = broadcast_dim(result[offset + i], dim)
+    return tuple(result)
+
+
+def merge_dim(a: Dimension, b: Dimension) -> Dimension:
+    """The more precise of two statements about one dimension; TypeError_ when they contradict."""
+    if a == b:
+        return a
+    if isinstance(a, int) and isinstance(b, int):
+        raise TypeError_(f"dimension is both {a} and {b}", code="ML233")
+    if isinstance(a, int) or isinstance(b, int):
+        value, other = (a, b) if isinstance(a, int) else (b, a)
+        hi = high(other)
+        if value < low(other) or (hi is not None and value > hi):
+            raise TypeError_(f"dimension {other!r} cannot be {value}", code="ML233")
+        return value
+    if a.is_fresh and not b.is_fresh:
+        return b
+    if b.is_fresh and not a.is_fresh:
+        return a
+    return a if (low(a), -(high(a) or 2**62)) >= (low(b), -(high(b) or 2**62)) else b
+
+
+def merge(a: Shape, b: Shape) -> Shape:
+    """Two statements about the same shape made one; TypeError_ when they contradict."""
+    if a is None or b is None:
+        return b if a is None else a
+    if len(a) != len(b):
+        raise TypeError_(f"shape {show(a)} has another rank than {show(b)}", code="ML233")
+    return tuple(merge_dim(x, y) for x, y in zip(a, b, strict=True))
+
+
+def join(a: Dimension, b: Dimension) -> Dimension:
+    """A dimension that covers both."""
+    if a == b:
+        return a
+    for one, other in ((a, b), (b, a)):  # an unbounded fresh one already covers everything
+        if isinstance(one, Dim) and one.is_fresh and covers(one, other):
+            return one
+    hi_a, hi_b = high(a), high(b)
+    return fresh(min(low(a), low(b)), None if hi_a is None or hi_b is None else max(hi_a, hi_b))
+
+
+def covers(wide: Dimension, narrow: Dimension) -> bool:
+    """True when every value of `narrow` lies within the bounds of the fresh symbol `wide`, or they are equal."""
+    if wide == narrow:
+        return True
+    if not isinstance(wide, Dim) or not wide.is_fresh:
+        return False
+    hi_w, hi_n = wide.hi, high(narrow)
+    return wide.lo <= low(narrow) and (hi_w is None or (hi_n is not None and hi_n <= hi_w))
+
+
+def join_shapes(a: Shape, b: Shape) -> Shape:
+    """A shape that covers both; ranks that differ give an unknown rank."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(join(x, y) for x, y in zip(a, b, strict=True))
+
+
+def widen(old: Shape, new: Shape) -> Shape:
+    """As join, but terminating: a dimension that changes becomes unbounded at once."""
+    if old is None or new is None or len(old) != len(new):
+        return None
+    return tuple(x if covers(x, y) else fresh() for x, y in zip(old, new, strict=True))
+
+
+def show(shape: Shape | Sequence[Dimension]) -> str:
+    """`[2,N,?]`, or `[...]` for an unknown rank."""
+    return "[...]" if shape is None else f"[{','.join(str(dim) for dim in shape)}]"

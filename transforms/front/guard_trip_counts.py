@@ -1,0 +1,87 @@
+"""Trip counts that Loop-5 would take otherwise than ONNX."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.control import Concatenated, Loop
+from mo_loop.types import i64
+from transforms.base import FunctionPass
+
+I32_MAX = 2**31 - 1
+PREALLOCATED = 1 << 16
+"""Iterations for which the runtime may reserve the buffer of a concatenated output at once."""
+
+
+class GuardTripCounts(FunctionPass):
+    """Loop(M, ...)  ->  Loop(max(M, 0), ...): below 0 means none in ONNX, endless in Loop-5
+
+    A trip count of 2^31 - 1 or more becomes endless where the body can stop by itself: the runtime counts in i32. And
+    since it reserves the buffer of a concatenated output for M iterations, a loop that may stop early and whose M may
+    be large counts in its condition instead: trip count -1, condition' = condition and i + 1 < M.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in graph.of(Loop):
+            changed = self._guard(node) or changed
+        return changed
+
+    def _guard(self, node: Loop) -> bool:
+        trip = node.inputs[0]
+        assert trip is not None
+        known = trip.type.integers
+        stops = not node.continues_always
+        if known is not None:
+            limit = known[0]
+            if limit == -1 or (0 <= limit <= (PREALLOCATED if stops and _concatenates(node) else I32_MAX - 1)):
+                return False
+            if limit >= I32_MAX:
+                return _replace_trip(node, _endless(node) if stops else _constant(node, I32_MAX))
+        if trip.known is not None and known is None and trip.known.reshape(-1)[0].lo >= 0:
+            return False  # a length: never negative, and the loop over it is as long as its data
+        if _is_guarded(trip):
+            return False
+        if stops and _concatenates(node):
+            _count_in_condition(node, trip)
+            return _replace_trip(node, _endless(node))
+        return _replace_trip(node, ops.Maximum(trip, 0).output)
+
+
+def _concatenates(node: Loop) -> bool:
+    return any(isinstance(entry, Concatenated) for entry in node.output_map)
+
+
+def _is_guarded(trip: Value) -> bool:
+    node = trip.node
+    return isinstance(node, ops.Maximum) and node.inputs[1] is not None and node.inputs[1].type.integers == (0,)
+
+
+def _constant(node: Loop, count: int) -> Value:
+    return Constant(count, graph=node.graph, dtype=i64).output
+
+
+def _endless(node: Loop) -> Value:
+    return _constant(node, -1)
+
+
+def _replace_trip(node: Loop, value: Value) -> bool:
+    node.graph.set_input(node, 0, value)
+    return True
+
+
+def _count_in_condition(node: Loop, trip: Value) -> None:
+    """The trip count enters the body as an invariant and the condition counts against it."""
+    from mo_loop.ops.control import Invariant
+
+    body, go = node.body, node.inputs[1]
+    assert go is not None
+    node.graph.set_input(node, 1, ops.LogicalAnd(go, ops.Greater(trip, 0)).output)
+    if node.iteration is None:
+        node.iteration = Parameter(graph=body, dtype=i64, shape=())
+    limit = Parameter(graph=body, type=trip.type)
+    within = ops.Less(ops.Add(node.iteration, 1), limit).output
+    body.set_input(node.condition, 0, ops.LogicalAnd(node.condition.value, within).output)
+    node.input_map = (*node.input_map, Invariant(limit))
+    node.graph.set_inputs(node, [*node.inputs, trip])

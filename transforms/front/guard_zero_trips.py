@@ -1,0 +1,107 @@
+"""Loops that may run zero times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Selected
+from mo_loop.shape import is_static, low
+from mo_loop.types import i64
+from transforms.base import FunctionPass
+
+TO_THE_END = 2**30
+"""A Slice end beyond every dimension; the runtime gets ends above 2^31 - 1 wrong."""
+
+
+class GuardZeroTrips(FunctionPass):
+    """Loop that may run zero times  ->  Loop, its outputs corrected where it did not run
+
+    After zero iterations the runtime returns what a concatenated output held before, and forwards the initial value of
+    a state only if the body reads it. With ran = (M != 0) and C: a concatenated output is cut to nothing by
+    Slice(scan, 0, Select(ran, end, 0)), along every dimension of unknown size as ONNX Runtime gives it; a state that the
+    body does not read is selected outside.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in graph.of(Loop):
+            if low(node.count) < 1:
+                changed = self._guard(node) or changed
+        return changed
+
+    def _guard(self, node: Loop) -> bool:
+        initial = {
+            entry.result: (entry.parameter, value)
+            for entry, value in zip(node.input_map, node.inputs[node.first_data_port :], strict=True)
+            if isinstance(entry, Merged)
+        }
+        ran: Value | None = None
+        changed = False
+        for entry, output in zip(node.output_map, node.outputs, strict=True):
+            readers = output.uses
+            if not readers:
+                continue
+            if isinstance(entry, Concatenated):
+                ran = ran or _ran(node)
+                corrected = _cut(output, entry, ran)
+            elif isinstance(entry, Final) and entry.result in initial:
+                parameter, value = initial[entry.result]
+                if parameter.output.is_used:
+                    continue
+                assert value is not None
+                ran = ran or _ran(node)
+                corrected = _chosen(output, value, ran)
+            else:
+                continue
+            _move(output, corrected, readers)
+            changed = True
+        return changed
+
+
+def _move(output: Value, corrected: Value, readers: Any) -> None:
+    corrected.names, output.names = output.names, ()
+    for node, port in readers:
+        if isinstance(node, Result) and node.output_names:
+            corrected.node.name = node.output_names[0]
+        node.graph.set_input(node, port, corrected)
+
+
+def _ran(node: Loop) -> Value:
+    """Whether the loop runs at all: a scalar boolean."""
+    trip, go = node.inputs[0], node.inputs[1]
+    assert trip is not None and go is not None
+    known = trip.type.integers
+    if known is not None and known[0] != 0:
+        return go
+    positive = ops.NotEqual(trip, 0).output
+    return positive if go.type.integers == (1,) else ops.LogicalAnd(positive, go).output
+
+
+def _cut(output: Value, entry: Concatenated, ran: Value) -> Value:
+    large, none = (ops.Constant(n, graph=output.graph, dtype=i64) for n in (TO_THE_END, 0))
+    end = ops.Select(ran, large, none).output
+    end = ops.Reshape(end, [1]).output
+    dims = output.shape
+    axes = [entry.axis]
+    if dims is not None:
+        axes += [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
+    for axis in sorted(axes):
+        output = ops.Slice(output, [0], end, [1], [axis]).output
+    return output
+
+
+def _chosen(last: Value, initial: Value, ran: Value) -> Value:
+    """`last` where the loop ran, else `initial`: by Select for equal shapes, by If for different ones."""
+    if is_static(last.shape) and last.shape == initial.shape:
+        return ops.Select(ran, last, initial).output
+    then_body, else_body = Graph("ran"), Graph("not_run")
+    then = Parameter(graph=then_body, type=last.type.without_known())
+    otherwise = Parameter(graph=else_body, type=initial.type.without_known())
+    return ops.If(
+        ran, last, initial, then_body=then_body, else_body=else_body,
+        input_map=(Branched(then, None), Branched(None, otherwise)),
+        output_map=(Selected(Result(then.output), Result(otherwise.output)),),
+    ).output  # fmt: skip

@@ -1,0 +1,38 @@
+"""States that never change."""
+
+from __future__ import annotations
+
+from mo_loop.graph import Graph
+from mo_loop.ops.control import Final, Invariant, Iteration, Merged
+from transforms.base import FunctionPass
+from transforms.replace import replace_output
+
+
+class InvariantStates(FunctionPass):
+    """state' = state  ->  a capture; its final value is its initial one"""
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in graph.of(Iteration):
+            changed = self._rewrite(node) or changed
+        return changed
+
+    def _rewrite(self, node: Iteration) -> bool:
+        constant = {
+            entry.result: value
+            for entry, value in zip(node.input_map, node.inputs[node.first_data_port :], strict=True)
+            if isinstance(entry, Merged) and entry.result.value is entry.parameter.output
+        }
+        if not constant:
+            return False
+        node.input_map = tuple(
+            Invariant(entry.parameter) if isinstance(entry, Merged) and entry.result in constant else entry
+            for entry in node.input_map
+        )
+        for entry, output in zip(node.output_map, node.outputs, strict=True):
+            if isinstance(entry, Final) and entry.result in constant:
+                initial = constant[entry.result]
+                assert initial is not None
+                replace_output(output, initial)
+        return True
+

@@ -1,0 +1,101 @@
+"""Body Parameters that the runtime would corrupt."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node
+from mo_loop.ops.base import Identity, Parameter, Result
+from mo_loop.ops.control import Control, Invariant, Iteration, Loop, Merged
+from mo_loop.types import boolean, string
+from transforms.base import FunctionPass
+
+IN_PLACE = frozenset({
+    "Reshape", "Squeeze", "Unsqueeze", "Concat", "Split", "VariadicSplit", "Gather", "Transpose", "SoftMax", "Softmax",
+    "MVN", "NormalizeL2", "GRN", "ScatterUpdate", "ScatterNDUpdate", "ScatterElementsUpdate",
+})  # fmt: skip
+"""Operations that work in place: they write, or hand on a view of, a body Parameter's memory."""
+
+
+class IsolateParameters(FunctionPass):
+    """p  ->  max(p, p), which the runtime neither removes nor computes in place
+
+    Back edges are copied one after another, after the new slices and the new iteration number, so a view of one
+    Parameter can be overwritten before it is read as the next value of another. With A the in-place operations, a
+    Parameter p of a Loop or TensorIterator is isolated when
+
+    - p is the Result of another state; or p is a state, an A reads it, and another state's Result is reachable from it;
+    - p is sliced or the iteration number, and a state's Result is reachable from it;
+    - p is invariant, and an A or a state's Result reads it.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in graph.of(Iteration):
+            for parameter in _endangered(node):
+                changed = _isolate(parameter) or changed
+        return changed
+
+
+def _endangered(node: Iteration) -> list[Parameter]:
+    states = {entry.result: entry.parameter for entry in node.back_edges}
+    found: list[Parameter] = []
+    if isinstance(node, Loop) and node.iteration is not None and _reaches_state([node.iteration], states):
+        found.append(node.iteration)
+    for entry in node.input_map:
+        p: Parameter = entry.parameter
+        readers = [use.node for use in p.output.uses]
+        if isinstance(entry, Merged):
+            others = {result: state for result, state in states.items() if result is not entry.result}
+            views = [reader for reader in readers if _is_in_place(reader)]
+            if any(reader in others for reader in readers) or _reaches_state(views, others):
+                found.append(p)
+            elif entry.result in readers and views:
+                found.append(p)
+        elif isinstance(entry, Invariant):
+            if any(reader in states or _is_in_place(reader) for reader in readers):
+                found.append(p)
+        elif _reaches_state([p], states):
+            found.append(p)
+    return found
+
+
+def _is_in_place(node: Node) -> bool:
+    # A control-flow operation may hand its input on as its output.
+    return isinstance(node, Control | Identity) or getattr(node, "type", "") in IN_PLACE
+
+
+def _reaches_state(starts: list[Node] | list[Parameter], states: dict[Result, Parameter]) -> bool:
+    pending: list[Node] = list(starts)
+    seen: set[Node] = set(pending)
+    while pending:
+        node = pending.pop()
+        if node in states:
+            return True
+        for output in node.outputs:
+            for use in output.uses:
+                if use.node not in seen:
+                    seen.add(use.node)
+                    pending.append(use.node)
+    return False
+
+
+def _isolate(parameter: Parameter) -> bool:
+    readers = parameter.output.uses
+    if parameter.output.dtype is string or not readers or all(_is_isolator(node) for node, _ in readers):
+        return False
+    cls = ops.LogicalOr if parameter.output.dtype is boolean else ops.Maximum
+    copy = cls(parameter.output, parameter.output).output
+    for node, port in readers:
+        if not _is_isolator(node):
+            parameter.graph.set_input(node, port, copy)
+    return True
+
+
+def _is_isolator(node: Node) -> bool:
+    return (
+        isinstance(node, ops.Maximum | ops.LogicalOr)
+        and len(node.inputs) == 2
+        and node.inputs[0] is node.inputs[1]
+    )
+
+

@@ -1,0 +1,83 @@
+"""ONNX's Scan to TensorIterator-1 or Loop-5."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.control import Concatenated, Iteration, Loop, Sliced, TensorIterator
+from mo_loop.ops.front import Scan
+from mo_loop.shape import low
+from mo_loop.types import TensorType, boolean
+from transforms.base import FunctionPass
+from transforms.replace import replace_output
+
+
+class ScanLowering(FunctionPass):
+    """Scan  ->  TensorIterator where the length is proven at least 1, else Loop with a trip count from the shape
+
+    The runtime fails on a TensorIterator of length 0 or directly inside another one, and runs one iteration only when
+    the body reads no slice. Elements become slices of 1 and a Squeeze or Unsqueeze inside. Outer Scans first: what
+    they become decides what their inner ones may be.
+    """
+
+    bodies = "last"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        scans = graph.of(Scan)
+        for scan in scans:
+            self._lower(scan)
+        return bool(scans)
+
+    def _lower(self, scan: Scan) -> None:
+        graph, body = scan.graph, scan.body
+        read = [entry for entry in scan.input_map if isinstance(entry, Sliced) and entry.parameter.output.is_used]
+        iterator = bool(read) and low(scan.count) >= 1 and not isinstance(graph.owner, TensorIterator)
+        for entry in scan.input_map:
+            if isinstance(entry, Sliced):
+                _squeeze_inside(entry, scan)
+        for entry in scan.output_map:
+            if isinstance(entry, Concatenated):
+                result: Result = entry.result
+                body.set_input(result, 0, ops.Unsqueeze(result.value, entry.axis).output)
+        inputs = list(scan.inputs)
+        maps: dict[str, Any] = {"body": body, "input_map": scan.input_map, "output_map": scan.output_map}
+        new: Iteration
+        if iterator:
+            new = TensorIterator(*inputs, graph=graph, name=scan.name, **maps)
+        else:
+            always = Constant(True, graph=body)
+            condition = Result(always.output)
+            go = Constant(np.array(True), graph=graph, dtype=boolean)
+            new = Loop(_length(scan), go, *inputs, name=scan.name, condition=condition, **maps)
+        for old, replacement in zip(scan.outputs, new.outputs, strict=True):
+            replacement.names = old.names
+            replace_output(old, replacement)
+        graph.remove(scan)
+        body.owner = new
+
+
+def _squeeze_inside(entry: Sliced, scan: Scan) -> None:
+    """The Parameter becomes a slice, dimension 1 at the axis; its readers see the element."""
+    parameter: Parameter = entry.parameter
+    element: TensorType = parameter.output.type
+    dims = element.dims
+    readers = parameter.output.uses
+    parameter.retype(TensorType(element.dtype, (*dims[: entry.axis], 1, *dims[entry.axis :])))
+    scan.body.validate_node(parameter)
+    if readers:
+        squeezed = ops.Squeeze(parameter.output, [entry.axis]).output
+        for node, port in readers:
+            scan.body.set_input(node, port, squeezed)
+
+
+def _length(scan: Scan) -> Value:
+    """The number of slices of the first sliced input, a scalar."""
+    for entry, value in zip(scan.input_map, scan.inputs, strict=True):
+        if isinstance(entry, Sliced):
+            return ops.Gather(ops.ShapeOf(value), np.array(entry.axis), np.array(0)).output
+    raise AssertionError("a Scan has a sliced input")

@@ -1,0 +1,37 @@
+"""The chain, top to bottom: the order is what you read."""
+
+from __future__ import annotations
+
+from transforms.base import FunctionPass
+from transforms.constant_folding import ConstantFolding
+from transforms.front.bind_constants import BindConstants
+from transforms.front.empty_loops import EmptyLoops
+from transforms.front.guard_trip_counts import GuardTripCounts
+from transforms.front.guard_zero_trips import GuardZeroTrips
+from transforms.front.invariant_states import InvariantStates
+from transforms.front.isolate_parameters import IsolateParameters
+from transforms.front.loop_to_ti import LoopToTI
+from transforms.front.port_renumbering import PortRenumbering
+from transforms.front.scan_lowering import ScanLowering
+from transforms.front.unused_ports import UnusedPorts
+
+FRONT: tuple[type[FunctionPass], ...] = (
+    ConstantFolding,  # trip counts, conditions and lengths that are known must be seen as such by all below
+    InvariantStates,  # a state that never changes is a capture
+    UnusedPorts,  # what nobody reads is neither carried nor concatenated
+    EmptyLoops,  # a loop that provably never runs is its initial values; the runtime would divide by zero
+    LoopToTI,  # counted loops over slices
+    ScanLowering,  # Scan -> TensorIterator-1 where its length cannot be 0, else Loop-5
+    BindConstants,  # constants go into bodies, never through ports
+    GuardTripCounts,  # a negative trip count means none in ONNX, endless in Loop-5
+    GuardZeroTrips,  # concatenated outputs are stale, unread states lost, when a loop does not run
+    UnusedPorts,  # again: guards and lowering leave dead ends
+    PortRenumbering,  # the canonical order of ports
+    IsolateParameters,  # last: no later pass may undo it
+)
+"""Makes a graph as translated one that the runtime computes rightly."""
+
+
+def default_pipeline() -> list[FunctionPass]:
+    """The passes of a plain conversion, fresh instances."""
+    return [each() for each in FRONT]
