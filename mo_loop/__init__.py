@@ -31,7 +31,7 @@ _HOME = {
     "Value": "mo_loop.graph",
 }
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604  (the names are strings, though computed)
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

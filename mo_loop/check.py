@@ -11,20 +11,13 @@ from mo_loop.ops.control import TensorIterator
 from mo_loop.ops.front import Failed
 from mo_loop.types import TensorType
 
-
 # -- the last check before emission: one function a gap of the runtime; passes establish each form, this verifies
 
 
 def failures(graph: Graph) -> list[MoLoopError]:
     """The errors of all nodes that could not be translated, bodies included, each on its own."""
-    found: list[MoLoopError] = []
-    for scope in graph.scopes():
-        for node in scope.of(Failed):
-            if isinstance(node.error, ConversionErrors):
-                found.extend(node.error.errors)
-            elif node.error is not None:
-                found.append(node.error)
-    return found
+    found = [node.error for scope in graph.scopes() for node in scope.of(Failed) if node.error is not None]
+    return list(ConversionErrors(found).errors) if found else []
 
 
 def _front_operations(graph: Graph) -> Iterator[MoLoopError]:

@@ -16,7 +16,7 @@ Codes are stable: a script may rely on them. Each message says what happened; `w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 
 class MoLoopError(Exception):
@@ -91,7 +91,7 @@ class ConversionErrors(MoLoopError):
     """Everything that stopped one conversion, grouped: the same failure of many nodes is one line with a count."""
 
     def __init__(self, errors: Iterable[MoLoopError]) -> None:
-        self.errors: Sequence[MoLoopError] = tuple(errors)
+        self.errors: Sequence[MoLoopError] = tuple(_flat(errors))
         self.code = self.errors[0].code
         # A model that is itself broken is the user's to mend first; only then does missing support matter.
         codes = {error.exit_code for error in self.errors}
@@ -115,3 +115,11 @@ class ConversionErrors(MoLoopError):
 
     def __str__(self) -> str:
         return self.message
+
+
+def _flat(errors: Iterable[MoLoopError]) -> Iterator[MoLoopError]:
+    for error in errors:
+        if isinstance(error, ConversionErrors):
+            yield from error.errors
+        else:
+            yield error

@@ -183,7 +183,7 @@ class Graph:
         self._next_id = 0
         self._order: list[Node] | None = []
         self._by_age = True  # while every edge runs from an older node to a younger one, age is a topological order
-        self._classes: dict[type, dict[Node, None]] = {}
+        self._classes: dict[type[Node], dict[Node, None]] = {}
         self._dirty: dict[Node, None] = {}
 
     # -- reading
@@ -224,6 +224,11 @@ class Graph:
                 found.extend(nodes)
         return found
 
+    def holders(self) -> list[Node]:
+        """All nodes with bodies, oldest first."""
+        found = [node for cls, nodes in self._classes.items() if cls.bodies != () for node in nodes]
+        return sorted(found, key=lambda node: node.id)
+
     def ordered(self) -> tuple[Node, ...] | list[Node]:
         """All nodes, producers before consumers; among those that could be next, the oldest. Do not modify the list."""
         if self._order is None:
@@ -254,8 +259,7 @@ class Graph:
         while stack:
             graph = stack.pop()
             yield graph
-            inner = [body for nodes in graph._classes.values() for node in nodes for body in node.bodies]
-            stack.extend(reversed(inner))
+            stack.extend(body for node in reversed(graph.holders()) for body in reversed(node.bodies))
 
     # -- writing: these are the only places where edges come and go
 
@@ -341,9 +345,9 @@ class Graph:
         self._dirty.pop(node, None)
         self._order = None
         if node in self.parameters:
-            self.parameters.remove(node)  # type: ignore[arg-type]  # a node found in the list has its type
+            self.parameters.remove(node)
         if node in self.results:
-            self.results.remove(node)  # type: ignore[arg-type]  # likewise
+            self.results.remove(node)
 
     def sweep(self, keep: Iterable[Node] = ()) -> int:
         """Remove every node whose outputs reach neither a Result nor a node in `keep`; Parameters stay."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from mo_loop.errors import TypeError_
 
@@ -162,7 +162,7 @@ class Dim:
         return text + (f"{self.const:+d}" if self.const else "")
 
 
-Dimension: TypeAlias = Union[int, Dim]
+Dimension: TypeAlias = int | Dim
 Shape: TypeAlias = tuple[Dimension, ...] | None
 
 

@@ -88,7 +88,7 @@ class ArrayTensor(Tensor):
 
 
 class FileTensor(Tensor):
-    """A span of a file, read with pread when asked for. Never mapped: a file cut short under a map kills the process."""
+    """A span of a file, read when asked for. Never mapped: a file cut short under a map kills the process."""
 
     __slots__ = ("offset", "path")
 

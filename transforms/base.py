@@ -48,7 +48,7 @@ class FunctionPass:
 
     def _run_on_bodies(self, graph: Graph) -> bool:
         changed = False
-        for node in [node for node in graph.ordered() if node.bodies]:
+        for node in graph.holders():
             if node in graph:
                 for body in node.bodies:
                     changed = self.run(body) or changed

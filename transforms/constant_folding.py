@@ -9,6 +9,7 @@ import numpy as np
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control
+from mo_loop.shape import element_count
 from mo_loop.tensor import ArrayTensor
 from transforms.base import FunctionPass
 
@@ -70,8 +71,7 @@ def _is_known(output: Value) -> bool:
 
 
 def _is_large(output: Value) -> bool:
-    if output.shape is None or not all(isinstance(dim, int) for dim in output.shape):
-        return True
-    return output.dtype.size_of(int(np.prod(output.shape, dtype=np.int64))) > SIZE_LIMIT
+    count = element_count(output.shape)
+    return not isinstance(count, int) or output.dtype.size_of(count) > SIZE_LIMIT
 
 

@@ -22,8 +22,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: Any = import_module(f"mo_loop.cli.{name}").command
-        return command  # type: ignore[no-any-return]  # each file's `command` is a click command
+        command: click.Command = import_module(f"mo_loop.cli.{name}").command
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -13,14 +13,24 @@ from mo_loop.cli.errors import reported
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.option("-o", "--output-model", "target", required=True, type=click.Path(), help="The .xml to write; the .bin goes beside it.")
+@click.option(
+    "-o", "--output-model", "target", required=True, type=click.Path(), help="The .xml to write; the .bin goes beside it."
+)
 @click.option("--input", "inputs", help="Tensors that become the inputs, separated by commas.")
 @click.option("--output", "outputs", help="Tensors that become the outputs, separated by commas.")
 @click.option("--compress-to-fp16", is_flag=True, help="Store f32 weights as f16; the default is lossless.")
-@click.option("--dump", type=click.Path(file_okay=False), help="Write the graph as loaded and after every pass that changed it.")
+@click.option(
+    "--dump", type=click.Path(file_okay=False), help="Write the graph as loaded and after every pass that changed it."
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(
-    model: str, target: str, inputs: str | None, outputs: str | None, compress_to_fp16: bool, dump: str | None, debug: bool
+    model: str,
+    target: str,
+    inputs: str | None,
+    outputs: str | None,
+    compress_to_fp16: bool,
+    dump: str | None,
+    debug: bool,
 ) -> None:
     """Convert the ONNX file MODEL to OpenVINO IR.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.shape import Shape, fresh, named
+from mo_loop.shape import Dimension, Shape, fresh, named
 
 
 @dataclass
@@ -36,10 +36,10 @@ class Cut:
         return cls(inputs, outputs)
 
 
-def _shape(given: Sequence[Any] | None) -> Shape | Any:
-    if given is None or given is ...:
+def _shape(given: Any) -> Shape | Any:
+    if given is None or given == ...:
         return ...
-    dims = []
+    dims: list[Dimension] = []
     for dim in given:
         if isinstance(dim, int) and dim >= 0:
             dims.append(dim)

@@ -46,7 +46,7 @@ def schema_function(domain: str, call: Any, opset: int, inputs: Sequence[Value |
     import onnx
 
     try:
-        schema = onnx.defs.get_schema(call.op_type, opset, domain)
+        schema: Any = onnx.defs.get_schema(call.op_type, opset, domain)
     except onnx.defs.SchemaError:
         return None
     if schema.deprecated:

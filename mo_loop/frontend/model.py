@@ -84,8 +84,9 @@ def _parse(data: bytes, what: str) -> Any:
         proto.ParseFromString(data)
     except DecodeError:
         raise FileError(
-            f"{what} is not an ONNX model", code="ML214", hint="mo-loop reads .onnx files, as exported by PyTorch, tf2onnx ..."
-        ) from None
+            f"{what} is not an ONNX model", code="ML214",
+            hint="mo-loop reads .onnx files, as exported by PyTorch, tf2onnx ...",
+        ) from None  # fmt: skip
     if not proto.HasField("graph") or not (proto.ir_version or proto.opset_import):
         raise FileError(f"{what} is not an ONNX model: it holds no graph", code="ML214")
     return proto

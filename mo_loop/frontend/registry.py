@@ -25,6 +25,12 @@ FAMILIES: dict[str, str] = {
     "Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum",
     "logic": "Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not Where IsNaN IsInf BitwiseAnd BitwiseOr "
     "BitwiseXor BitwiseNot BitShift",
+    "convolution": "Conv ConvTranspose",
+    "pooling": "MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
+    "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
+    "ReverseSequence",
+    "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",
+    "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK Unique",
 }
 """Family (module of mo_loop.frontend.ops) -> the operators it translates. Families are imported on first use."""
 

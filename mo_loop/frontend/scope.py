@@ -49,8 +49,9 @@ class Scope:
         value = self.find(name)
         if value is None:
             raise ModelError(
-                f"nothing defines {name!r}", code="ML223", hint="the model is broken: onnx.checker.check_model says more"
-            )
+                f"nothing defines {name!r}", code="ML223",
+                hint="the model is broken: onnx.checker.check_model says more",
+            )  # fmt: skip
         return value
 
     def find(self, name: str) -> Value | None:

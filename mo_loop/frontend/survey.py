@@ -49,7 +49,7 @@ def _is_translated(domain: str, op: str, opset: int) -> bool:
     import onnx
 
     try:
-        schema = onnx.defs.get_schema(op, opset, domain)
+        schema: Any = onnx.defs.get_schema(op, opset, domain)
     except onnx.defs.SchemaError:
         return False
     return not schema.deprecated and (schema.has_function or schema.has_context_dependent_function)

@@ -8,25 +8,23 @@ depends on it as well; the last check before emission raises all of them at once
 
 from __future__ import annotations
 
-import heapq
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from mo_loop.errors import InternalError, ModelError, MoLoopError, UnsupportedError, UsageError
 from mo_loop.frontend import functions, registry
+from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.declared import type_from
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.order import in_order, listed_order
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.weights import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.front import Failed
-from mo_loop.shape import Dimension, Shape, fresh, named
-from mo_loop.types import UNKNOWN, OptionalType, SequenceType, TensorType, from_onnx
-
-DEPTH_LIMIT = 32
-"""How deep bodies may be nested."""
+from mo_loop.types import UNKNOWN, TensorType
 
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
 _TYPE_PROTO = 13
@@ -70,7 +68,8 @@ def _inputs(model: OnnxModel, cut: Cut) -> Iterator[tuple[str, Any]]:
     listed = {entry.name: entry.type for entry in proto.input if entry.name not in constants}
     declared = {entry.name: entry.type for entry in (*proto.value_info, *proto.output)} | listed
     keep_listed = cut.inputs is None or all(name in listed for name in cut.inputs)
-    for name in [*(listed if keep_listed else ()), *(n for n in cut.inputs or () if not keep_listed or n not in listed)]:
+    names = list(listed) if keep_listed else []
+    for name in dict.fromkeys([*names, *(cut.inputs or ())]):
         shape = ... if cut.inputs is None else cut.inputs.get(name, ...)
         type_ = type_from(declared[name], symbolic=True) if name in declared else UNKNOWN
         if isinstance(type_, TensorType):
@@ -95,136 +94,6 @@ def _result(value: Value, name: str) -> None:
     Result(value, name=f"{name}/sink_port_0", names=(name,))
 
 
-def type_from(proto: Any, *, symbolic: bool) -> Any:
-    """A TypeProto as a type. Without `symbolic` the names of dimensions are dropped: in a body they need not mean
-    the same in every iteration."""
-    kind = proto.WhichOneof("value")
-    if kind == "tensor_type":
-        tensor = proto.tensor_type
-        shape = _shape_from(tensor.shape, symbolic) if tensor.HasField("shape") else None
-        return TensorType(from_onnx(tensor.elem_type), shape) if tensor.elem_type else UNKNOWN
-    if kind == "sequence_type":
-        return SequenceType(type_from(proto.sequence_type.elem_type, symbolic=symbolic))
-    if kind == "optional_type":
-        return OptionalType(type_from(proto.optional_type.elem_type, symbolic=symbolic))
-    if kind is None:
-        return UNKNOWN
-    raise UnsupportedError(f"values of kind {kind} cannot be expressed", code="ML311")
-
-
-def _shape_from(proto: Any, symbolic: bool) -> Shape:
-    dims: list[Dimension] = []
-    for dim in proto.dim:
-        if dim.HasField("dim_value") and dim.dim_value >= 0:
-            dims.append(dim.dim_value)
-        elif symbolic and dim.dim_param and not dim.dim_param.startswith("?"):
-            dims.append(named(dim.dim_param))
-        else:
-            dims.append(fresh())
-    return tuple(dims)
-
-
-class Context:
-    """What a translator with a parameter `node` sees of the node it translates."""
-
-    def __init__(self, translation: Translation, proto: Any, scope: Scope, opset: int) -> None:
-        self.translation = translation
-        self.proto = proto
-        self.scope = scope
-        self.opset = opset
-        self.op_type: str = proto.op_type
-        self.outputs: tuple[str, ...] = tuple(proto.output)
-
-    @property
-    def graph(self) -> Graph:
-        return self.scope.graph
-
-    @property
-    def path(self) -> str:
-        name = self.proto.name or next((out for out in self.proto.output if out), self.proto.op_type)
-        return f"{self.scope.path}/{name}" if self.scope.path else name
-
-    def wants(self, index: int) -> bool:
-        """Whether the node's output number `index` is named, hence possibly used."""
-        return index < len(self.outputs) and bool(self.outputs[index])
-
-    def constant(self, array: Any, dtype: Any = None) -> Value:
-        """A Constant in the graph that is being made."""
-        return Constant(array, graph=self.graph, dtype=dtype).output
-
-
-class Body:
-    """A GRAPH attribute. Each `translate` makes a new Graph, under the types it is given."""
-
-    def __init__(self, translation: Translation, proto: Any, scope: Scope, path: str) -> None:
-        self._translation = translation
-        self.proto = proto
-        self.scope = scope
-        self.path = path
-
-    @property
-    def inputs(self) -> list[str]:
-        return [entry.name for entry in self.proto.input]
-
-    @property
-    def outputs(self) -> list[str]:
-        return [entry.name for entry in self.proto.output]
-
-    @property
-    def widened(self) -> list[TensorType | None]:
-        """The wider types that this body's states turned out to need, remembered between translations."""
-        return self._translation.widened.setdefault(id(self.proto), [])
-
-    def declared(self, index: int) -> Any:
-        """The declared type of input number `index`; UNKNOWN if there is none."""
-        return type_from(self.proto.input[index].type, symbolic=False)
-
-    def translate(self, types: Sequence[Any]) -> TranslatedBody:
-        """The body with its inputs of these types. Raises ModelError when their number is wrong."""
-        if len(types) != len(self.proto.input):
-            raise ModelError(
-                f"the body has {len(self.proto.input)} inputs, the operator gives it {len(types)}", code="ML226"
-            )
-        graph = Graph(self.proto.name or "body")
-        scope = Scope(graph, self.scope, f"{self.path}/{graph.name}")
-        if scope.depth > DEPTH_LIMIT:
-            raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312")
-        for entry, type_ in zip(self.proto.input, types, strict=True):
-            if scope.is_outer_name(entry.name):
-                warnings.warn(f"{scope.path}: {entry.name!r} hides an outer value of that name", stacklevel=2)
-            value = Parameter(graph=graph, type=type_, name=entry.name).output
-            value.add_name(entry.name)
-            scope.values[entry.name] = value
-        parameters = list(graph.parameters)
-        self._translation.statements(self.proto, scope)
-        results = [Result(scope[entry.name]) for entry in self.proto.output]
-        return TranslatedBody(graph, parameters, results, scope)
-
-    def inline(self) -> list[Value]:
-        """The body's nodes placed right into the surrounding graph (a branch that is always taken)."""
-        scope = Scope(self.scope.graph, self.scope, f"{self.path}/{self.proto.name or 'body'}")
-        self._translation.statements(self.proto, scope)
-        return [scope[entry.name] for entry in self.proto.output]
-
-
-class TranslatedBody:
-    """A body as a Graph: the Parameters of its formal inputs, its Results, and what it captured."""
-
-    def __init__(self, graph: Graph, parameters: list[Parameter], results: list[Result], scope: Scope) -> None:
-        self.graph = graph
-        self.parameters = parameters
-        self.results = results
-        self.captures = scope.captures
-
-    @property
-    def has_failed(self) -> bool:
-        return bool(self.graph.of(Failed))
-
-    def failures(self) -> list[MoLoopError]:
-        """The errors of the nodes that could not be translated, here and in bodies below."""
-        return [n.error for g in self.graph.scopes() for n in g.of(Failed) if n.error is not None]
-
-
 class Translation:
     """One run over one model."""
 
@@ -243,11 +112,10 @@ class Translation:
         folder = self.model.folder
         for each in proto.initializer:
             if each.name not in scope.values:
-                scope.lazy[each.name] = _initializer(scope, each.name, lambda p=each: tensor_from(p, folder))
+                scope.lazy[each.name] = _initializer(scope, each.name, partial(tensor_from, each, folder))
         for each in proto.sparse_initializer:
-            scope.lazy[each.values.name] = _initializer(
-                scope, each.values.name, lambda p=each: dense_from_sparse(p, folder)
-            )
+            name = each.values.name
+            scope.lazy[name] = _initializer(scope, name, partial(dense_from_sparse, each, folder))
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
 
@@ -260,8 +128,8 @@ class Translation:
         wanted = set(outputs)
         nodes = list(nodes)
         reads = [[*filter(None, node.input), *self._captured(node)] for node in nodes]
-        if not _in_order(nodes, reads):
-            order = _sorted(nodes, reads, scope)
+        if not in_order(nodes, reads):
+            order = listed_order(nodes, reads, scope.path)
             nodes, reads = [nodes[i] for i in order], [reads[i] for i in order]
         kept = []
         for node, names in zip(reversed(nodes), reversed(reads), strict=True):
@@ -476,37 +344,3 @@ def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int
     }
     for node, output_name in fresh_nodes.items():
         node.name = context.proto.name if context.proto.name and len(fresh_nodes) == 1 else output_name
-
-
-def _in_order(nodes: Sequence[Any], reads: Sequence[list[str]]) -> bool:
-    later = {name for node in nodes for name in node.output}
-    for node, names in zip(nodes, reads, strict=True):
-        if not later.isdisjoint(names):
-            return False
-        later.difference_update(node.output)
-    return True
-
-
-def _sorted(nodes: Sequence[Any], reads: Sequence[list[str]], scope: Scope) -> list[int]:
-    """A topological order (captures count as dependencies), the listed one where it can be kept."""
-    producer = {name: i for i, node in enumerate(nodes) for name in node.output if name}
-    needs = [{producer[name] for name in names if name in producer} for names in reads]
-    users: dict[int, list[int]] = {}
-    for i, sources in enumerate(needs):
-        for source in sources:
-            users.setdefault(source, []).append(i)
-    missing = [len(sources) for sources in needs]
-    ready = [i for i, count in enumerate(missing) if not count]
-    order: list[int] = []
-    while ready:
-        i = heapq.heappop(ready)
-        order.append(i)
-        for user in users.get(i, ()):
-            missing[user] -= 1
-            if not missing[user]:
-                heapq.heappush(ready, user)
-    if len(order) < len(nodes):
-        left = sorted(set(range(len(nodes))) - set(order))
-        names = ", ".join(nodes[i].name or nodes[i].output[0] for i in left[:6])
-        raise ModelError(f"nodes depend on each other in a circle: {names}", code="ML224", where=scope.path)
-    return order

@@ -19,11 +19,17 @@ FAMILIES: dict[str, str] = {
     "conversion": "Convert",
     "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogicalAnd "
     "ReduceLogicalOr",
+    "activation": "ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus SoftSign Gelu "
+    "Softmax LogSoftmax",
+    "linear": "MatMul Einsum",
+    "normalisation": "MVN BatchNormInference LRN NormalizeL2 GroupNormalization",
     "movement": "Reshape Squeeze Unsqueeze Transpose Concat Split VariadicSplit Slice ShapeOf ReverseSequence "
     "SpaceToDepth DepthToSpace",
     "filling": "Broadcast Tile Pad Pad12 Range Eye",
     "indexing": "Gather GatherElements GatherND ScatterUpdate ScatterElementsUpdate ScatterElementsUpdate12 "
     "ScatterNDUpdate ScatterNDUpdate15 NonZero OneHot TopK TopK11 Unique",
+    "convolution": "Convolution GroupConvolution ConvolutionBackpropData GroupConvolutionBackpropData",
+    "pooling": "MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14",
 }
 """Family (module) -> the classes it defines."""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import elementwise
-from mo_loop.shape import Dim
+from mo_loop.shape import Dim, normalise_axis
 from mo_loop.types import TensorType
 
 
@@ -70,12 +70,24 @@ def _divide(a: Any, b: Any) -> Any:
     if not isinstance(b, int) or b == 0:
         return None
     if isinstance(a, int):
-        return int(math.trunc(a / b)) if abs(a) < 2**50 else None
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     return a // b if b > 0 and a.lo >= 0 else None
+
+
+def _floor_divide(a: Any, b: Any) -> Any:
+    return a // b if isinstance(a, int) and isinstance(b, int) and b else _divide(a, b)
 
 
 def _floor_mod(a: Any, b: Any) -> Any:
     return a % b if isinstance(a, int) and isinstance(b, int) and b else None
+
+
+def _mod(a: Any, b: Any) -> Any:
+    return a - b * _divide(a, b) if isinstance(a, int) and isinstance(b, int) and b else None
+
+
+def _power(a: Any, b: Any) -> Any:
+    return a**b if isinstance(a, int) and isinstance(b, int) and 0 <= b < 64 else None
 
 
 def _maximum(a: Any, b: Any) -> Any:
@@ -106,7 +118,8 @@ class Divide(Binary, opset=1):
     m_pythondiv: bool = True
 
     def infer(self, a: Any, b: Any) -> Any:
-        return elementwise((a, b), on_known=None if a.dtype.is_float else _each(_divide))
+        rule = _floor_divide if self.m_pythondiv else _divide
+        return elementwise((a, b), on_known=None if a.dtype.is_float else _each(rule))
 
     def evaluate(self, *inputs: Any) -> Any:
         a, b = inputs
@@ -133,6 +146,8 @@ class FloorMod(Binary, opset=1):
 class Mod(Binary, opset=1):
     """The remainder with the sign of the dividend. Spec: Mod-1."""
 
+    _known = staticmethod(_each(_mod))
+
     def evaluate(self, *inputs: Any) -> Any:
         return np.fmod(*inputs) if np.all(inputs[1]) else NotImplemented
 
@@ -140,6 +155,7 @@ class Mod(Binary, opset=1):
 class Power(Binary, opset=1):
     """a to the power b. Spec: Power-1."""
 
+    _known = staticmethod(_each(_power))
     _numpy = staticmethod(np.power)
 
     def evaluate(self, *inputs: Any) -> Any:
@@ -164,6 +180,8 @@ class Minimum(Binary, opset=1):
 
 class SquaredDifference(Binary, opset=1):
     """(a - b)^2. Spec: SquaredDifference-1."""
+
+    _numpy = staticmethod(lambda a, b: np.square(a - b))
 
 
 class Unary(Op, abstract=True):
@@ -253,21 +271,31 @@ class Tan(Unary, opset=1):
 class Asin(Unary, opset=1):
     """Spec: Asin-1."""
 
+    _numpy = staticmethod(np.arcsin)
+
 
 class Acos(Unary, opset=1):
     """Spec: Acos-1."""
+
+    _numpy = staticmethod(np.arccos)
 
 
 class Atan(Unary, opset=1):
     """Spec: Atan-1."""
 
+    _numpy = staticmethod(np.arctan)
+
 
 class Sinh(Unary, opset=1):
     """Spec: Sinh-1."""
 
+    _numpy = staticmethod(np.sinh)
+
 
 class Cosh(Unary, opset=1):
     """Spec: Cosh-1."""
+
+    _numpy = staticmethod(np.cosh)
 
 
 class Tanh(Unary, opset=1):
@@ -276,20 +304,28 @@ class Tanh(Unary, opset=1):
     _numpy = staticmethod(np.tanh)
 
 
-class Asinh(Unary, opset=3):
-    """Spec: Asinh-3."""
+class Asinh(Unary, opset=4):
+    """Spec: Asinh-4."""
+
+    _numpy = staticmethod(np.arcsinh)
 
 
-class Acosh(Unary, opset=3):
-    """Spec: Acosh-3."""
+class Acosh(Unary, opset=4):
+    """Spec: Acosh-4."""
+
+    _numpy = staticmethod(np.arccosh)
 
 
-class Atanh(Unary, opset=3):
-    """Spec: Atanh-3."""
+class Atanh(Unary, opset=4):
+    """Spec: Atanh-4."""
+
+    _numpy = staticmethod(np.arctanh)
 
 
 class Erf(Unary, opset=1):
     """The Gauss error function. Spec: Erf-1."""
+
+    _numpy = staticmethod(np.vectorize(math.erf, otypes=[np.float64]))
 
 
 class Round(Unary, opset=5):
@@ -297,12 +333,29 @@ class Round(Unary, opset=5):
 
     mode: Literal["half_to_even", "half_away_from_zero"] = "half_to_even"
 
+    def evaluate(self, *inputs: Any) -> Any:
+        (x,) = inputs
+        if self.mode == "half_to_even":
+            return np.rint(x).astype(x.dtype)
+        return (np.sign(x) * np.floor(np.abs(x) + 0.5)).astype(x.dtype)
+
 
 class CumSum(Op, opset=3, index=("axis",)):
-    """Running sums along an axis. Spec: CumSum-3."""
+    """Running sums along an axis, a scalar input. Spec: CumSum-3."""
 
     exclusive: bool = False
     reverse: bool = False
 
     def infer(self, x: Any, axis: Any) -> Any:
+        self.require(axis.shape is None or len(axis.shape) == 0, f"axis of shape {axis.shape}, not a scalar")
+        if axis.integers is not None and x.shape is not None:
+            normalise_axis(axis.integers[0], len(x.shape))
         return x
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, axis = inputs[0], int(inputs[1])
+        ordered = np.flip(x, axis) if self.reverse else x
+        sums = np.cumsum(ordered, axis=axis, dtype=x.dtype)
+        if self.exclusive:
+            sums = sums - ordered
+        return np.flip(sums, axis) if self.reverse else sums

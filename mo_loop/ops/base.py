@@ -59,8 +59,8 @@ class Op(Node):
         cls.random = random
         cls.attributes = dict(cls.attributes)
         cls._kinds = dict(cls._kinds)
-        for name, kind in cls.__dict__.get("__annotations__", {}).items():
-            if get_origin(kind) is ClassVar or name.startswith("_"):
+        for name, kind in inspect.get_annotations(cls).items():
+            if get_origin(kind) == ClassVar or name.startswith("_"):
                 continue
             cls._kinds[name] = kind
             cls.attributes[name] = cls.__dict__.get(name, _MISSING)
@@ -259,6 +259,8 @@ class Parameter(Op, opset=1):
 
 class Result(Op, opset=1):
     """An output of a graph. `name` is the layer's; `output_names` are the tensor names. Spec: Result-1."""
+
+    output_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, value: Any, *, name: str = "", names: tuple[str, ...] = (), attach: bool = True) -> None:
         super().__init__(value, name=name)

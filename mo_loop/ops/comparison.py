@@ -135,9 +135,13 @@ class BitwiseNot(Unary, opset=13):
 class BitwiseLeftShift(Binary, opset=15):
     """Spec: BitwiseLeftShift-15."""
 
+    _numpy = staticmethod(np.left_shift)
+
 
 class BitwiseRightShift(Binary, opset=15):
     """Spec: BitwiseRightShift-15."""
+
+    _numpy = staticmethod(np.right_shift)
 
 
 class Select(Op, opset=1):
@@ -159,25 +163,36 @@ class Select(Op, opset=1):
         return np.where(*inputs)
 
 
-class IsNaN(Op, opset=10):
-    """Spec: IsNaN-10."""
+class Classification(Op, abstract=True):
+    """Booleans that say of what kind each number is."""
+
+    _numpy: ClassVar[Any] = None
 
     def infer(self, x: Any) -> Any:
         return TensorType(boolean, x.shape)
 
+    def evaluate(self, *inputs: Any) -> Any:
+        return type(self)._numpy(inputs[0])
 
-class IsInf(Op, opset=10):
-    """Spec: IsInf-10."""
+
+class IsNaN(Classification, opset=10):
+    """Spec: IsNaN-10."""
+
+    _numpy = staticmethod(np.isnan)
+
+
+class IsInf(Classification, opset=10):
+    """Infinite, of the signs that are asked for. Spec: IsInf-10."""
 
     detect_negative: bool = True
     detect_positive: bool = True
 
-    def infer(self, x: Any) -> Any:
-        return TensorType(boolean, x.shape)
+    def evaluate(self, *inputs: Any) -> Any:
+        (x,) = inputs
+        return np.isinf(x) & (((x < 0) & self.detect_negative) | ((x > 0) & self.detect_positive))
 
 
-class IsFinite(Op, opset=10):
+class IsFinite(Classification, opset=10):
     """Spec: IsFinite-10."""
 
-    def infer(self, x: Any) -> Any:
-        return TensorType(boolean, x.shape)
+    _numpy = staticmethod(np.isfinite)

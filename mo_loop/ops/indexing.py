@@ -135,8 +135,8 @@ class ScatterElementsUpdate12(Op, opset=12, type="ScatterElementsUpdate", index=
         return data
 
 
-class ScatterNDUpdate(Op, opset=3, index=("indices",)):
-    """Slices of data replaced; the last dimension of the indices holds where they start. Spec: ScatterNDUpdate-3."""
+class ScatterNDUpdate(Op, opset=4, index=("indices",)):
+    """Slices of data replaced; the last dimension of the indices holds where they start. Spec: ScatterNDUpdate-4."""
 
     def infer(self, data: Any, indices: Any, updates: Any) -> Any:
         same_dtype(data, updates)

@@ -28,7 +28,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
 
     def infer(self, x: Any, pattern: Any) -> Any:
         if pattern.known is None:
-            length = pattern.shape[0] if pattern.shape is not None and len(pattern.shape) == 1 else None
+            length: Any = pattern.shape[0] if pattern.shape is not None and len(pattern.shape) == 1 else None
             if pattern.shape == ():
                 length = 1
             return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if isinstance(length, int) else None)
@@ -123,8 +123,8 @@ class Unsqueeze(Op, opset=1, index=("axes",)):
             return TensorType(x.dtype, None)
         if axes.integers is None:
             count = element_count(axes.shape)
-            rank = len(x.shape) + count if isinstance(count, int) else None
-            return TensorType(x.dtype, None if rank is None else tuple(fresh() for _ in range(rank)))
+            known = isinstance(count, int)
+            return TensorType(x.dtype, tuple(fresh() for _ in range(len(x.shape) + count)) if known else None)
         rank = len(x.shape) + len(axes.integers)
         places = {normalise_axis(axis, rank) for axis in axes.integers}
         self.require(len(places) == len(axes.integers), f"axes {axes.integers} repeat")
@@ -141,7 +141,7 @@ class Transpose(Op, opset=1, index=("order",)):
 
     def infer(self, x: Any, order: Any) -> Any:
         if x.shape is None:
-            length = order.shape[0] if order.shape is not None and len(order.shape) == 1 else None
+            length: Any = order.shape[0] if order.shape is not None and len(order.shape) == 1 else None
             known_rank = isinstance(length, int) and length > 0
             return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if known_rank else None)
         if order.integers is None:
@@ -196,7 +196,7 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
         count = start.shape[0] if start.shape and isinstance(start.shape[0], int) else None
         if axes is None and count is None:
             return TensorType(x.dtype, tuple(fresh(0, high(dim)) for dim in shape))
-        places = axes.integers if axes is not None else range(count)
+        places = axes.integers if axes is not None else range(count or 0)
         bounds = [self._items(each, len(places)) for each in (start, stop, step)]
         for position, axis in enumerate(places):
             i = normalise_axis(axis, len(shape))

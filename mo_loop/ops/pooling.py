@@ -31,7 +31,7 @@ class MaxPool(Pool, opset=1):
         return self.pooled(x, self.rounding_type)
 
 
-class IndexedMaxPool(Pool, opset=8, type="MaxPool"):
+class MaxPool8(Pool, opset=8, type="MaxPool"):
     """The largest elements, and where they stand in x flattened from dimension `axis` on. Spec: MaxPool-8."""
 
     dilations: tuple[int, ...]
@@ -44,7 +44,7 @@ class IndexedMaxPool(Pool, opset=8, type="MaxPool"):
         return made, made.with_dtype(self.index_element_type)
 
 
-class TorchMaxPool(IndexedMaxPool, opset=14, type="MaxPool"):
+class MaxPool14(MaxPool8, opset=14, type="MaxPool"):
     """MaxPool whose rounding may drop a last window that starts in the padding. Spec: MaxPool-14."""
 
     rounding_type: TorchRounding = "floor"
@@ -63,7 +63,7 @@ class AvgPool(Pool, opset=1):
         return {key.replace("exclude_pad", "exclude-pad"): value for key, value in self.attribute_values().items()}
 
 
-class TorchAvgPool(AvgPool, opset=14, type="AvgPool"):
+class AvgPool14(AvgPool, opset=14, type="AvgPool"):
     """AvgPool whose rounding may drop a last window that starts in the padding. Spec: AvgPool-14."""
 
     rounding_type: TorchRounding = "floor"

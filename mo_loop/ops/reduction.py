@@ -27,45 +27,88 @@ class Reduction(Op, abstract=True):
         return np.asarray(type(self)._numpy(x, axis=axis, keepdims=self.keep_dims)).astype(x.dtype)
 
 
-class ReduceSum(Reduction, opset=1, index=("axes",)):
-    """Sums. Spec: ReduceSum-1."""
-
-    _numpy = staticmethod(np.sum)
-
-
-class ReduceMean(Reduction, opset=1, index=("axes",)):
-    """Means. Spec: ReduceMean-1."""
-
-
-class ReduceMax(Reduction, opset=1, index=("axes",)):
-    """The largest values. Spec: ReduceMax-1."""
-
-
-class ReduceMin(Reduction, opset=1, index=("axes",)):
-    """The smallest values. Spec: ReduceMin-1."""
-
-
-class ReduceProd(Reduction, opset=1, index=("axes",)):
-    """Products. Spec: ReduceProd-1."""
-
-    _numpy = staticmethod(np.prod)
+class Folding(Reduction, abstract=True):
+    """Reductions whose result is known where a vector of known integers goes in: shape arithmetic."""
 
     def infer(self, x: Any, axes: Any) -> Any:
         plain = super().infer(x, axes)
         if x.known is None or axes.integers not in ((0,), (-1,)) or x.known.ndim != 1:
             return plain
+        result = self._folded(list(x.known))
+        if result is None:
+            return plain
+        return tensor_of_known(x.dtype, [result] if self.keep_dims else result)
+
+    def _folded(self, items: list[Any]) -> Any:
+        """The result for ints and Dims, None where it is not known."""
+        raise NotImplementedError
+
+
+class ReduceSum(Folding, opset=1, index=("axes",)):
+    """Sums. Spec: ReduceSum-1."""
+
+    _numpy = staticmethod(np.sum)
+
+    def _folded(self, items: list[Any]) -> Any:
+        return sum(items)
+
+
+class ReduceMean(Reduction, opset=1, index=("axes",)):
+    """Means; those of integers are truncated. Spec: ReduceMean-1."""
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
+
+    _numpy = staticmethod(np.mean)
+
+
+class Extreme(Folding, abstract=True):
+    """The extremes of nothing are the runtime's to say."""
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
+
+
+class ReduceMax(Extreme, opset=1, index=("axes",)):
+    """The largest values. Spec: ReduceMax-1."""
+
+    _numpy = staticmethod(np.max)
+
+    def _folded(self, items: list[Any]) -> Any:
+        return max(items) if items and all(isinstance(item, int) for item in items) else None
+
+
+class ReduceMin(Extreme, opset=1, index=("axes",)):
+    """The smallest values. Spec: ReduceMin-1."""
+
+    _numpy = staticmethod(np.min)
+
+    def _folded(self, items: list[Any]) -> Any:
+        return min(items) if items and all(isinstance(item, int) for item in items) else None
+
+
+class ReduceProd(Folding, opset=1, index=("axes",)):
+    """Products. Spec: ReduceProd-1."""
+
+    _numpy = staticmethod(np.prod)
+
+    def _folded(self, items: list[Any]) -> Any:
         product: Any = 1
-        for item in x.known:
+        for item in items:
             product = product * item
-        return tensor_of_known(x.dtype, [product] if self.keep_dims else product)
+        return product
 
 
 class ReduceL1(Reduction, opset=4, index=("axes",)):
     """Sums of absolute values. Spec: ReduceL1-4."""
 
+    _numpy = staticmethod(lambda x, axis, keepdims: np.sum(np.abs(x), axis=axis, keepdims=keepdims))
+
 
 class ReduceL2(Reduction, opset=4, index=("axes",)):
     """Roots of sums of squares. Spec: ReduceL2-4."""
+
+    _numpy = staticmethod(lambda x, axis, keepdims: np.sqrt(np.sum(np.square(x), axis=axis, keepdims=keepdims)))
 
 
 class Logical(Reduction, abstract=True):

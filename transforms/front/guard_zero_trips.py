@@ -21,8 +21,8 @@ class GuardZeroTrips(FunctionPass):
 
     After zero iterations the runtime returns what a concatenated output held before, and forwards the initial value of
     a state only if the body reads it. With ran = (M != 0) and C: a concatenated output is cut to nothing by
-    Slice(scan, 0, Select(ran, end, 0)), along every dimension of unknown size as ONNX Runtime gives it; a state that the
-    body does not read is selected outside.
+    Slice(scan, 0, Select(ran, end, 0)), along every dimension of unknown size as ONNX Runtime gives it; a state that
+    the body does not read is selected outside.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:

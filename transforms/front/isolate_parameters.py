@@ -47,9 +47,8 @@ def _endangered(node: Iteration) -> list[Parameter]:
         if isinstance(entry, Merged):
             others = {result: state for result, state in states.items() if result is not entry.result}
             views = [reader for reader in readers if _is_in_place(reader)]
-            if any(reader in others for reader in readers) or _reaches_state(views, others):
-                found.append(p)
-            elif entry.result in readers and views:
+            passed_on = any(reader in others for reader in readers) or (entry.result in readers and views)
+            if passed_on or _reaches_state(views, others):
                 found.append(p)
         elif isinstance(entry, Invariant):
             if any(reader in states or _is_in_place(reader) for reader in readers):

@@ -40,8 +40,9 @@ class LoopToTI(FunctionPass):
         if not gathers or not all(_length(node, entry, axis) == count for _, entry, axis, _ in gathers):
             return False
         axes: dict[Invariant, int] = {}
-        for gather, entry, axis, _ in gathers:
-            if axes.setdefault(entry, axis) != axis or any(u.node not in _nodes(gathers) for u in entry.parameter.output.uses):
+        nodes = {gather for gather, *_ in gathers}
+        for _, entry, axis, _ in gathers:
+            if axes.setdefault(entry, axis) != axis or any(u.node not in nodes for u in entry.parameter.output.uses):
                 return False
         for gather, entry, axis, is_scalar in gathers:
             parameter = entry.parameter
@@ -52,10 +53,6 @@ class LoopToTI(FunctionPass):
             gather.outputs[0].replace_with(new)
         _replace(node, axes)
         return True
-
-
-def _nodes(gathers: list[tuple[ops.Gather, Invariant, int, bool]]) -> set[object]:
-    return {gather for gather, *_ in gathers}
 
 
 def _gathers(node: Loop) -> list[tuple[ops.Gather, Invariant, int, bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop, Merged, Sliced
 from transforms.base import FunctionPass
@@ -56,7 +56,8 @@ def live_states(node: Control) -> set[Result]:
     if isinstance(node, Loop):
         live.add(node.condition)
     feeds = {entry.parameter: entry.result for entry in node.back_edges}
-    pending, seen = list(live), set()
+    pending: list[Node] = list(live)
+    seen: set[Node] = set()
     while pending:
         current = pending.pop()
         if current in seen:
@@ -64,7 +65,7 @@ def live_states(node: Control) -> set[Result]:
         seen.add(current)
         for value in current.inputs:
             if value is not None:
-                pending.append(value.node)  # type: ignore[arg-type]  # the walk passes any node
+                pending.append(value.node)
         if isinstance(current, Parameter) and current in feeds:
             live.add(feeds[current])
             pending.append(feeds[current])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from mo_loop import ops
+from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
 from mo_loop.shape import normalise_axis
+from mo_loop.types import f32, i32, i64
 
 
 def aligned(a: Value, b: Value, axis: int | None) -> Value:
@@ -20,23 +24,53 @@ def aligned(a: Value, b: Value, axis: int | None) -> Value:
     return ops.Unsqueeze(b, list(range(b.rank, b.rank + missing))).output
 
 
-def legacy_binary(op: str, cls: type) -> None:
+def legacy_binary(op: str, make: Callable[[Value, Value], Any]) -> None:
     """Both forms of a binary operator: opset 1 with `axis` and `broadcast`, opset 7 with numpy's rules."""
 
     def before_7(a: Any, b: Any, *, axis: int | None = None, broadcast: int = 0) -> Any:
-        return cls(a, aligned(a, b, axis if broadcast else None))
+        return make(a, aligned(a, b, axis if broadcast else None))
 
     translates(op, since=1)(before_7)
-    translates(op, since=7)(lambda a, b: cls(a, b))
+    translates(op, since=7)(lambda a, b: make(a, b))
 
 
-def _division(a: Any, b: Any) -> Any:
+def wrapping(cls: Any) -> Callable[[Value, Value], Any]:
+    """An operation whose results of 8 bits wrap around, as ONNX Runtime's do; the runtime's own saturate."""
+
+    def make(a: Value, b: Value) -> Any:
+        if a.dtype.bits != 8 or not a.dtype.is_integer or b.dtype is not a.dtype:
+            return cls(a, b)
+        wide = cls(ops.Convert(a, destination_type=i32), ops.Convert(b, destination_type=i32))
+        return ops.Convert(wide, destination_type=a.dtype)
+
+    return make
+
+
+def divided(a: Value, b: Value) -> Any:
     """Integers divide towards zero in ONNX."""
     return ops.Divide(a, b, m_pythondiv=a.dtype.is_float)
 
 
-for _op, _cls in {"Add": ops.Add, "Sub": ops.Subtract, "Mul": ops.Multiply, "Div": _division}.items():
-    legacy_binary(_op, _cls)
+def power(x: Value, exponent: Value) -> Any:
+    """The base decides the type of the result; fractions of integer bases are cut off."""
+    if x.dtype.is_integer and exponent.dtype.is_float:
+        return ops.Convert(ops.Power(ops.Convert(x, destination_type=f32), as_type(exponent, f32)), destination_type=x.dtype)
+    known = exponent.type.integers
+    if x.dtype.is_integer and known is not None and len(known) == 1 and exponent.rank == 0 and 2 <= known[0] <= 4:
+        # The runtime raises integers to powers in f32, which is exact to 2^24 only; products are exact.
+        return reduce(ops.Multiply, [x] * known[0])
+    return ops.Power(x, as_type(exponent, x.dtype))
+
+
+def as_type(x: Value, dtype: Any) -> Value:
+    """`x` in the element type `dtype`."""
+    return x if x.dtype is dtype else ops.Convert(x, destination_type=dtype).output
+
+
+for _op, _make in {
+    "Add": wrapping(ops.Add), "Sub": wrapping(ops.Subtract), "Mul": wrapping(ops.Multiply), "Div": divided, "Pow": power,
+}.items():  # fmt: skip
+    legacy_binary(_op, _make)
 
 one_to_one({
     "Abs": ops.Abs, "Ceil": ops.Ceiling, "Floor": ops.Floor, "Neg": ops.Negative, "Sqrt": ops.Sqrt, "Exp": ops.Exp,
@@ -47,3 +81,59 @@ one_to_one({
     "Sinh": ops.Sinh, "Cosh": ops.Cosh, "Asinh": ops.Asinh, "Acosh": ops.Acosh, "Atanh": ops.Atanh,
     "Sign": ops.Sign, "Erf": ops.Erf,
 }, since=9)  # fmt: skip
+one_to_one({"Round": ops.Round}, since=11)
+translates("Reciprocal", since=1)(lambda x: ops.Divide(1, x))
+
+
+@translates("Mod", since=10)
+def mod(a: Any, b: Any, *, fmod: int = 0) -> Any:
+    """The sign of the dividend with `fmod`, else that of the divisor."""
+    return (ops.Mod if fmod else ops.FloorMod)(a, b)
+
+
+@translates("Max", since=1)
+def maximum(first: Any, *rest: Any) -> Any:
+    """The largest of each place."""
+    return reduce(ops.Maximum, rest, first)
+
+
+@translates("Min", since=1)
+def minimum(first: Any, *rest: Any) -> Any:
+    """The smallest of each place."""
+    return reduce(ops.Minimum, rest, first)
+
+
+@translates("Sum", since=1)
+def total(first: Any, *rest: Any) -> Any:
+    """The sum of each place."""
+    return reduce(ops.Add, rest, first)
+
+
+@translates("Mean", since=1)
+def mean(first: Any, *rest: Any) -> Any:
+    """The mean of each place."""
+    return ops.Divide(total(first, *rest), len(rest) + 1) if rest else first
+
+
+@translates("CumSum", since=11)
+def cumsum(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
+    """Running sums."""
+    if axis.rank != 0:
+        axis = ops.Squeeze(axis, 0)
+    return ops.CumSum(x, axis, exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+@translates("CumProd", since=26)
+def cumprod(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
+    """Running products: y[i] is the product of x[j] over j <= i, all i and j at once (the IR has no such operation)."""
+    if axis.type.integers is None or x.rank is None:
+        raise UnsupportedError("CumProd with an axis that only the run time knows", code="ML314")
+    at = normalise_axis(axis.type.integers[0], x.rank)
+    size = ops.Squeeze(ops.Slice(ops.ShapeOf(x), [at], [at + 1], [1], [0]), 0)
+    row = ops.Range(0, size, 1, output_type=i64).output
+    column = ops.Unsqueeze(row, 1).output
+    before, after = (column, row) if reverse else (row, column)
+    taken = ops.Less(before, after) if exclusive else ops.LessEqual(before, after)
+    if at + 1 < x.rank:
+        taken = ops.Unsqueeze(taken, list(range(2, x.rank - at + 1)))
+    return ops.ReduceProd(ops.Select(taken, ops.Unsqueeze(x, at), 1), at + 1, keep_dims=False)

@@ -12,11 +12,11 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, TypeError_, UnsupportedError
+from mo_loop.frontend.context import Body, Context, TranslatedBody
 from mo_loop.frontend.registry import translates
-from mo_loop.frontend.scope import Capture
-from mo_loop.frontend.translate import Body, Context, TranslatedBody
-from mo_loop.graph import Value
-from mo_loop.ops.base import Constant, Result
+from mo_loop.frontend.scope import Capture, Scope
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.ops.front import Failed
 from mo_loop.shape import element_count, normalise_axis, widen
@@ -72,11 +72,77 @@ def scan(
 ) -> Any:
     """A front operation, because what it becomes depends on types that later passes still refine."""
     values = _present(inputs, "input of Scan")
-    count = len(values) - num_scan_inputs
-    if num_scan_inputs < 1 or count < 0:
-        raise ModelError(f"num_scan_inputs is {num_scan_inputs} with {len(values)} inputs", code="ML226")
     axes = _per_input(scan_input_axes, num_scan_inputs, "scan_input_axes")
     directions = _per_input(scan_input_directions, num_scan_inputs, "scan_input_directions")
+    return _scan(node, body, values, axes, directions, scan_output_axes, scan_output_directions)
+
+
+@translates("Scan", since=8)
+def scan_8(
+    sequence_lens: Any = None,
+    *inputs: Any,
+    body: Body,
+    num_scan_inputs: int,
+    directions: tuple[int, ...] = (),
+    node: Context,
+) -> Any:
+    """A Scan over the batch (axis 0) whose body is a Scan over the sequence, cut and padded to each length."""
+    values = _present(inputs, "input of Scan")
+    count = len(values) - num_scan_inputs
+    flags = _per_input(directions, num_scan_inputs, "directions")
+    for value in values:
+        if not value.rank:
+            raise UnsupportedError("Scan over a batch of tensors of unknown rank", code="ML314")
+    if sequence_lens is not None:
+        values = [*values, sequence_lens]
+    batch = Graph("batch")
+    scope = Scope(batch, node.scope, f"{node.path}/batch")
+    parameters = [Parameter(graph=batch, type=_element_type(value.type, 0)) for value in values]
+    elements = [parameter.output for parameter in parameters]
+    length = elements.pop() if sequence_lens is not None else None
+    longest = ops.Gather(ops.ShapeOf(elements[count]), [0], np.array(0)).output
+    if length is not None:
+        length = ops.Reshape(length, [1]).output
+        cut = [ops.Slice(each, [0], length, [1], [0]).output for each in elements[count:]]
+        elements = [*elements[:count], *cut]
+    inner = _scan(node, body.within(scope), elements, [0] * num_scan_inputs, flags, (), (), batch)
+    outputs = list(inner.outputs)
+    if length is not None and not isinstance(inner, Failed):
+        outputs[count:] = [_padded(each, ops.Subtract(longest, length).output) for each in outputs[count:]]
+    results = [Result(each) for each in outputs]
+    input_map: list[Any] = [Sliced(parameter, 0) for parameter in parameters]
+    _add_captures(scope.captures, input_map, values)
+    if isinstance(inner, Failed):
+        return Failed(*values, graph=node.graph, error=inner.error, count=max(len(node.outputs), 1), name=node.path)
+    return ops.Scan(
+        *values, graph=node.graph, body=batch, input_map=tuple(input_map),
+        output_map=tuple(Concatenated(result, 0) for result in results),
+    )  # fmt: skip
+
+
+def _padded(value: Value, missing: Value) -> Value:
+    """`value` with `missing` (shape [1]) slices of zeros after the last along axis 0."""
+    zeros = [0] * value.type.rank
+    ends = ops.Concat(missing, *([np.zeros(len(zeros) - 1, np.int64)] if len(zeros) > 1 else []), axis=0)
+    fill = Constant(np.zeros(()), graph=value.graph, dtype=value.dtype)
+    return ops.Pad(value, zeros, ends, fill, pad_mode="constant").output
+
+
+def _scan(
+    node: Context,
+    body: Body,
+    values: list[Value],
+    axes: Sequence[int],
+    directions: Sequence[int],
+    output_axes: Sequence[int],
+    output_directions: Sequence[int],
+    graph: Graph | None = None,
+) -> Any:
+    """The Scan of `values` (states, then as many scan inputs as `axes`), in `graph`, the node's own by default."""
+    graph = graph or node.graph
+    count = len(values) - len(axes)
+    if not axes or count < 0:
+        raise ModelError(f"num_scan_inputs is {len(axes)} with {len(values)} inputs", code="ML226")
     slices = []
     for value, axis in zip(values[count:], axes, strict=True):
         if value.rank is None:
@@ -88,7 +154,7 @@ def scan(
     carried = [value.type.without_known() for value in values[:count]]
     translated = _settled(body, [], carried, elements)
     if translated.has_failed:
-        return _failed_outputs(node, translated, values)
+        return _failed_outputs(node, translated, values, graph=graph)
     results = translated.results
     if len(results) < count:
         raise ModelError(f"the body returns {len(results)} values, fewer than {count} states", code="ML226")
@@ -99,8 +165,8 @@ def scan(
         input_map.append(_sliced(parameter, axis, bool(backward)))
     _add_captures(translated.captures, input_map, values)
     outputs = results[count:]
-    out_axes = _per_input(scan_output_axes, len(outputs), "scan_output_axes")
-    out_directions = _per_input(scan_output_directions, len(outputs), "scan_output_directions")
+    out_axes = _per_input(output_axes, len(outputs), "scan_output_axes")
+    out_directions = _per_input(output_directions, len(outputs), "scan_output_directions")
     output_map: list[Any] = [Final(result) for result in results[:count]]
     for result, axis, backward in zip(outputs, out_axes, out_directions, strict=True):
         rank = result.value.rank
@@ -108,7 +174,7 @@ def scan(
             raise UnsupportedError("a scan output of unknown rank", code="ML314")
         output_map.append(_concatenated(result, normalise_axis(axis, rank + 1, "scan output axis"), bool(backward)))
     return ops.Scan(
-        *values, graph=node.graph, body=translated.graph, input_map=tuple(input_map), output_map=tuple(output_map)
+        *values, graph=graph, body=translated.graph, input_map=tuple(input_map), output_map=tuple(output_map)
     )
 
 
@@ -184,7 +250,7 @@ def _settled(
     while len(remembered) < len(carried):
         remembered.append(None)
     assumed = [
-        type_ if wide is None or wide.dtype is not type_.dtype else TensorType(type_.dtype, widen(wide.shape, type_.shape))
+        type_ if wide is None or wide.dtype is not type_.dtype else type_.with_shape(widen(wide.shape, type_.shape))
         for type_, wide in zip(carried, remembered, strict=True)
     ]
     while True:
@@ -217,12 +283,16 @@ def _add_captures(captures: Sequence[Capture], input_map: list[Any], inputs: lis
 
 
 def _failed_outputs(
-    node: Context, body: TranslatedBody, inputs: Sequence[Value], other: TranslatedBody | None = None
+    node: Context,
+    body: TranslatedBody,
+    inputs: Sequence[Value],
+    other: TranslatedBody | None = None,
+    graph: Graph | None = None,
 ) -> Failed:
     """One Failed node that carries what went wrong in the bodies; further errors are found by the survey."""
     errors = [*body.failures(), *(other.failures() if other is not None else ())]
     error: MoLoopError | None = ConversionErrors(errors) if errors else None
-    return Failed(*inputs, graph=node.graph, error=error, count=max(len(node.outputs), 1), name=node.path)
+    return Failed(*inputs, graph=graph or node.graph, error=error, count=max(len(node.outputs), 1), name=node.path)
 
 
 def _per_input(given: Sequence[int], count: int, what: str) -> Sequence[int]:

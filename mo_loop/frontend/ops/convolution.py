@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from mo_loop import ops
@@ -40,14 +41,14 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
 
 
 def grouped(w: Value, group: int, at: Window) -> Value:
-    """Filters [O, C, K...] as [group, O / group, C, K...]."""
+    """Filters [O, C, K...] as [group, O / group, C, K...]; those of a transposed convolution begin with C."""
     if w.shape is None or not all(isinstance(dim, int) for dim in w.shape[1:]):
         tail = ops.Slice(ops.ShapeOf(w), [1], [2 + len(at.strides)], [1], [0])
         pattern = ops.Concat(ops.Constant([group, -1], graph=w.graph), tail, axis=0)
         return ops.Reshape(w, pattern).output
     first, *rest = w.shape
     if isinstance(first, int) and first % group:
-        raise ModelError(f"{first} filters do not divide into {group} groups", code="ML227")
+        raise ModelError(f"{first} channels do not divide into {group} groups", code="ML227")
     return reshaped(w, [group, -1, *(int(str(dim)) for dim in rest)])
 
 
@@ -82,39 +83,60 @@ def conv_transpose(
     pads: tuple[int, ...] | None = None,
     strides: tuple[int, ...] | None = None,
 ) -> Any:
-    """All padding is made explicit, but where an asked-for shape meets dimensions known only at run time."""
+    """All padding is made explicit; an asked-for shape of dimensions known only at run time is cut out afterwards."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     extra = tuple(output_padding or (0,) * count)
-    kernel = _kernel(w, kernel_shape, count)
     asked = tuple(output_shape[-count:]) if output_shape else None
-    begin, end = at.begin, at.end
-    if asked is None and at.auto_pad.startswith("same"):
-        # The result is to be size * stride, so the excess does not depend on the size.
-        begin, end = _shared_out(
-            [r + e - s for r, e, s in zip(at.reach(kernel), extra, at.strides, strict=True)], at.auto_pad == "same_upper"
-        )
-        asked_input = None
-    elif asked is not None:
-        sizes = x.shape[2:] if x.shape is not None else (None,) * count
-        if all(isinstance(size, int) for size in sizes):
-            excess = [
-                (size - 1) * s + r + e - wanted
-                for size, s, r, e, wanted in zip(sizes, at.strides, at.reach(kernel), extra, asked, strict=True)
-            ]
-            begin, end = _shared_out(excess, at.auto_pad == "same_upper")
-            asked_input = None
-        else:
-            asked_input = list(asked)
-    else:
-        asked_input = None
-    mode = "explicit"
-    if asked_input is not None:
-        mode = "same_upper" if at.auto_pad == "same_upper" else "same_lower"
-    filters = w if group == 1 else _transposed_groups(w, group, at)
-    kind = ops.ConvolutionBackpropData if group == 1 else ops.GroupConvolutionBackpropData
-    y = kind(
-        x, filters, asked_input, strides=at.strides, dilations=at.dilations, pads_begin=begin, pads_end=end,
-        auto_pad=mode, output_padding=extra,
-    ).output  # fmt: skip
-    return biased(y, b, count)
+    if asked is None:
+        if at.auto_pad in ("same_upper", "same_lower"):
+            # The result is to be size * stride, so what is too much does not depend on the size.
+            reach = at.reach(_kernel(w, kernel_shape))
+            at = _cropped(at, [max(r + e - s, 0) for r, e, s in zip(reach, extra, at.strides, strict=True)])
+        return biased(_transposed(x, w, group, at, extra), b, count)
+    sizes = x.shape[2:] if x.shape is not None else (None,)
+    if not all(isinstance(size, int) for size in sizes):
+        return biased(_cut_out(x, w, group, at, extra, asked), b, count)
+    reach = at.reach(_kernel(w, kernel_shape))
+    made = [(int(str(n)) - 1) * s + r for n, s, r in zip(sizes, at.strides, reach, strict=True)]
+    excess = [m + e - wanted for m, e, wanted in zip(made, extra, asked, strict=True)]
+    extra = tuple(e + max(-each, 0) for e, each in zip(extra, excess, strict=True))
+    at = _cropped(at, [max(each, 0) for each in excess])
+    return biased(_transposed(x, w, group, at, extra), b, count)
+
+
+def _transposed(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...]) -> Value:
+    keywords = {"dilations": at.dilations, "output_padding": extra, **at.attributes()}
+    if group == 1:
+        return ops.ConvolutionBackpropData(x, w, **keywords).output
+    return ops.GroupConvolutionBackpropData(x, grouped(w, group, at), **keywords).output
+
+
+def _cut_out(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...], asked: tuple[int, ...]) -> Value:
+    """The whole result, of which as much as the pads would be is cut off. The CPU device ignores an output_shape input
+    where dimensions are dynamic."""
+    none = (0,) * len(asked)
+    reserve = tuple(stride - 1 for stride in at.strides)  # zeros at the end: the shape may exceed what is computed
+    y = _transposed(x, w, group, replace(at, begin=none, end=none, auto_pad="explicit"), reserve)
+    sizes = ops.Slice(ops.ShapeOf(y), [2], [2 + len(asked)], [1], [0])
+    beyond = [wanted + r - e for wanted, r, e in zip(asked, reserve, extra, strict=True)]
+    excess = ops.Maximum(ops.Subtract(sizes, beyond), 0)
+    less = ops.Divide(excess, 2)
+    start = less if at.auto_pad == "same_upper" else ops.Subtract(excess, less)
+    axes = list(range(2, 2 + len(asked)))
+    cut = ops.Slice(y, start, ops.Add(start, list(asked)), [1] * len(asked), axes)
+    return ops.Reshape(cut, [0, 0, *asked], special_zero=True).output
+
+
+def _kernel(w: Value, kernel_shape: Sequence[int] | None) -> tuple[int, ...]:
+    given = w.shape[2:] if w.shape is not None else kernel_shape
+    if given is None or not all(isinstance(dim, int) for dim in given):
+        raise UnsupportedError("ConvTranspose with a kernel of unknown shape whose pads depend on it", code="ML314")
+    return tuple(int(str(dim)) for dim in given)
+
+
+def _cropped(at: Window, excess: Sequence[int]) -> Window:
+    """Explicit pads that cut so many elements off; an odd one at the end with SAME_UPPER, else at the beginning."""
+    less, more = tuple(each // 2 for each in excess), tuple(each - each // 2 for each in excess)
+    begin, end = (less, more) if at.auto_pad == "same_upper" else (more, less)
+    return replace(at, begin=begin, end=end, auto_pad="explicit")

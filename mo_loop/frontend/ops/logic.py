@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mo_loop import ops
+from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.arithmetic import legacy_binary
 from mo_loop.frontend.registry import one_to_one, translates
+from mo_loop.graph import Value
 
-for _op, _cls in {
-    "Equal": ops.Equal, "Greater": ops.Greater, "Less": ops.Less, "And": ops.LogicalAnd, "Or": ops.LogicalOr,
+
+def greater(a: Value, b: Value) -> Any:
+    """a > b. The runtime computes Greater as the opposite of LessEqual, so that it holds for NaN; Less does not."""
+    return ops.Less(b, a) if a.dtype.is_float else ops.Greater(a, b)
+
+
+def greater_or_equal(a: Value, b: Value) -> Any:
+    """a >= b, which does not hold for NaN either."""
+    return ops.LessEqual(b, a) if a.dtype.is_float else ops.GreaterEqual(a, b)
+
+
+for _op, _make in {
+    "Equal": ops.Equal, "Greater": greater, "Less": ops.Less, "And": ops.LogicalAnd, "Or": ops.LogicalOr,
     "Xor": ops.LogicalXor,
 }.items():  # fmt: skip
-    legacy_binary(_op, _cls)
+    legacy_binary(_op, _make)
 
 one_to_one({"Not": ops.LogicalNot})
-one_to_one({"GreaterOrEqual": ops.GreaterEqual, "LessOrEqual": ops.LessEqual}, inputs=2, since=12)
+translates("GreaterOrEqual", since=12)(lambda a, b: greater_or_equal(a, b))
+one_to_one({"LessOrEqual": ops.LessEqual}, inputs=2, since=12)
 translates("Where", since=9)(lambda condition, x, y: ops.Select(condition, x, y))
+
+one_to_one({"IsNaN": ops.IsNaN}, since=9)
+one_to_one({"BitwiseAnd": ops.BitwiseAnd, "BitwiseOr": ops.BitwiseOr, "BitwiseXor": ops.BitwiseXor}, inputs=2, since=18)
+one_to_one({"BitwiseNot": ops.BitwiseNot}, since=18)
+
+
+@translates("IsInf", since=10)
+def is_inf(x: Any, *, detect_negative: int = 1, detect_positive: int = 1) -> Any:
+    """Infinities of the signs asked for."""
+    return ops.IsInf(x, detect_negative=bool(detect_negative), detect_positive=bool(detect_positive))
+
+
+@translates("BitShift", since=11)
+def bit_shift(x: Any, y: Any, *, direction: str) -> Any:
+    """Bits moved up or down."""
+    if direction not in ("LEFT", "RIGHT"):
+        raise ModelError(f"BitShift in direction {direction!r}", code="ML227")
+    return (ops.BitwiseLeftShift if direction == "LEFT" else ops.BitwiseRightShift)(x, y)

@@ -8,8 +8,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.registry import translates
-from mo_loop.frontend.translate import Context
 from mo_loop.graph import Value
 from mo_loop.tensor import ArrayTensor, Tensor
 from mo_loop.types import ElementType, boolean, f32, from_onnx, i64, string

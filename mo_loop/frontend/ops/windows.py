@@ -8,7 +8,10 @@ from typing import Any
 
 from mo_loop.errors import ModelError
 
-_AUTO_PADS = {"NOTSET": "explicit", "": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
+# VALID is explicit padding by nothing: the runtime would round down even where ceil_mode asks for more.
+_AUTO_PADS = {
+    "NOTSET": "explicit", "": "explicit", "VALID": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def window(
     if auto_pad not in _AUTO_PADS:
         raise ModelError(f"auto_pad {auto_pad!r} is none of {', '.join(filter(None, _AUTO_PADS))}", code="ML227")
     mode = _AUTO_PADS[auto_pad]
-    both = _listed(pads if mode == "explicit" else None, 2 * count, 0, "pads")
+    both = _listed(pads if auto_pad in ("NOTSET", "") else None, 2 * count, 0, "pads")
     return Window(
         _listed(strides, count, 1, "strides"), both[:count], both[count:], _listed(dilations, count, 1, "dilations"), mode
     )

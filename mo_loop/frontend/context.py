@@ -1,0 +1,126 @@
+"""What translators see: the node they translate, and bodies they may translate under types of their choice."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.errors import ModelError, MoLoopError, UnsupportedError
+from mo_loop.frontend.declared import type_from
+from mo_loop.frontend.scope import Scope
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.front import Failed
+from mo_loop.types import TensorType
+
+if TYPE_CHECKING:
+    from mo_loop.frontend.translate import Translation
+
+DEPTH_LIMIT = 32
+"""How deep bodies may be nested."""
+
+
+class Context:
+    """What a translator with a parameter `node` sees of the node it translates."""
+
+    def __init__(self, translation: Translation, proto: Any, scope: Scope, opset: int) -> None:
+        self.translation = translation
+        self.proto = proto
+        self.scope = scope
+        self.opset = opset
+        self.op_type: str = proto.op_type
+        self.outputs: tuple[str, ...] = tuple(proto.output)
+
+    @property
+    def graph(self) -> Graph:
+        return self.scope.graph
+
+    @property
+    def path(self) -> str:
+        name = self.proto.name or next((out for out in self.proto.output if out), self.proto.op_type)
+        return f"{self.scope.path}/{name}" if self.scope.path else name
+
+    def wants(self, index: int) -> bool:
+        """Whether the node's output number `index` is named, hence possibly used."""
+        return index < len(self.outputs) and bool(self.outputs[index])
+
+    def constant(self, array: Any, dtype: Any = None) -> Value:
+        """A Constant in the graph that is being made."""
+        return Constant(array, graph=self.graph, dtype=dtype).output
+
+
+class Body:
+    """A GRAPH attribute. Each `translate` makes a new Graph, under the types it is given."""
+
+    def __init__(self, translation: Translation, proto: Any, scope: Scope, path: str) -> None:
+        self._translation = translation
+        self.proto = proto
+        self.scope = scope
+        self.path = path
+
+    @property
+    def inputs(self) -> list[str]:
+        return [entry.name for entry in self.proto.input]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [entry.name for entry in self.proto.output]
+
+    @property
+    def widened(self) -> list[TensorType | None]:
+        """The wider types that this body's states turned out to need, remembered between translations."""
+        return self._translation.widened.setdefault(id(self.proto), [])
+
+    def declared(self, index: int) -> Any:
+        """The declared type of input number `index`; UNKNOWN if there is none."""
+        return type_from(self.proto.input[index].type, symbolic=False)
+
+    def translate(self, types: Sequence[Any]) -> TranslatedBody:
+        """The body with its inputs of these types. Raises ModelError when their number is wrong."""
+        if len(types) != len(self.proto.input):
+            raise ModelError(
+                f"the body has {len(self.proto.input)} inputs, the operator gives it {len(types)}", code="ML226"
+            )
+        graph = Graph(self.proto.name or "body")
+        scope = Scope(graph, self.scope, f"{self.path}/{graph.name}")
+        if scope.depth > DEPTH_LIMIT:
+            raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312")
+        for entry, type_ in zip(self.proto.input, types, strict=True):
+            if scope.is_outer_name(entry.name):
+                warnings.warn(f"{scope.path}: {entry.name!r} hides an outer value of that name", stacklevel=2)
+            value = Parameter(graph=graph, type=type_, name=entry.name).output
+            value.add_name(entry.name)
+            scope.values[entry.name] = value
+        parameters = list(graph.parameters)
+        self._translation.statements(self.proto, scope)
+        results = [Result(scope[entry.name]) for entry in self.proto.output]
+        return TranslatedBody(graph, parameters, results, scope)
+
+    def within(self, scope: Scope) -> Body:
+        """The same body, its outer names looked up in another scope."""
+        return Body(self._translation, self.proto, scope, scope.path)
+
+    def inline(self) -> list[Value]:
+        """The body's nodes placed right into the surrounding graph (a branch that is always taken)."""
+        scope = Scope(self.scope.graph, self.scope, f"{self.path}/{self.proto.name or 'body'}")
+        self._translation.statements(self.proto, scope)
+        return [scope[entry.name] for entry in self.proto.output]
+
+
+class TranslatedBody:
+    """A body as a Graph: the Parameters of its formal inputs, its Results, and what it captured."""
+
+    def __init__(self, graph: Graph, parameters: list[Parameter], results: list[Result], scope: Scope) -> None:
+        self.graph = graph
+        self.parameters = parameters
+        self.results = results
+        self.captures = scope.captures
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.graph.of(Failed))
+
+    def failures(self) -> list[MoLoopError]:
+        """The errors of the nodes that could not be translated, here and in bodies below."""
+        return [n.error for g in self.graph.scopes() for n in g.of(Failed) if n.error is not None]

@@ -1,0 +1,206 @@
+"""Tensors made larger, cut to a size, or made from nothing: Expand, Tile, Pad, CenterCropPad, Range, EyeLike, Trilu."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, near, scalar
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.shape import normalise_axis
+from mo_loop.types import boolean, from_onnx, i64
+
+
+@translates("Expand", since=8)
+def expand(input: Any, shape: Any) -> Any:
+    """Dimensions of 1 on either side grow."""
+    known = integers(shape)
+    return ops.Broadcast(input, shape if known is None else list(known), mode="bidirectional")
+
+
+@translates("Tile", since=1)
+def tile_1(input: Any, tiles: Any, axis: Any) -> Any:
+    """One axis; its number and the repeats are given in the type of the data."""
+    if input.rank is None:
+        raise UnsupportedError("Tile along one axis of a tensor of unknown rank", code="ML314")
+    places = ops.Reshape(converted(axis, i64), [1])
+    times = ops.Reshape(converted(tiles, i64), [1])
+    return ops.Tile(input, ops.ScatterUpdate(np.ones(input.rank, np.int64), places, times, 0))
+
+
+@translates("Tile", since=6)
+def tile_6(input: Any, repeats: Any) -> Any:
+    """Repeats of all dimensions."""
+    known = integers(repeats)
+    return ops.Tile(input, repeats if known is None else list(known))
+
+
+@translates("Pad", since=1)
+def pad_1(data: Any, *, paddings: tuple[int, ...], mode: str = "constant", value: float = 0.0) -> Any:
+    """All that is before, then all that is after."""
+    return _pad(data, *_halves(paddings), mode, np.array(value, data.dtype.numpy))
+
+
+@translates("Pad", since=2)
+def pad_2(data: Any, *, pads: tuple[int, ...], mode: str = "constant", value: float = 0.0) -> Any:
+    """The attribute has another name."""
+    return _pad(data, *_halves(pads), mode, np.array(value, data.dtype.numpy))
+
+
+@translates("Pad", since=11)
+def pad_11(data: Any, pads: Any, constant_value: Any = None, *, mode: str = "constant") -> Any:
+    """Pads and value are inputs."""
+    known = integers(pads)
+    begin, end = _halves(known) if known is not None else ops.Split(pads, 0, num_splits=2).outputs
+    return _pad(data, begin, end, mode, constant_value)
+
+
+@translates("Pad", since=18)
+def pad_18(data: Any, pads: Any, constant_value: Any = None, axes: Any = None, *, mode: str = "constant") -> Any:
+    """The pads may be for some axes alone."""
+    if axes is None:
+        return pad_11(data, pads, constant_value, mode=mode)
+    if data.rank is None:
+        raise UnsupportedError("Pad along given axes of a tensor of unknown rank", code="ML314")
+    known, places = integers(pads), integers(axes)
+    if known is not None and places is not None:
+        halves = []
+        for half in _halves(known):
+            whole = [0] * data.rank
+            for axis, width in zip(places, half, strict=True):
+                whole[normalise_axis(axis, data.rank)] = width
+            halves.append(whole)
+        return _pad(data, *halves, mode, constant_value)
+    position = ops.FloorMod(converted(axes, i64), data.rank)
+    widths = [
+        ops.ScatterUpdate(np.zeros(data.rank, np.int64), position, half, 0).output
+        for half in ops.Split(pads, 0, num_splits=2).outputs
+    ]
+    return _pad(data, *widths, mode, constant_value)
+
+
+def _halves(pads: Sequence[int]) -> tuple[list[int], list[int]]:
+    count = len(pads) // 2
+    return near(pads[:count]), near(pads[count:])
+
+
+def _pad(x: Value, begin: Any, end: Any, mode: str, value: Any) -> Any:
+    if mode == "wrap":
+        return _wrapped(x, begin, end)
+    if mode not in ("constant", "edge", "reflect"):
+        raise ModelError(f"mode {mode!r} is not one of constant, edge, reflect, wrap", code="ML227")
+    plain = isinstance(begin, list) and isinstance(end, list) and min([*begin, *end], default=0) >= 0
+    cls = ops.Pad if plain else ops.Pad12
+    if mode != "constant":
+        return cls(x, begin, end, pad_mode=mode)
+    if value is None:
+        value = np.zeros((), x.dtype.numpy)
+    filler = scalar(value) if isinstance(value, Value) else value
+    return cls(x, begin, end, filler, pad_mode=mode)
+
+
+def _wrapped(x: Value, begin: Any, end: Any) -> Any:
+    """Along each axis out[i] = x[(i - begin) mod length]."""
+    if x.rank is None:
+        raise UnsupportedError("Pad of mode wrap of a tensor of unknown rank", code="ML314")
+    for axis in range(x.rank):
+        before, after = (w[axis] if isinstance(w, list) else ops.Gather(w, axis, 0).output for w in (begin, end))
+        if isinstance(before, int) and isinstance(after, int) and before == after == 0:
+            continue
+        length = dimension(x, axis)
+        if all(isinstance(each, int) for each in (before, after, length)):
+            x = ops.Gather(x, np.arange(-before, length + after) % length, axis).output
+            continue
+        first = -before if isinstance(before, int) else ops.Negative(before).output
+        last = _sum(length, after)
+        steps = ops.Range(first, last, 1, graph=x.graph, output_type=i64)
+        x = ops.Gather(x, ops.FloorMod(steps, length), axis).output
+    return x
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    return ops.Add(*(each if isinstance(each, Value) else np.array(each) for each in (a, b)))
+
+
+@translates("CenterCropPad", since=18)
+def center_crop_pad(input_data: Any, shape: Any, *, axes: tuple[int, ...] | None = None) -> Any:
+    """Each axis cut or padded with zeros to a length, evenly on both sides; the odd one comes last."""
+    if input_data.rank is None:
+        raise UnsupportedError("CenterCropPad of a tensor of unknown rank", code="ML314")
+    places = [normalise_axis(axis, input_data.rank) for axis in (range(input_data.rank) if axes is None else axes)]
+    known = integers(shape)
+    lengths = [dimension(input_data, axis) for axis in places]
+    if known is not None and all(isinstance(length, int) for length in lengths):
+        return _cropped_and_padded(input_data, places, lengths, known)
+    wanted = converted(shape, i64) if known is None else np.array(known, np.int64)
+    have = joined(lengths, input_data)
+    surplus = ops.Subtract(have, wanted)
+    start = ops.Divide(ops.Maximum(surplus, 0), 2)
+    stop = ops.Add(start, ops.Minimum(have, wanted))
+    cut = ops.Slice(input_data, start, stop, [1] * len(places), places)
+    missing = ops.Maximum(ops.Negative(surplus), 0)
+    before = ops.Divide(missing, 2)
+    zeros = np.zeros(input_data.rank, np.int64)
+    begin, end = (ops.ScatterUpdate(zeros, places, each, 0) for each in (before, ops.Subtract(missing, before)))
+    return _pad(cut.output, begin.output, end.output, "constant", None)
+
+
+def _cropped_and_padded(x: Value, axes: list[int], lengths: list[int], wanted: Sequence[int]) -> Any:
+    begin, end = [0] * x.rank if x.rank else [], [0] * x.rank if x.rank else []
+    start, stop = [], []
+    for axis, have, want in zip(axes, lengths, wanted, strict=True):
+        start.append(max(have - want, 0) // 2)
+        stop.append(start[-1] + min(have, want))
+        begin[axis] = max(want - have, 0) // 2
+        end[axis] = max(want - have, 0) - begin[axis]
+    cut = ops.Slice(x, start, stop, [1] * len(axes), axes).output if axes else x
+    return _pad(cut, begin, end, "constant", None) if any(begin) or any(end) else cut
+
+
+@translates("Range", since=11)
+def range_11(start: Any, limit: Any, delta: Any) -> Any:
+    """Steps of `delta` from `start` to before `limit`."""
+    return ops.Range(scalar(start), scalar(limit), scalar(delta), output_type=start.dtype)
+
+
+@translates("Range", since=27)
+def range_27(start: Any, limit: Any, delta: Any, *, stash_type: int = 1) -> Any:
+    """16-bit floats are computed in `stash_type`."""
+    if not start.dtype.is_float or start.dtype.bits > 16:
+        return range_11(start, limit, delta)
+    bounds = [scalar(converted(each, from_onnx(stash_type))) for each in (start, limit, delta)]
+    return converted(ops.Range(*bounds, output_type=bounds[0].dtype).output, start.dtype)
+
+
+@translates("EyeLike", since=9)
+def eye_like(input: Any, *, dtype: int | None = None, k: int = 0) -> Any:
+    """A matrix of the input's shape with 1 on the k-th diagonal."""
+    if input.rank is not None and input.rank != 2:
+        raise ModelError(f"EyeLike of a tensor of rank {input.rank}", code="ML227")
+    wanted = input.dtype if dtype is None else from_onnx(dtype)
+    rows, columns = (ops.Gather(ops.ShapeOf(input), axis, 0) for axis in (0, 1))
+    return ops.Eye(rows, columns, *near([k]), output_type=wanted)
+
+
+@translates("Trilu", since=14)
+def trilu(input: Any, k: Any = None, *, upper: int = 1) -> Any:
+    """The triangle above or below the k-th diagonal; the rest becomes 0."""
+    if input.rank is None:
+        raise UnsupportedError("Trilu of a tensor of unknown rank", code="ML314")
+    known = (0,) if k is None else integers(k)
+    rows, columns = (dimension(input, axis) for axis in (-2, -1))
+    diagonal = near(known)[0] if known is not None else scalar(k)
+    row = ops.Unsqueeze(ops.Range(0, rows, 1, graph=input.graph, output_type=i64), 1)
+    column = ops.Range(0, columns, 1, graph=input.graph, output_type=i64)
+    edge = ops.Add(row, diagonal)
+    kept = ops.GreaterEqual(column, edge) if upper else ops.LessEqual(column, edge)
+    if input.dtype is boolean:
+        return ops.LogicalAnd(input, kept)
+    return ops.Select(kept, input, np.zeros((), input.dtype.numpy))

@@ -1,0 +1,141 @@
+"""Elements picked, put and found by index: Gather*, Scatter*, NonZero, OneHot, TopK, Compress, Unique."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.shared import as_i64, scalar, vector
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.types import i64
+
+
+@translates("Gather", since=1)
+def gather(data: Any, indices: Any, *, axis: int = 0) -> Any:
+    """Slices along an axis; negative indices count from behind."""
+    return ops.Gather(data, indices, axis)
+
+
+@translates("GatherElements", since=11)
+def gather_elements(data: Any, indices: Any, *, axis: int = 0) -> Any:
+    """One element for each index."""
+    return ops.GatherElements(data, indices, axis=axis)
+
+
+@translates("GatherND", since=11)
+def gather_nd_11(data: Any, indices: Any) -> Any:
+    """Slices at places of several coordinates."""
+    return ops.GatherND(data, indices)
+
+
+@translates("GatherND", since=12)
+def gather_nd_12(data: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+    """The first dimensions may be common to both."""
+    return ops.GatherND(data, indices, batch_dims=batch_dims)
+
+
+@translates("Scatter", since=9)
+def scatter(data: Any, indices: Any, updates: Any, *, axis: int = 0) -> Any:
+    """What became ScatterElements."""
+    return _scatter_elements(data, indices, updates, axis, "none")
+
+
+@translates("ScatterElements", since=11)
+def scatter_elements_11(data: Any, indices: Any, updates: Any, *, axis: int = 0) -> Any:
+    """Elements replaced."""
+    return _scatter_elements(data, indices, updates, axis, "none")
+
+
+@translates("ScatterElements", since=16)
+def scatter_elements_16(data: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: str = "none") -> Any:
+    """Elements replaced, or combined with the new ones."""
+    return _scatter_elements(data, indices, updates, axis, reduction)
+
+
+def _scatter_elements(data: Value, indices: Value, updates: Value, axis: int, reduction: str) -> Any:
+    if reduction == "none":
+        return ops.ScatterElementsUpdate(data, indices, updates, axis)
+    return ops.ScatterElementsUpdate12(data, indices, updates, axis, reduction=_reduction(reduction))
+
+
+@translates("ScatterND", since=11)
+def scatter_nd_11(data: Any, indices: Any, updates: Any) -> Any:
+    """Slices replaced."""
+    return ops.ScatterNDUpdate(data, indices, updates)
+
+
+@translates("ScatterND", since=16)
+def scatter_nd_16(data: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Any:
+    """Slices replaced, or combined with the new ones."""
+    if reduction == "none":
+        return ops.ScatterNDUpdate(data, indices, updates)
+    return ops.ScatterNDUpdate15(data, indices, updates, reduction=_reduction(reduction))
+
+
+def _reduction(name: str) -> str:
+    names = {"add": "sum", "mul": "prod", "min": "min", "max": "max"}
+    if name not in names:
+        raise ModelError(f"reduction {name!r} is not one of none, add, mul, min, max", code="ML227")
+    return names[name]
+
+
+@translates("NonZero", since=9)
+def non_zero(x: Any) -> Any:
+    """The indices of elements that are not 0, one column each."""
+    return ops.NonZero(x)
+
+
+@translates("Compress", since=9)
+def compress(input: Any, condition: Any, *, axis: int | None = None) -> Any:
+    """The slices (without axis: elements) at which the condition holds."""
+    places = vector(ops.NonZero(vector(condition)).output)
+    if axis is None:
+        return ops.Gather(vector(input), places, 0)
+    return ops.Gather(input, places, axis)
+
+
+@translates("OneHot", since=9)
+def one_hot(indices: Any, depth: Any, values: Any, *, axis: int = -1) -> Any:
+    """`values` are off and on; a negative index counts from behind, one outside gives off everywhere."""
+    size = scalar(as_i64(depth))
+    places = as_i64(indices)
+    places = ops.Select(ops.Less(places, 0), ops.Add(places, size), places)
+    off, on = (ops.Gather(values, i, 0) for i in (0, 1))
+    return ops.OneHot(places, size, on, off, axis=axis)
+
+
+@translates("TopK", since=1)
+def top_k_1(x: Any, *, k: int, axis: int = -1) -> Any:
+    """k is an attribute."""
+    return _top_k(x, k, axis, True)
+
+
+@translates("TopK", since=10)
+def top_k_10(x: Any, k: Any, *, axis: int = -1) -> Any:
+    """k is an input."""
+    return _top_k(x, scalar(k), axis, True)
+
+
+@translates("TopK", since=11)
+def top_k_11(x: Any, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
+    """Also the smallest; results that need not be sorted are sorted all the same."""
+    return _top_k(x, scalar(k), axis, bool(largest))
+
+
+def _top_k(x: Value, k: Any, axis: int, largest: bool) -> Any:
+    """Of equal elements the one with the lower index comes first: `stable` says so."""
+    mode = "max" if largest else "min"
+    return ops.TopK11(x, k, axis=axis, mode=mode, sort="value", stable=True, index_element_type=i64)
+
+
+@translates("Unique", since=11)
+def unique(x: Any, *, axis: int | None = None, sorted: int = 1, node: Context) -> Any:
+    """Values, where each stands first, which one stands where, how often."""
+    place = None if axis is None else np.array([axis])
+    outputs = ops.Unique(x, place, sorted=bool(sorted)).outputs
+    return outputs[: len(node.outputs)]

@@ -1,0 +1,268 @@
+"""Shapes, and what changes where an element stands: Reshape, Squeeze, Transpose, Concat, Split, Slice and their kin."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.shared import as_i64, dimension, integers, joined, near
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.shape import low, normalise_axis
+
+
+@translates("Reshape", since=1)
+def reshape_1(data: Any, *, shape: tuple[int, ...] = ()) -> Any:
+    """The shape is an attribute; 0 copies a dimension."""
+    return ops.Reshape(data, list(shape), special_zero=True)
+
+
+@translates("Reshape", since=5)
+def reshape_5(data: Any, shape: Any) -> Any:
+    """The shape is an input."""
+    return _reshape(data, shape, copies=True)
+
+
+@translates("Reshape", since=14)
+def reshape_14(data: Any, shape: Any, *, allowzero: int = 0) -> Any:
+    """With `allowzero` 0 is a dimension of no elements."""
+    return _reshape(data, shape, copies=not allowzero)
+
+
+def _reshape(data: Value, shape: Value, *, copies: bool) -> Any:
+    pattern = integers(shape)
+    if pattern is None:
+        return ops.Reshape(data, shape, special_zero=copies)
+    return ops.Reshape(data, list(pattern), special_zero=copies)
+
+
+@translates("Flatten", since=1)
+def flatten(x: Any, *, axis: int = 1) -> Any:
+    """A matrix: dimensions before `axis` by those from it on."""
+    if x.rank is None:
+        if axis in (0, 1):
+            return ops.Reshape(x, [1, -1] if axis == 0 else [0, -1], special_zero=axis == 1)
+        raise UnsupportedError("Flatten of a tensor of unknown rank", code="ML314")
+    at = axis + x.rank if axis < 0 else axis
+    if not 0 <= at <= x.rank:
+        raise ModelError(f"axis {axis} is outside a tensor of rank {x.rank}", code="ML227")
+    before, after = x.type.dims[:at], x.type.dims[at:]
+    # A dimension of 0 leaves -1 without meaning, so a product that is known is written out.
+    if all(isinstance(dim, int) for dim in after):
+        count = math.prod(after)  # type: ignore[arg-type]
+        rows = math.prod(before) if count == 0 and all(isinstance(dim, int) for dim in before) else -1  # type: ignore[arg-type]
+        return ops.Reshape(x, [rows, count])
+    if all(isinstance(dim, int) for dim in before):
+        return ops.Reshape(x, [math.prod(before), -1])  # type: ignore[arg-type]
+    if at == 1:
+        return ops.Reshape(x, [0, -1], special_zero=True)
+    rows = ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [0], [at], [1], [0]), [0], keep_dims=True)
+    return ops.Reshape(x, ops.Concat(rows, np.array([-1]), axis=0))
+
+
+@translates("Squeeze", since=1)
+def squeeze_1(data: Any, *, axes: tuple[int, ...] | None = None) -> Any:
+    """The axes are an attribute."""
+    return _squeeze(data, axes)
+
+
+@translates("Squeeze", since=13)
+def squeeze_13(data: Any, axes: Any = None) -> Any:
+    """The axes are an input."""
+    if axes is None or integers(axes) is not None:
+        return _squeeze(data, integers(axes))
+    rank, count = _ranks(data, axes)
+    kept = _others(axes, rank, count)
+    return ops.Reshape(data, ops.Gather(ops.ShapeOf(data), kept, 0))
+
+
+def _squeeze(data: Value, axes: tuple[int, ...] | None) -> Any:
+    if axes:
+        return ops.Squeeze(data, list(axes))
+    if data.shape is None or any(not isinstance(dim, int) and low(dim) < 2 for dim in data.shape):
+        raise UnsupportedError(
+            f"Squeeze without axes of a tensor of shape {data.type}: the rank of the result is not known", code="ML314",
+            hint="give the model inputs static shapes, or the operator its axes",
+        )  # fmt: skip
+    ones = [i for i, dim in enumerate(data.shape) if dim == 1]
+    return ops.Squeeze(data, ones) if ones else data
+
+
+@translates("Unsqueeze", since=1)
+def unsqueeze_1(data: Any, *, axes: tuple[int, ...]) -> Any:
+    """The axes are an attribute."""
+    return ops.Unsqueeze(data, list(axes)) if axes else data
+
+
+@translates("Unsqueeze", since=13)
+def unsqueeze_13(data: Any, axes: Any) -> Any:
+    """The axes are an input."""
+    known = integers(axes)
+    if known is not None:
+        return ops.Unsqueeze(data, list(known)) if known else data
+    rank, count = _ranks(data, axes)
+    kept = _others(axes, rank + count, count)
+    ones = np.ones(rank + count, np.int64)
+    return ops.Reshape(data, ops.ScatterUpdate(ones, kept, ops.ShapeOf(data), 0))
+
+
+def _ranks(data: Value, axes: Value) -> tuple[int, int]:
+    """The rank of the data and the number of axes that are themselves known only at run time."""
+    count = axes.type.dims[0] if axes.rank == 1 else None
+    if data.rank is None or not isinstance(count, int):
+        raise UnsupportedError(
+            "axes that are computed at run time: neither they nor their number is known", code="ML314",
+            hint="make the axes a constant",
+        )  # fmt: skip
+    return data.rank, count
+
+
+def _others(axes: Value, rank: int, count: int) -> Value:
+    """The positions of `rank` that are not among `count` axes, in order."""
+    places = ops.FloorMod(axes, ops.Constant(np.array(rank), graph=axes.graph, dtype=axes.dtype))
+    mask = ops.ScatterUpdate(np.ones(rank, np.int32), places, np.zeros(count, np.int32), 0)
+    return ops.Reshape(ops.NonZero(mask), [rank - count]).output
+
+
+@translates("Transpose", since=1)
+def transpose(data: Any, *, perm: tuple[int, ...] | None = None) -> Any:
+    """Without `perm` the dimensions are reversed."""
+    order = tuple(reversed(range(data.rank or 0))) if perm is None else perm
+    return ops.Transpose(data, np.array(order, np.int64))
+
+
+@translates("Concat", since=1)
+def concat_1(*inputs: Any, axis: int = 1) -> Any:
+    """The axis has a default."""
+    return ops.Concat(*inputs, axis=axis)
+
+
+@translates("Concat", since=4)
+def concat_4(*inputs: Any, axis: int) -> Any:
+    """The axis is required."""
+    return ops.Concat(*inputs, axis=axis)
+
+
+@translates("Split", since=1)
+def split_1(
+    input: Any, sizes: Any = None, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context
+) -> Any:
+    """The sizes are an attribute, or an input of the data's type."""
+    if sizes is not None:
+        return _split(input, as_i64(sizes), axis, node)
+    return _split(input, split, axis, node)
+
+
+@translates("Split", since=2)
+def split_2(input: Any, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context) -> Any:
+    """The sizes are an attribute."""
+    return _split(input, split, axis, node)
+
+
+@translates("Split", since=13)
+def split_13(input: Any, split: Any = None, *, axis: int = 0, node: Context) -> Any:
+    """The sizes are an input."""
+    return _split(input, split, axis, node)
+
+
+@translates("Split", since=18)
+def split_18(input: Any, split: Any = None, *, axis: int = 0, num_outputs: int | None = None, node: Context) -> Any:
+    """With `num_outputs` the last piece may be smaller."""
+    if split is not None or num_outputs is None:
+        return _split(input, split, axis, node)
+    length = None if input.rank is None else dimension(input, normalise_axis(axis, input.rank))
+    if isinstance(length, int):
+        size = -(-length // num_outputs)
+        if length % num_outputs == 0:
+            return ops.Split(input, axis, num_splits=num_outputs)
+        return ops.VariadicSplit(input, axis, [size] * (num_outputs - 1) + [length - size * (num_outputs - 1)])
+    if length is None:
+        length = ops.Gather(ops.ShapeOf(input), axis, 0).output
+    rounded = ops.Divide(ops.Add(length, num_outputs - 1), num_outputs).output
+    return ops.VariadicSplit(input, axis, joined([rounded] * (num_outputs - 1) + [-1], input))
+
+
+def _split(x: Value, sizes: Any, axis: int, node: Context) -> Any:
+    count = len(node.outputs)
+    if sizes is None:
+        return ops.Split(x, axis, num_splits=count)
+    if isinstance(sizes, Value):
+        known = integers(sizes)
+        if known is None:
+            return ops.VariadicSplit(x, axis, ops.Reshape(sizes, [count]))
+        sizes = known
+    if len(sizes) != count:
+        raise ModelError(f"{len(sizes)} sizes for {count} outputs", code="ML227")
+    return ops.VariadicSplit(x, axis, list(sizes))
+
+
+@translates("Slice", since=1)
+def slice_1(data: Any, *, starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Any:
+    """The bounds are attributes."""
+    places = list(range(len(starts))) if axes is None else list(axes)
+    return ops.Slice(data, near(starts), near(ends), [1] * len(starts), places)
+
+
+@translates("Slice", since=10)
+def slice_10(data: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+    """The bounds are inputs, and there are steps."""
+    bounds = [value if integers(value) is None else near(integers(value) or ()) for value in (starts, ends)]
+    count = next((len(bound) for bound in bounds if isinstance(bound, list)), None)
+    if count is None and starts.rank == 1 and isinstance(starts.type.dims[0], int):
+        count = starts.type.dims[0]
+    if steps is not None:
+        step = steps if integers(steps) is None else near(integers(steps) or ())
+    elif count is not None:
+        step = [1] * count
+    else:
+        step = ops.Broadcast(1, ops.ShapeOf(starts), graph=starts.graph)
+    if axes is not None:
+        places = axes if integers(axes) is None else list(integers(axes) or ())
+    else:
+        places = None if count is None else list(range(count))
+    return ops.Slice(data, *bounds, step, places)
+
+
+@translates("DepthToSpace", since=1)
+def depth_to_space_1(input: Any, *, blocksize: int) -> Any:
+    """Depth, column, row."""
+    return _depth_to_space(input, blocksize, "DCR")
+
+
+@translates("DepthToSpace", since=11)
+def depth_to_space_11(input: Any, *, blocksize: int, mode: str = "DCR") -> Any:
+    """Also column, row, depth."""
+    return _depth_to_space(input, blocksize, mode)
+
+
+def _depth_to_space(x: Value, block: int, mode: str) -> Any:
+    return ops.DepthToSpace(x, mode=_block_mode(mode), block_size=block)
+
+
+@translates("SpaceToDepth", since=1)
+def space_to_depth_1(input: Any, *, blocksize: int) -> Any:
+    """Depth, column, row."""
+    return ops.SpaceToDepth(input, mode="blocks_first", block_size=blocksize)
+
+
+@translates("SpaceToDepth", since=28)
+def space_to_depth_28(input: Any, *, blocksize: int, mode: str = "DCR") -> Any:
+    """Also column, row, depth."""
+    return ops.SpaceToDepth(input, mode=_block_mode(mode), block_size=blocksize)
+
+
+def _block_mode(mode: str) -> str:
+    if mode not in ("DCR", "CRD"):
+        raise ModelError(f"mode {mode!r} is neither DCR nor CRD", code="ML227")
+    return "blocks_first" if mode == "DCR" else "depth_first"
+
+
+@translates("ReverseSequence", since=10)
+def reverse_sequence(input: Any, sequence_lens: Any, *, batch_axis: int = 1, time_axis: int = 0) -> Any:
+    """The first elements along time backwards, as many as each batch entry's length says."""
+    return ops.ReverseSequence(input, sequence_lens, batch_axis=batch_axis, seq_axis=time_axis)

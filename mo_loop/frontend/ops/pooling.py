@@ -1,0 +1,350 @@
+"""MaxPool, AveragePool, LpPool and their global forms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.windows import Window, window
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.types import i64
+
+Ints = tuple[int, ...]
+
+
+@translates("MaxPool", since=1)
+def max_pool_1(
+    x: Any, *, auto_pad: str = "NOTSET", kernel_shape: Ints, pads: Ints | None = None, strides: Ints | None = None
+) -> Any:
+    """The largest element of each window."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    return _largest(x, kernel_shape, at, "floor")
+
+
+@translates("MaxPool", since=8)
+def max_pool_8(
+    x: Any,
+    *,
+    auto_pad: str = "NOTSET",
+    kernel_shape: Ints,
+    pads: Ints | None = None,
+    storage_order: int = 0,
+    strides: Ints | None = None,
+    node: Context,
+) -> Any:
+    """Opset 8 gives the indices as well."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    return _max_pool(x, kernel_shape, at, "floor", storage_order, node)
+
+
+@translates("MaxPool", since=10)
+def max_pool_10(
+    x: Any,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Ints | None = None,
+    kernel_shape: Ints,
+    pads: Ints | None = None,
+    storage_order: int = 0,
+    strides: Ints | None = None,
+    node: Context,
+) -> Any:
+    """Opset 10 dilates, and rounds up if asked."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    return _max_pool(x, kernel_shape, at, _rounding(ceil_mode, kernel_shape, at), storage_order, node)
+
+
+def _max_pool(x: Value, kernel: Ints, at: Window, rounding: str, storage_order: int, node: Context) -> Any:
+    if not node.wants(1):
+        return _largest(x, kernel, at, rounding), None
+    kind = ops.MaxPool14 if rounding == "ceil_torch" else ops.MaxPool8
+    pooled = kind(
+        x, kernel=kernel, dilations=at.dilations, rounding_type=rounding, axis=2 if storage_order else 0, **at.attributes()
+    )
+    values, indices = pooled.outputs
+    return values, _column_major(x, indices, len(kernel)) if storage_order else indices
+
+
+def _column_major(x: Value, within: Value, count: int) -> Value:
+    """Row-major indices within a channel as indices of the whole tensor whose channels are stored column by column."""
+    shape = ops.ShapeOf(x)
+    sizes = [ops.Gather(shape, 2 + i, 0) for i in range(count)]
+    index: Any = None
+    rest: Any = within
+    place: list[Any] = [None] * count
+    for i in reversed(range(1, count)):
+        place[i] = ops.FloorMod(rest, sizes[i])
+        rest = ops.Divide(rest, sizes[i])
+    place[0] = rest
+    for i in reversed(range(count)):
+        index = place[i] if index is None else ops.Add(ops.Multiply(index, sizes[i]), place[i])
+    channels = ops.ReduceProd(ops.Slice(shape, [0], [2], [1], [0]), [0], keep_dims=False)
+    size = ops.ReduceProd(ops.Slice(shape, [2], [2 + count], [1], [0]), [0], keep_dims=False)
+    numbers = ops.Range(0, channels, 1, output_type=i64)
+    leading = ops.Concat(
+        ops.Slice(shape, [0], [2], [1], [0]), ops.Constant(np.ones(count, np.int64), graph=x.graph), axis=0
+    )
+    return ops.Add(index, ops.Reshape(ops.Multiply(numbers, size), leading)).output
+
+
+def _largest(x: Value, kernel: Ints, at: Window, rounding: str) -> Value:
+    keywords: dict[str, Any] = {"kernel": kernel, "rounding_type": rounding, **at.attributes()}
+    if rounding == "ceil_torch":
+        return ops.MaxPool14(x, dilations=at.dilations, **keywords).outputs[0]
+    if at.is_dilated:
+        return ops.MaxPool8(x, dilations=at.dilations, **keywords).outputs[0]
+    return ops.MaxPool(x, **keywords).output
+
+
+def _rounding(ceil_mode: int, kernel: Ints, at: Window) -> str:
+    """`ceil_torch` only where the last window could start in the padding: it needs a newer runtime."""
+    if not ceil_mode or at.auto_pad != "explicit":
+        return "floor"
+    starts_late = any(end + s > reach for end, s, reach in zip(at.end, at.strides, at.reach(kernel), strict=True))
+    return "ceil_torch" if starts_late else "ceil"
+
+
+@translates("AveragePool", since=1)
+def average_pool_1(
+    x: Any, *, auto_pad: str = "NOTSET", kernel_shape: Ints, pads: Ints | None = None, strides: Ints | None = None
+) -> Any:
+    """The mean of each window, without the padding."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    return _average(x, kernel_shape, at, 0, 0)
+
+
+@translates("AveragePool", since=7)
+def average_pool_7(
+    x: Any,
+    *,
+    auto_pad: str = "NOTSET",
+    count_include_pad: int = 0,
+    kernel_shape: Ints,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Any:
+    """Opset 7 may count the padding."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    return _average(x, kernel_shape, at, count_include_pad, 0)
+
+
+@translates("AveragePool", since=10)
+def average_pool_10(
+    x: Any,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    kernel_shape: Ints,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Any:
+    """Opset 10 rounds up if asked."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    return _average(x, kernel_shape, at, count_include_pad, ceil_mode)
+
+
+@translates("AveragePool", since=19)
+def average_pool_19(
+    x: Any,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Ints | None = None,
+    kernel_shape: Ints,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Any:
+    """Opset 19 dilates."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    return _average(x, kernel_shape, at, count_include_pad, ceil_mode)
+
+
+def _average(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mode: int) -> Value:
+    rounding = _rounding(ceil_mode, kernel, at)
+    if at.is_dilated:
+        return _dilated_average(x, kernel, at, bool(count_include_pad), rounding)
+    keywords: dict[str, Any] = {"kernel": kernel, "rounding_type": rounding, "exclude_pad": not count_include_pad}
+    if count_include_pad and rounding != "floor" and any((*at.begin, *at.end)):
+        # What rounding up adds is no padding that counts: pad first, so that it is all that the pool excludes.
+        padded = ops.Pad(x, [0, 0, *at.begin], [0, 0, *at.end], 0)
+        bare = replace(at, begin=(0,) * len(kernel), end=(0,) * len(kernel))
+        keywords |= {"rounding_type": "ceil", "exclude_pad": True, **bare.attributes()}
+        return _started(x, ops.AvgPool(padded, **keywords).output, at, rounding)
+    kind = ops.AvgPool14 if rounding == "ceil_torch" else ops.AvgPool
+    return kind(x, **keywords, **at.attributes()).output
+
+
+def _dilated_average(x: Value, kernel: Ints, at: Window, count_padding: bool, rounding: str) -> Value:
+    """The sum of each window over the number of its elements, both by convolution with ones."""
+    count = len(kernel)
+    total = _window_sum(x, kernel, at, rounding)
+    if count_padding and rounding == "floor":
+        return ops.Divide(total, math.prod(kernel)).output
+    shape = ops.ShapeOf(x)
+    one = ops.Constant(np.ones((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    alike = ops.Concat(
+        ops.Constant([1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0
+    )
+    ones = ops.Broadcast(one, alike).output
+    if count_padding:
+        ones = ops.Pad(ones, [0, 0, *at.begin], [0, 0, *at.end], 1).output
+        at = replace(at, begin=(0,) * count, end=(0,) * count)
+    elements = _window_sum(ones, kernel, at, rounding, like=total)
+    return ops.Divide(total, elements).output
+
+
+def _window_sum(x: Value, kernel: Ints, at: Window, rounding: str, like: Value | None = None) -> Value:
+    """The sum of each window: a convolution of every channel with ones, zeros beyond the end where it rounds up.
+
+    `like`: no more places than this one has.
+    """
+    count = len(kernel)
+    shape = ops.ShapeOf(x)
+    alone = ops.Concat(
+        ops.Constant([-1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0
+    )
+    wide = at
+    if rounding != "floor":
+        wide = replace(at, end=tuple(end + s - 1 for end, s in zip(at.end, at.strides, strict=True)))
+    ones = ops.Constant(np.ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    y = ops.Convolution(ops.Reshape(x, alone), ones, dilations=at.dilations, **wide.attributes()).output
+    back = ops.Concat(
+        ops.Slice(shape, [0], [2], [1], [0]), ops.Slice(ops.ShapeOf(y), [2], [2 + count], [1], [0]), axis=0
+    )
+    y = ops.Reshape(y, back).output
+    if like is None:
+        return _started(x, y, at, rounding)
+    if rounding != "ceil_torch":
+        return y
+    places = ops.Slice(ops.ShapeOf(like), [2], [2 + count], [1], [0])
+    return ops.Slice(y, [0] * count, places, [1] * count, list(range(2, 2 + count))).output
+
+
+def _started(x: Value, y: Value, at: Window, rounding: str) -> Value:
+    """`y` without the places that start in the padding behind x: the first ceil((size + begin) / stride) remain."""
+    if rounding != "ceil_torch":
+        return y
+    count = len(at.strides)
+    sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
+    reserve = [begin + stride - 1 for begin, stride in zip(at.begin, at.strides, strict=True)]
+    places = ops.Divide(ops.Add(sizes, reserve), list(at.strides))
+    return ops.Slice(y, [0] * count, places, [1] * count, list(range(2, 2 + count))).output
+
+
+@translates("LpPool", since=1)
+def lp_pool_1(
+    x: Any,
+    *,
+    auto_pad: str = "NOTSET",
+    kernel_shape: Ints | None = None,
+    p: float = 2.0,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Any:
+    """The p-norm of each window."""
+    if kernel_shape is None:
+        raise ModelError("LpPool needs the attribute kernel_shape", code="ML227")
+    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    return _lp_pool(x, kernel_shape, at, p, 0)
+
+
+@translates("LpPool", since=2)
+def lp_pool_2(
+    x: Any,
+    *,
+    auto_pad: str = "NOTSET",
+    kernel_shape: Ints,
+    p: int = 2,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Any:
+    """From opset 2 on p is an integer."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    return _lp_pool(x, kernel_shape, at, p, 0)
+
+
+@translates("LpPool", since=18)
+def lp_pool_18(
+    x: Any,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Ints | None = None,
+    kernel_shape: Ints,
+    p: int = 2,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Any:
+    """Opset 18 dilates, and rounds up if asked."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    return _lp_pool(x, kernel_shape, at, p, ceil_mode)
+
+
+def _lp_pool(x: Value, kernel: Ints, at: Window, p: float, ceil_mode: int) -> Value:
+    rounding = _rounding(ceil_mode, kernel, at)
+    powers = _power(x, p)
+    if rounding == "floor" and not at.is_dilated:
+        mean = ops.AvgPool(powers, kernel=kernel, exclude_pad=False, **at.attributes())
+        return _root(ops.Multiply(mean, math.prod(kernel)).output, p)
+    return _root(_window_sum(powers, kernel, at, rounding), p)
+
+
+def _power(x: Value, p: float) -> Value:
+    if p == 2:
+        return ops.Multiply(x, x).output
+    size = ops.Abs(x).output
+    return size if p == 1 else ops.Power(size, float(p)).output
+
+
+def _root(x: Value, p: float) -> Value:
+    if p == 2:
+        return ops.Sqrt(x).output
+    return x if p == 1 else ops.Power(x, 1 / p).output
+
+
+@translates("GlobalAveragePool", since=1)
+def global_average_pool(x: Any) -> Any:
+    """The mean of each channel."""
+    return ops.ReduceMean(x, _spatial_axes(x), keep_dims=True)
+
+
+@translates("GlobalMaxPool", since=1)
+def global_max_pool(x: Any) -> Any:
+    """The largest element of each channel."""
+    return ops.ReduceMax(x, _spatial_axes(x), keep_dims=True)
+
+
+@translates("GlobalLpPool", since=1)
+def global_lp_pool_1(x: Any, *, p: float = 2.0) -> Any:
+    """The p-norm of each channel."""
+    return _global_lp_pool(x, p)
+
+
+@translates("GlobalLpPool", since=2)
+def global_lp_pool_2(x: Any, *, p: int = 2) -> Any:
+    """From opset 2 on p is an integer."""
+    return _global_lp_pool(x, p)
+
+
+def _global_lp_pool(x: Value, p: float) -> Any:
+    axes = _spatial_axes(x)
+    if p in (1, 2):
+        return (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axes, keep_dims=True)
+    return _root(ops.ReduceSum(_power(x, p), axes, keep_dims=True).output, p)
+
+
+def _spatial_axes(x: Value) -> Any:
+    if x.rank is not None:
+        return list(range(2, x.rank))
+    rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
+    return ops.Range(2, rank, 1, output_type=i64)

@@ -1,0 +1,78 @@
+"""What translators of several families need: values as Python numbers where they are known, as nodes where not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.shape import element_count
+from mo_loop.types import ElementType, i64
+
+FAR = 2**31 - 1
+"""The largest index: the runtime computes indices in 32 bits."""
+
+
+def integers(value: Value | None) -> tuple[int, ...] | None:
+    """All values of a small integer tensor where they are known, else None."""
+    return None if value is None else value.type.integers
+
+
+def near(numbers: Sequence[int]) -> list[int]:
+    """Indices brought into 32 bits: models say INT64_MAX for "to the end" and INT64_MIN for "to the beginning"."""
+    return [max(min(number, FAR), -FAR) for number in numbers]
+
+
+def scalar(value: Value) -> Value:
+    """A tensor of one element and any rank as a scalar."""
+    return value if value.rank == 0 else ops.Reshape(value, np.zeros(0, np.int64)).output
+
+
+def vector(value: Value) -> Value:
+    """A tensor of any rank as a vector."""
+    return value if value.rank == 1 else ops.Reshape(value, [-1]).output
+
+
+def dimension(x: Value, axis: int) -> Any:
+    """The length along an axis: an int where it is static, else a scalar Value of type i64."""
+    length = x.type.dims[axis]
+    return length if isinstance(length, int) else ops.Gather(ops.ShapeOf(x), axis, 0).output
+
+
+def joined(items: Sequence[Any], like: Value) -> Value:
+    """Ints and scalar Values as one vector of type i64; `like` says in which graph."""
+    if all(isinstance(item, int) for item in items):
+        return ops.Constant(np.array(items, np.int64), graph=like.graph).output
+    parts = [
+        np.array([item], np.int64) if isinstance(item, int) else ops.Reshape(as_i64(item), [1]).output for item in items
+    ]
+    return parts[0] if len(parts) == 1 else ops.Concat(*parts, graph=like.graph, axis=0).output
+
+
+def as_i64(value: Value) -> Value:
+    """An integer tensor as i64."""
+    return value if value.dtype is i64 else ops.Convert(value, destination_type=i64).output
+
+
+def converted(value: Value | None, to: ElementType) -> Any:
+    """A value in another element type; None stays None."""
+    return value if value is None or value.dtype is to else ops.Convert(value, destination_type=to).output
+
+
+def computed_in(dtype: ElementType, make: Callable[..., Any], *values: Value | None) -> Any:
+    """`make` of the values converted to `dtype`, its first output converted back."""
+    original = next(value.dtype for value in values if value is not None)
+    made = make(*(converted(value, dtype) for value in values))
+    if original is dtype:
+        return made
+    outputs = list(made.outputs) if isinstance(made, Node) else [made]
+    return [ops.Convert(outputs[0], destination_type=original).output, *outputs[1:]]
+
+
+def product(count: Any) -> int | None:
+    """The number of elements of a shape as an int, None where it is not static."""
+    total = element_count(count)
+    return total if isinstance(total, int) else None

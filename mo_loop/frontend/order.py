@@ -1,0 +1,44 @@
+"""The order in which the nodes of an ONNX graph are translated."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+from mo_loop.errors import ModelError
+
+
+def in_order(nodes: Sequence[Any], reads: Sequence[list[str]]) -> bool:
+    """Whether every node comes after those that make what it reads."""
+    later = {name for node in nodes for name in node.output}
+    for node, names in zip(nodes, reads, strict=True):
+        if not later.isdisjoint(names):
+            return False
+        later.difference_update(node.output)
+    return True
+
+
+def listed_order(nodes: Sequence[Any], reads: Sequence[list[str]], path: str) -> list[int]:
+    """A topological order (captures count as dependencies), the listed one where it can be kept."""
+    producer = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+    needs = [{producer[name] for name in names if name in producer} for names in reads]
+    users: dict[int, list[int]] = {}
+    for i, sources in enumerate(needs):
+        for source in sources:
+            users.setdefault(source, []).append(i)
+    missing = [len(sources) for sources in needs]
+    ready = [i for i, count in enumerate(missing) if not count]
+    order: list[int] = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        for user in users.get(i, ()):
+            missing[user] -= 1
+            if not missing[user]:
+                heapq.heappush(ready, user)
+    if len(order) < len(nodes):
+        left = sorted(set(range(len(nodes))) - set(order))
+        names = ", ".join(nodes[i].name or nodes[i].output[0] for i in left[:6])
+        raise ModelError(f"nodes depend on each other in a circle: {names}", code="ML224", where=path)
+    return order

@@ -1,0 +1,184 @@
+"""Activations: functions of one element, and those normalised along an axis."""
+
+import math
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from mo_loop.ops.arithmetic import Unary
+from mo_loop.ops.base import Op
+from mo_loop.types import TensorType
+
+
+class ReLU(Unary, opset=1):
+    """max(x, 0). Spec: ReLU-1."""
+
+    _numpy = staticmethod(lambda x: np.maximum(x, 0))
+
+
+class PReLU(Op, opset=1):
+    """x, or slope * x where x is negative; a slope of rank 1 and more than one element is one a channel. Spec: PReLU-1."""
+
+    def infer(self, x: Any, slope: Any) -> Any:
+        self.require(x.dtype is slope.dtype, f"the slope is {slope.dtype}")
+        return x
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, slope = inputs
+        if slope.size != 1:
+            if slope.ndim != 1 or x.ndim < 2:
+                return NotImplemented
+            slope = slope.reshape(-1, *[1] * (x.ndim - 2))
+        return np.where(x < 0, x * slope.reshape(slope.shape if slope.size > 1 else ()), x)
+
+
+class Sigmoid(Unary, opset=1):
+    """1 / (1 + e^-x). Spec: Sigmoid-1."""
+
+    _numpy = staticmethod(lambda x: 1 / (1 + np.exp(-x)))
+
+
+class Elu(Unary, opset=1):
+    """x, or alpha * (e^x - 1) where x is negative. Spec: Elu-1."""
+
+    alpha: float
+
+    def evaluate(self, *inputs: Any) -> Any:
+        (x,) = inputs
+        return np.where(x < 0, self.alpha * np.expm1(np.minimum(x, 0)), x).astype(x.dtype)
+
+
+class Scaled(Op, abstract=True):
+    """Functions with two scalars of the type of x as inputs."""
+
+    def infer(self, x: Any, alpha: Any, beta: Any) -> Any:
+        self.require(x.dtype is alpha.dtype and x.dtype is beta.dtype, "the element types differ")
+        return x
+
+
+class Selu(Scaled, opset=1):
+    """beta * x, or beta * alpha * (e^x - 1) where x is not positive. Spec: Selu-1."""
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, alpha, scale = inputs
+        return np.asarray(scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))).astype(x.dtype)
+
+
+class HardSigmoid(Scaled, opset=1):
+    """alpha * x + beta between 0 and 1. Spec: HardSigmoid-1."""
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, alpha, beta = inputs
+        return np.asarray(np.clip(alpha * x + beta, 0, 1)).astype(x.dtype)
+
+
+class Clamp(Unary, opset=1):
+    """min(max(x, min), max). Spec: Clamp-1."""
+
+    min: float
+    max: float
+
+    def infer(self, x: Any) -> Any:
+        self.require(self.min <= self.max, f"the bounds {self.min} and {self.max} are the wrong way round")
+        return x
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return np.clip(inputs[0], self.min, self.max).astype(inputs[0].dtype)
+
+
+class HSigmoid(Unary, opset=5):
+    """min(max(x + 3, 0), 6) / 6. Spec: HSigmoid-5."""
+
+    _numpy = staticmethod(lambda x: np.clip(x + 3, 0, 6) / 6)
+
+
+class HSwish(Unary, opset=4):
+    """x * min(max(x + 3, 0), 6) / 6. Spec: HSwish-4."""
+
+    _numpy = staticmethod(lambda x: x * np.clip(x + 3, 0, 6) / 6)
+
+
+class Swish(Op, opset=4):
+    """x / (1 + e^(-beta * x)), beta a scalar, 1 if absent. Spec: Swish-4."""
+
+    def infer(self, x: Any, beta: Any = None) -> Any:
+        self.require(beta is None or beta.dtype is x.dtype, "the element types differ")
+        return x
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x = inputs[0]
+        beta = inputs[1] if len(inputs) > 1 and inputs[1] is not None else 1
+        with np.errstate(all="ignore"):
+            return np.asarray(x / (1 + np.exp(-beta * x))).astype(x.dtype)
+
+
+class Mish(Unary, opset=4):
+    """x * tanh(log(1 + e^x)). Spec: Mish-4."""
+
+    _numpy = staticmethod(lambda x: x * np.tanh(np.logaddexp(0, x)))
+
+
+class SoftPlus(Unary, opset=4):
+    """log(1 + e^x). Spec: SoftPlus-4."""
+
+    _numpy = staticmethod(lambda x: np.logaddexp(0, x))
+
+
+class SoftSign(Unary, opset=9):
+    """x / (1 + |x|). Spec: SoftSign-9."""
+
+    _numpy = staticmethod(lambda x: x / (1 + np.abs(x)))
+
+
+class Gelu(Unary, opset=7):
+    """x times the normal distribution function of x, exact or by tanh. Spec: Gelu-7."""
+
+    approximation_mode: Literal["ERF", "TANH"] = "ERF"
+
+    def evaluate(self, *inputs: Any) -> Any:
+        (x,) = inputs
+        if self.approximation_mode == "TANH":
+            gate = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+        else:
+            gate = _erf(x / math.sqrt(2))
+        return np.asarray(0.5 * x * (1 + gate)).astype(x.dtype)
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+class AlongAxis(Op, abstract=True):
+    """Functions of all elements along one axis."""
+
+    axis: int
+
+    _numpy: ClassVar[Any] = None
+
+    def infer(self, x: Any) -> Any:
+        self.require(x.rank is None or -x.rank <= self.axis < x.rank, f"axis {self.axis} for rank {x.rank}")
+        return TensorType(x.dtype, x.shape)
+
+    def _shifted(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """x minus its maximum, which makes the exponentials safe."""
+        shifted: np.ndarray[Any, Any] = x - np.max(x, axis=self.axis, keepdims=True, initial=-np.inf)
+        return shifted
+
+
+class Softmax(AlongAxis, opset=8, type="SoftMax"):
+    """Normalised exponentials along one axis. Spec: SoftMax-8."""
+
+    axis: int = 1
+
+    def evaluate(self, *inputs: Any) -> Any:
+        powers = np.exp(self._shifted(inputs[0]))
+        return (powers / np.sum(powers, axis=self.axis, keepdims=True)).astype(inputs[0].dtype)
+
+
+class LogSoftmax(AlongAxis, opset=5):
+    """The logarithm of normalised exponentials along one axis. Spec: LogSoftmax-5."""
+
+    axis: int = 1
+
+    def evaluate(self, *inputs: Any) -> Any:
+        shifted = self._shifted(inputs[0])
+        return (shifted - np.log(np.sum(np.exp(shifted), axis=self.axis, keepdims=True))).astype(inputs[0].dtype)

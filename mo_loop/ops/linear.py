@@ -1,0 +1,83 @@
+"""Products of matrices and sums of products."""
+
+from typing import Any
+
+import numpy as np
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.infer import same_dtype
+from mo_loop.shape import Dimension, Shape, broadcast, broadcast_dim, merge_dim
+from mo_loop.types import TensorType
+
+
+class MatMul(Op, opset=1):
+    """Products of the last two dimensions, the others broadcast; a vector is a row or a column. Spec: MatMul-1."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    def infer(self, a: Any, b: Any) -> Any:
+        dtype = same_dtype(a, b)
+        if a.shape is None or b.shape is None:
+            return TensorType(dtype, None)
+        self.require(a.shape and b.shape, "a scalar has no rows and columns")
+        return TensorType(dtype, self._product(a.shape, b.shape))
+
+    def _product(self, a: tuple[Dimension, ...], b: tuple[Dimension, ...]) -> Shape:
+        left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
+        rows, inner = (left[-1], left[-2]) if self.transpose_a and len(a) > 1 else (left[-2], left[-1])
+        other, columns = (right[-1], right[-2]) if self.transpose_b and len(b) > 1 else (right[-2], right[-1])
+        merge_dim(inner, other)
+        batch = broadcast(left[:-2], right[:-2])
+        assert batch is not None
+        return (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        a, b = inputs
+        a = np.swapaxes(a, -1, -2) if self.transpose_a and a.ndim > 1 else a
+        b = np.swapaxes(b, -1, -2) if self.transpose_b and b.ndim > 1 else b
+        return np.asarray(np.matmul(a, b))
+
+
+class Einsum(Op, opset=7):
+    """Sums of products over the subscripts that the result does not bear. Spec: Einsum-7."""
+
+    equation: str
+
+    def infer(self, *xs: Any) -> Any:
+        dtype = same_dtype(*xs)
+        terms, result = subscripts(self.equation)
+        self.require(len(terms) == len(xs), f"{len(xs)} inputs for {len(terms)} terms")
+        dims: dict[str, Dimension] = {}
+        dots: Shape = ()
+        for term, x in zip(terms, xs, strict=True):
+            if x.shape is None:
+                return TensorType(dtype, None)
+            letters = len(term.replace("...", ""))
+            middle = len(x.shape) - letters
+            self.require(middle == 0 or (middle > 0 and "..." in term), f"{term} for rank {len(x.shape)}")
+            before = term.index("...") if "..." in term else letters
+            dots = broadcast(dots, x.shape[before : before + middle])
+            named = (*x.shape[:before], *x.shape[before + middle :])
+            for letter, dim in zip(term.replace("...", ""), named, strict=True):
+                dims[letter] = broadcast_dim(dims[letter], dim) if letter in dims else dim
+        assert dots is not None
+        before = result.index("...") if "..." in result else len(result)
+        tail = result[before + 3 :]
+        return TensorType(dtype, (*(dims[x] for x in result[:before]), *(dots if before < len(result) else ()),
+                                  *(dims[x] for x in tail)))  # fmt: skip
+
+    def evaluate(self, *inputs: Any) -> Any:
+        return np.asarray(np.einsum(self.equation, *inputs)).astype(inputs[0].dtype)
+
+
+def subscripts(equation: str) -> tuple[list[str], str]:
+    """The terms of an equation and its result, which is made up where the equation has none."""
+    equation = equation.replace(" ", "")
+    left, arrow, result = equation.partition("->")
+    terms = left.split(",")
+    if not arrow:
+        letters = left.replace(",", "").replace("...", "")
+        once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+        result = ("..." if "..." in left else "") + "".join(once)
+    return terms, result

@@ -1,0 +1,102 @@
+"""Normalisation."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.infer import same_dtype
+from mo_loop.shape import merge_dim, normalise_axis
+from mo_loop.types import TensorType
+
+
+class MVN(Op, opset=6, index=("axes",)):
+    """(x - mean) / deviation over some axes. Spec: MVN-6."""
+
+    normalize_variance: bool = True
+    eps: float = 1e-9
+    eps_mode: Literal["INSIDE_SQRT", "OUTSIDE_SQRT"] = "INSIDE_SQRT"
+
+    def infer(self, x: Any, axes: Any) -> Any:
+        if x.shape is not None and axes.integers is not None:
+            for axis in axes.integers:
+                normalise_axis(axis, len(x.shape))
+        return TensorType(x.dtype, x.shape)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, axes = inputs
+        axis = tuple(int(each) for each in axes)
+        centred = x - np.mean(x, axis=axis, keepdims=True)
+        if not self.normalize_variance:
+            return centred.astype(x.dtype)
+        variance = np.mean(np.square(centred), axis=axis, keepdims=True)
+        inside = self.eps_mode == "INSIDE_SQRT"
+        deviation = np.sqrt(variance + self.eps) if inside else np.sqrt(variance) + self.eps
+        return (centred / deviation).astype(x.dtype)
+
+
+class BatchNormInference(Op, opset=5):
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, one of each a channel. Spec: BatchNormInference-5."""
+
+    epsilon: float
+
+    def infer(self, x: Any, gamma: Any, beta: Any, mean: Any, variance: Any) -> Any:
+        same_dtype(x, gamma, beta, mean, variance)
+        self.require(x.shape is None or len(x.shape) >= 2, "no dimension of channels")
+        channels = x.shape[1] if x.shape is not None else None
+        for each in (gamma, beta, mean, variance):
+            self.require(each.shape is None or len(each.shape) == 1, f"statistics of shape {each.shape}")
+            if channels is not None and each.shape is not None:
+                channels = merge_dim(channels, each.shape[0])
+        return TensorType(x.dtype, None if x.shape is None else (x.shape[0], channels, *x.shape[2:]))
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x = inputs[0]
+        gamma, beta, mean, variance = (each.reshape(-1, *[1] * (x.ndim - 2)) for each in inputs[1:])
+        return ((x - mean) / np.sqrt(variance + self.epsilon) * gamma + beta).astype(x.dtype)
+
+
+class LRN(Op, opset=1, index=("axes",)):
+    """x / (bias + alpha / size * sum of squares in a window over some axes) ^ beta. Spec: LRN-1."""
+
+    alpha: float
+    beta: float
+    bias: float
+    size: int
+
+    def infer(self, x: Any, axes: Any) -> Any:
+        return TensorType(x.dtype, x.shape)
+
+
+class NormalizeL2(Op, opset=1, index=("axes",)):
+    """x / sqrt(sum of squares over some axes, with eps). Spec: NormalizeL2-1."""
+
+    eps: float
+    eps_mode: Literal["add", "max"] = "add"
+
+    def infer(self, x: Any, axes: Any) -> Any:
+        return TensorType(x.dtype, x.shape)
+
+    def evaluate(self, *inputs: Any) -> Any:
+        x, axes = inputs
+        axis = tuple(int(each) for each in np.atleast_1d(axes))
+        # Without axes each element is its own norm.
+        squares = np.sum(np.square(x), axis=axis, keepdims=True)
+        total = squares + self.eps if self.eps_mode == "add" else np.maximum(squares, self.eps)
+        return (x / np.sqrt(total)).astype(x.dtype)
+
+
+class GroupNormalization(Op, opset=12):
+    """Normalisation over groups of channels, then one scale and bias a channel. Spec: GroupNormalization-12.
+
+    Inside bodies the runtime refuses it: translators write it out."""
+
+    num_groups: int
+    epsilon: float
+
+    def infer(self, x: Any, scale: Any, bias: Any) -> Any:
+        same_dtype(x, scale, bias)
+        self.require(x.shape is None or len(x.shape) >= 2, "no dimension of channels")
+        if x.shape is not None and isinstance(x.shape[1], int):
+            self.require(x.shape[1] % self.num_groups == 0, f"{x.shape[1]} channels in {self.num_groups} groups")
+        return TensorType(x.dtype, x.shape)

@@ -1,0 +1,404 @@
+"""Text to graphs. The grammar is drawn in mo_loop.text."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from mo_loop import ops
+from mo_loop.errors import InputError, MoLoopError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Constant, Op, Parameter, Result, type_of_tensor
+from mo_loop.ops.control import (
+    Branched,
+    Concatenated,
+    Control,
+    Final,
+    If,
+    Invariant,
+    Iteration,
+    Merged,
+    Selected,
+    Sliced,
+)
+from mo_loop.ops.front import Failed
+from mo_loop.tensor import Tensor
+from mo_loop.text.attributes import parse_attribute, parse_info, parse_list
+from mo_loop.text.literals import Literal, implied_type, parse_data, parse_literal, sees_literal, shaped
+from mo_loop.text.printer import PORTS
+from mo_loop.text.scanner import INTEGER, RESULT, VALUE, WORD, Scanner
+from mo_loop.text.spelling import parse_type, show_type
+from mo_loop.types import TensorType, i64
+
+ENTRIES = {cls.__name__: cls for cls in (Invariant, Merged, Sliced, Final, Concatenated, Branched, Selected)}
+_CLAUSES = ("names", "info")
+
+
+def parse(text: str) -> Graph:
+    """The graph that `text` describes.
+
+    Raises:
+        InputError: the text breaks the grammar, names what is not there, or says a type that inference does not
+            give; the message starts with the line.
+    """
+    scanner = Scanner(text)
+    parser = _Parser(scanner)
+    if scanner.accept("graph"):
+        graph = Graph(_name(scanner))
+        scanner.expect("{")
+        parser.statements(graph, {})
+        scanner.expect("}")
+    else:
+        graph = Graph()
+        parser.statements(graph, {})
+    if not scanner.at_end:
+        raise scanner.fail("expected a statement or the end of the text")
+    graph.validate()
+    parser.check_types()
+    return graph
+
+
+def _name(scanner: Scanner) -> str:
+    return "" if scanner.sees("{") else scanner.word_or_string("a name")
+
+
+class _Entry(NamedTuple):
+    """A port map's entry before its body is there: labels of Parameters and Results, then numbers."""
+
+    cls: type
+    labels: list[str | None]
+    numbers: dict[str, int]
+    line: int
+
+
+class _Header(NamedTuple):
+    """Everything of a statement but its bodies."""
+
+    line: int
+    cls: type[Op]
+    inputs: list[Any]
+    ports: dict[str, Any]
+    attributes: dict[str, Any]
+    types: list[Any] | None
+    name: str
+    names: list[list[str]]
+    info: dict[str, Any]
+
+
+class _Names:
+    """What is defined in one graph."""
+
+    def __init__(self, graph: Graph, feeds: dict[str, Any]) -> None:
+        self.graph = graph
+        self.feeds = feeds
+        """The types of Parameters that do not say theirs: what the port map feeds them."""
+        self.values: dict[str, Value] = {}
+        self.results: dict[str, Result] = {}
+
+
+class _Parser:
+    def __init__(self, scanner: Scanner) -> None:
+        self.scanner = scanner
+        self.checks: list[tuple[int, str, Value, str]] = []
+
+    def check_types(self) -> None:
+        """Hold every type in the text against inference, now that nothing changes any more."""
+        for line, label, value, said in self.checks:
+            found = show_type(value.type)
+            if found != said:
+                raise self.scanner.fail(f"%{label} is {found} by inference, the text says {said}", line)
+
+    def statements(self, graph: Graph, feeds: dict[str, Any]) -> _Names:
+        """Take the statements up to a closing brace."""
+        names = _Names(graph, feeds)
+        while not self.scanner.at_end and not self.scanner.sees("}"):
+            if self.scanner.accept("info"):
+                graph.rt_info.update(parse_info(self.scanner))
+            else:
+                self.statement(names)
+        return names
+
+    def statement(self, names: _Names) -> None:
+        scanner, line = self.scanner, self.scanner.line
+        outputs = self._outputs()
+        word = scanner.require(WORD, "an operation")
+        cls = self._class(word, line)
+        try:
+            if cls is Parameter:
+                self._parameter(names, outputs, line)
+            elif cls is Constant:
+                self._constant(names, outputs, line)
+            else:
+                self._operation(cls, names, outputs, line)
+        except MoLoopError as error:
+            if error.message.startswith("line "):
+                raise
+            raise InputError(
+                f"line {line}: {error.message}", where=error.where, hint=error.hint, code=error.code
+            ) from error
+
+    def _outputs(self) -> list[str | None]:
+        scanner = self.scanner
+        labels: list[str | None] = []
+        while scanner.sees("%") or scanner.accept("_"):
+            label = scanner.match(VALUE)
+            labels.append(None if label is None else label[1:])
+            if not scanner.accept(","):
+                break
+        if labels:
+            scanner.expect("=")
+        return labels
+
+    def _class(self, word: str, line: int) -> Any:
+        cls = getattr(ops, word, None) if word in dir(ops) else None
+        if isinstance(cls, type) and issubclass(cls, Op) and not cls.abstract:
+            return cls
+        close = get_close_matches(word, dir(ops), 3)
+        raise self.scanner.fail(f"there is no operation {word}", line, f"perhaps {', '.join(close)}" if close else "")
+
+    # -- the kinds of statements
+
+    def _parameter(self, names: _Names, outputs: list[str | None], line: int) -> None:
+        types, name, tensor_names, info = self._right()
+        label = outputs[0] if outputs else None
+        if types is None and label not in names.feeds:
+            raise self.scanner.fail("a Parameter needs a type where no port map feeds it", line)
+        type_ = names.feeds[label or ""] if types is None else types[0]
+        parameter = Parameter(graph=names.graph, type=type_, name=name)
+        self._define(names, parameter, outputs, types, tensor_names, info, line)
+
+    def _constant(self, names: _Names, outputs: list[str | None], line: int) -> None:
+        literal, seed = parse_data(self.scanner)
+        types, name, tensor_names, info = self._right()
+        try:
+            tensor = shaped(self.scanner, literal, seed, types[0] if types else None, line)
+        except (ValueError, OverflowError) as error:
+            raise self.scanner.fail(str(error), line) from None
+        constant = Constant(tensor, graph=names.graph, name=name)
+        self._define(names, constant, outputs, types, tensor_names, info, line)
+
+    def _operation(self, cls: type[Op], names: _Names, outputs: list[str | None], line: int) -> None:
+        inputs = self._inputs(cls, names)
+        label = self.scanner.match(RESULT) if cls is Result else None
+        attributes, ports = self._attributes(cls)
+        types, name, tensor_names, info = self._right()
+        node: Any
+        if cls is Result:
+            node = self._result(names, inputs, name, label)
+            node.__dict__["output_names"] = tuple(tensor_names.pop(0)) if tensor_names else ()
+        elif issubclass(cls, Control):
+            bodies = self._bodies(cls, inputs, ports)
+            attributes |= _resolved(self.scanner, cls, ports, bodies)
+            node = cls(*inputs, graph=names.graph, name=name, **attributes)
+        elif cls is Failed:
+            error = attributes.get("error")
+            node = Failed(*inputs, graph=names.graph, error=error, count=len(outputs), name=name)
+        else:
+            node = cls(*inputs, graph=names.graph, name=name, **attributes)
+        self._define(names, node, outputs, types, tensor_names, info, line)
+
+    def _result(self, names: _Names, inputs: list[Any], name: str, label: str | None) -> Result:
+        if len(inputs) != 1 or inputs[0] is None:
+            raise self.scanner.fail("a Result has one input")
+        value = inputs[0]
+        if isinstance(value, Tensor):
+            value = Constant(value, graph=names.graph).output
+        result = Result(value, name=name)
+        if label is not None and label[1:] in names.results:
+            raise self.scanner.fail(f"{label} is defined twice")
+        known = next((key for key, each in names.values.items() if each is value), "")
+        names.results.setdefault(label[1:] if label is not None else known, result)
+        return result
+
+    def _define(
+        self, names: _Names, node: Node, outputs: list[str | None], types: list[Any] | None,
+        tensor_names: list[list[str]], info: dict[str, Any], line: int,
+    ) -> None:  # fmt: skip
+        count = len(node.outputs)
+        for what, given in (("outputs", outputs), ("types", types), ("lists of names", tensor_names)):
+            wrong = given is not None and (len(given) > count if what == "lists of names" else len(given) != count)
+            if wrong and given is not None:
+                raise self.scanner.fail(f"{len(given)} {what} for a {type(node).__name__} of {count}", line)
+        for position, (label, value) in enumerate(zip(outputs, node.outputs, strict=True)):
+            if position < len(tensor_names):
+                value.names = tuple(tensor_names[position])
+            if types is not None:
+                self.checks.append((line, label or "_", value, show_type(types[position])))
+            if label is None:
+                continue
+            if label in names.values:
+                raise self.scanner.fail(f"%{label} is defined twice", line)
+            names.values[label] = value
+        if info:
+            node.rt_info.update(info)
+
+    # -- parts of a statement
+
+    def _inputs(self, cls: type[Op], names: _Names) -> list[Any]:
+        given: list[Any] = []
+        parse_list(self.scanner, "(", ")", lambda: given.append(self._input(names)))
+        types = [each.type for each in given if isinstance(each, Value)]
+        return [self._tensor(each, cls, port, types) if isinstance(each, Literal) else each
+                for port, each in enumerate(given)]  # fmt: skip
+
+    def _input(self, names: _Names) -> Value | Literal | None:
+        label = self.scanner.match(VALUE)
+        if label is None:
+            if self.scanner.accept("_"):
+                return None
+            if not sees_literal(self.scanner):
+                raise self.scanner.fail("expected an input: %value, a literal, or _ for an absent one")
+            return parse_literal(self.scanner)
+        value = names.values.get(label[1:])
+        if value is None:
+            inside = names.graph.owner is not None or names.feeds
+            hint = "a body sees only its own values: feed a Parameter through the port map" if inside else ""
+            raise self.scanner.fail(f"{label} is not defined here", hint=hint)
+        return value
+
+    def _tensor(self, literal: Literal, cls: type[Op], port: int, types: list[Any]) -> Tensor:
+        try:
+            return literal.tensor(implied_type(cls, port, literal.kind, types))
+        except (ValueError, OverflowError) as error:
+            raise self.scanner.fail(str(error)) from None
+
+    def _attributes(self, cls: type[Op]) -> tuple[dict[str, Any], dict[str, Any]]:
+        attributes: dict[str, Any] = {}
+        ports: dict[str, Any] = {}
+        scanner = self.scanner
+
+        def attribute() -> None:
+            key = scanner.require(WORD, "an attribute")
+            if key not in cls.attributes:
+                raise scanner.fail(f"{cls.__name__} has no attribute {key}", hint=f"it has {', '.join(cls.attributes)}")
+            scanner.expect(":")
+            if not issubclass(cls, Control) or key not in PORTS:
+                attributes[key] = parse_attribute(scanner, cls._kinds[key])
+            elif scanner.sees("["):
+                entries: list[_Entry] = []
+                parse_list(scanner, "[", "]", lambda: entries.append(self._entry()))
+                ports[key] = entries
+            else:
+                ports[key] = self._port()
+
+        if scanner.sees("{"):
+            parse_list(scanner, "{", "}", attribute)
+        return attributes, ports
+
+    def _port(self) -> str | None:
+        label = self.scanner.match(VALUE) or self.scanner.match(RESULT)
+        if label is None:
+            self.scanner.expect("_")
+        return label
+
+    def _entry(self) -> _Entry:
+        scanner, line = self.scanner, self.scanner.line
+        word = scanner.require(WORD, "an entry of a port map")
+        if word not in ENTRIES:
+            raise scanner.fail(f"{word!r} is no entry of a port map", hint=f"one of {', '.join(ENTRIES)}")
+        entry = _Entry(ENTRIES[word], [], {}, line)
+        keys = [field.name for field in fields(entry.cls)]
+
+        def part() -> None:
+            if not scanner.sees(WORD) or scanner.sees("_"):
+                entry.labels.append(self._port())
+                return
+            key = scanner.require(WORD, "a number's name")
+            if key not in keys:
+                raise scanner.fail(f"{word} has no {key!r}", hint=f"it has {', '.join(keys)}")
+            scanner.expect(":")
+            entry.numbers[key] = int(scanner.require(INTEGER, "an integer"))
+
+        parse_list(scanner, "(", ")", part)
+        return entry
+
+    def _right(self) -> tuple[list[Any] | None, str, list[list[str]], dict[str, Any]]:
+        """Take types, name, tensor names and additional info."""
+        scanner = self.scanner
+        types: list[Any] | None = None
+        if scanner.accept(":"):
+            types = [parse_type(scanner)]
+            while scanner.accept(","):
+                types.append(parse_type(scanner))
+        name = scanner.string() or ""
+        tensor_names: list[list[str]] = []
+        if scanner.accept("names"):
+            tensor_names.append(self._names())
+            while scanner.accept(","):
+                tensor_names.append(self._names())
+        return types, name, tensor_names, parse_info(scanner) if scanner.accept("info") else {}
+
+    def _names(self) -> list[str]:
+        found: list[str] = []
+        if self.scanner.accept("_"):
+            return found
+        while (name := self.scanner.string()) is not None:
+            found.append(name)
+        return found
+
+    # -- control flow
+
+    def _bodies(self, cls: type[Control], inputs: list[Any], ports: dict[str, Any]) -> dict[str, _Names]:
+        types = [type_of_tensor(e) if isinstance(e, Tensor) else e.type for e in inputs[cls.first_data_port :]]
+        bodies: dict[str, _Names] = {}
+        for branch, tag in enumerate(("then_body", "else_body") if cls is If else ("body",)):
+            self.scanner.expect(tag)
+            body = Graph(_name(self.scanner))
+            self.scanner.expect("{")
+            feeds = _feeds(cls, ports, types, branch)
+            bodies[tag] = self.statements(body, feeds)
+            self.scanner.expect("}")
+        return bodies
+
+
+def _feeds(cls: type[Control], ports: dict[str, Any], types: list[Any], branch: int) -> dict[str, Any]:
+    """The types that the Parameters of a body receive at first, by label."""
+    feeds: dict[str, Any] = {"": None}
+    if ports.get("iteration"):
+        feeds[ports["iteration"][1:]] = TensorType(i64, ())
+    for entry, type_ in zip(ports.get("input_map", ()), types, strict=False):
+        label = entry.labels[branch if entry.cls is Branched else 0] if len(entry.labels) > branch else None
+        if label is None:
+            continue
+        if entry.cls is Sliced and issubclass(cls, Iteration):
+            typed = Sliced(None, **{"axis": 0, **entry.numbers})  # type: ignore[arg-type]  # a slice of no Parameter yet
+            type_ = object.__new__(cls)._slice_type(typed, type_)[0]
+        feeds[label[1:]] = type_.without_known() if entry.cls is Merged else type_
+    return feeds
+
+
+def _resolved(
+    scanner: Scanner, cls: type[Control], ports: dict[str, Any], bodies: dict[str, _Names]
+) -> dict[str, Any]:
+    """Bodies and port maps as attributes: labels become nodes."""
+    both = [*bodies.values()] * (2 if len(bodies) == 1 else 1)
+    found: dict[str, Any] = {tag: names.graph for tag, names in bodies.items()}
+    for key, value in ports.items():
+        if isinstance(value, list):
+            found[key] = tuple(_built(scanner, entry, both) for entry in value)
+        else:
+            found[key] = _port_node(scanner, value, both[0], None)
+    for key in ("input_map", "output_map"):
+        found.setdefault(key, ())
+    if "condition" in cls.attributes and "condition" not in found:
+        raise scanner.fail(f"{cls.__name__} needs the attribute condition: the Result that tells whether to go on")
+    return found
+
+
+def _built(scanner: Scanner, entry: _Entry, bodies: list[_Names]) -> Any:
+    nodes = [_port_node(scanner, *pair, entry.line) for pair in zip(entry.labels, bodies, strict=False)]
+    try:
+        return entry.cls(*nodes, **entry.numbers)
+    except TypeError:
+        wanted = ", ".join(field.name for field in fields(entry.cls))
+        raise scanner.fail(f"{entry.cls.__name__} takes {wanted}", entry.line) from None
+
+
+def _port_node(scanner: Scanner, label: str | None, names: _Names, line: int | None) -> Any:
+    if label is None:
+        return None
+    node = names.results.get(label[1:]) if label[0] == "@" else getattr(names.values.get(label[1:]), "node", None)
+    if node is None:
+        raise scanner.fail(f"{label} is not defined in the body", line)
+    return node

@@ -1,0 +1,142 @@
+"""Types and dimensions, both ways: `f32[2,2N+1,1..5]`, `seq(i64[...])`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop.errors import InputError
+from mo_loop.shape import Dim, Dimension, Symbol, fresh, named
+from mo_loop.text.scanner import INTEGER, NATURAL, WORD, Scanner, quoted
+from mo_loop.types import BY_NAME, UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
+
+
+def show_type(type_: Any) -> str:
+    """Any type as text."""
+    if isinstance(type_, SequenceType):
+        return f"seq({show_type(type_.element)})"
+    if isinstance(type_, OptionalType):
+        return f"optional({show_type(type_.element)})"
+    dims = "..." if type_.shape is None else ",".join(show_dim(dim) for dim in type_.shape)
+    return f"{type_.dtype or '?'}[{dims}]"
+
+
+def show_dim(dim: Dimension) -> str:
+    """A dimension as text; one with a fresh symbol shows its bounds."""
+    if isinstance(dim, int):
+        return str(dim)
+    if dim.has_fresh():
+        return repr(dim)
+    text = ""
+    for symbol, factor in dim.terms:
+        sign = "-" if factor < 0 else "+" if text else ""
+        text += f"{sign}{'' if abs(factor) == 1 else abs(factor)}{_show_symbol(symbol)}"
+    return text + (f"{dim.const:+d}" if dim.const else "")
+
+
+def _show_symbol(symbol: Symbol) -> str:
+    if not WORD.fullmatch(symbol.name) and _means(symbol.name, symbol):
+        return symbol.name  # a product or quotient, named as it is written
+    shown = symbol.name if WORD.fullmatch(symbol.name) else quoted(symbol.name)
+    if symbol.lo == 0 and symbol.hi is None:
+        return shown
+    return f"{shown}{{{symbol.lo}..{'' if symbol.hi is None else symbol.hi}}}"
+
+
+def _means(text: str, symbol: Symbol) -> bool:
+    scanner = Scanner(text)
+    try:
+        return parse_dim(scanner) == Dim(((symbol, 1),)) and scanner.at_end
+    except InputError:
+        return False
+
+
+def parse_type(scanner: Scanner) -> Any:
+    """Take a type."""
+    if scanner.accept("seq"):
+        scanner.expect("(")
+        element = parse_type(scanner)
+        scanner.expect(")")
+        return SequenceType(element)
+    if scanner.accept("optional"):
+        scanner.expect("(")
+        element = parse_type(scanner)
+        scanner.expect(")")
+        return OptionalType(element)
+    dtype = None if scanner.accept("?") else parse_element_type(scanner)
+    scanner.expect("[")
+    if scanner.accept("..."):
+        scanner.expect("]")
+        return UNKNOWN if dtype is None else TensorType(dtype, None)
+    dims: list[Dimension] = []
+    while not scanner.accept("]"):
+        if dims:
+            scanner.expect(",")
+        dims.append(parse_dim(scanner))
+    return TensorType(dtype, tuple(dims))
+
+
+def parse_element_type(scanner: Scanner) -> ElementType:
+    """Take the name of an element type."""
+    word = scanner.require(WORD, "a type")
+    if word not in BY_NAME:
+        raise scanner.fail(f"{word!r} is no element type", hint=f"one of {', '.join(BY_NAME)}")
+    return BY_NAME[word]
+
+
+def parse_dim(scanner: Scanner) -> Dimension:
+    """Take a dimension: `2`, `?`, `1..5`, `2..`, `..5` or an affine expression of symbols."""
+    if scanner.accept("?"):
+        return fresh()
+    if scanner.sees(".."):
+        return fresh(*_range(scanner, 0))
+    return _sum(scanner)
+
+
+def _sum(scanner: Scanner) -> Dimension:
+    total = _term(scanner, -1 if scanner.accept("-") else 1)
+    if isinstance(total, int) and scanner.sees(".."):
+        return fresh(*_range(scanner, total))
+    while True:
+        if scanner.accept("+"):
+            total = total + _term(scanner, 1)
+        elif scanner.accept("-"):
+            total = total + _term(scanner, -1)
+        else:
+            return total
+
+
+def _range(scanner: Scanner, lo: int) -> tuple[int, int | None]:
+    scanner.expect("..")
+    hi = scanner.match(NATURAL)
+    return lo, None if hi is None else int(hi)
+
+
+def _term(scanner: Scanner, sign: int) -> Dimension:
+    number = scanner.match(NATURAL)
+    factor = sign * (1 if number is None else int(number))
+    if number is not None and not (scanner.sees(WORD) or scanner.sees('"') or scanner.sees("(")):
+        return factor
+    product = _atom(scanner)
+    while scanner.accept("*"):
+        product = product * _atom(scanner)
+    return product * factor
+
+
+def _atom(scanner: Scanner) -> Dimension:
+    if scanner.accept("("):
+        inner = _sum(scanner)
+        scanner.expect(")")
+        return inner
+    if scanner.accept("floor"):
+        scanner.expect("(")
+        inner = _sum(scanner)
+        scanner.expect("/")
+        divisor = int(scanner.require(INTEGER, "a divisor"))
+        scanner.expect(")")
+        return inner // divisor
+    name = scanner.word_or_string("a dimension")
+    if not scanner.accept("{"):
+        return named(name)
+    bounds = _range(scanner, int(scanner.match(NATURAL) or 0))
+    scanner.expect("}")
+    return named(name, *bounds)

@@ -1,0 +1,185 @@
+"""OpenVINO's CPU device: read, compile once, infer many times.
+
+    compiled = compile_ir("model.xml")
+    for feeds in input_sets:
+        for name, array in compiled.run(feeds):
+            ...
+
+Computation is in f32 unless told otherwise (`INFERENCE_PRECISION_HINT`), on one thread, so that numbers are comparable
+and runs repeatable. Several inferences on ONE compiled model matter: buffers that survive an inference are a source of
+wrong results that a single inference never shows.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PROPERTIES: Mapping[str, Any] = {
+    "INFERENCE_PRECISION_HINT": "f32",
+    "INFERENCE_NUM_THREADS": 1,
+    "NUM_STREAMS": 1,
+}
+
+# Types numpy cannot describe: OpenVINO name -> (name in ml_dtypes, bits).
+_EXTENDED = {
+    "bf16": ("bfloat16", 16),
+    "f8e4m3": ("float8_e4m3fn", 8),
+    "f8e5m2": ("float8_e5m2", 8),
+    "f8e8m0": ("float8_e8m0fnu", 8),
+    "f4e2m1": ("float4_e2m1fn", 4),
+    "i4": ("int4", 4),
+    "u4": ("uint4", 4),
+    "u2": ("uint2", 2),
+}
+
+
+class Compiled:
+    """A compiled model with one inference request."""
+
+    def __init__(self, model: Any, properties: Mapping[str, Any] | None = None, device: str = "CPU") -> None:
+        """`model` is an openvino.Model; `properties` are added to `PROPERTIES`."""
+        merged = {**PROPERTIES, **(properties or {})}
+        self._model = _core().compile_model(model, device, merged)
+        self._request = self._model.create_infer_request()
+
+    @property
+    def input_names(self) -> list[tuple[str, ...]]:
+        """For each input all names it answers to."""
+        return [_names(port) for port in self._model.inputs]
+
+    @property
+    def output_names(self) -> list[tuple[str, ...]]:
+        """For each output all names it answers to, in the order of the model's outputs."""
+        return [_names(port) for port in self._model.outputs]
+
+    def run(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, np.ndarray]]:
+        """One inference. Returns (name, array) in the order of the model's outputs; the arrays are copies.
+
+        `feeds` are arrays by name, or one array an input in the model's order. Names the model does not know are
+        ignored: a converter may drop an input nothing depends on. Raises KeyError for an input without value.
+        """
+        for port, array in zip(self._model.inputs, self._bind(feeds), strict=True):
+            self._request.set_tensor(port, to_tensor(array, port.get_element_type()))
+        self._request.infer()
+        found = []
+        for port, names in zip(self._model.outputs, self.output_names, strict=True):
+            found.append((names[0], from_tensor(self._request.get_tensor(port))))
+        return found
+
+    def _bind(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
+        if not isinstance(feeds, Mapping):
+            return list(feeds)
+        known = [next((name for name in names if name in feeds), None) for names in self.input_names]
+        if None in known and len(known) == len(feeds):
+            # Where an input is returned as an output, a converter may leave it the output's name only.
+            rest = iter([name for name in feeds if name not in known])
+            known = [next(rest) if name is None else name for name in known]
+        for name, names in zip(known, self.input_names, strict=True):
+            if name is None:
+                raise KeyError(f"no value for input {' / '.join(names)}; given: {', '.join(feeds) or 'nothing'}")
+        return [feeds[name] for name in known if name is not None]
+
+
+def read_ir(path: str | Path) -> Any:
+    """The openvino.Model in an .xml file (and the .bin beside it)."""
+    return _core().read_model(str(path))
+
+
+def compile_ir(path: str | Path, properties: Mapping[str, Any] | None = None) -> Compiled:
+    """Read an .xml file and compile it for the CPU device."""
+    return Compiled(read_ir(path), properties)
+
+
+def compile_model(model: Any, properties: Mapping[str, Any] | None = None) -> Compiled:
+    """Compile an openvino.Model for the CPU device."""
+    return Compiled(model, properties)
+
+
+def to_tensor(array: Any, element_type: Any) -> Any:
+    """An openvino.Tensor of the given element type that owns its memory."""
+    import openvino
+
+    kind = element_type.get_type_name()
+    values = np.asarray(array)
+    if kind == "string":
+        text = [v.decode() if isinstance(v, bytes) else str(v) for v in values.ravel().tolist()]
+        tensor = openvino.Tensor(element_type, openvino.Shape(values.shape))
+        if text:
+            tensor.str_data = np.array(text).reshape(values.shape)
+        return tensor
+    tensor = openvino.Tensor(element_type, openvino.Shape(values.shape))
+    if values.size == 0:
+        return tensor
+    if kind in _EXTENDED:
+        raw = np.frombuffer(_pack(values.astype(_extended(kind)), _EXTENDED[kind][1]), dtype=np.uint8)
+        tensor.data.reshape(-1).view(np.uint8)[:] = raw
+        return tensor
+    tensor.data[...] = values.astype(tensor.data.dtype, copy=False)
+    return tensor
+
+
+def from_tensor(tensor: Any) -> np.ndarray:
+    """A copy of a tensor: strings as an object array of str, types foreign to numpy as those of ml_dtypes."""
+    kind = tensor.element_type.get_type_name()
+    shape = tuple(tensor.shape)
+    if kind == "string":
+        found = np.empty(shape, dtype=object)
+        if found.size:
+            found[...] = tensor.str_data
+        return found
+    if kind not in _EXTENDED:
+        return np.array(tensor.data, copy=True).reshape(shape)
+    size = int(np.prod(shape))
+    if size == 0:
+        return np.empty(shape, dtype=_extended(kind))
+    return _unpack(tensor.data.tobytes(), kind, size).reshape(shape)
+
+
+def _pack(values: np.ndarray, bits: int) -> bytes:
+    """Elements of fewer than 8 bits share a byte, the first in the lowest bits."""
+    if bits >= 8:
+        return values.tobytes()
+    per_byte = 8 // bits
+    codes = values.ravel().view(np.uint8) & ((1 << bits) - 1)
+    codes = np.concatenate([codes, np.zeros(-codes.size % per_byte, np.uint8)]).reshape(-1, per_byte)
+    shifts = np.arange(per_byte, dtype=np.uint8) * bits
+    return np.bitwise_or.reduce(codes << shifts, axis=1).astype(np.uint8).tobytes()
+
+
+def _unpack(data: bytes, kind: str, size: int) -> np.ndarray:
+    bits = _EXTENDED[kind][1]
+    if bits >= 8:
+        return np.frombuffer(data, dtype=_extended(kind), count=size).copy()
+    shifts = np.arange(8 // bits, dtype=np.uint8) * bits
+    codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts & ((1 << bits) - 1)).ravel()[:size]
+    if kind.startswith("i"):
+        codes = np.where(codes >= 1 << (bits - 1), codes.astype(np.int16) - (1 << bits), codes)
+        return codes.astype(np.int8).astype(_extended(kind))
+    if kind.startswith("u"):
+        return codes.astype(_extended(kind))
+    return codes.astype(np.uint8).view(_extended(kind))
+
+
+def _extended(kind: str) -> np.dtype:
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, _EXTENDED[kind][0]))
+
+
+def _names(port: Any) -> tuple[str, ...]:
+    names = sorted(port.get_names())
+    node = port.get_node()
+    source = node if node.get_type_name() != "Result" else node.input_value(0).get_node()
+    return tuple(dict.fromkeys((*names, source.get_friendly_name())))
+
+
+@functools.cache
+def _core() -> Any:
+    import openvino
+
+    return openvino.Core()
