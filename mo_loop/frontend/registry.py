@@ -22,9 +22,16 @@ FAMILIES: dict[str, str] = {
     "control": "Loop Scan If",
     "tensors": "Constant ConstantOfShape Identity Cast CastLike Shape Size",
     "arithmetic": "Add Sub Mul Div Abs Ceil Floor Neg Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh "
-    "Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum",
+    "Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum CumProd",
     "logic": "Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not Where IsNaN IsInf BitwiseAnd BitwiseOr "
     "BitwiseXor BitwiseNot BitShift",
+    "activation": "Relu LeakyRelu PRelu Elu Celu Selu ThresholdedRelu Sigmoid HardSigmoid HardSwish Softplus Softsign "
+    "Mish Gelu Swish Shrink Clip Softmax LogSoftmax Hardmax",
+    "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum "
+    "ReduceLogSumExp ArgMax ArgMin",
+    "linear": "MatMul Gemm Einsum",
+    "normalisation": "BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization "
+    "LpNormalization LRN MeanVarianceNormalization Dropout",
     "convolution": "Conv ConvTranspose",
     "pooling": "MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "

@@ -271,6 +271,9 @@ class Result(Op, opset=1):
     def infer(self, value: Any) -> Any:
         return ()
 
+    def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:
+        return ()  # also where the value is of unknown type
+
     @property
     def value(self) -> Value:
         """The value that leaves the graph here."""

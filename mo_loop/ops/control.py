@@ -98,24 +98,29 @@ def slice_count(dim: Dimension, start: int, end: int, stride: int, part_size: in
     return span if step == 1 else (span + (step - 1) if part_size < step else span) // step
 
 
-def iteration_count(trip: TensorType | None, endless: bool, sliced: Sequence[Dimension]) -> Dimension:
-    """How often a body runs: the trip count if known, bounded by it if an early exit is possible (`endless` False).
+def iteration_count(
+    trip: TensorType | None, sliced: Sequence[Dimension], *, starts: bool = True, goes_on: bool = True
+) -> Dimension:
+    """How often a body runs, as exactly as can be said.
 
     Args:
-        trip: type of the trip count input; None where there is none (TensorIterator).
-        endless: the execution conditions are proven always true.
-        sliced: number of pieces of each sliced input.
+        trip: type of the trip count input; None where there is none (TensorIterator, Scan).
+        sliced: number of pieces of each sliced input, where there is no trip count.
+        starts: the execution condition is proven true before the first iteration.
+        goes_on: the body's own condition is proven true.
     """
     if trip is None:
         static = [count for count in sliced if isinstance(count, int)]
         return static[0] if static else sliced[0] if sliced else 1
     limit: Any = trip.known.reshape(-1)[0] if trip.known is not None and trip.known.size == 1 else None
     if isinstance(limit, int) and limit < 0:
-        return fresh()
+        return fresh(1 if starts else 0)
     if limit is None or (not isinstance(limit, int) and limit.lo < 0):
         return fresh()
     dimension: Dimension = limit
-    return dimension if endless else fresh(0, high(dimension))
+    if starts and goes_on:
+        return dimension
+    return fresh(min(low(dimension), 1) if starts else 0, high(dimension))
 
 
 class Control(Op, abstract=True):
@@ -168,7 +173,7 @@ class Iteration(Control, abstract=True):
             for entry, value in zip(self.input_map, self.inputs, strict=True)
             if isinstance(entry, Sliced) and value is not None
         ]
-        return iteration_count(None, True, sliced)
+        return iteration_count(None, sliced)
 
     def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
         body, nodes = clone(self.body)
@@ -247,7 +252,7 @@ class TensorIterator(Iteration, opset=1):
     """Runs the body once for every slice of its sliced inputs. Spec: TensorIterator-1."""
 
     def infer(self, *types: Any) -> Any:
-        return self._output_types(types, iteration_count(None, True, self._infer_body(types)))
+        return self._output_types(types, iteration_count(None, self._infer_body(types)))
 
 
 class Loop(Iteration, opset=5):
@@ -275,8 +280,9 @@ class Loop(Iteration, opset=5):
     def _count(self, trip_count: TensorType, condition: TensorType) -> Dimension:
         if condition.integers == (0,):
             return 0
-        always = condition.integers == (1,) and self.continues_always
-        return iteration_count(trip_count, always, ())
+        return iteration_count(
+            trip_count, (), starts=condition.integers == (1,), goes_on=self.continues_always
+        )
 
     @property
     def continues_always(self) -> bool:

@@ -38,7 +38,7 @@ class Scan(Iteration):
     """
 
     def infer(self, *types: Any) -> Any:
-        return self._output_types(types, iteration_count(None, True, self._infer_body(types)))
+        return self._output_types(types, iteration_count(None, self._infer_body(types)))
 
     def _slice_type(self, entry: Sliced, type_: TensorType) -> tuple[TensorType, Dimension]:
         piece, count = super()._slice_type(entry, type_)

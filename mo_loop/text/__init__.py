@@ -23,9 +23,9 @@ followed by the bodies of a control-flow node; all but `Class` may be missing. L
   else of the type of the first Value that fits its kind, else (and in control flow) i64 or f32; `i32 [1, 2]` says it.
 - `@n` is the Result of `%n` in a body; `Result(%n) @m` gives a Result another label. Port maps are written with the
   classes of mo_loop.ops.control, nodes first: `Sliced(%p, axis: 1, stride: -1, start: -1, end: 0)`, `Branched(%a, _)`.
-- Types: `f32[2,N,2N+1,?,1..5,2..]`, `f32[...]` of unknown rank, `?[...]` unknown, `seq(...)`, `optional(...)`; `N{1..8}`
-  is a symbol with bounds, `"a b"` one with an odd name. They may be left out where inference gives them; what is
-  written is held against inference. The frame `graph name { }` may be left out.
+- Types: `f32[2,N,2N+1,?,1..5,2..]`, `f32[...]` of unknown rank, `?[...]` unknown, `seq(...)`, `optional(...)`; a
+  symbol with bounds is `N{1..8}`, one with an odd name `"a b"`. They may be left out where inference gives them; what
+  is written is held against inference. The frame `graph name { }` may be left out.
 - Constants: `[[1.0, 2.0]]` nested as the shape is; one scalar with a type is that value everywhere; `seed(word)` with
   a type is deterministic filler.
 

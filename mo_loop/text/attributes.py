@@ -93,16 +93,12 @@ def parse_info(scanner: Scanner) -> dict[str, Any]:
 
 
 def parse_list(scanner: Scanner, opening: str, closing: str, item: Callable[[], Any]) -> None:
-    """Take `opening`, items with commas between, `closing`; `item` takes one."""
+    """Take `opening`, items, `closing`; `item` takes one. The last comma may be there or not, in braces every comma."""
     scanner.expect(opening)
-    first = True
     while not scanner.accept(closing):
-        if not first:
-            scanner.expect(",")
-            if scanner.accept(closing):  # a comma may follow the last item
-                return
         item()
-        first = False
+        if not scanner.accept(",") and not scanner.sees(closing) and opening != "{":
+            scanner.expect(",")
 
 
 def _error(scanner: Scanner) -> MoLoopError:

@@ -94,7 +94,9 @@ def show_array(tensor: Tensor) -> str:
     spell = _item_speller(tensor.dtype)
 
     def nested(array: Any) -> str:
-        return spell(array[()]) if array.ndim == 0 else f"[{', '.join(nested(item) for item in array)}]"
+        if array.ndim == 0:
+            return spell(array[()])
+        return f"[{', '.join(nested(array[i, ...]) for i in range(len(array)))}]"
 
     return nested(tensor.array()) if tensor.size else "[]"
 
@@ -253,7 +255,7 @@ def _array(values: list[Any], dtype: ElementType, kind: str) -> np.ndarray[Any, 
         outside = [item for item in values if not least <= item <= most]
         if outside:
             raise ValueError(f"{outside[0]} is not {dtype}")
-        return np.array(values, np.uint64 if dtype.bits == 64 and dtype.kind == "uint" else np.int64).astype(dtype.numpy)
+        return np.array(values, np.uint64 if dtype.name == "u64" else np.int64).astype(dtype.numpy)
     if dtype.kind in ("float", "complex"):
         with np.errstate(over="ignore"):
             return np.array(values, np.complex128 if dtype.kind == "complex" else np.float64).astype(dtype.numpy)

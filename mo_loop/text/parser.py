@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
 from mo_loop import ops
 from mo_loop.errors import InputError, MoLoopError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result, type_of_tensor
-from mo_loop.ops.control import (
-    Branched,
-    Concatenated,
-    Control,
-    Final,
-    If,
-    Invariant,
-    Iteration,
-    Merged,
-    Selected,
-    Sliced,
-)
+from mo_loop.ops.control import Control, If
 from mo_loop.ops.front import Failed
 from mo_loop.tensor import Tensor
 from mo_loop.text.attributes import parse_attribute, parse_info, parse_list
 from mo_loop.text.literals import Literal, implied_type, parse_data, parse_literal, sees_literal, shaped
-from mo_loop.text.printer import PORTS
-from mo_loop.text.scanner import INTEGER, RESULT, VALUE, WORD, Scanner
+from mo_loop.text.ports import BODIES, PORTS, Names, fed_types, parse_ports, resolved
+from mo_loop.text.scanner import RESULT, VALUE, WORD, Scanner
 from mo_loop.text.spelling import parse_type, show_type
-from mo_loop.types import TensorType, i64
-
-ENTRIES = {cls.__name__: cls for cls in (Invariant, Merged, Sliced, Final, Concatenated, Branched, Selected)}
-_CLAUSES = ("names", "info")
 
 
 def parse(text: str) -> Graph:
@@ -63,40 +47,6 @@ def _name(scanner: Scanner) -> str:
     return "" if scanner.sees("{") else scanner.word_or_string("a name")
 
 
-class _Entry(NamedTuple):
-    """A port map's entry before its body is there: labels of Parameters and Results, then numbers."""
-
-    cls: type
-    labels: list[str | None]
-    numbers: dict[str, int]
-    line: int
-
-
-class _Header(NamedTuple):
-    """Everything of a statement but its bodies."""
-
-    line: int
-    cls: type[Op]
-    inputs: list[Any]
-    ports: dict[str, Any]
-    attributes: dict[str, Any]
-    types: list[Any] | None
-    name: str
-    names: list[list[str]]
-    info: dict[str, Any]
-
-
-class _Names:
-    """What is defined in one graph."""
-
-    def __init__(self, graph: Graph, feeds: dict[str, Any]) -> None:
-        self.graph = graph
-        self.feeds = feeds
-        """The types of Parameters that do not say theirs: what the port map feeds them."""
-        self.values: dict[str, Value] = {}
-        self.results: dict[str, Result] = {}
-
-
 class _Parser:
     def __init__(self, scanner: Scanner) -> None:
         self.scanner = scanner
@@ -109,9 +59,9 @@ class _Parser:
             if found != said:
                 raise self.scanner.fail(f"%{label} is {found} by inference, the text says {said}", line)
 
-    def statements(self, graph: Graph, feeds: dict[str, Any]) -> _Names:
+    def statements(self, graph: Graph, feeds: dict[str, Any]) -> Names:
         """Take the statements up to a closing brace."""
-        names = _Names(graph, feeds)
+        names = Names(graph, feeds)
         while not self.scanner.at_end and not self.scanner.sees("}"):
             if self.scanner.accept("info"):
                 graph.rt_info.update(parse_info(self.scanner))
@@ -119,7 +69,7 @@ class _Parser:
                 self.statement(names)
         return names
 
-    def statement(self, names: _Names) -> None:
+    def statement(self, names: Names) -> None:
         scanner, line = self.scanner, self.scanner.line
         outputs = self._outputs()
         word = scanner.require(WORD, "an operation")
@@ -159,7 +109,7 @@ class _Parser:
 
     # -- the kinds of statements
 
-    def _parameter(self, names: _Names, outputs: list[str | None], line: int) -> None:
+    def _parameter(self, names: Names, outputs: list[str | None], line: int) -> None:
         types, name, tensor_names, info = self._right()
         label = outputs[0] if outputs else None
         if types is None and label not in names.feeds:
@@ -168,7 +118,7 @@ class _Parser:
         parameter = Parameter(graph=names.graph, type=type_, name=name)
         self._define(names, parameter, outputs, types, tensor_names, info, line)
 
-    def _constant(self, names: _Names, outputs: list[str | None], line: int) -> None:
+    def _constant(self, names: Names, outputs: list[str | None], line: int) -> None:
         literal, seed = parse_data(self.scanner)
         types, name, tensor_names, info = self._right()
         try:
@@ -178,7 +128,7 @@ class _Parser:
         constant = Constant(tensor, graph=names.graph, name=name)
         self._define(names, constant, outputs, types, tensor_names, info, line)
 
-    def _operation(self, cls: type[Op], names: _Names, outputs: list[str | None], line: int) -> None:
+    def _operation(self, cls: type[Op], names: Names, outputs: list[str | None], line: int) -> None:
         inputs = self._inputs(cls, names)
         label = self.scanner.match(RESULT) if cls is Result else None
         attributes, ports = self._attributes(cls)
@@ -189,7 +139,7 @@ class _Parser:
             node.__dict__["output_names"] = tuple(tensor_names.pop(0)) if tensor_names else ()
         elif issubclass(cls, Control):
             bodies = self._bodies(cls, inputs, ports)
-            attributes |= _resolved(self.scanner, cls, ports, bodies)
+            attributes |= resolved(self.scanner, cls, ports, bodies)
             node = cls(*inputs, graph=names.graph, name=name, **attributes)
         elif cls is Failed:
             error = attributes.get("error")
@@ -198,7 +148,7 @@ class _Parser:
             node = cls(*inputs, graph=names.graph, name=name, **attributes)
         self._define(names, node, outputs, types, tensor_names, info, line)
 
-    def _result(self, names: _Names, inputs: list[Any], name: str, label: str | None) -> Result:
+    def _result(self, names: Names, inputs: list[Any], name: str, label: str | None) -> Result:
         if len(inputs) != 1 or inputs[0] is None:
             raise self.scanner.fail("a Result has one input")
         value = inputs[0]
@@ -212,7 +162,7 @@ class _Parser:
         return result
 
     def _define(
-        self, names: _Names, node: Node, outputs: list[str | None], types: list[Any] | None,
+        self, names: Names, node: Node, outputs: list[str | None], types: list[Any] | None,
         tensor_names: list[list[str]], info: dict[str, Any], line: int,
     ) -> None:  # fmt: skip
         count = len(node.outputs)
@@ -235,14 +185,14 @@ class _Parser:
 
     # -- parts of a statement
 
-    def _inputs(self, cls: type[Op], names: _Names) -> list[Any]:
+    def _inputs(self, cls: type[Op], names: Names) -> list[Any]:
         given: list[Any] = []
         parse_list(self.scanner, "(", ")", lambda: given.append(self._input(names)))
         types = [each.type for each in given if isinstance(each, Value)]
         return [self._tensor(each, cls, port, types) if isinstance(each, Literal) else each
                 for port, each in enumerate(given)]  # fmt: skip
 
-    def _input(self, names: _Names) -> Value | Literal | None:
+    def _input(self, names: Names) -> Value | Literal | None:
         label = self.scanner.match(VALUE)
         if label is None:
             if self.scanner.accept("_"):
@@ -275,43 +225,12 @@ class _Parser:
             scanner.expect(":")
             if not issubclass(cls, Control) or key not in PORTS:
                 attributes[key] = parse_attribute(scanner, cls._kinds[key])
-            elif scanner.sees("["):
-                entries: list[_Entry] = []
-                parse_list(scanner, "[", "]", lambda: entries.append(self._entry()))
-                ports[key] = entries
             else:
-                ports[key] = self._port()
+                ports[key] = parse_ports(scanner)
 
         if scanner.sees("{"):
             parse_list(scanner, "{", "}", attribute)
         return attributes, ports
-
-    def _port(self) -> str | None:
-        label = self.scanner.match(VALUE) or self.scanner.match(RESULT)
-        if label is None:
-            self.scanner.expect("_")
-        return label
-
-    def _entry(self) -> _Entry:
-        scanner, line = self.scanner, self.scanner.line
-        word = scanner.require(WORD, "an entry of a port map")
-        if word not in ENTRIES:
-            raise scanner.fail(f"{word!r} is no entry of a port map", hint=f"one of {', '.join(ENTRIES)}")
-        entry = _Entry(ENTRIES[word], [], {}, line)
-        keys = [field.name for field in fields(entry.cls)]
-
-        def part() -> None:
-            if not scanner.sees(WORD) or scanner.sees("_"):
-                entry.labels.append(self._port())
-                return
-            key = scanner.require(WORD, "a number's name")
-            if key not in keys:
-                raise scanner.fail(f"{word} has no {key!r}", hint=f"it has {', '.join(keys)}")
-            scanner.expect(":")
-            entry.numbers[key] = int(scanner.require(INTEGER, "an integer"))
-
-        parse_list(scanner, "(", ")", part)
-        return entry
 
     def _right(self) -> tuple[list[Any] | None, str, list[list[str]], dict[str, Any]]:
         """Take types, name, tensor names and additional info."""
@@ -339,66 +258,14 @@ class _Parser:
 
     # -- control flow
 
-    def _bodies(self, cls: type[Control], inputs: list[Any], ports: dict[str, Any]) -> dict[str, _Names]:
+    def _bodies(self, cls: type[Control], inputs: list[Any], ports: dict[str, Any]) -> dict[str, Names]:
         types = [type_of_tensor(e) if isinstance(e, Tensor) else e.type for e in inputs[cls.first_data_port :]]
-        bodies: dict[str, _Names] = {}
-        for branch, tag in enumerate(("then_body", "else_body") if cls is If else ("body",)):
+        bodies: dict[str, Names] = {}
+        for branch, tag in enumerate(BODIES[1:] if cls is If else BODIES[:1]):
             self.scanner.expect(tag)
             body = Graph(_name(self.scanner))
             self.scanner.expect("{")
-            feeds = _feeds(cls, ports, types, branch)
-            bodies[tag] = self.statements(body, feeds)
+            bodies[tag] = self.statements(body, fed_types(cls, ports, types, branch))
             self.scanner.expect("}")
         return bodies
 
-
-def _feeds(cls: type[Control], ports: dict[str, Any], types: list[Any], branch: int) -> dict[str, Any]:
-    """The types that the Parameters of a body receive at first, by label."""
-    feeds: dict[str, Any] = {"": None}
-    if ports.get("iteration"):
-        feeds[ports["iteration"][1:]] = TensorType(i64, ())
-    for entry, type_ in zip(ports.get("input_map", ()), types, strict=False):
-        label = entry.labels[branch if entry.cls is Branched else 0] if len(entry.labels) > branch else None
-        if label is None:
-            continue
-        if entry.cls is Sliced and issubclass(cls, Iteration):
-            typed = Sliced(None, **{"axis": 0, **entry.numbers})  # type: ignore[arg-type]  # a slice of no Parameter yet
-            type_ = object.__new__(cls)._slice_type(typed, type_)[0]
-        feeds[label[1:]] = type_.without_known() if entry.cls is Merged else type_
-    return feeds
-
-
-def _resolved(
-    scanner: Scanner, cls: type[Control], ports: dict[str, Any], bodies: dict[str, _Names]
-) -> dict[str, Any]:
-    """Bodies and port maps as attributes: labels become nodes."""
-    both = [*bodies.values()] * (2 if len(bodies) == 1 else 1)
-    found: dict[str, Any] = {tag: names.graph for tag, names in bodies.items()}
-    for key, value in ports.items():
-        if isinstance(value, list):
-            found[key] = tuple(_built(scanner, entry, both) for entry in value)
-        else:
-            found[key] = _port_node(scanner, value, both[0], None)
-    for key in ("input_map", "output_map"):
-        found.setdefault(key, ())
-    if "condition" in cls.attributes and "condition" not in found:
-        raise scanner.fail(f"{cls.__name__} needs the attribute condition: the Result that tells whether to go on")
-    return found
-
-
-def _built(scanner: Scanner, entry: _Entry, bodies: list[_Names]) -> Any:
-    nodes = [_port_node(scanner, *pair, entry.line) for pair in zip(entry.labels, bodies, strict=False)]
-    try:
-        return entry.cls(*nodes, **entry.numbers)
-    except TypeError:
-        wanted = ", ".join(field.name for field in fields(entry.cls))
-        raise scanner.fail(f"{entry.cls.__name__} takes {wanted}", entry.line) from None
-
-
-def _port_node(scanner: Scanner, label: str | None, names: _Names, line: int | None) -> Any:
-    if label is None:
-        return None
-    node = names.results.get(label[1:]) if label[0] == "@" else getattr(names.values.get(label[1:]), "node", None)
-    if node is None:
-        raise scanner.fail(f"{label} is not defined in the body", line)
-    return node

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import MISSING, fields
 from typing import Any
 
-from mo_loop.errors import ConversionErrors, InternalError, MoLoopError
+from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.front import Failed
+from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import implied_type, kind_of, show_data, show_inline
+from mo_loop.text.ports import BODIES, PORTS
 from mo_loop.text.scanner import WORD, quoted, word_or_quoted
 from mo_loop.text.spelling import show_type
-from mo_loop.types import ElementType
 
 WIDTH = 120
-BODIES = ("body", "then_body", "else_body")
-HIDDEN = {*BODIES, "input_map", "output_map", "iteration", "condition"}
-"""Attributes of control-flow nodes that are printed as bodies and port maps."""
+_SKIPPED: dict[type[Op], set[str]] = {Control: {*PORTS, *BODIES}, Failed: {"count"}}
+"""Attributes that are printed as port maps, as bodies, as the number of outputs."""
 
 
-def to_text(graph: Graph, *, names: bool = True, weights_limit: int = 16) -> str:
+def to_text(graph: Graph, *, names: bool = True, canonical: bool = False, weights_limit: int = 16) -> str:
     """`graph` as text that `parse` reads.
 
     Args:
-        names: print names, and nodes in the graph's own order. Without them the form is canonical: Parameters, then
-            producers before consumers in the order in which the Results need them, values numbered, so that equal
-            graphs give equal text whatever the order they were built in.
+        names: print friendly names and tensor names. Without them the text is canonical.
+        canonical: nodes are printed not as old as they are, but Parameters first, then producers before consumers in
+            the order in which the Results need them, so that equal graphs give equal text however they were built.
         weights_limit: constants of more elements are printed as one value, or as a seed.
     """
-    printer = _Printer(names, weights_limit)
+    printer = _Printer(names, canonical or not names, weights_limit)
     return "".join(line + "\n" for line in printer.graph("graph", printer.plan(graph), ""))
 
 
@@ -74,15 +75,16 @@ class _Plan:
 
 
 class _Printer:
-    def __init__(self, names: bool, limit: int) -> None:
+    def __init__(self, names: bool, canonical: bool, limit: int) -> None:
         self.names = names
+        self.canonical = canonical
         self.limit = limit
 
     # -- planning: what is printed, under which labels
 
     def plan(self, graph: Graph) -> _Plan:
         ends = {*graph.parameters, *graph.results}
-        middle = [n for n in graph.ordered() if n not in ends] if self.names else needed_order(graph)
+        middle = needed_order(graph) if self.canonical else [n for n in graph.ordered() if n not in ends]
         order = [n for n in (*graph.parameters, *middle, *graph.results) if not self._is_inline(n)]
         plan = _Plan(graph, order)
         taken: set[str] = set()
@@ -127,7 +129,7 @@ class _Printer:
         right = self._right(node)
         attributes = [*_port_map(node, bodies), *_attributes(node)]
         line = left + (f" {{{', '.join(f'{key}: {shown}' for key, shown in attributes)}}}" if attributes else "")
-        if attributes and len(line + right) > WIDTH:
+        if bodies and len(line + right) > WIDTH:
             yield left + " {"
             for key, shown in attributes:
                 yield from _lines(f"{key}: ", shown, pad + "    ")
@@ -177,7 +179,7 @@ def _tensor_names(node: Any) -> str:
 
 
 def _attributes(node: Any) -> Iterator[tuple[str, str]]:
-    skipped = next((keys for cls, keys in _NO_ATTRIBUTES.items() if isinstance(node, cls)), set())
+    skipped: set[str] = next((keys for cls, keys in _SKIPPED.items() if isinstance(node, cls)), set())
     for key, default in node.attributes.items():
         value = getattr(node, key)
         if key in skipped or value is default or (type(value) is type(default) and value == default):
@@ -190,6 +192,8 @@ def _port_map(node: Any, bodies: list[_Plan]) -> Iterator[tuple[str, str]]:
         return
     for key in PORTS:
         value = getattr(node, key, None)
+        if value == ():
+            continue
         if isinstance(value, tuple):
             yield key, f"[{', '.join(_entry(each, bodies) for each in value)}]"
         elif value is not None:

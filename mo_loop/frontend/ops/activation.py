@@ -10,7 +10,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
-from mo_loop.frontend.ops.arithmetic import as_type
+from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
 from mo_loop.shape import element_count, normalise_axis
@@ -86,7 +86,7 @@ def selu_6(x: Any, *, alpha: float = 1.67326319217681884765625, gamma: float = 1
 @translates("ThresholdedRelu", since=10)
 def thresholded_relu(x: Any, *, alpha: float = 1.0) -> Any:
     """x where it is above alpha, else 0."""
-    return ops.Select(ops.Less(alpha, x), x, 0)
+    return ops.Select(ops.Less(alpha, x), x, number(x, 0))
 
 
 @translates("HardSigmoid", since=1)
@@ -113,7 +113,7 @@ def swish(x: Any, *, alpha: float = 1.0) -> Any:
 def shrink(x: Any, *, bias: float = 0.0, lambd: float = 0.5) -> Any:
     """x - bias above lambd, x + bias below -lambd, 0 between; integers by way of f32."""
     y = x if x.dtype.is_float else ops.Convert(x, destination_type=f32).output
-    low = ops.Select(ops.Less(y, -lambd), ops.Add(y, bias), 0)
+    low = ops.Select(ops.Less(y, -lambd), ops.Add(y, bias), number(y, 0))
     return as_type(ops.Select(ops.Less(lambd, y), ops.Subtract(y, bias), low).output, x.dtype)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.registry import one_to_one, translates
@@ -67,6 +69,11 @@ def as_type(x: Value, dtype: Any) -> Value:
     return x if x.dtype is dtype else ops.Convert(x, destination_type=dtype).output
 
 
+def number(like: Value, value: float) -> Any:
+    """A scalar of the element type of `like`."""
+    return np.asarray(value).astype(like.dtype.numpy)
+
+
 for _op, _make in {
     "Add": wrapping(ops.Add), "Sub": wrapping(ops.Subtract), "Mul": wrapping(ops.Multiply), "Div": divided, "Pow": power,
 }.items():  # fmt: skip
@@ -88,7 +95,13 @@ translates("Reciprocal", since=1)(lambda x: ops.Divide(1, x))
 @translates("Mod", since=10)
 def mod(a: Any, b: Any, *, fmod: int = 0) -> Any:
     """The sign of the dividend with `fmod`, else that of the divisor."""
-    return (ops.Mod if fmod else ops.FloorMod)(a, b)
+    remainder = (ops.Mod if fmod else ops.FloorMod)(a, b)
+    divisor = b.constant
+    if not a.dtype.is_float or (divisor is not None and np.all(np.isfinite(divisor))):
+        return remainder
+    # The runtime computes a - floor(a / b) * b, which is NaN for an infinite b; no multiple of it fits into a finite a.
+    whole = a if fmod else ops.Select(ops.Less(ops.Multiply(ops.Sign(a), b), number(a, 0)), b, a)
+    return ops.Select(ops.LogicalAnd(ops.IsInf(b), ops.LogicalNot(ops.IsInf(a))), whole, remainder)
 
 
 @translates("Max", since=1)
@@ -136,4 +149,4 @@ def cumprod(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
     taken = ops.Less(before, after) if exclusive else ops.LessEqual(before, after)
     if at + 1 < x.rank:
         taken = ops.Unsqueeze(taken, list(range(2, x.rank - at + 1)))
-    return ops.ReduceProd(ops.Select(taken, ops.Unsqueeze(x, at), 1), at + 1, keep_dims=False)
+    return ops.ReduceProd(ops.Select(taken, ops.Unsqueeze(x, at), number(x, 1)), at + 1, keep_dims=False)

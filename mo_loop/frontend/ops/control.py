@@ -31,8 +31,11 @@ def loop(trip_count: Any = None, condition: Any = None, *initial: Any, body: Bod
         trip = ops.Convert(trip, destination_type=i64).output
     go = as_condition(condition) if condition is not None else node.constant(True, boolean)
     states = _present(initial, "initial value of a state")
-    truth = np.ones(() if condition is None else _one_element_shape(condition), np.bool_)
-    first = [TensorType(i64, ()), tensor_of_known(boolean, truth.astype(int).astype(object))]
+    truth = np.ones(_given_shape(body, 1, condition), np.bool_)
+    first = [
+        TensorType(i64, _given_shape(body, 0, None)),
+        tensor_of_known(boolean, truth.astype(int).astype(object)),
+    ]
     translated = _settled(body, first, [state.type.without_known() for state in states], (), skip=1)
     if translated.has_failed:
         return _failed_outputs(node, translated, [trip, go, *states])
@@ -213,9 +216,15 @@ def one_element(value: Value) -> Value:
     return ops.Reshape(value, np.zeros(0, np.int64), special_zero=False).output
 
 
-def _one_element_shape(value: Value) -> tuple[int, ...]:
-    """The shape of a one-element tensor: what the body sees is of the rank that the loop was given."""
-    return (1,) * (value.rank or 0)
+def _given_shape(body: Body, index: int, source: Value | None) -> tuple[int, ...]:
+    """The shape of a one-element input of a Loop's body: of the rank that it declares, else of its source's.
+
+    ONNX Runtime goes by the declaration as well: exporters write both scalars and [1].
+    """
+    declared = body.declared(index) if index < len(body.inputs) else UNKNOWN
+    if isinstance(declared, TensorType) and declared.rank is not None:
+        return (1,) * declared.rank
+    return (1,) * (0 if source is None else source.rank or 0)
 
 
 def as_condition(value: Value) -> Value:

@@ -37,7 +37,23 @@ def tile_1(input: Any, tiles: Any, axis: Any) -> Any:
 def tile_6(input: Any, repeats: Any) -> Any:
     """Repeats of all dimensions."""
     known = integers(repeats)
-    return ops.Tile(input, repeats if known is None else list(known))
+    if known is not None:
+        return ops.Tile(input, list(known))
+    return _tiled(input, repeats)
+
+
+def _tiled(x: Value, repeats: Value) -> Any:
+    """The runtime gives garbage for repeats that it computes if more than one is not 1: one Tile for each of these."""
+    count = repeats.type.dims[0] if repeats.rank == 1 else None
+    if not isinstance(count, int):
+        raise UnsupportedError("Tile with repeats of unknown number", code="ML314", hint="make the repeats a constant")
+    times = [None] * count if repeats.known is None else list(repeats.known)
+    for axis, time in enumerate(times):
+        if time == 1:
+            continue
+        value = time if isinstance(time, int) else ops.Gather(repeats, axis, 0).output
+        x = ops.Tile(x, joined([*[1] * axis, value, *[1] * (count - axis - 1)], x)).output
+    return x
 
 
 @translates("Pad", since=1)
@@ -100,8 +116,14 @@ def _pad(x: Value, begin: Any, end: Any, mode: str, value: Any) -> Any:
         return cls(x, begin, end, pad_mode=mode)
     if value is None:
         value = np.zeros((), x.dtype.numpy)
-    filler = scalar(value) if isinstance(value, Value) else value
-    return cls(x, begin, end, filler, pad_mode=mode)
+    if not isinstance(value, Value):
+        return cls(x, begin, end, value, pad_mode=mode)
+    if isinstance(value.node, ops.Constant) or not plain:
+        return cls(x, begin, end, scalar(value), pad_mode=mode)
+    # The runtime reads the value once, when it compiles, if the pads are constants: put it in afterwards.
+    inside = ops.Broadcast(np.array(True), ops.ShapeOf(x))
+    padded = cls(x, begin, end, np.zeros((), x.dtype.numpy), pad_mode=mode)
+    return ops.Select(cls(inside, begin, end, np.array(False), pad_mode=mode), padded, scalar(value))
 
 
 def _wrapped(x: Value, begin: Any, end: Any) -> Any:

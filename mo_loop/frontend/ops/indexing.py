@@ -9,9 +9,11 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.shared import as_i64, scalar, vector
+from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar, vector
+from mo_loop.frontend.ops.unique import unique_slices
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.shape import normalise_axis
 from mo_loop.types import i64
 
 
@@ -23,7 +25,13 @@ def gather(data: Any, indices: Any, *, axis: int = 0) -> Any:
 
 @translates("GatherElements", since=11)
 def gather_elements(data: Any, indices: Any, *, axis: int = 0) -> Any:
-    """One element for each index."""
+    """One element for each index. The IR wants the other dimensions equal, ONNX lets those of the indices be smaller."""
+    if data.rank is not None and indices.rank == data.rank:
+        at = normalise_axis(axis, data.rank)
+        longer = [i for i in range(data.rank) if i != at and data.type.dims[i] != indices.type.dims[i]]
+        if longer:
+            ends = joined([dimension(indices, i) for i in longer], data)
+            data = ops.Slice(data, [0] * len(longer), ends, [1] * len(longer), longer).output
     return ops.GatherElements(data, indices, axis=axis)
 
 
@@ -136,6 +144,8 @@ def _top_k(x: Value, k: Any, axis: int, largest: bool) -> Any:
 @translates("Unique", since=11)
 def unique(x: Any, *, axis: int | None = None, sorted: int = 1, node: Context) -> Any:
     """Values, where each stands first, which one stands where, how often."""
-    place = None if axis is None else np.array([axis])
-    outputs = ops.Unique(x, place, sorted=bool(sorted)).outputs
+    if axis is None or x.rank == 1:
+        outputs = ops.Unique(x, sorted=bool(sorted)).outputs
+    else:
+        outputs = unique_slices(x, axis, bool(sorted))
     return outputs[: len(node.outputs)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.arithmetic import legacy_binary
@@ -45,7 +47,17 @@ def is_inf(x: Any, *, detect_negative: int = 1, detect_positive: int = 1) -> Any
 
 @translates("BitShift", since=11)
 def bit_shift(x: Any, y: Any, *, direction: str) -> Any:
-    """Bits moved up or down."""
+    """Bits moved up or down; a shift by more bits than there are leaves none, or the sign in all of them."""
     if direction not in ("LEFT", "RIGHT"):
         raise ModelError(f"BitShift in direction {direction!r}", code="ML227")
-    return (ops.BitwiseLeftShift if direction == "LEFT" else ops.BitwiseRightShift)(x, y)
+    shift = ops.BitwiseLeftShift if direction == "LEFT" else ops.BitwiseRightShift
+    bits, distance = x.dtype.bits, y.constant
+    if distance is not None and np.all((distance >= 0) & (distance < bits)):
+        return shift(x, y)
+    # The runtime takes the distance modulo the number of bits.
+    outside = ops.GreaterEqual(y, bits)
+    if y.dtype.kind == "int":
+        outside = ops.LogicalOr(outside, ops.Less(y, 0))
+    if x.dtype.kind == "int" and direction == "RIGHT":
+        return shift(x, ops.Select(outside, number(y, bits - 1), y))
+    return ops.Select(outside, number(x, 0), shift(x, y))

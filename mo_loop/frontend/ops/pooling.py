@@ -171,20 +171,17 @@ def average_pool_19(
 
 def _average(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mode: int) -> Value:
     rounding = _rounding(ceil_mode, kernel, at)
-    if at.is_dilated:
-        return _dilated_average(x, kernel, at, bool(count_include_pad), rounding)
+    # Padding that counts, beside what rounding up adds, which does not: no single operation tells them apart (and an
+    # explicit Pad in front is fused into the pool by the runtime).
+    is_mixed = count_include_pad and rounding != "floor" and any((*at.begin, *at.end))
+    if at.is_dilated or is_mixed:
+        return _average_by_sums(x, kernel, at, bool(count_include_pad), rounding)
     keywords: dict[str, Any] = {"kernel": kernel, "rounding_type": rounding, "exclude_pad": not count_include_pad}
-    if count_include_pad and rounding != "floor" and any((*at.begin, *at.end)):
-        # What rounding up adds is no padding that counts: pad first, so that it is all that the pool excludes.
-        padded = ops.Pad(x, [0, 0, *at.begin], [0, 0, *at.end], 0)
-        bare = replace(at, begin=(0,) * len(kernel), end=(0,) * len(kernel))
-        keywords |= {"rounding_type": "ceil", "exclude_pad": True, **bare.attributes()}
-        return _started(x, ops.AvgPool(padded, **keywords).output, at, rounding)
     kind = ops.AvgPool14 if rounding == "ceil_torch" else ops.AvgPool
     return kind(x, **keywords, **at.attributes()).output
 
 
-def _dilated_average(x: Value, kernel: Ints, at: Window, count_padding: bool, rounding: str) -> Value:
+def _average_by_sums(x: Value, kernel: Ints, at: Window, count_padding: bool, rounding: str) -> Value:
     """The sum of each window over the number of its elements, both by convolution with ones."""
     count = len(kernel)
     total = _window_sum(x, kernel, at, rounding)

@@ -1,0 +1,121 @@
+"""A folder with the graph after every step: as text, as a picture in dot, and as data for other tools.
+
+    dumper = Dumper("steps")
+    dumper("loaded", graph)               # steps/000_loaded.txt, .dot, .json
+    dumper("ScanLowering", graph)         # steps/001_ScanLowering.txt, .dot, .json
+
+The .txt is parsed by `mo_loop.text.parse`; the .json is networkx's node-link form, read back by
+`networkx.node_link_graph(data, edges="edges")`, in which a control-flow node holds its bodies in the same form.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+
+from mo_loop.dot import to_dot
+from mo_loop.errors import FileError
+from mo_loop.graph import Graph, Node
+from mo_loop.ops.base import Constant, Result
+from mo_loop.ops.control import Control
+from mo_loop.text import to_text
+from mo_loop.text.attributes import show_attribute
+from mo_loop.text.literals import show_data
+from mo_loop.text.spelling import show_type
+
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+class Dumper:
+    """Writes numbered files into `folder`, which is made if need be. A call is one step.
+
+    Raises:
+        FileError: the folder cannot be made or written to.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.count = 0
+
+    def __call__(self, step: str, graph: Graph) -> None:
+        """Write `graph` as it is after `step`."""
+        stem = f"{self.count:03d}_{_UNSAFE.sub('_', step) or 'step'}"
+        self.count += 1
+        texts = {
+            "txt": to_text(graph),
+            "dot": to_dot(graph, types=True),
+            "json": json.dumps(node_link_data(graph), indent=1) + "\n",
+        }
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for ending, text in texts.items():
+                path = self.folder / f"{stem}.{ending}"
+                path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise FileError(f"{self.folder} cannot be written to: {reason}", code="ML219") from None
+
+
+def node_link_data(graph: Graph) -> dict[str, Any]:
+    """The graph as a dictionary that JSON can hold: nodes with ids, types and attributes, edges with ports."""
+    numbers: dict[Node, int] = {node: number for number, node in enumerate(graph.ordered())}
+    plain = nx.MultiDiGraph(name=graph.name)
+    for node, number in numbers.items():
+        plain.add_node(number, **_described(node))
+    for node, number in numbers.items():
+        for port, value in enumerate(node.inputs):
+            if value is not None:
+                plain.add_edge(numbers[value.node], number, key=port, output=value.index, type=show_type(value.type))
+    plain.graph["parameters"] = [numbers[node] for node in graph.parameters]
+    plain.graph["results"] = [numbers[node] for node in graph.results]
+    if graph.rt_info:
+        plain.graph["rt_info"] = show_attribute(graph.rt_info, Any)
+    data: dict[str, Any] = nx.node_link_data(plain, edges="edges")
+    return data
+
+
+def _described(node: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "op": type(node).__name__,
+        "opset": node.opset,
+        "name": node.name,
+        "outputs": [{"type": show_type(value.type), "names": list(value.names)} for value in node.outputs],
+    }
+    maps: set[str] = set()
+    if isinstance(node, Control):
+        maps = {"body", "then_body", "else_body", "input_map", "output_map", "iteration", "condition"}
+        found["bodies"] = [node_link_data(body) for body in node.bodies]
+        found["port_map"] = _port_map(node)
+    attributes = {k: show_attribute(v, node._kinds[k]) for k, v in node.attribute_values().items() if k not in maps}
+    if attributes:
+        found["attributes"] = attributes
+    if isinstance(node, Constant):
+        found["value"] = show_data(node.tensor, 16)
+    if isinstance(node, Result):
+        found["names"] = list(node.output_names)
+    if getattr(node, "_rt_info", None):
+        found["rt_info"] = show_attribute(node.rt_info, Any)
+    return found
+
+
+def _port_map(node: Any) -> dict[str, Any]:
+    """Entries as dictionaries; nodes of a body are the numbers that they have in it."""
+    numbers = {inner: number for body in node.bodies for number, inner in enumerate(body.ordered())}
+
+    def plain(entry: Any) -> dict[str, Any]:
+        values = {key: numbers[value] if isinstance(value, Node) else value for key, value in vars(entry).items()}
+        return {"role": type(entry).__name__, **values}
+
+    found: dict[str, Any] = {
+        "inputs": [plain(entry) for entry in node.input_map],
+        "outputs": [plain(entry) for entry in node.output_map],
+    }
+    for key in ("iteration", "condition"):
+        if getattr(node, key, None) is not None:
+            found[key] = numbers[getattr(node, key)]
+    return found

@@ -1,0 +1,263 @@
+"""Normalisation, and Dropout, which at inference only copies.
+
+The forms are compositions of operations that run inside bodies as well (GroupNormalization-12 does not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.ops.arithmetic import as_type, number
+from mo_loop.frontend.registry import translates
+from mo_loop.frontend.translate import Context
+from mo_loop.graph import Value
+from mo_loop.shape import normalise_axis
+from mo_loop.types import bf16, boolean, f32
+
+
+def ranked(x: Value, what: str) -> int:
+    """The rank of `x`; UnsupportedError where it is not known."""
+    if x.rank is None:
+        raise UnsupportedError(f"{what} of a tensor of unknown rank", code="ML314")
+    return x.rank
+
+
+def along_channels(values: Value, rank: int) -> Value:
+    """A vector, one number a channel, so that it meets dimension 1 of a tensor of that rank."""
+    if rank <= 2:
+        return values
+    return ops.Unsqueeze(values, list(range(1, rank - 1))).output
+
+
+# -- BatchNormalization
+
+
+@translates("BatchNormalization", since=1)
+def batch_normalization_1(
+    x: Any, scale: Any, bias: Any, mean: Any, variance: Any,
+    *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, is_test: int = 0, node: Context,
+) -> Any:  # fmt: skip
+    """Five outputs without `is_test` mean training; one output is inference whatever `is_test` says."""
+    if is_test or not _extra_outputs(node):
+        y = _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
+        return [y, mean, variance, mean, variance]
+    return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
+
+
+@translates("BatchNormalization", since=7)
+def batch_normalization_7(
+    x: Any, scale: Any, bias: Any, mean: Any, variance: Any,
+    *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, node: Context,
+) -> Any:  # fmt: skip
+    """The number of outputs tells training from inference."""
+    if _extra_outputs(node):
+        return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
+    return _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
+
+
+@translates("BatchNormalization", since=9)
+def batch_normalization_9(
+    x: Any, scale: Any, bias: Any, mean: Any, variance: Any,
+    *, epsilon: float = 1e-5, momentum: float = 0.9, node: Context,
+) -> Any:  # fmt: skip
+    """As before, always one number a channel."""
+    if _extra_outputs(node):
+        return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, True)
+    return _batch_inference(x, scale, bias, mean, variance, epsilon, True)
+
+
+@translates("BatchNormalization", since=14)
+def batch_normalization_14(
+    x: Any, scale: Any, bias: Any, mean: Any, variance: Any,
+    *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0, node: Context,
+) -> Any:  # fmt: skip
+    """An attribute tells training from inference; the statistics may be of another type than x."""
+    if training_mode:
+        return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, True)[:3]
+    return [_batch_inference(x, scale, bias, mean, variance, epsilon, True), mean, variance]
+
+
+def _extra_outputs(node: Context) -> bool:
+    return any(node.wants(index) for index in range(1, 5))
+
+
+def _batch_inference(
+    x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, spatial: bool
+) -> Any:
+    if not spatial:
+        return _batch_composed(x, scale, bias, mean, variance, epsilon)
+    scale, bias, mean, variance = (as_type(each, x.dtype) for each in (scale, bias, mean, variance))
+    if x.rank == 1:  # a batch of one channel
+        column = ops.BatchNormInference(ops.Unsqueeze(x, 1), scale, bias, mean, variance, epsilon=epsilon)
+        return ops.Squeeze(column, 1)
+    return ops.BatchNormInference(x, scale, bias, mean, variance, epsilon=epsilon)
+
+
+def _batch_composed(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float) -> Any:
+    deviation = ops.Sqrt(ops.Add(variance, epsilon))
+    return ops.Add(ops.Multiply(ops.Divide(ops.Subtract(x, mean), deviation), scale), bias)
+
+
+def _batch_training(
+    x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, momentum: float, spatial: bool
+) -> list[Any]:
+    """x normalised by its own statistics; the running ones moved towards them."""
+    rank = ranked(x, "BatchNormalization")
+    axes = [0, *range(2, rank)] if spatial else [0]
+    own_mean = ops.ReduceMean(x, axes, keep_dims=True)
+    own_variance = ops.ReduceMean(_squared(ops.Subtract(x, own_mean).output), axes, keep_dims=True)
+    shaped = [along_channels(as_type(each, x.dtype), rank) if spatial else each for each in (scale, bias)]
+    y = _batch_composed(x, *shaped, own_mean.output, own_variance.output, epsilon)
+    flat_mean, flat_variance = (ops.Squeeze(each, axes).output for each in (own_mean, own_variance))
+    running = [
+        ops.Add(ops.Multiply(old, momentum), ops.Multiply(as_type(new, old.dtype), 1 - momentum))
+        for old, new in ((mean, flat_mean), (variance, flat_variance))
+    ]
+    return [y, *running, flat_mean, flat_variance]
+
+
+def _squared(x: Value) -> Value:
+    return ops.Multiply(x, x).output
+
+
+# -- over parts of one sample
+
+
+@translates("InstanceNormalization", since=1)
+def instance_normalization(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e-5) -> Any:
+    """Every channel of every sample by itself."""
+    rank = ranked(x, "InstanceNormalization")
+    normal = ops.MVN(x, list(range(2, rank)), eps=epsilon, eps_mode="INSIDE_SQRT")
+    return ops.Add(ops.Multiply(normal, along_channels(scale, rank)), along_channels(bias, rank))
+
+
+@translates("LayerNormalization", since=17)
+def layer_normalization(
+    x: Any, scale: Any, bias: Any = None,
+    *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, node: Context,
+) -> Any:  # fmt: skip
+    """All dimensions from `axis` on; the statistics come in the type that `stash_type` names."""
+    rank = ranked(x, "LayerNormalization")
+    axes = list(range(normalise_axis(axis, rank), rank))
+    if not node.wants(1) and not node.wants(2):
+        return _affine(ops.MVN(x, axes, eps=epsilon, eps_mode="INSIDE_SQRT").output, scale, bias)
+    stash = bf16 if stash_type == bf16.onnx else f32
+    y = as_type(x, stash)
+    mean = ops.ReduceMean(y, axes, keep_dims=True)
+    centred = ops.Subtract(y, mean).output
+    inverse = ops.Divide(1, ops.Sqrt(ops.Add(ops.ReduceMean(_squared(centred), axes, keep_dims=True), epsilon)))
+    return [_affine(as_type(ops.Multiply(centred, inverse).output, x.dtype), scale, bias), mean, inverse]
+
+
+def _affine(x: Value, scale: Value, bias: Value | None) -> Any:
+    product = ops.Multiply(x, as_type(scale, x.dtype))
+    return product if bias is None else ops.Add(product, as_type(bias, x.dtype))
+
+
+@translates("GroupNormalization", since=18)
+def group_normalization_18(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e-5, num_groups: int) -> Any:
+    """One scale and bias a GROUP."""
+    groups = _grouped(x, num_groups, epsilon)
+    shaped = _affine(groups, ops.Unsqueeze(scale, 1).output, ops.Unsqueeze(bias, 1).output)
+    return ops.Reshape(shaped, ops.ShapeOf(x))
+
+
+@translates("GroupNormalization", since=21)
+def group_normalization_21(
+    x: Any, scale: Any, bias: Any, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
+) -> Any:
+    """One scale and bias a channel; `stash_type` is the type of the statistics, which the runtime keeps in f32."""
+    rank = ranked(x, "GroupNormalization")
+    normal = ops.Reshape(_grouped(x, num_groups, epsilon), ops.ShapeOf(x)).output
+    return _affine(normal, along_channels(scale, rank), along_channels(bias, rank))
+
+
+def _grouped(x: Value, num_groups: int, epsilon: float) -> Value:
+    """[N, groups, all of one group], each group normalised."""
+    groups = ops.Reshape(x, [0, num_groups, -1], special_zero=True)
+    return ops.MVN(groups, [2], eps=epsilon, eps_mode="INSIDE_SQRT").output
+
+
+@translates("RMSNormalization", since=23)
+def rms_normalization(x: Any, scale: Any, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
+    """x / sqrt(mean of squares), all dimensions from `axis` on."""
+    rank = ranked(x, "RMSNormalization")
+    axes = list(range(normalise_axis(axis, rank), rank))
+    y = as_type(x, f32) if x.dtype.bits < 32 else x
+    deviation = ops.Sqrt(ops.Add(ops.ReduceMean(_squared(y), axes, keep_dims=True), epsilon))
+    return ops.Multiply(as_type(ops.Multiply(y, ops.Divide(1, deviation)).output, x.dtype), as_type(scale, x.dtype))
+
+
+@translates("LpNormalization", since=1)
+def lp_normalization(x: Any, *, axis: int = -1, p: int = 2) -> Any:
+    """x / norm along one axis; where the norm is 0, so is the result."""
+    if p not in (1, 2):
+        raise ModelError(f"LpNormalization with p={p}: ONNX knows 1 and 2", code="ML227")
+    norm = (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axis, keep_dims=True)
+    return ops.Divide(x, ops.Select(ops.Equal(norm, 0), number(x, 1), norm))
+
+
+@translates("LRN", since=1)
+def lrn(x: Any, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Any:
+    """Over a window of channels."""
+    return ops.LRN(x, [1], alpha=alpha, beta=beta, bias=bias, size=size)
+
+
+@translates("MeanVarianceNormalization", since=9)
+def mean_variance_normalization(x: Any, *, axes: tuple[int, ...] = (0, 2, 3)) -> Any:
+    """(x - mean) / (deviation + 1e-9)."""
+    return ops.MVN(x, _sorted_axes(x, axes), eps=1e-9, eps_mode="OUTSIDE_SQRT")
+
+
+def _sorted_axes(x: Value, axes: Sequence[int]) -> list[int]:
+    return sorted(axes) if x.rank is None else sorted(normalise_axis(axis, x.rank) for axis in axes)
+
+
+# -- Dropout
+
+
+@translates("Dropout", since=1)
+def dropout_1(x: Any, *, is_test: int = 0, ratio: float = 0.5, node: Context) -> Any:
+    """A copy; the mask is of the type of x."""
+    return _kept(x, node, x.dtype)
+
+
+@translates("Dropout", since=7)
+def dropout_7(x: Any, *, ratio: float = 0.5, node: Context) -> Any:
+    """A copy, without `is_test`."""
+    return _kept(x, node, x.dtype)
+
+
+@translates("Dropout", since=10)
+def dropout_10(x: Any, *, ratio: float = 0.5, node: Context) -> Any:
+    """A copy; the mask is boolean."""
+    return _kept(x, node, boolean)
+
+
+@translates("Dropout", since=12)
+def dropout_12(
+    x: Any, ratio: Any = None, training_mode: Any = None, *, seed: int | None = None, node: Context
+) -> Any:
+    """A copy, unless `training_mode` may be on and something may be dropped."""
+    if training_mode is not None and not _is_zero(training_mode) and (ratio is None or not _is_zero(ratio)):
+        raise UnsupportedError(
+            "Dropout in training mode drops at random", code="ML316",
+            hint="export the model for inference, or give training_mode the constant value false",
+        )  # fmt: skip
+    return _kept(x, node, boolean)
+
+
+def _is_zero(value: Value) -> bool:
+    array = value.constant
+    return array is not None and not np.any(array)
+
+
+def _kept(x: Value, node: Context, mask_type: Any) -> list[Any]:
+    if not node.wants(1):
+        return [x]
+    return [x, ops.Broadcast(np.ones((), mask_type.numpy), ops.ShapeOf(x))]

@@ -1,0 +1,209 @@
+"""Reductions, and the places of extremes.
+
+Every reduction comes in two forms: axes as an attribute until opset 17 (ReduceSum: 12), as an input later. Without
+axes all dimensions are reduced, or none with `noop_with_empty_axes`; what is done to each element is done all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.ops.arithmetic import as_type
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.shape import element_count, normalise_axis
+from mo_loop.types import boolean, f32, i32, i64
+
+Rule = Callable[[Value, Sequence[int], bool], Any]
+"""A reduction of a value over axes; with no axes it only does what is done to each element."""
+
+
+def _plain(cls: Any) -> Rule:
+    def rule(x: Value, axes: Sequence[int], keep: bool) -> Any:
+        return cls(x, axes, keep_dims=keep) if axes else x
+
+    return rule
+
+
+def _sum(x: Value, axes: Sequence[int], keep: bool) -> Value:
+    return ops.ReduceSum(x, axes, keep_dims=keep).output if axes else x
+
+
+def _extreme(cls: Any, logical: Any, *, largest: bool) -> Rule:
+    def rule(x: Value, axes: Sequence[int], keep: bool) -> Any:
+        if not axes:
+            return x
+        if x.dtype is boolean:
+            return logical(x, axes, keep_dims=keep)
+        if _is_empty(x, axes):
+            return _filled(x, axes, keep, _limit(x, largest=not largest))
+        return cls(x, axes, keep_dims=keep)
+
+    return rule
+
+
+def _is_empty(x: Value, axes: Sequence[int]) -> bool:
+    """Whether there is nothing to reduce, for all that is known."""
+    if x.rank is None:
+        return False
+    return any(x.type.dims[normalise_axis(axis, x.rank)] == 0 for axis in axes)
+
+
+def _limit(x: Value, *, largest: bool) -> Any:
+    if x.dtype.is_float:
+        return np.inf if largest else -np.inf
+    info = np.iinfo(x.dtype.numpy)
+    return info.max if largest else info.min
+
+
+def _filled(x: Value, axes: Sequence[int], keep: bool, value: Any) -> Any:
+    """A value in the shape that the reduction has: sums over nothing are zeros."""
+    zeros = ops.ReduceSum(x, axes, keep_dims=keep)
+    return ops.Broadcast(np.asarray(value, x.dtype.numpy), ops.ShapeOf(zeros))
+
+
+def _mean(x: Value, axes: Sequence[int], keep: bool) -> Any:
+    if not axes:
+        return x
+    if x.dtype.is_float:
+        return ops.ReduceMean(x, axes, keep_dims=keep)
+    # Of integers the sum is divided, as the fraction is cut off; a mean in f32 can lie just below a whole number.
+    taken = ops.Gather(ops.ShapeOf(x, output_type=x.dtype if x.dtype.bits == 32 else i64), axes, 0)
+    count = as_type(ops.ReduceProd(taken, [0], keep_dims=False).output, x.dtype)
+    return ops.Divide(_sum(x, axes, keep), count, m_pythondiv=False)
+
+
+def _sum_square(x: Value, axes: Sequence[int], keep: bool) -> Any:
+    return _sum(ops.Multiply(x, x).output, axes, keep)
+
+
+def _l1(x: Value, axes: Sequence[int], keep: bool) -> Any:
+    return ops.ReduceL1(x, axes, keep_dims=keep) if axes else ops.Abs(x)
+
+
+def _l2(x: Value, axes: Sequence[int], keep: bool) -> Any:
+    y = as_type(x, x.dtype if x.dtype.is_float else f32)
+    return as_type((ops.ReduceL2(y, axes, keep_dims=keep) if axes else ops.Abs(y)).output, x.dtype)
+
+
+def _log_sum(x: Value, axes: Sequence[int], keep: bool) -> Any:
+    y = as_type(x, x.dtype if x.dtype.is_float else f32)
+    return as_type(ops.Log(_sum(y, axes, keep)).output, x.dtype)
+
+
+def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool) -> Any:
+    """log(sum(e^(x - m))) + m with m the maximum, held finite so that infinities do not cancel to NaN."""
+    y = as_type(x, x.dtype if x.dtype.is_float else f32)
+    if not axes:
+        return x
+    if _is_empty(x, axes):
+        return _filled(x, axes, keep, -np.inf if x.dtype.is_float else np.iinfo(x.dtype.numpy).min)
+    bound = float(np.finfo(np.float16 if y.dtype.bits == 16 else np.float32).max)
+    peak = ops.Clamp(ops.ReduceMax(y, axes, keep_dims=True), min=-bound, max=bound)
+    logs = ops.Log(ops.ReduceSum(ops.Exp(ops.Subtract(y, peak)), axes, keep_dims=True))
+    result = ops.Add(logs, peak).output
+    if not keep:
+        result = ops.Squeeze(result, axes).output
+    return as_type(result, x.dtype)
+
+
+def _all_axes(x: Value) -> list[int]:
+    if x.rank is None:
+        raise UnsupportedError("a reduction of all dimensions of a tensor of unknown rank", code="ML314")
+    return list(range(x.rank))
+
+
+def _known_axes(axes: Value | None) -> Sequence[int] | None:
+    if axes is None or axes.shape == (0,):
+        return ()
+    array = axes.constant
+    return axes.type.integers if array is None else tuple(int(each) for each in array.reshape(-1))
+
+
+def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: bool) -> Any:
+    """Axes that only the run time knows, which the runtime wants constant: x becomes a matrix whose rows are reduced."""
+    rank = len(_all_axes(x))
+    axes = ops.Reshape(as_type(axes, i64), [-1]).output
+    count = axes.type.dims[0]
+    places = ops.FloorMod(ops.Add(axes, rank), rank)
+    gone = ops.ReduceLogicalOr(ops.Equal(np.arange(rank).reshape(-1, 1), ops.Unsqueeze(places, 0)), [1]).output
+    if not isinstance(count, int) and not empty_is_none:
+        gone = ops.LogicalOr(gone, ops.Equal(ops.ShapeOf(axes), 0)).output
+    # The dimensions that stay come first, each kind in its order.
+    _, order = ops.TopK11(ops.Convert(gone, destination_type=i32), rank, axis=0, mode="min", stable=True).outputs
+    dims = ops.ShapeOf(x)
+    kept = ops.Select(gone, np.int64(1), dims)
+    length: Any = ops.ReduceProd(ops.Select(gone, dims, np.int64(1)), [0], keep_dims=True)
+    if element_count(x.shape) == 0:  # then every row, if there is any, is empty
+        length = np.zeros(1, np.int64)
+    matrix = ops.Reshape(
+        ops.Transpose(x, order), ops.Concat(ops.ReduceProd(kept, [0], keep_dims=True), length, axis=0)
+    )
+    column = rule(matrix.output, [1], False)
+    if keep:
+        return ops.Reshape(column, kept)
+    if not isinstance(count, int):
+        raise UnsupportedError("a reduction that drops an unknown number of dimensions", code="ML314")
+    return ops.Reshape(column, ops.Gather(dims, ops.Slice(order, [0], [rank - count], [1], [0]), 0))
+
+
+def _both_forms(op: str, rule: Rule, axes_input_since: int = 18) -> None:
+    def by_attribute(x: Any, *, axes: tuple[int, ...] | None = None, keepdims: int = 1) -> Any:
+        return rule(x, axes or _all_axes(x), bool(keepdims))
+
+    def by_input(x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Any:
+        given = _known_axes(axes)
+        if given == () and not noop_with_empty_axes:
+            given = _all_axes(x)
+        if given is None:
+            return _at_run_time(rule, x, axes, bool(keepdims), bool(noop_with_empty_axes))
+        return rule(x, given, bool(keepdims))
+
+    translates(op, since=1)(by_attribute)
+    translates(op, since=axes_input_since)(by_input)
+
+
+_both_forms("ReduceSum", _plain(ops.ReduceSum), axes_input_since=13)
+for _op, _rule in {
+    "ReduceMax": _extreme(ops.ReduceMax, ops.ReduceLogicalOr, largest=True),
+    "ReduceMin": _extreme(ops.ReduceMin, ops.ReduceLogicalAnd, largest=False),
+    "ReduceProd": _plain(ops.ReduceProd), "ReduceMean": _mean, "ReduceL1": _l1, "ReduceL2": _l2,
+    "ReduceSumSquare": _sum_square, "ReduceLogSum": _log_sum, "ReduceLogSumExp": _log_sum_exp,
+}.items():  # fmt: skip
+    _both_forms(_op, _rule)
+
+
+# -- places of extremes
+
+
+def _place(x: Value, mode: str, axis: int, keep: bool, last: bool) -> Any:
+    """The index of the first or last extreme: the last one is the first in the reversed tensor."""
+    if x.rank is not None:
+        axis = normalise_axis(axis, x.rank)
+    if last:
+        x = ops.Slice(x, [-1], [np.iinfo(np.int32).min], [-1], [axis]).output
+    _, index = ops.TopK11(x, 1, axis=axis, mode=mode, stable=True).outputs
+    if last:
+        size = ops.Gather(ops.ShapeOf(x), [axis], 0)
+        index = ops.Subtract(ops.Subtract(size, 1), index).output
+    return index if keep else ops.Squeeze(index, [axis])
+
+
+def _places(op: str, mode: str) -> None:
+    def before_12(x: Any, *, axis: int = 0, keepdims: int = 1) -> Any:
+        return _place(x, mode, axis, bool(keepdims), False)
+
+    def from_12(x: Any, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Any:
+        return _place(x, mode, axis, bool(keepdims), bool(select_last_index))
+
+    translates(op, since=1)(before_12)
+    translates(op, since=12)(from_12)
+
+
+_places("ArgMax", "max")
+_places("ArgMin", "min")

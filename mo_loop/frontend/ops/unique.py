@@ -1,0 +1,83 @@
+"""Unique along an axis, composed: the runtime's own gives wrong numbers there.
+
+Slices along the axis are rows of a matrix r of n rows. Every row is compared with every other:
+
+    first[i] = min{ j : r[j] = r[i] }              where the value of row i stands first
+    rank[i]  = |{ j : first[j] = j, r[j] < r[i] }| its place among the values in lexicographic order
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.ops.shared import converted, dimension, joined
+from mo_loop.graph import Value
+from mo_loop.shape import normalise_axis
+from mo_loop.types import boolean, i32, i64
+
+
+def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
+    """Slices without repetition, where each first stood, which one stood where, how often."""
+    if x.rank is None:
+        raise UnsupportedError("Unique along an axis of a tensor of unknown rank", code="ML314")
+    at = normalise_axis(axis, x.rank)
+    rows = _rows(x, at)
+    count = _length(rows)
+    lower, differs = _compared(rows)
+    same = ops.LogicalNot(ops.ReduceLogicalOr(differs, [2]))
+    steps = _steps(count, rows)
+    first = ops.ReduceMin(ops.Select(same, steps, _number(count)), [1])
+    is_first = ops.Equal(first, steps)
+    places = ops.Reshape(ops.NonZero(is_first), [-1])
+    times = ops.ReduceSum(ops.Convert(same, destination_type=i64), [1])
+    if in_order:
+        counted = ops.LogicalAnd(_precedes(lower, differs), ops.Unsqueeze(is_first, 1))
+        rank = ops.ReduceSum(ops.Convert(counted, destination_type=i64), [0])
+        empty = ops.Broadcast(np.array(0), ops.ShapeOf(places), graph=x.graph)
+        order = ops.ScatterUpdate(empty, ops.Gather(rank, places, 0), places, 0)
+    else:
+        before = ops.CumSum(ops.Convert(is_first, destination_type=i64), 0, exclusive=True)
+        rank, order = ops.Gather(before, first, 0), places
+    found = (ops.Gather(x, order, at), order, rank, ops.Gather(times, order, 0))
+    return [each.output for each in found]
+
+
+def _rows(x: Value, axis: int) -> Value:
+    """The slices along `axis` as rows of a matrix."""
+    others = [i for i in range(x.rank or 0) if i != axis]
+    moved = ops.Transpose(converted(x, i32) if x.dtype is boolean else x, [axis, *others]).output
+    return ops.Reshape(moved, joined([dimension(moved, 0), -1], moved)).output
+
+
+def _length(rows: Value) -> Any:
+    return dimension(rows, 0)
+
+
+def _number(value: Any) -> Any:
+    return np.array(value) if isinstance(value, int) else value
+
+
+def _steps(count: Any, like: Value) -> Value:
+    return ops.Range(np.array(0), _number(count), np.array(1), graph=like.graph, output_type=i64).output
+
+
+def _compared(rows: Value) -> tuple[Value, Value]:
+    """For rows i and j and column k: whether r[i,k] < r[j,k], whether they differ."""
+    left, right = ops.Unsqueeze(rows, 1), ops.Unsqueeze(rows, 0)
+    if rows.dtype.is_float:
+        return ops.Less(left, right).output, ops.NotEqual(left, right).output
+    # The runtime compares integers as f32; the sign of their difference is exact.
+    difference = ops.Subtract(*(converted(each.output, i64) for each in (left, right)))
+    return ops.Less(difference, 0).output, ops.NotEqual(difference, 0).output
+
+
+def _precedes(lower: Value, differs: Value) -> Value:
+    """Whether row i stands before row j in lexicographic order: the first column that differs decides."""
+    seen = ops.CumSum(ops.Convert(differs, destination_type=i32), 2, exclusive=True)
+    decides = ops.LogicalAnd(differs, ops.Equal(seen, 0))
+    return ops.ReduceLogicalOr(ops.LogicalAnd(decides, lower), [2]).output

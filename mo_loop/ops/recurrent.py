@@ -1,0 +1,119 @@
+"""LSTM, GRU and RNN: one step (cells) and whole sequences.
+
+Gates stand in the order f, i, c, o in LSTM weights and z, r, h in GRU weights; biases of input and recurrence are summed.
+"""
+
+from typing import Any, Literal
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.infer import same_dtype
+from mo_loop.shape import Dimension, fresh, merge_dim
+from mo_loop.types import TensorType
+
+Direction = Literal["forward", "reverse", "bidirectional"]
+
+
+class Recurrent(Op, abstract=True):
+    """What cells and sequences share. Clipping at 0 is none."""
+
+    hidden_size: int
+    activations: tuple[str, ...]
+    activations_alpha: tuple[float, ...] = ()
+    activations_beta: tuple[float, ...] = ()
+    clip: float = 0.0
+
+
+class Cell(Recurrent, abstract=True):
+    """One step: x [batch, input], states [batch, hidden]."""
+
+    def stepped(self, x: Any, *states: Any) -> TensorType:
+        """The type of a next state."""
+        batch: Dimension = fresh()
+        for each in (x, *states):
+            if each.shape is not None:
+                self.require(len(each.shape) == 2, f"an input of rank {len(each.shape)}, not 2")
+                batch = merge_dim(batch, each.shape[0])
+        return TensorType(same_dtype(x, *states), (batch, self.hidden_size))
+
+
+class RNNCell(Cell, opset=1):
+    """h' = f(x W^T + h R^T + b). Spec: RNNCell-1."""
+
+    activations: tuple[str, ...] = ("tanh",)
+
+    def infer(self, x: Any, hidden: Any, weights: Any, recurrence: Any, bias: Any = None) -> Any:
+        return self.stepped(x, hidden)
+
+
+class GRUCell(Cell, opset=3):
+    """A step of a GRU. Spec: GRUCell-3."""
+
+    activations: tuple[str, ...] = ("sigmoid", "tanh")
+    linear_before_reset: bool = False
+
+    def infer(self, x: Any, hidden: Any, weights: Any, recurrence: Any, bias: Any = None) -> Any:
+        return self.stepped(x, hidden)
+
+
+class LSTMCell(Cell, opset=4):
+    """A step of an LSTM; gives the next hidden and the next cell state. Spec: LSTMCell-4."""
+
+    activations: tuple[str, ...] = ("sigmoid", "tanh", "tanh")
+
+    def infer(self, x: Any, hidden: Any, cell: Any, weights: Any, recurrence: Any, bias: Any = None) -> Any:
+        state = self.stepped(x, hidden, cell)
+        return state, state
+
+
+class Sequence(Recurrent, abstract=True):
+    """All steps: x [batch, time, input], states [batch, directions, hidden], lengths [batch].
+
+    The outputs are those of all steps [batch, directions, time, hidden] and the last states.
+    """
+
+    direction: Direction
+
+    def run(self, x: Any, *states: Any) -> tuple[TensorType, TensorType]:
+        """The types of the outputs of all steps and of a last state."""
+        batch: Dimension = fresh()
+        time: Dimension = fresh()
+        if x.shape is not None:
+            self.require(len(x.shape) == 3, f"an input of rank {len(x.shape)}, not 3")
+            batch, time = x.shape[:2]
+        for each in states:
+            if each.shape is not None:
+                self.require(len(each.shape) == 3, f"a state of rank {len(each.shape)}, not 3")
+                batch = merge_dim(batch, each.shape[0])
+        dtype = same_dtype(x, *states)
+        directions = 2 if self.direction == "bidirectional" else 1
+        every = TensorType(dtype, (batch, directions, time, self.hidden_size))
+        return every, TensorType(dtype, (batch, directions, self.hidden_size))
+
+
+class RNNSequence(Sequence, opset=5):
+    """RNNCell over a sequence. Spec: RNNSequence-5."""
+
+    activations: tuple[str, ...] = ("tanh",)
+
+    def infer(self, x: Any, hidden: Any, lengths: Any, weights: Any, recurrence: Any, bias: Any) -> Any:
+        return self.run(x, hidden)
+
+
+class GRUSequence(Sequence, opset=5):
+    """GRUCell over a sequence. Spec: GRUSequence-5."""
+
+    activations: tuple[str, ...] = ("sigmoid", "tanh")
+    linear_before_reset: bool = False
+
+    def infer(self, x: Any, hidden: Any, lengths: Any, weights: Any, recurrence: Any, bias: Any) -> Any:
+        return self.run(x, hidden)
+
+
+class LSTMSequence(Sequence, opset=5):
+    """LSTMCell over a sequence. Spec: LSTMSequence-5."""
+
+    activations: tuple[str, ...] = ("sigmoid", "tanh", "tanh")
+
+    def infer(self, x: Any, hidden: Any, cell: Any, lengths: Any, weights: Any, recurrence: Any, bias: Any) -> Any:
+        every, last = self.run(x, hidden, cell)
+        return every, last, last

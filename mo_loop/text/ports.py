@@ -1,0 +1,142 @@
+"""Port maps of control flow in text: `input_map: [Merged(%s, @n), Sliced(%e, axis: 1)], iteration: %i`.
+
+The header of a control-flow node stands before its bodies, so what it says is kept as labels until they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Result
+from mo_loop.ops.control import (
+    Branched,
+    Concatenated,
+    Control,
+    Final,
+    Invariant,
+    Iteration,
+    Merged,
+    Selected,
+    Sliced,
+)
+from mo_loop.text.attributes import parse_list
+from mo_loop.text.scanner import INTEGER, RESULT, VALUE, WORD, Scanner
+from mo_loop.types import TensorType, i64
+
+PORTS = ("iteration", "condition", "input_map", "output_map")
+"""Attributes of control-flow nodes that refer to nodes of a body, in the order in which they are printed."""
+
+BODIES = ("body", "then_body", "else_body")
+
+ENTRIES = {cls.__name__: cls for cls in (Invariant, Merged, Sliced, Final, Concatenated, Branched, Selected)}
+
+
+class Names:
+    """What is defined in one graph. `feeds` are the types of Parameters that do not say theirs."""
+
+    def __init__(self, graph: Graph, feeds: Mapping[str, Any]) -> None:
+        self.graph = graph
+        self.feeds = feeds
+        self.values: dict[str, Value] = {}
+        self.results: dict[str, Result] = {}
+
+
+class Entry(NamedTuple):
+    """An entry of a port map: labels of Parameters and Results (None for none), then numbers by name."""
+
+    cls: type
+    labels: list[str | None]
+    numbers: dict[str, int]
+    line: int
+
+
+def parse_ports(scanner: Scanner) -> list[Entry] | str | None:
+    """Take a list of entries, or one label."""
+    if not scanner.sees("["):
+        return _label(scanner)
+    entries: list[Entry] = []
+    parse_list(scanner, "[", "]", lambda: entries.append(_entry(scanner)))
+    return entries
+
+
+def _label(scanner: Scanner) -> str | None:
+    label = scanner.match(VALUE) or scanner.match(RESULT)
+    if label is None:
+        scanner.expect("_")
+    return label
+
+
+def _entry(scanner: Scanner) -> Entry:
+    line = scanner.line
+    word = scanner.require(WORD, "an entry of a port map")
+    if word not in ENTRIES:
+        raise scanner.fail(f"{word!r} is no entry of a port map", hint=f"one of {', '.join(ENTRIES)}")
+    entry = Entry(ENTRIES[word], [], {}, line)
+    keys = [field.name for field in fields(entry.cls)]
+
+    def part() -> None:
+        if scanner.sees("_") or not scanner.sees(WORD):
+            entry.labels.append(_label(scanner))
+            return
+        key = scanner.require(WORD, "a number's name")
+        if key not in keys:
+            raise scanner.fail(f"{word} has no {key!r}", hint=f"it has {', '.join(keys)}")
+        scanner.expect(":")
+        entry.numbers[key] = int(scanner.require(INTEGER, "an integer"))
+
+    parse_list(scanner, "(", ")", part)
+    return entry
+
+
+def fed_types(cls: type[Control], ports: dict[str, Any], types: list[Any], branch: int) -> dict[str, Any]:
+    """The types that the Parameters of a body receive at first, by label; `branch` is 1 for else_body."""
+    feeds: dict[str, Any] = {}
+    if ports.get("iteration"):
+        feeds[ports["iteration"][1:]] = TensorType(i64, ())
+    for entry, type_ in zip(ports.get("input_map", ()), types, strict=False):
+        place = branch if entry.cls is Branched else 0
+        label = entry.labels[place] if len(entry.labels) > place else None
+        if label is None:
+            continue
+        if entry.cls is Sliced and issubclass(cls, Iteration):
+            cut = Sliced(None, **{"axis": 0, **entry.numbers})  # type: ignore[arg-type]  # its Parameter is yet to come
+            type_ = object.__new__(cls)._slice_type(cut, type_)[0]
+        feeds[label[1:]] = type_.without_known() if entry.cls is Merged else type_
+    return feeds
+
+
+def resolved(scanner: Scanner, cls: type[Control], ports: dict[str, Any], bodies: dict[str, Names]) -> dict[str, Any]:
+    """Bodies and port maps as attributes: the labels become nodes."""
+    both = [*bodies.values()] * (2 if len(bodies) == 1 else 1)
+    found: dict[str, Any] = {tag: names.graph for tag, names in bodies.items()}
+    found |= {"input_map": (), "output_map": ()}
+    for key, value in ports.items():
+        if isinstance(value, list):
+            found[key] = tuple(_built(scanner, entry, both) for entry in value)
+        else:
+            found[key] = _node(scanner, value, both[0], None)
+    if "condition" in cls.attributes and "condition" not in found:
+        raise scanner.fail(f"{cls.__name__} needs the attribute condition: the Result that tells whether to go on")
+    return found
+
+
+def _built(scanner: Scanner, entry: Entry, bodies: list[Names]) -> Any:
+    nodes = [_node(scanner, label, names, entry.line) for label, names in zip(entry.labels, bodies, strict=False)]
+    try:
+        return entry.cls(*nodes, **entry.numbers)
+    except TypeError:
+        wanted = ", ".join(field.name for field in fields(entry.cls))
+        raise scanner.fail(f"{entry.cls.__name__} takes {wanted}", entry.line) from None
+
+
+def _node(scanner: Scanner, label: str | None, names: Names, line: int | None) -> Any:
+    if label is None:
+        return None
+    known: Mapping[str, Any] = names.results if label[0] == "@" else names.values
+    found = known.get(label[1:])
+    if found is None:
+        raise scanner.fail(f"{label} is not defined in the body", line)
+    return found if isinstance(found, Result) else found.node
