@@ -191,6 +191,9 @@ class Graph:
     def __len__(self) -> int:
         return len(self.nx._node)
 
+    def __bool__(self) -> bool:
+        return True  # a graph without nodes is a graph all the same
+
     def __iter__(self) -> Iterator[Node]:
         return iter(self.ordered())
 

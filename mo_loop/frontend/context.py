@@ -70,7 +70,7 @@ class Body:
     @property
     def widened(self) -> list[TensorType | None]:
         """The wider types that this body's states turned out to need, remembered between translations."""
-        return self._translation.widened.setdefault(id(self.proto), [])
+        return self._translation.widened(self.proto)
 
     def declared(self, index: int) -> Any:
         """The declared type of input number `index`; UNKNOWN if there is none."""

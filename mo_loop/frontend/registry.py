@@ -34,6 +34,7 @@ FAMILIES: dict[str, str] = {
     "LpNormalization LRN MeanVarianceNormalization Dropout",
     "convolution": "Conv ConvTranspose",
     "pooling": "MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
+    "recurrent": "LSTM GRU RNN",
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
     "ReverseSequence",
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",

@@ -99,8 +99,9 @@ class Translation:
 
     def __init__(self, model: OnnxModel, outputs: Iterable[str]) -> None:
         self.model = model
-        self.widened: dict[int, list[TensorType | None]] = {}
-        self._free: dict[int, frozenset[str]] = {}
+        # By identity; each entry holds its message, for protobuf makes wrappers anew once nobody holds them.
+        self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
+        self._free: dict[int, tuple[Any, frozenset[str]]] = {}
         self._calls: list[tuple[str, str, str]] = []
         self.output_names = frozenset(outputs)
         self.top: Scope | None = None
@@ -147,9 +148,13 @@ class Translation:
                 found = frozenset(found) | self.free_names(attribute.g)
         return found
 
+    def widened(self, graph: Any) -> list[TensorType | None]:
+        """The types that the states of a body turned out to need, remembered between its translations."""
+        return self._widened.setdefault(id(graph), (graph, []))[1]
+
     def free_names(self, graph: Any) -> frozenset[str]:
         """Names a body reads that it does not define: what it captures."""
-        known = self._free.get(id(graph))
+        _, known = self._free.get(id(graph), (None, None))
         if known is None:
             defined = {entry.name for entry in graph.input} | {each.name for each in graph.initializer}
             defined |= {each.values.name for each in graph.sparse_initializer}
@@ -158,7 +163,8 @@ class Translation:
                 defined.update(node.output)
                 used.update(filter(None, node.input))
                 used.update(self._captured(node))
-            known = self._free[id(graph)] = frozenset(used - defined)
+            known = frozenset(used - defined)
+            self._free[id(graph)] = (graph, known)
         return known
 
     # -- one node

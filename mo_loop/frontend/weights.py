@@ -42,13 +42,13 @@ def _values(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarra
             raise _misfit(proto, f"{len(data)} bytes", dtype, shape)
         flat = np.frombuffer(data, dtype.numpy) if dtype.bits >= 8 else unpack(data, count, dtype)
     else:
-        flat = _typed_field(proto, dtype, count)
+        flat = _typed_field(proto, dtype, shape)
     if flat.size != count:
         raise _misfit(proto, f"{flat.size} values", dtype, shape)
     return flat.reshape(shape)
 
 
-def _typed_field(proto: Any, dtype: ElementType, count: int) -> np.ndarray[Any, Any]:
+def _typed_field(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """The values of float_data, int32_data and their kin. 16-bit floats and 8-bit types lie in int32_data."""
     if dtype is f32:
         return np.array(proto.float_data, np.float32)
@@ -58,14 +58,18 @@ def _typed_field(proto: Any, dtype: ElementType, count: int) -> np.ndarray[Any, 
         return np.array(proto.int64_data, np.int64)
     if dtype in (u32, u64):
         return np.array(proto.uint64_data, np.uint64).astype(dtype.numpy)
-    if dtype is c64:
-        return np.array(proto.float_data, np.float32).view(np.complex64)
-    if dtype is c128:
-        return np.array(proto.double_data, np.float64).view(np.complex128)
+    if dtype in (c64, c128):
+        parts = np.array(proto.float_data if dtype is c64 else proto.double_data, np.dtype(f"f{dtype.bits // 16}"))
+        if parts.size % 2:
+            raise _misfit(proto, f"{parts.size} halves", dtype, shape)
+        return parts.view(dtype.numpy)
     raw = np.array(proto.int32_data, np.int32)
     if dtype is boolean:
         return raw.astype(np.bool_)
     if dtype.bits < 8:
+        count = math.prod(shape)
+        if raw.size != dtype.size_of(count):  # a cell holds a whole byte, hence several values
+            raise _misfit(proto, f"{raw.size} bytes", dtype, shape)
         return unpack(raw.astype(np.uint8).tobytes(), count, dtype)
     if dtype.is_float:
         return raw.astype(np.uint16 if dtype.bits == 16 else np.uint8).view(dtype.numpy)
@@ -84,22 +88,25 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: st
             f"tensor {proto.name!r} lies in {location!r}, but a model in memory has no folder",
             code="ML215", hint="convert from the path of the .onnx file",
         )  # fmt: skip
-    path = os.path.realpath(os.path.join(folder, location))
     root = os.path.realpath(folder)
-    if not location or os.path.isabs(location) or os.path.commonpath([path, root]) != root:
+    path = "" if not location or "\0" in location else os.path.realpath(os.path.join(root, location))
+    if not path or os.path.isabs(location) or os.path.commonpath([path, root]) != root:
         raise FileError(f"external data {location!r} lies outside the model's folder", code="ML216")
-    try:
-        available = os.stat(path).st_size
-    except OSError:
+    if not os.path.isfile(path):
         raise FileError(
             f"the external data {location!r} of tensor {proto.name!r} is missing", code="ML217",
             hint="keep the data files beside the .onnx file",
-        ) from None  # fmt: skip
-    offset = int(info.get("offset", 0))
+        )  # fmt: skip
+    available = os.stat(path).st_size
     need = dtype.size_of(math.prod(shape))
-    if int(info.get("length", need)) != need or offset < 0 or offset + need > available:
+    try:
+        offset, length = int(info.get("offset", 0)), int(info.get("length", need))
+    except ValueError:
+        offset = length = -1
+    if length != need or offset < 0 or offset + need > available:
         raise FileError(
-            f"the external data {location!r} has no {need} bytes at {offset} for tensor {proto.name!r}", code="ML213"
+            f"the external data {location!r} has no {need} bytes at {info.get('offset', 0)} for tensor {proto.name!r}",
+            code="ML213",
         )
     return FileTensor(path, offset, dtype, shape)
 
@@ -109,12 +116,19 @@ def dense_from_sparse(proto: Any, folder: str | None) -> Tensor:
     shape = tuple(proto.dims)
     values = tensor_from(proto.values, folder)
     indices = tensor_from(proto.indices, folder).array()
-    dense = np.zeros(shape, values.dtype.numpy)
+    rows = np.array([shape] if indices.ndim == 2 else [math.prod(shape)], np.float64)
+    # An index below 0 would count from behind, a single value would spread over all indices.
+    fits = indices.dtype == np.int64 and indices.ndim in (1, 2) and values.shape == indices.shape[:1]
+    if indices.ndim == 2:
+        fits = fits and indices.shape[1] == len(shape)
+    if not fits or any(dim < 0 for dim in shape) or np.any(indices < 0) or np.any(indices >= rows):
+        raise ModelError(f"sparse tensor {proto.values.name!r} has indices that do not fit {shape}", code="ML225")
     try:
-        if indices.ndim == 2:
-            dense[tuple(indices.T)] = values.array()
-        else:
-            dense.reshape(-1)[indices] = values.array()
-    except (IndexError, ValueError):
-        raise ModelError(f"sparse tensor {proto.values.name!r} has indices outside {shape}", code="ML225") from None
+        dense = np.zeros(shape, values.dtype.numpy)
+    except (MemoryError, ValueError):
+        raise ModelError(f"sparse tensor {proto.values.name!r} of shape {shape} is too large", code="ML225") from None
+    if indices.ndim == 2:
+        dense[tuple(indices.T)] = values.array()
+    else:
+        dense.reshape(-1)[indices] = values.array()
     return ArrayTensor(dense, values.dtype)

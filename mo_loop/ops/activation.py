@@ -17,7 +17,7 @@ class ReLU(Unary, opset=1):
 
 
 class PReLU(Op, opset=1):
-    """x, or slope * x where x is negative; a slope of rank 1 and more than one element is one a channel. Spec: PReLU-1."""
+    """x, or slope * x where x is negative; a vector of slopes holds one a channel. Spec: PReLU-1."""
 
     def infer(self, x: Any, slope: Any) -> Any:
         self.require(x.dtype is slope.dtype, f"the slope is {slope.dtype}")

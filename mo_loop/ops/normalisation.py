@@ -6,7 +6,7 @@ import numpy as np
 
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype
-from mo_loop.shape import merge_dim, normalise_axis
+from mo_loop.shape import fresh, merge_dim, normalise_axis
 from mo_loop.types import TensorType
 
 
@@ -43,11 +43,10 @@ class BatchNormInference(Op, opset=5):
     def infer(self, x: Any, gamma: Any, beta: Any, mean: Any, variance: Any) -> Any:
         same_dtype(x, gamma, beta, mean, variance)
         self.require(x.shape is None or len(x.shape) >= 2, "no dimension of channels")
-        channels = x.shape[1] if x.shape is not None else None
+        channels = x.shape[1] if x.shape is not None else fresh()
         for each in (gamma, beta, mean, variance):
             self.require(each.shape is None or len(each.shape) == 1, f"statistics of shape {each.shape}")
-            if channels is not None and each.shape is not None:
-                channels = merge_dim(channels, each.shape[0])
+            channels = channels if each.shape is None else merge_dim(channels, each.shape[0])
         return TensorType(x.dtype, None if x.shape is None else (x.shape[0], channels, *x.shape[2:]))
 
     def evaluate(self, *inputs: Any) -> Any:

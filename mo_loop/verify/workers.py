@@ -90,7 +90,7 @@ def serve() -> None:
     """Run tasks from standard input until it ends. The body of a worker process."""
     inbox, outbox = _private_streams()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    setup = pickle.loads(_read_frame(inbox) or _leave())
+    setup = pickle.loads(_read_frame(inbox) or _leave(None))
     _limit_memory(setup["memory"])
     try:
         function = _resolve(setup["function"])
@@ -101,7 +101,7 @@ def serve() -> None:
 
     global _stage_channel
     _stage_channel = lambda name: _write_frame(outbox, ("stage", name))  # noqa: E731
-    threading.Thread(target=_pump, args=(inbox, tasks), daemon=True).start()
+    threading.Thread(target=_pump, args=(inbox, tasks, setup["scratch"]), daemon=True).start()
     while True:
         limit, payload = pickle.loads(tasks.get())
         faulthandler.dump_traceback_later(2 * limit + 10, exit=True)
@@ -122,12 +122,15 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     return inbox, outbox
 
 
-def _pump(inbox: BinaryIO, tasks: queue.SimpleQueue[bytes]) -> None:
+def _pump(inbox: BinaryIO, tasks: queue.SimpleQueue[bytes], scratch: str | None) -> None:
     while True:
-        tasks.put(_read_frame(inbox) or _leave())
+        tasks.put(_read_frame(inbox) or _leave(scratch))
 
 
-def _leave() -> bytes:
+def _leave(scratch: str | None) -> bytes:
+    """The parent is gone, so nobody else clears up."""
+    if scratch is not None:
+        shutil.rmtree(scratch, ignore_errors=True)
     os._exit(0)
 
 
@@ -237,17 +240,17 @@ class Worker:
             env=environment,
             bufsize=0,
         )
-        self._start(function, memory)
+        self._start({"function": function, "memory": memory, "scratch": scratch})
 
-    def _start(self, function: str, memory: int | None) -> None:
+    def _start(self, setup: dict[str, Any]) -> None:
         with _Deadline(self._process, _START_LIMIT):
             with contextlib.suppress(OSError):
-                self._send({"function": function, "memory": memory})
+                self._send(setup)
             answer = self._receive()
         if answer is None or answer[0] != "ready":
             text = answer[1] if answer else f"{self._cause()}\n{self._tail()}"
             self.close()
-            raise WorkerStartError(f"worker for {function} did not start: {text}")
+            raise WorkerStartError(f"worker for {setup['function']} did not start: {text}")
 
     @property
     def pid(self) -> int:

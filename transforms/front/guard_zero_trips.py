@@ -11,6 +11,7 @@ from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Sel
 from mo_loop.shape import is_static, low
 from mo_loop.types import i64
 from transforms.base import FunctionPass
+from transforms.front.unused_ports import keep_inputs
 
 TO_THE_END = 2**30
 """A Slice end beyond every dimension; the runtime gets ends above 2^31 - 1 wrong."""
@@ -22,7 +23,7 @@ class GuardZeroTrips(FunctionPass):
     After zero iterations the runtime returns what a concatenated output held before, and forwards the initial value of
     a state only if the body reads it. With ran = (M != 0) and C: a concatenated output is cut to nothing by
     Slice(scan, 0, Select(ran, end, 0)), along every dimension of unknown size as ONNX Runtime gives it; a state that
-    the body does not read is selected outside.
+    the body does not read is selected outside and no longer carried.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -58,6 +59,14 @@ class GuardZeroTrips(FunctionPass):
                 continue
             _move(output, corrected, readers)
             changed = True
+        # What was selected outside needs no initial value inside, and the runtime stumbles over unread Parameters.
+        keep = [
+            number
+            for number, entry in enumerate(node.input_map)
+            if not isinstance(entry, Merged) or entry.parameter.output.is_used
+        ]
+        if len(keep) < len(node.input_map):
+            keep_inputs(node, keep)
         return changed
 
 

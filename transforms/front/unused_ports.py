@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop, Merged, Sliced
+from mo_loop.shape import low
 from transforms.base import FunctionPass
 
 
@@ -79,8 +83,8 @@ def drop_unused_inputs(node: Control) -> bool:
     entries = list(node.input_map)
     results = {result for body in node.bodies for result in body.results}
     for number, entry in enumerate(entries):
-        if isinstance(entry, Merged):
-            used = entry.result in results
+        if isinstance(entry, Merged):  # where the loop may not run, its final value is the initial one
+            used = entry.result in results and (_is_read(entry.parameter) or low(node.count) < 1)
         elif isinstance(node, If):
             used = _is_read(entry.then) or _is_read(entry.otherwise)
         else:
@@ -95,7 +99,13 @@ def drop_unused_inputs(node: Control) -> bool:
         dropped = _forget_unread_branches(node) or dropped
     if len(keep) == len(entries):
         return dropped
-    for number, entry in enumerate(entries):
+    keep_inputs(node, keep)
+    return True
+
+
+def keep_inputs(node: Control, keep: Sequence[int]) -> None:
+    """Keep only the data inputs numbered in `keep`; the unread Parameters of the others go."""
+    for number, entry in enumerate(node.input_map):
         if number not in keep:
             for parameter in _parameters(entry):
                 if parameter is not None and parameter in parameter.graph:
@@ -104,7 +114,6 @@ def drop_unused_inputs(node: Control) -> bool:
     node.input_map = tuple(node.input_map[number] for number in keep)
     values: list[Value | None] = [*node.inputs[: node.first_data_port], *(data[number] for number in keep)]
     node.graph.set_inputs(node, values)
-    return True
 
 
 def _forget_iteration(node: Control) -> bool:
@@ -117,8 +126,6 @@ def _forget_iteration(node: Control) -> bool:
 
 def _forget_unread_branches(node: If) -> bool:
     """An input that one branch alone reads needs no Parameter in the other."""
-    from dataclasses import replace
-
     changed = False
     entries = []
     for entry in node.input_map:

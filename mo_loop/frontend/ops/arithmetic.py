@@ -56,7 +56,7 @@ def divided(a: Value, b: Value) -> Any:
 def power(x: Value, exponent: Value) -> Any:
     """The base decides the type of the result; fractions of integer bases are cut off."""
     if x.dtype.is_integer and exponent.dtype.is_float:
-        return ops.Convert(ops.Power(ops.Convert(x, destination_type=f32), as_type(exponent, f32)), destination_type=x.dtype)
+        return as_type(ops.Power(as_type(x, f32), as_type(exponent, f32)).output, x.dtype)
     known = exponent.type.integers
     if x.dtype.is_integer and known is not None and len(known) == 1 and exponent.rank == 0 and 2 <= known[0] <= 4:
         # The runtime raises integers to powers in f32, which is exact to 2^24 only; products are exact.
@@ -75,7 +75,8 @@ def number(like: Value, value: float) -> Any:
 
 
 for _op, _make in {
-    "Add": wrapping(ops.Add), "Sub": wrapping(ops.Subtract), "Mul": wrapping(ops.Multiply), "Div": divided, "Pow": power,
+    "Add": wrapping(ops.Add), "Sub": wrapping(ops.Subtract), "Mul": wrapping(ops.Multiply), "Div": divided,
+    "Pow": power,
 }.items():  # fmt: skip
     legacy_binary(_op, _make)
 
@@ -83,7 +84,9 @@ one_to_one({
     "Abs": ops.Abs, "Ceil": ops.Ceiling, "Floor": ops.Floor, "Neg": ops.Negative, "Sqrt": ops.Sqrt, "Exp": ops.Exp,
     "Log": ops.Log, "Tanh": ops.Tanh,
 })  # fmt: skip
-one_to_one({"Sin": ops.Sin, "Cos": ops.Cos, "Tan": ops.Tan, "Asin": ops.Asin, "Acos": ops.Acos, "Atan": ops.Atan}, since=7)
+one_to_one({
+    "Sin": ops.Sin, "Cos": ops.Cos, "Tan": ops.Tan, "Asin": ops.Asin, "Acos": ops.Acos, "Atan": ops.Atan,
+}, since=7)  # fmt: skip
 one_to_one({
     "Sinh": ops.Sinh, "Cosh": ops.Cosh, "Asinh": ops.Asinh, "Acosh": ops.Acosh, "Atanh": ops.Atanh,
     "Sign": ops.Sign, "Erf": ops.Erf,
@@ -138,15 +141,28 @@ def cumsum(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
 
 @translates("CumProd", since=26)
 def cumprod(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
-    """Running products: y[i] is the product of x[j] over j <= i, all i and j at once (the IR has no such operation)."""
-    if axis.type.integers is None or x.rank is None:
-        raise UnsupportedError("CumProd with an axis that only the run time knows", code="ML314")
-    at = normalise_axis(axis.type.integers[0], x.rank)
-    size = ops.Squeeze(ops.Slice(ops.ShapeOf(x), [at], [at + 1], [1], [0]), 0)
+    """Running products; an axis that only the run time knows is moved to the front and back."""
+    if x.rank is None:
+        raise UnsupportedError("CumProd of a tensor of unknown rank", code="ML314")
+    if x.rank == 1:
+        return _running_product(x, 0, exclusive, reverse)
+    known = axis.type.integers
+    if known is not None:
+        return _running_product(x, normalise_axis(known[0], x.rank), exclusive, reverse)
+    place = ops.FloorMod(ops.Add(as_type(axis, i64), x.rank), x.rank)
+    others = ops.Convert(ops.NotEqual(np.arange(x.rank), place), destination_type=i32)
+    _, order = ops.TopK11(others, x.rank, axis=0, mode="min", stable=True).outputs
+    _, back = ops.TopK11(order, x.rank, axis=0, mode="min").outputs
+    return ops.Transpose(_running_product(ops.Transpose(x, order).output, 0, exclusive, reverse), back)
+
+
+def _running_product(x: Value, at: int, exclusive: int, reverse: int) -> Value:
+    """y[i] is the product of x[j] over j <= i, all i and j at once: the IR has no such operation."""
+    size = ops.Gather(ops.ShapeOf(x), at, 0)
     row = ops.Range(0, size, 1, output_type=i64).output
     column = ops.Unsqueeze(row, 1).output
     before, after = (column, row) if reverse else (row, column)
     taken = ops.Less(before, after) if exclusive else ops.LessEqual(before, after)
-    if at + 1 < x.rank:
+    if x.rank is not None and at + 1 < x.rank:
         taken = ops.Unsqueeze(taken, list(range(2, x.rank - at + 1)))
-    return ops.ReduceProd(ops.Select(taken, ops.Unsqueeze(x, at), number(x, 1)), at + 1, keep_dims=False)
+    return ops.ReduceProd(ops.Select(taken, ops.Unsqueeze(x, at), number(x, 1)), at + 1, keep_dims=False).output

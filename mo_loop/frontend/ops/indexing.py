@@ -28,10 +28,11 @@ def gather_elements(data: Any, indices: Any, *, axis: int = 0) -> Any:
     """One element for each index. The IR wants the other dimensions equal, ONNX lets those of the indices be smaller."""
     if data.rank is not None and indices.rank == data.rank:
         at = normalise_axis(axis, data.rank)
-        longer = [i for i in range(data.rank) if i != at and data.type.dims[i] != indices.type.dims[i]]
-        if longer:
-            ends = joined([dimension(indices, i) for i in longer], data)
-            data = ops.Slice(data, [0] * len(longer), ends, [1] * len(longer), longer).output
+        for i in range(data.rank):
+            if i != at and data.type.dims[i] != indices.type.dims[i]:
+                # Not Slice: the runtime takes a Slice before GatherElements away, and then refuses the shapes.
+                lengths = joined([dimension(indices, i), -1], data)
+                data = ops.VariadicSplit(data, i, lengths).outputs[0]
     return ops.GatherElements(data, indices, axis=axis)
 
 

@@ -15,8 +15,9 @@ one_to_one({"MatMul": ops.MatMul}, inputs=2)
 
 @translates("Gemm", since=1)
 def gemm_1(
-    a: Any, b: Any, c: Any, *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0
-) -> Any:
+    a: Any, b: Any, c: Any,
+    *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0,
+) -> Any:  # fmt: skip
     """Opset 1 asks for broadcasting of C; what numpy's rules give without being asked is the same."""
     return general_product(a, b, c, alpha, beta, transA, transB)
 
@@ -54,6 +55,6 @@ def scaled(x: Value, factor: float) -> Value:
 
 
 @translates("Einsum", since=12)
-def einsum(*xs: Any, equation: str) -> Any:
+def einsum(first: Any, *rest: Any, equation: str) -> Any:
     """Sums of products; the IR allows no spaces in the equation."""
-    return ops.Einsum(*xs, equation=equation.replace(" ", ""))
+    return ops.Einsum(first, *rest, equation=equation.replace(" ", ""))

@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
-from mo_loop.frontend.ops.arithmetic import legacy_binary
+from mo_loop.frontend.ops.arithmetic import legacy_binary, number
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
 

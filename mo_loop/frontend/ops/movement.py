@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import as_i64, dimension, integers, joined, near
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import low, normalise_axis
+from mo_loop.shape import Dimension, element_count, low, normalise_axis
 
 
 @translates("Reshape", since=1)
@@ -52,17 +52,24 @@ def flatten(x: Any, *, axis: int = 1) -> Any:
     if not 0 <= at <= x.rank:
         raise ModelError(f"axis {axis} is outside a tensor of rank {x.rank}", code="ML227")
     before, after = x.type.dims[:at], x.type.dims[at:]
-    # A dimension of 0 leaves -1 without meaning, so a product that is known is written out.
-    if all(isinstance(dim, int) for dim in after):
-        count = math.prod(after)  # type: ignore[arg-type]
-        rows = math.prod(before) if count == 0 and all(isinstance(dim, int) for dim in before) else -1  # type: ignore[arg-type]
-        return ops.Reshape(x, [rows, count])
-    if all(isinstance(dim, int) for dim in before):
-        return ops.Reshape(x, [math.prod(before), -1])  # type: ignore[arg-type]
-    if at == 1:
-        return ops.Reshape(x, [0, -1], special_zero=True)
-    rows = ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [0], [at], [1], [0]), [0], keep_dims=True)
-    return ops.Reshape(x, ops.Concat(rows, np.array([-1]), axis=0))
+    if at == 1 and x.rank == 2:
+        return ops.Reshape(x, [0, 0], special_zero=True)
+    rows, columns = _product(x, 0, before), _product(x, at, after)
+    # -1 means nothing beside a dimension that is 0: it stands in only for what nobody would have to compute otherwise.
+    if not isinstance(columns, int) and isinstance(rows, int) and rows > 0:
+        columns = -1
+    elif not isinstance(rows, int) and isinstance(columns, int) and columns > 0:
+        rows = -1
+    return ops.Reshape(x, joined([rows, columns], x))
+
+
+def _product(x: Value, first: int, dims: Sequence[Dimension]) -> Any:
+    """The product of consecutive dimensions: an int, or a Value that is made only if it is asked for."""
+    total = element_count(tuple(dims))
+    if isinstance(total, int):
+        return total
+    picked = ops.Slice(ops.ShapeOf(x), [first], [first + len(dims)], [1], [0])
+    return ops.ReduceProd(picked, [0], keep_dims=True).output
 
 
 @translates("Squeeze", since=1)
@@ -132,6 +139,8 @@ def _others(axes: Value, rank: int, count: int) -> Value:
 @translates("Transpose", since=1)
 def transpose(data: Any, *, perm: tuple[int, ...] | None = None) -> Any:
     """Without `perm` the dimensions are reversed."""
+    if data.rank == 0:
+        return data
     order = tuple(reversed(range(data.rank or 0))) if perm is None else perm
     return ops.Transpose(data, np.array(order, np.int64))
 

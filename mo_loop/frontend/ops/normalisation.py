@@ -12,9 +12,9 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.registry import translates
-from mo_loop.frontend.translate import Context
 from mo_loop.graph import Value
 from mo_loop.shape import normalise_axis
 from mo_loop.types import bf16, boolean, f32
@@ -111,8 +111,9 @@ def _batch_training(
     axes = [0, *range(2, rank)] if spatial else [0]
     own_mean = ops.ReduceMean(x, axes, keep_dims=True)
     own_variance = ops.ReduceMean(_squared(ops.Subtract(x, own_mean).output), axes, keep_dims=True)
-    shaped = [along_channels(as_type(each, x.dtype), rank) if spatial else each for each in (scale, bias)]
-    y = _batch_composed(x, *shaped, own_mean.output, own_variance.output, epsilon)
+    if spatial:
+        scale, bias = (along_channels(as_type(each, x.dtype), rank) for each in (scale, bias))
+    y = _batch_composed(x, scale, bias, own_mean.output, own_variance.output, epsilon)
     flat_mean, flat_variance = (ops.Squeeze(each, axes).output for each in (own_mean, own_variance))
     running = [
         ops.Add(ops.Multiply(old, momentum), ops.Multiply(as_type(new, old.dtype), 1 - momentum))

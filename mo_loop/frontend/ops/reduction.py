@@ -126,7 +126,7 @@ def _known_axes(axes: Value | None) -> Sequence[int] | None:
 
 
 def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: bool) -> Any:
-    """Axes that only the run time knows, which the runtime wants constant: x becomes a matrix whose rows are reduced."""
+    """Axes known at run time only, while the IR's must be constant: x becomes a matrix whose rows are reduced."""
     rank = len(_all_axes(x))
     axes = ops.Reshape(as_type(axes, i64), [-1]).output
     count = axes.type.dims[0]
@@ -138,13 +138,14 @@ def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: b
     _, order = ops.TopK11(ops.Convert(gone, destination_type=i32), rank, axis=0, mode="min", stable=True).outputs
     dims = ops.ShapeOf(x)
     kept = ops.Select(gone, np.int64(1), dims)
-    length: Any = ops.ReduceProd(ops.Select(gone, dims, np.int64(1)), [0], keep_dims=True)
+    rows = ops.ReduceProd(kept, [0], keep_dims=True)
     if element_count(x.shape) == 0:  # then every row, if there is any, is empty
-        length = np.zeros(1, np.int64)
-    matrix = ops.Reshape(
-        ops.Transpose(x, order), ops.Concat(ops.ReduceProd(kept, [0], keep_dims=True), length, axis=0)
-    )
-    column = rule(matrix.output, [1], False)
+        nothing = ops.Constant(np.zeros((1, 0), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
+        column = ops.Broadcast(rule(nothing, [1], False), rows)
+    else:
+        columns = ops.ReduceProd(ops.Select(gone, dims, np.int64(1)), [0], keep_dims=True)
+        matrix = ops.Reshape(ops.Transpose(x, order), ops.Concat(rows, columns, axis=0)).output
+        column = rule(matrix, [1], False)
     if keep:
         return ops.Reshape(column, kept)
     if not isinstance(count, int):

@@ -1,0 +1,64 @@
+# Everything a checkout needs, from nothing but make and Python >= 3.11. `make` alone lists the targets.
+#
+#   PYTHON=python3.12 make test     another interpreter for the environment
+#   make test ARGS="-k scan -x"     more arguments for the tool behind a target
+#   make test WORKERS=8             pytest processes
+
+PYTHON  ?= python3
+VENV    ?= .venv
+WORKERS ?= 2
+ARGS    ?=
+GOLDEN  ?= tests/test_golden.py
+
+PY  := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test lint types golden bench conformance fuzz clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.installed-verify ## convert a small model with a loop and compare OpenVINO with ONNX Runtime
+	$(PY) tools/demo.py $(ARGS)
+
+test: $(VENV)/.installed-dev ## run the tests on WORKERS processes
+	$(PY) -m pytest -n $(WORKERS) $(ARGS)
+
+lint: $(VENV)/.installed-dev ## check style with ruff
+	$(PY) -m ruff check . $(ARGS)
+
+types: $(VENV)/.installed-dev ## check types with mypy
+	$(PY) -m mypy $(ARGS)
+
+golden: $(VENV)/.installed-dev ## write the golden text files anew (look at the diff before you keep it)
+	UPDATE_GOLDEN=1 $(PY) -m pytest -q $(GOLDEN) $(ARGS)
+
+bench: $(VENV)/.installed-verify ## measure time and memory against ovc, fail where a target is missed
+	$(PY) tools/bench.py $(ARGS)
+
+conformance: $(VENV)/.installed-verify ## run the ONNX backend suite through conversion and OpenVINO, print a report
+	$(PY) tools/conformance.py $(ARGS)
+
+fuzz: $(VENV)/.installed-verify ## convert and compare random models with control flow
+	$(PY) tools/fuzz_controlflow.py $(ARGS)
+
+clean: ## remove the environment, caches and build leftovers
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find mo_loop transforms tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps follow pyproject.toml: a change there installs anew, anything else reuses what is installed.
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("mo_loop needs Python 3.11 or newer, this is " \
+		+ sys.version.split()[0] + ": name another one with PYTHON=python3.12 make ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-verify: $(VENV)/pyvenv.cfg pyproject.toml
+	$(PIP) install --quiet --editable '.[verify]'
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/pyvenv.cfg pyproject.toml
+	$(PIP) install --quiet --editable '.[dev]'
+	@touch $(VENV)/.installed-verify $@

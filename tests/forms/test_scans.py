@@ -1,0 +1,211 @@
+"""Scans: slices forwards and backwards, outputs joined forwards and backwards, lengths known, unknown, and zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .harness import check, random
+
+# What a lowered Scan is where the length may be 0: trip count from the shape, slices, and a guard against stale rows.
+LENGTH = """
+%shape = ShapeOf(%x)
+%length = Gather(%shape, AXIS, 0)
+%end = Reshape(%length, [1])
+"""
+
+
+def running_sums(h: Any, x: Any, axis: int = 0, reverse: bool = False) -> tuple[Any, list[Any]]:
+    """h' = h / 2 + element; the final h and all of them, in the order they were made."""
+    elements = [np.take(x, k, axis) for k in range(x.shape[axis])]
+    states = []
+    for element in reversed(elements) if reverse else elements:
+        h = (h * np.float32(0.5) + element).astype(np.float32)
+        states.append(h)
+    return h, states
+
+
+def joined(states: list[Any], like: Any, axis: int = 0, reverse: bool = False) -> Any:
+    rows = states[::-1] if reverse else states
+    empty = list(like.shape)
+    empty.insert(axis, 0)
+    return np.stack(rows, axis) if rows else np.zeros(empty, np.float32)
+
+
+SLICES = {False: "", True: ", start: -1, end: 0, stride: -1"}
+
+
+@pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
+@pytest.mark.parametrize("join_backwards", [False, True], ids=["joined", "joined backwards"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_loop_over_a_length_that_may_be_zero(backwards: bool, join_backwards: bool, axis: int) -> None:
+    dims, squeezed = ("T,2", "f32[1,2]") if axis == 0 else ("2,T", "f32[2,1]")
+    text = f"""
+        %h = Parameter : f32[2]
+        %x = Parameter : f32[{dims}]
+        {LENGTH.replace("AXIS", str(axis))}
+        %last, %scan = Loop(%length, true, %h, %x) {{
+          condition: @go, input_map: [Merged(%s, @n), Sliced(%e, axis: {axis}{SLICES[backwards]})]
+          output_map: [Final(@n), Concatenated(@u, axis: 0{SLICES[join_backwards]})]
+        }}
+          body {{
+            %s = Parameter
+            %e = Parameter : {squeezed}
+            %row = Squeeze(%e, [{axis}])
+            %half = Multiply(%s, 0.5)
+            %n = Add(%half, %row)
+            %u = Unsqueeze(%n, 0)
+            Result(true) @go
+            Result(%n)
+            Result(%u)
+          }}
+        %all = Slice(%scan, [0], %end, [1], [0])
+        Result(%last)
+        Result(%all)
+    """
+
+    def oracle(h: Any, x: Any) -> list[Any]:
+        last, states = running_sums(h, x, axis, backwards)
+        return [last, joined(states, h, 0, join_backwards)]
+
+    feeds = []
+    for seed, length in enumerate([3, 0, 5, 1, 0, 2]):
+        shape = (length, 2) if axis == 0 else (2, length)
+        feeds.append([random(2, seed=seed), random(*shape, seed=seed + 9)])
+    check(text, oracle, *feeds)
+
+
+@pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
+def test_a_loop_that_gathers_its_elements(backwards: bool) -> None:
+    """The other form for a length that may be 0: no slices, the element is picked by the number of the iteration."""
+    index = "%k = Maximum(%i, %i)" if not backwards else "%back = Subtract(%length, %i)\n            %k = Subtract(%back, 1)"
+    text = f"""
+        %h = Parameter : f32[2]
+        %x = Parameter : f32[T,2]
+        {LENGTH.replace("AXIS", "0")}
+        %last, %scan = Loop(%length, true, %h, %x, %length) {{
+          iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%x), Invariant(%length)]
+          output_map: [Final(@n), Concatenated(@u, axis: 0)]
+        }}
+          body {{
+            %i = Parameter
+            %s = Parameter
+            %x = Parameter
+            %length = Parameter
+            {index}
+            %row = Gather(%x, %k, 0)
+            %half = Multiply(%s, 0.5)
+            %n = Add(%half, %row)
+            %u = Unsqueeze(%n, 0)
+            Result(true) @go
+            Result(%n)
+            Result(%u)
+          }}
+        %all = Slice(%scan, [0], %end, [1], [0])
+        Result(%last)
+        Result(%all)
+    """
+
+    def oracle(h: Any, x: Any) -> list[Any]:
+        last, states = running_sums(h, x, 0, backwards)
+        return [last, joined(states, h)]
+
+    lengths = [3, 0, 5, 1, 0, 2]
+    check(text, oracle, *([random(2, seed=k), random(t, 2, seed=k + 9)] for k, t in enumerate(lengths)))
+
+
+@pytest.mark.parametrize("length", ["T", "4"], ids=["dynamic", "static"])
+@pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
+@pytest.mark.parametrize("join_backwards", [False, True], ids=["joined", "joined backwards"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_tensor_iterator_over_at_least_one_slice(
+    length: str, backwards: bool, join_backwards: bool, axis: int
+) -> None:
+    text = f"""
+        %h = Parameter : f32[2]
+        %x = Parameter : f32[{length},2]
+        %last, %all = TensorIterator(%h, %x) {{
+          input_map: [Merged(%s, @n), Sliced(%e, axis: 0{SLICES[backwards]})]
+          output_map: [Final(@n), Concatenated(@u, axis: {axis}{SLICES[join_backwards]})]
+        }}
+          body {{
+            %s = Parameter
+            %e = Parameter : f32[1,2]
+            %row = Squeeze(%e, [0])
+            %half = Multiply(%s, 0.5)
+            %n = Add(%half, %row)
+            %u = Unsqueeze(%n, {axis})
+            Result(%n)
+            Result(%u)
+          }}
+        Result(%last)
+        Result(%all)
+    """
+
+    def oracle(h: Any, x: Any) -> list[Any]:
+        last, states = running_sums(h, x, 0, backwards)
+        return [last, joined(states, h, axis, join_backwards)]
+
+    lengths = [4] * 5 if length == "4" else [3, 5, 1, 4, 2]
+    check(text, oracle, *([random(2, seed=k), random(t, 2, seed=k + 9)] for k, t in enumerate(lengths)))
+
+
+def test_slices_of_two() -> None:
+    """part_size 2 goes with stride 2."""
+    text = """
+        %x = Parameter : f32[6,2]
+        %all = TensorIterator(%x) {
+          input_map: [Sliced(%e, axis: 0, stride: 2, part_size: 2)], output_map: [Concatenated(@u, axis: 0)]
+        }
+          body {
+            %e = Parameter : f32[2,2]
+            %u = ReduceSum(%e, 0) {keep_dims: true}
+            Result(%u)
+          }
+        Result(%all)
+    """
+    check(text, lambda x: [x.reshape(3, 2, 2).sum(1)], *([random(6, 2, seed=k)] for k in range(3)))
+
+
+def test_two_scans_of_one_tensor_in_both_directions() -> None:
+    text = """
+        %x = Parameter : f32[4,3]
+        %all = TensorIterator(%x, %x) {
+          input_map: [Sliced(%a, axis: 0), Sliced(%b, axis: 0, start: -1, end: 0, stride: -1)]
+          output_map: [Concatenated(@d, axis: 0)]
+        }
+          body {
+            %a = Parameter : f32[1,3]
+            %b = Parameter : f32[1,3]
+            %d = Subtract(%a, %b)
+            Result(%d)
+          }
+        Result(%all)
+    """
+    check(text, lambda x: [x - x[::-1]], *([random(4, 3, seed=k)] for k in range(3)))
+
+
+def test_joined_behind_a_dimension_that_may_be_zero() -> None:
+    """Pieces of no elements on an axis behind another one crash the runtime: join on axis 0, then Transpose."""
+    text = """
+        %x = Parameter : f32[T,N]
+        %shape = ShapeOf(%x)
+        %length = Gather(%shape, 0, 0)
+        %end = Reshape(%length, [1])
+        %scan = Loop(%length, true, %x) {
+          condition: @go, input_map: [Sliced(%e, axis: 0)], output_map: [Concatenated(@u, axis: 0)]
+        }
+          body {
+            %e = Parameter : f32[1,N]
+            %u = Multiply(%e, 2)
+            Result(true) @go
+            Result(%u)
+          }
+        %all = Slice(%scan, [0], %end, [1], [0])
+        %y = Transpose(%all, [1, 0])
+        Result(%y)
+    """
+    shapes = [(3, 2), (2, 0), (3, 4), (1, 0), (4, 1)]
+    check(text, lambda x: [2 * x.T], *([random(*shape, seed=k)] for k, shape in enumerate(shapes)))

@@ -1,0 +1,176 @@
+"""Trip counts known only at run time: none, negative, early exits, and more than anybody would wait for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .harness import boolean, check, f32, i64
+
+COUNTING = """
+%last = Loop(%m, %C, %v) {
+  iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]
+}
+  body {
+    %i = Parameter
+    %s = Parameter
+    %f = Convert(%i) {destination_type: f32}
+    %n = Add(%s, %f)
+    %go = Constant true
+    Result(%go)
+    Result(%n)
+  }
+Result(%last)
+"""
+
+
+def counted(trips: Any, go: Any, v: Any) -> list[Any]:
+    count = max(int(np.ravel(trips)[0]), 0) if np.ravel(go)[0] else 0
+    return [v + np.float32(sum(range(count)))]
+
+
+CALLS = [(3, True), (0, True), (5, True), (-1, True), (4, False), (1, True), (-9, True), (2, True)]
+
+
+@pytest.mark.parametrize("dtype", ["i64", "i32"])
+@pytest.mark.parametrize("shape", ["[]", "[1]", "[?]"])
+def test_a_negative_trip_count_means_none(dtype: str, shape: str) -> None:
+    """Below 0 is endless in Loop-5, none in ONNX: Maximum(M, 0). Counts and conditions may be [], [1] or [?]."""
+    text = f"""
+        %M = Parameter : {dtype}{shape}
+        %C = Parameter : boolean{shape}
+        %v = Parameter : f32[2]
+        %m = Maximum(%M, 0)
+        {COUNTING}
+    """
+    form = np.reshape if shape == "[]" else np.atleast_1d
+    numbers = {"i64": np.int64, "i32": np.int32}[dtype]
+
+    def shaped(item: Any) -> Any:
+        return form(item, ()) if shape == "[]" else form(item)
+
+    check(text, counted, *([shaped(numbers(t)), shaped(np.bool_(c)), f32(t, 1)] for t, c in CALLS))
+
+
+def test_a_huge_trip_count_with_early_exit() -> None:
+    """The buffer of a concatenated output is preallocated for all iterations, so the body counts instead: trip count
+    -1, body condition and it + 1 < M, condition and M > 0."""
+    text = """
+        %M = Parameter : i64[]
+        %C = Parameter : boolean[]
+        %limit = Parameter : f32[]
+        %some = Greater(%M, 0)
+        %go = LogicalAnd(%C, %some)
+        %stop = Select(%go, i64 1073741824, i64 0)
+        %end = Reshape(%stop, [1])
+        %last, %scan = Loop(-1, %go, 0.0, %limit, %M) {
+          iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%top), Invariant(%trips)]
+          output_map: [Final(@n), Concatenated(@u, axis: 0)]
+        }
+          body {
+            %i = Parameter
+            %s = Parameter
+            %top = Parameter
+            %trips = Parameter
+            %n = Add(%s, 1)
+            %u = Reshape(%n, [1])
+            %below = Less(%n, %top)
+            %next = Add(%i, 1)
+            %within = Less(%next, %trips)
+            %go = LogicalAnd(%below, %within)
+            Result(%go)
+            Result(%n)
+            Result(%u)
+          }
+        %all = Slice(%scan, [0], %end, [1], [0])
+        Result(%last)
+        Result(%all)
+    """
+
+    def oracle(trips: Any, go: Any, limit: Any) -> list[Any]:
+        count = min(max(int(trips), 0), max(int(np.ceil(limit)), 1)) if go else 0
+        return [np.float32(count), np.arange(1, count + 1, dtype=np.float32)]
+
+    calls = [
+        (2**31 - 1, True, 5), (3, True, 9), (0, True, 4), (2**30, True, 1), (-4, True, 3), (7, False, 2), (2**31 - 1, True, 0),
+        (10**6, True, 12), (1, True, 1),
+    ]  # fmt: skip
+    check(text, oracle, *([i64(t), boolean(c), np.float32(x)] for t, c, x in calls))
+
+
+def test_a_while_loop_without_maximum() -> None:
+    """Trip count -1: only the condition ends it, the state decides."""
+    text = """
+        %x = Parameter : f32[]
+        %go = Less(%x, 100.0)
+        %y, %trace = Loop(-1, %go, %x) {
+          iteration: _, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n), Concatenated(@u, axis: 0)]
+        }
+          body {
+            %s = Parameter
+            %d = Multiply(%s, 2.0)
+            %n = Add(%d, 1.0)
+            %u = Reshape(%n, [1])
+            %go = Less(%n, 100.0)
+            Result(%go)
+            Result(%n)
+            Result(%u)
+          }
+        %stop = Select(%go, i64 1073741824, i64 0)
+        %end = Reshape(%stop, [1])
+        %all = Slice(%trace, [0], %end, [1], [0])
+        Result(%y)
+        Result(%all)
+    """
+
+    def oracle(x: Any) -> list[Any]:
+        rows = []
+        while x < 100:
+            x = np.float32(x * 2 + 1)
+            rows.append(x)
+        return [x, np.array(rows, np.float32)]
+
+    check(text, oracle, *([np.float32(x)] for x in (1, 99, 100, 3, 250, 0, 40)))
+
+
+def test_the_condition_is_a_state_that_the_body_reads() -> None:
+    """As translated from ONNX: the condition is carried, isolated because it is handed to another state's next value."""
+    text = """
+        %M = Parameter : i64[]
+        %C = Parameter : boolean[]
+        %x = Parameter : i64[3]
+        %m = Maximum(%M, 0)
+        %y, %seen = Loop(%m, %C, %C, %x, true) {
+          iteration: %i, condition: @go, input_map: [Merged(%c, @go), Merged(%s, @n), Merged(%was, @before)]
+          output_map: [Final(@n), Final(@before)]
+        }
+          body {
+            %i = Parameter
+            %c = Parameter
+            %s = Parameter
+            %was = Parameter
+            %before = LogicalOr(%c, %c)
+            %kept = LogicalAnd(%before, %was)
+            %n = Add(%s, 1)
+            %total = ReduceSum(%n, 0)
+            %go = Less(%total, 20)
+            Result(%go)
+            Result(%n)
+            Result(%kept) @before
+          }
+        Result(%y)
+        Result(%seen)
+    """
+
+    def oracle(trips: Any, go: Any, x: Any) -> list[Any]:
+        seen, i = True, 0
+        while i < trips and go:
+            seen = bool(go) and seen
+            x, i = x + 1, i + 1
+            go = x.sum() < 20
+        return [x, boolean(seen)]
+
+    calls = [(9, True, 0), (2, True, 1), (0, True, 5), (9, False, 2), (5, True, 6), (30, True, -2)]
+    check(text, oracle, *([i64(t), boolean(c), i64([x, x, x + 1])] for t, c, x in calls))

@@ -1,0 +1,262 @@
+"""Loops that run zero times: without care a concatenated output is what an earlier inference left in its buffer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .harness import boolean, check, f32, i64
+
+# nz says whether the loop runs at all, `end` is where the slice ends: nothing, or beyond every dimension.
+GUARD = """
+%m = Maximum(%M, 0)
+%some = Greater(%m, 0)
+%nz = LogicalAnd(%some, %C)
+%stop = Select(%nz, i64 1073741824, i64 0)
+%end = Reshape(%stop, [1])
+"""
+
+# s' = s + (i + 1), collected doubled.
+LOOP = """
+%last, %scan = Loop(%m, %C, %v) {
+  iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n), Concatenated(@u, axis: 0)]
+}
+  body {
+    %i = Parameter
+    %s = Parameter
+    %f = Convert(%i) {destination_type: f32}
+    %step = Add(%f, 1)
+    %n = Add(%s, %step)
+    %d = Multiply(%n, 2)
+    %u = Unsqueeze(%d, 0)
+    Result(true) @go
+    Result(%n)
+    Result(%u)
+  }
+"""
+
+CALLS = [
+    (3, True), (0, True), (4, True), (3, False), (2, True), (0, False), (0, True), (1, True), (-1, True), (-7, True),
+]  # fmt: skip
+
+
+def ran(trips: Any, go: Any, v: Any, dynamic: bool = False) -> list[Any]:
+    s, rows = v, []
+    for i in range(max(int(trips), 0) if go else 0):
+        s = s + np.float32(i + 1)
+        rows.append(s * 2)
+    empty = np.zeros((0, 0 if dynamic else len(v)), np.float32)
+    return [s, np.stack(rows) if rows else empty]
+
+
+def feeds(lengths: list[int]) -> list[list[Any]]:
+    return [
+        [i64(trips), boolean(go), np.arange(lengths[k % len(lengths)], dtype=np.float32) + trips]
+        for k, (trips, go) in enumerate(CALLS)
+    ]
+
+
+def test_a_slice_of_static_size() -> None:
+    text = f"""
+        %M = Parameter : i64[]
+        %C = Parameter : boolean[]
+        %v = Parameter : f32[2]
+        {GUARD}
+        {LOOP}
+        %all = Slice(%scan, [0], %end, [1], [0])
+        Result(%last)
+        Result(%all)
+    """
+    check(text, ran, *feeds([2]))
+
+
+def test_every_dimension_of_unknown_size_is_cut() -> None:
+    text = f"""
+        %M = Parameter : i64[]
+        %C = Parameter : boolean[]
+        %v = Parameter : f32[N]
+        {GUARD}
+        {LOOP}
+        %ends = Concat(%end, %end) {{axis: 0}}
+        %all = Slice(%scan, [0, 0], %ends, [1, 1], [0, 1])
+        Result(%last)
+        Result(%all)
+    """
+    check(text, lambda *feed: ran(*feed, dynamic=True), *feeds([2, 3, 1, 4, 2, 5]))
+
+
+def test_in_a_branch() -> None:
+    inner = (GUARD + LOOP).replace("\n", "\n    ")
+    text = f"""
+        %B = Parameter : boolean[]
+        %M = Parameter : i64[]
+        %C = Parameter : boolean[]
+        %v = Parameter : f32[2]
+        %last, %all = If(%B, %M, %C, %v) {{
+          input_map: [Branched(%M, _), Branched(%C, _), Branched(%v, %x)]
+          output_map: [Selected(@last, @a), Selected(@all, @b)]
+        }}
+          then_body {{
+            %M = Parameter
+            %C = Parameter
+            %v = Parameter
+            {inner}
+            %all = Slice(%scan, [0], %end, [1], [0])
+            Result(%last)
+            Result(%all)
+          }}
+          else_body {{
+            %x = Parameter
+            %a = Negative(%x)
+            %b = Unsqueeze(%a, 0)
+            Result(%a)
+            Result(%b)
+          }}
+        Result(%last)
+        Result(%all)
+    """
+
+    def oracle(branch: Any, trips: Any, go: Any, v: Any) -> list[Any]:
+        return ran(trips, go, v) if branch else [-v, -v[None]]
+
+    check(text, oracle, *([boolean(k % 4 != 2), *feed] for k, feed in enumerate(feeds([2]))))
+
+
+def test_an_inner_loop_whose_trip_counts_come_from_a_list() -> None:
+    text = """
+        %M = Parameter : i64[]
+        %T = Parameter : i64[K]
+        %v = Parameter : f32[2]
+        %m = Maximum(%M, 0)
+        %some = Greater(%m, 0)
+        %stop = Select(%some, i64 1073741824, i64 0)
+        %end = Reshape(%stop, [1])
+        %last, %rows = Loop(%m, true, %v, %T) {
+          iteration: %i, condition: @go, input_map: [Merged(%s, @last), Invariant(%t)]
+          output_map: [Final(@last), Concatenated(@row, axis: 0)]
+        }
+          body {
+            %i = Parameter
+            %s = Parameter
+            %t = Parameter
+            %trips = Gather(%t, %i, 0)
+            %m = Maximum(%trips, 0)
+            %some = Greater(%m, 0)
+            %stop = Select(%some, i64 1073741824, i64 0)
+            %end = Reshape(%stop, [1])
+            %last, %scan = Loop(%m, true, %s) {
+              iteration: %j, condition: @go, input_map: [Merged(%q, @n)]
+              output_map: [Final(@n), Concatenated(@u, axis: 0)]
+            }
+              body {
+                %j = Parameter
+                %q = Parameter
+                %f = Convert(%j) {destination_type: f32}
+                %step = Add(%f, 1)
+                %n = Add(%q, %step)
+                %d = Multiply(%n, 2)
+                %u = Unsqueeze(%d, 0)
+                Result(true) @go
+                Result(%n)
+                Result(%u)
+              }
+            %all = Slice(%scan, [0], %end, [1], [0])
+            %shape = ShapeOf(%all)
+            %length = Gather(%shape, [0], 0)
+            %count = Convert(%length) {destination_type: f32}
+            %total = ReduceSum(%all, [0, 1])
+            %sum = Unsqueeze(%total, 0)
+            %pair = Concat(%count, %sum) {axis: 0}
+            %row = Unsqueeze(%pair, 0)
+            Result(true) @go
+            Result(%last)
+            Result(%row)
+          }
+        %all = Slice(%rows, [0], %end, [1], [0])
+        Result(%last)
+        Result(%all)
+    """
+
+    def oracle(trips: Any, inner: Any, v: Any) -> list[Any]:
+        rows = []
+        for i in range(max(int(trips), 0)):
+            v, scan = ran(inner[i], True, v)
+            rows.append([len(scan), scan.sum()])
+        return [v, np.array(rows, np.float32).reshape(-1, 2)]
+
+    lists = [(3, [2, 0, 1]), (0, [1]), (4, [0, 3, 0, 0]), (1, [0]), (0, [0]), (3, [0, 0, 2]), (2, [1, -5]), (-3, [2])]
+    check(text, oracle, *([i64(trips), i64(inner), f32(trips, 1)] for trips, inner in lists))
+
+
+DEAD_STATE = """
+%last = Loop(%m, %C, %v) {
+  iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]
+}
+  body {
+    %i = Parameter
+    %s = Parameter
+    BODY
+    Result(true) @go
+    Result(%n)
+  }
+"""
+UNREAD = """
+    %f = Convert(%i) {destination_type: f32}
+    %n = Add(%f, [5.0, 6.0])
+"""
+READ = """
+    %f = Convert(%i) {destination_type: f32}
+    %new = Add(%f, [5.0, 6.0])
+    %always = GreaterEqual(%i, 0)
+    %n = Select(%always, %new, %s)
+"""
+GROWN = """
+    %f = Convert(%i) {destination_type: f32}
+    %stop = Add(%f, 1)
+    %n = Range(0.0, %stop, 1.0) {output_type: f32}
+"""
+CHOSEN = """
+%y = If(%nz, %last, %v) {input_map: [Branched(%a, _), Branched(_, %b)], output_map: [Selected(@a, @b)]}
+  then_body {
+    %a = Parameter
+    Result(%a)
+  }
+  else_body {
+    %b = Parameter
+    Result(%b)
+  }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "kind"),
+    [
+        (UNREAD, "%y = Select(%nz, %last, %v)", "f32[2]"),
+        (UNREAD, CHOSEN, "f32[2]"),
+        (READ, "%y = Maximum(%last, %last)", "f32[2]"),
+        (GROWN, CHOSEN, "f32[N]"),
+    ],
+    ids=["select outside", "if outside", "select inside", "if outside, the shape changes"],
+)
+def test_a_state_that_the_body_does_not_read(body: str, after: str, kind: str) -> None:
+    """Its initial value is forwarded only if the body reads its Parameter."""
+    text = f"""
+        %M = Parameter : i64[]
+        %C = Parameter : boolean[]
+        %v = Parameter : {kind}
+        {GUARD}
+        {DEAD_STATE.replace("BODY", body)}
+        {after}
+        Result(%y)
+    """
+
+    def oracle(trips: Any, go: Any, v: Any) -> list[Any]:
+        count = max(int(trips), 0) if go else 0
+        if not count:
+            return [v]
+        return [np.arange(count, dtype=np.float32) if body is GROWN else f32(5, 6) + np.float32(count - 1)]
+
+    calls = [(0, True, (-1, -2)), (3, True, (1, 2)), (0, True, (3, 4)), (2, False, (7, 8)), (5, True, (1, 1)), (-4, True, (9, 9))]
+    check(text, oracle, *([i64(trips), boolean(go), f32(*v)] for trips, go, v in calls))

@@ -1,0 +1,237 @@
+"""Measure the command line against `ovc`, in the same run and on the same files, as whole subprocesses.
+
+    python tools/bench.py                    every bench
+    python tools/bench.py chain-30k help     these two
+    python tools/bench.py --json             one JSON document on stdout, progress on stderr
+
+A row compares the best wall time of both sides: noise only ever adds. Runs alternate, so that a slow minute of the
+machine hits both. The ratio of the best times is held against the row's target; the exit code is 1 if one is missed.
+Models are written by a subprocess, so that this process stays small: the peak memory of a child is never counted below
+that of the process that starts it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TIMEOUT = 900  # seconds for one run
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What both sides do: `--help` when there is no model, otherwise a conversion of a chain of `nodes` nodes."""
+
+    name: str
+    what: str
+    nodes: int | None
+    target: float
+    repetitions: int
+
+
+@dataclass
+class Side:
+    """One side's command, and what its runs took."""
+
+    command: list[str]
+    seconds: list[float] = field(default_factory=list)
+    peak_mib: float = 0.0
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+
+BENCHES = (
+    Bench("chain-30k", "convert a chain of 30,000 nodes", 30_000, target=1 / 3, repetitions=3),
+    Bench("chain-100k", "convert a chain of 100,000 nodes", 99_999, target=1 / 3, repetitions=1),
+    Bench("tiny", "convert a model of 3 nodes", 3, target=1.5, repetitions=7),
+    Bench("help", "print the help text", None, target=1.0, repetitions=7),
+)
+
+
+def write_chain(nodes: int, path: Path) -> None:
+    """A chain of MatMul, Add, Relu over small constants, all different, so that nothing is stored once for many."""
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    layers = nodes // 3
+    chain: list[onnx.NodeProto] = []
+    weights: list[onnx.TensorProto] = []
+    value = "x"
+    for index in range(layers):
+        share = np.float32((index + 1) / (layers + 1))
+        weights.append(numpy_helper.from_array(np.eye(4, dtype=np.float32) * share, f"weight_{index}"))
+        weights.append(numpy_helper.from_array(np.full(4, share, np.float32), f"bias_{index}"))
+        chain.append(helper.make_node("MatMul", [value, f"weight_{index}"], [f"product_{index}"], f"matmul_{index}"))
+        chain.append(helper.make_node("Add", [f"product_{index}", f"bias_{index}"], [f"sum_{index}"], f"add_{index}"))
+        chain.append(helper.make_node("Relu", [f"sum_{index}"], [f"relu_{index}"], f"relu_{index}"))
+        value = f"relu_{index}"
+    graph = helper.make_graph(
+        chain,
+        "chain",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])],
+        [helper.make_tensor_value_info(value, TensorProto.FLOAT, ["N", 4])],
+        weights,
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+
+
+def script(name: str, module: str) -> list[str]:
+    """The console script beside this interpreter, as a user would run it; without one, the module."""
+    found = shutil.which(name, path=sysconfig.get_path("scripts"))
+    return [found] if found else [sys.executable, "-m", module]
+
+
+def sides(bench: Bench, folder: Path) -> dict[str, Side]:
+    """The commands of both sides for one bench; the model is written first."""
+    ours, peer = script("mo-loop", "mo_loop"), script("ovc", "openvino.tools.ovc")
+    if bench.nodes is None:
+        return {"mo-loop": Side([*ours, "--help"]), "ovc": Side([*peer, "--help"])}
+    model = folder / f"{bench.name}.onnx"
+    subprocess.run([sys.executable, __file__, "--write-chain", str(bench.nodes), str(model)], check=True)
+    to_ours, to_peer = folder / f"{bench.name}-ours.xml", folder / f"{bench.name}-ovc.xml"
+    return {
+        "mo-loop": Side([*ours, "convert", str(model), "-o", str(to_ours)]),
+        "ovc": Side([*peer, str(model), "--output_model", str(to_peer), "--compress_to_fp16=False"]),
+    }
+
+
+def run_once(side: Side, folder: Path) -> None:
+    """One run of one side: wall time from start to exit, and the peak resident memory the kernel reports for it."""
+    environment = {**os.environ, "CI": "true", "PYTHONPATH": str(ROOT)}  # CI: ovc sends no usage events
+    with open(folder / "output.txt", "w+b") as output:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            side.command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=folder, env=environment
+        )
+        status, peak = wait(process, TIMEOUT)
+        took = time.perf_counter() - started
+        if status != 0:
+            output.seek(0)
+            tail = output.read().decode(errors="replace")[-2000:]
+            raise SystemExit(f"{' '.join(side.command)}: exit code {status}\n{tail}")
+    side.seconds.append(took)
+    side.peak_mib = max(side.peak_mib, peak)
+
+
+def wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float]:
+    """Exit code and peak memory in MiB of a child (0 where the platform reports none); kills it at the timeout."""
+    killer = threading.Timer(timeout, process.kill)
+    killer.start()
+    try:
+        if not hasattr(os, "wait4"):
+            return process.wait(), 0.0
+        _, status, usage = os.wait4(process.pid, 0)
+    finally:
+        killer.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    kib = usage.ru_maxrss / 1024 if sys.platform == "darwin" else usage.ru_maxrss
+    return process.returncode, kib / 1024
+
+
+def measure(bench: Bench, repetitions: int, say: Callable[[str], None]) -> dict[str, Any]:
+    """Alternate both sides and reduce their runs to one row."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        pair = sides(bench, folder)
+        for repetition in range(repetitions):
+            order = list(pair) if repetition % 2 == 0 else list(reversed(pair))
+            for name in order:
+                run_once(pair[name], folder)
+                say(f"{bench.name} {repetition + 1}/{repetitions} {name}: {pair[name].seconds[-1]:.3f} s")
+    ours, peer = pair["mo-loop"], pair["ovc"]
+    ratio = ours.best / peer.best
+    return {
+        "bench": bench.name,
+        "what": bench.what,
+        "repetitions": repetitions,
+        **{
+            name: {
+                "best_s": round(side.best, 4),
+                "median_s": round(side.median, 4),
+                "peak_mib": round(side.peak_mib, 1),
+            }
+            for name, side in pair.items()
+        },
+        "ratio": round(ratio, 4),
+        "median_ratio": round(ours.median / peer.median, 4),
+        "target": round(bench.target, 4),
+        "met": ratio <= bench.target,
+    }
+
+
+def print_table(rows: Sequence[dict[str, Any]]) -> None:
+    """The rows for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    title = "mo-loop against ovc: best (median) seconds, peak memory, ratio of the best"
+    table = Table(title=title, title_justify="left")
+    table.add_column("bench")
+    for column in ("mo-loop", "MiB", "ovc", "MiB", "target", "got", ""):
+        table.add_column(column, justify="right")
+    for row in rows:
+        cells = []
+        for name in ("mo-loop", "ovc"):
+            side = row[name]
+            cells += [f"{side['best_s']:.3f} ({side['median_s']:.3f})", f"{side['peak_mib']:.0f}"]
+        verdict = "[green]met[/green]" if row["met"] else "[bold red]missed[/bold red]"
+        table.add_row(row["bench"], *cells, f"<= {row['target']:.2f}", f"{row['ratio']:.2f}", verdict)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)  # a log has no width of its own; 80 columns would break the table
+    console.print(table)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the chosen benches; 0 when every target is met, else 1."""
+    known = {bench.name: bench for bench in BENCHES}
+    parser = argparse.ArgumentParser(description="Measure mo-loop against ovc.")
+    parser.add_argument("benches", nargs="*", metavar="BENCH", help=f"which ones: {', '.join(known)} (default: all)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="runs of each side, instead of the bench's own")
+    parser.add_argument("--write-chain", nargs=2, metavar=("NODES", "PATH"), help="only write the model of a bench")
+    options = parser.parse_args(arguments)
+    if options.write_chain:
+        write_chain(int(options.write_chain[0]), Path(options.write_chain[1]))
+        return 0
+    unknown = [name for name in options.benches if name not in known]
+    if unknown:
+        parser.error(f"no such bench: {', '.join(unknown)} (there are: {', '.join(known)})")
+    if options.repetitions is not None and options.repetitions < 1:
+        parser.error("--repetitions needs at least 1")
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    chosen = [known[name] for name in options.benches] or list(BENCHES)
+    rows = [measure(bench, options.repetitions or bench.repetitions, say) for bench in chosen]
+    if options.json:
+        print(json.dumps({"benches": rows, "met": all(row["met"] for row in rows)}, indent=2))
+    else:
+        print_table(rows)
+    return 0 if all(row["met"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""Convert a small model with control flow and compare what OpenVINO and ONNX Runtime make of it.
+
+The model is a Loop that runs two states side by side: a vector under power iteration (`w = A v / |A v|`) and an integer
+under the Collatz rule, chosen by an If whose branches read the integer from outside. It stops at the trip count or when
+the integer reaches 1, whichever comes first, and keeps the Rayleigh quotient and the integer of every step. So
+it holds what loop conversions get wrong: a trip count known only at run time (zero included), an early exit, two
+states, captured tensors, nested control flow and outputs that grow by one slice each step.
+
+Exit code: 0 when every output agrees within the tolerance, 1 when one does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+import openvino
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import mo_loop
+
+MODEL = """
+<ir_version: 9, opset_import: ["": 18]>
+walk (int64 trips, float[N, N] matrix, float[N] start, int64 seed)
+    => (float[N] vector, int64 last, float[K] quotients, int64[K] trace)
+<int64 one = {1}, int64 two = {2}, int64 three = {3}>
+{
+    go = Greater (seed, one)
+    vector, last, quotients, trace = Loop (trips, go, start, seed) <body = step
+        (int64 i, bool on, float[N] v, int64 n) => (bool again, float[N] w, int64 next, float quotient, int64 seen)
+        {
+            product = MatMul (matrix, v)
+            length = ReduceL2 <keepdims = 0> (product)
+            w = Div (product, length)
+            weighted = Mul (v, product)
+            quotient = ReduceSum <keepdims = 0> (weighted)
+            half = Div (n, two)
+            twice = Mul (half, two)
+            even = Equal (twice, n)
+            next = If (even) <
+                then_branch = halve () => (int64 halved) { halved = Div (n, two) },
+                else_branch = grow () => (int64 grown) { tripled = Mul (n, three)  grown = Add (tripled, one) }>
+            seen = Identity (n)
+            again = Greater (next, one)
+        }>
+}
+"""
+
+TRIPS = (0, 1, 5, 50, 1000)  # the integer 27 takes 111 steps to reach 1, so the last one ends early
+SEED = 27
+SIZE = 4
+TOLERANCE = 1e-5  # relative to the larger of 1 and the largest expected magnitude; integers must agree exactly
+
+CONTROL_FLOW_OPS = {"Loop", "Scan", "If"}
+CONTROL_FLOW_LAYERS = {"Loop", "TensorIterator", "If"}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One control-flow layer of an IR file, with the sizes of its port maps."""
+
+    name: str
+    kind: str
+    inputs: int
+    outputs: int
+    back_edges: int
+    depth: int
+
+
+def build_model() -> onnx.ModelProto:
+    """The demonstration model, with every node named by its operator and first output."""
+    model = onnx.parser.parse_model(MODEL)
+    for node, _ in control_flow_nodes(model.graph, every=True):
+        node.name = f"{node.op_type}_{node.output[0]}"
+    onnx.checker.check_model(model)
+    return model
+
+
+def control_flow_nodes(
+    graph: onnx.GraphProto, depth: int = 0, *, every: bool = False
+) -> Iterator[tuple[onnx.NodeProto, int]]:
+    """Loop, Scan and If nodes (or `every` node) with the depth of nesting, outer ones first."""
+    for node in graph.node:
+        if every or node.op_type in CONTROL_FLOW_OPS:
+            yield node, depth
+        for attribute in node.attribute:
+            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                yield from control_flow_nodes(body, depth + 1, every=every)
+
+
+def control_flow_layers(net: ET.Element, depth: int = 0) -> Iterator[Layer]:
+    """Loop, TensorIterator and If layers of an IR document, outer ones first."""
+    for layer in net.iterfind("layers/layer"):
+        kind = layer.get("type", "")
+        if kind not in CONTROL_FLOW_LAYERS:
+            continue
+        port_maps = [child for child in layer if child.tag.endswith("port_map")]
+        yield Layer(
+            name=layer.get("name", ""),
+            kind=f"{kind}-{layer.get('version', 'opset?').removeprefix('opset')}",
+            inputs=sum(len(port_map.findall("input")) for port_map in port_maps),
+            outputs=sum(len(port_map.findall("output")) for port_map in port_maps),
+            back_edges=len(layer.findall("back_edges/edge")),
+            depth=depth,
+        )
+        for body in layer:
+            if body.tag.endswith("body"):
+                yield from control_flow_layers(body, depth + 1)
+
+
+def conversion_table(model: onnx.ModelProto, xml: Path) -> Table:
+    """Which ONNX node became which layer: by name where the names agree, else by order; what is left has no partner."""
+    layers = list(control_flow_layers(ET.parse(xml).getroot()))
+    table = Table(title="What was converted", title_justify="left")
+    for column in ("ONNX node", "IR layer", "name in the IR"):
+        table.add_column(column)
+    for column in ("inputs", "outputs", "back edges"):
+        table.add_column(column, justify="right")
+    for node, depth in control_flow_nodes(model.graph):
+        partner = next((layer for layer in layers if layer.name == node.name), None) or next(
+            (layer for layer in layers if layer.kind.startswith(node.op_type) and layer.depth == depth), None
+        )
+        label = f"{'  ' * depth}{node.op_type} [dim]{node.name}[/dim]"
+        if partner is None:
+            table.add_row(label, "(written out as plain layers)")
+            continue
+        layers.remove(partner)
+        add_layer(table, label, partner)
+    for layer in layers:
+        add_layer(table, "[dim](added by the converter)[/dim]", layer)
+    return table
+
+
+def add_layer(table: Table, label: str, layer: Layer) -> None:
+    """One row of the conversion table."""
+    sizes = (layer.inputs, layer.outputs, layer.back_edges)
+    table.add_row(label, f"{'  ' * layer.depth}{layer.kind}", layer.name, *map(str, sizes))
+
+
+def sample(trips: int) -> dict[str, np.ndarray]:
+    """Inputs for one run: a fixed symmetric matrix with a clear largest eigenvalue, a fixed start."""
+    rng = np.random.default_rng(7)
+    noise = rng.standard_normal((SIZE, SIZE)).astype(np.float32)
+    matrix = np.diag(np.arange(1, SIZE + 1, dtype=np.float32)) + 0.1 * (noise + noise.T)
+    return {
+        "trips": np.array(trips, np.int64),
+        "matrix": matrix.astype(np.float32),
+        "start": np.full(SIZE, 0.5, np.float32),
+        "seed": np.array(SEED, np.int64),
+    }
+
+
+def difference(expected: np.ndarray, actual: np.ndarray) -> float:
+    """Largest difference, relative for floats; infinite when the shapes differ or a value is not a number."""
+    if expected.shape != actual.shape:
+        return float("inf")
+    if expected.size == 0:
+        return 0.0
+    worst = float(np.max(np.abs(expected.astype(np.float64) - actual.astype(np.float64))))
+    if np.isnan(worst):
+        return float("inf")
+    return worst / max(1.0, float(np.max(np.abs(expected)))) if expected.dtype.kind == "f" else worst
+
+
+def compare(model: onnx.ModelProto, xml: Path, trips: tuple[int, ...]) -> tuple[Table, bool]:
+    """Run both sides on the same inputs; one compiled model and one session serve every trip count."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(xml), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    names = [output.name for output in model.graph.output]
+
+    table = Table(title="Largest difference, OpenVINO against ONNX Runtime", title_justify="left")
+    table.add_column("trip count", justify="right")
+    table.add_column("steps run", justify="right")
+    for name in names:
+        table.add_column(name, justify="right")
+    agree = True
+    for count in trips:
+        inputs = sample(count)
+        expected = dict(zip(names, session.run(names, inputs), strict=True))
+        results = compiled(inputs)
+        cells = []
+        for name in names:
+            worst = difference(np.asarray(expected[name]), np.asarray(results[compiled.output(name)]))
+            within = worst <= (TOLERANCE if expected[name].dtype.kind == "f" else 0)
+            agree = agree and within
+            cells.append(f"{worst:.1e}" if within else f"[bold red]{worst:.1e}[/bold red]")
+        table.add_row(str(count), str(len(expected["trace"])), *cells)
+    return table, agree
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Convert, read back, compare, print."""
+    parser = argparse.ArgumentParser(description="Convert a small model with a loop and compare the results.")
+    parser.add_argument("--trips", type=int, nargs="+", default=TRIPS, metavar="N", help="trip counts to run")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the model and its IR in this folder")
+    options = parser.parse_args(arguments)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)  # a log has no width of its own; 80 columns would break the tables
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.keep or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        model = build_model()
+        onnx.save(model, folder / "walk.onnx")
+        xml = folder / "walk.xml"
+
+        started = time.perf_counter()
+        mo_loop.save_model(mo_loop.convert_model(folder / "walk.onnx"), xml, compress_to_fp16=False)
+        took = 1000 * (time.perf_counter() - started)
+        console.print(f"walk.onnx -> walk.xml, walk.bin in {took:.0f} ms\n")
+        console.print(conversion_table(model, xml))
+        console.print()
+        table, agree = compare(model, xml, tuple(options.trips))
+        console.print(table)
+
+    if agree:
+        console.print(f"[green]Every output agrees[/green] (floats within {TOLERANCE:g}, integers exactly).")
+        return 0
+    console.print(f"[bold red]An output differs[/bold red] beyond {TOLERANCE:g} for floats, or at all for integers.")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""Random control-flow models through mo_loop and, on the same models, through openvino.convert_model.
+
+    python tools/fuzz_controlflow.py --count 200 --seed 1 --jobs 2
+    python tools/fuzz_controlflow.py --seed 1 --only 17 --keep failures
+
+Expected values come from ONNX Runtime in a child process. Models it refuses or crashes on are skipped and counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mo_loop.verify.workers import Outcome, Pool
+from tools.fuzzing.check import CONVERTERS, Sample, Verdict, settle
+from tools.fuzzing.report import counted, groups, pattern, rates
+
+MEMORY = 6 << 30
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the fuzzer; 1 if the first converter failed on any model, else 0."""
+    options = _options(arguments)
+    converters = options.against.split(",")
+    indices = [options.only] if options.only is not None else range(options.start, options.start + options.count)
+    results: dict[str, list[tuple[str, Verdict]]] = {name: [] for name in converters}
+    skipped: Counter[str] = Counter()
+    features: Counter[str] = Counter()
+    dropped = 0
+    with (
+        Pool("tools.fuzzing.check:oracle", jobs=options.jobs, limit=options.limit, memory=MEMORY) as oracle,
+        Pool("tools.fuzzing.check:judge", jobs=options.jobs, limit=options.limit, memory=MEMORY) as judge,
+    ):
+        samples = _samples(oracle, options.seed, indices, skipped)
+        for outcome in judge.map((name, sample) for sample in samples for name in converters):
+            converter, sample = outcome.task
+            verdict = settle(outcome, judge.call)
+            results[converter].append((sample.name, verdict))
+            if converter == converters[0]:
+                features.update(sample.features.keys())
+                dropped += sample.dropped_sets
+            if verdict.bad and options.keep:
+                _keep(Path(options.keep), sample, converter, verdict)
+            if options.only is not None or options.verbose:
+                print(f"{sample.name} {converter}: {verdict.result} {verdict.code} {verdict.message}", file=sys.stderr)
+    _print(results, skipped, features, dropped, options.features)
+    if options.json:
+        _write(Path(options.json), results, skipped, features)
+    return int(any(verdict.bad for _, verdict in results[converters[0]]))
+
+
+def _samples(oracle: Pool, seed: int, indices: range | list[int], skipped: Counter[str]) -> Iterator[Sample]:
+    lock = threading.Lock()
+    for outcome in oracle.map((seed, index) for index in indices):
+        reason = _reason(outcome)
+        if reason is None:
+            yield outcome.value
+            continue
+        with lock:
+            skipped[pattern(reason)] += 1
+
+
+def _reason(outcome: Outcome) -> str | None:
+    """Why a model is skipped, or None."""
+    if not outcome.ok:
+        return f"{outcome.status} at {outcome.stage}: {outcome.message}"
+    return outcome.value if isinstance(outcome.value, str) else None
+
+
+def _print(
+    results: dict[str, list[tuple[str, Verdict]]],
+    skipped: Counter[str],
+    features: Counter[str],
+    dropped: int,
+    with_features: bool,
+) -> None:
+    models = max((len(verdicts) for verdicts in results.values()), default=0)
+    print(f"{models} models, {skipped.total()} skipped by ONNX Runtime, {dropped} single input sets dropped\n")
+    print(rates({name: [verdict for _, verdict in verdicts] for name, verdicts in results.items()}))
+    for name, verdicts in results.items():
+        print(f"\n{name}, failures by message\n{groups(sorted(verdicts, key=lambda pair: _order(pair[0])))}")
+    unclear = [
+        f"{name} {case}" for name, verdicts in results.items() for case, v in verdicts if v.message and not v.bad
+    ]
+    if unclear:
+        print(f"\ncrashed in a used process, passed in a fresh one: {' '.join(unclear)}")
+    print(f"\nskipped\n{counted(skipped)}")
+    if with_features:
+        print(f"\nfeatures (models that have them)\n{counted(features, len(features))}")
+
+
+def _order(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in name.split("-") if part.isdigit())
+
+
+def _keep(folder: Path, sample: Sample, converter: str, verdict: Verdict) -> None:
+    """The model, its input sets and expected values, and what went wrong."""
+    import numpy as np
+
+    home = folder / sample.name
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "model.onnx").write_bytes(sample.model)
+    for number, (feeds, expected) in enumerate(zip(sample.feeds, sample.expected, strict=True)):
+        np.savez(home / f"inputs_{number}.npz", **feeds)
+        np.savez(home / f"expected_{number}.npz", **dict(expected))
+    text = f"{verdict.result} {verdict.code}\n{verdict.message}\norder of input sets: {sample.order}\n"
+    (home / f"{converter}.txt").write_text(text, encoding="utf-8")
+
+
+def _write(
+    target: Path, results: dict[str, list[tuple[str, Verdict]]], skipped: Counter[str], features: Counter[str]
+) -> None:
+    content = {
+        "results": {
+            name: [{"case": case, **asdict(verdict)} for case, verdict in sorted(verdicts, key=lambda p: _order(p[0]))]
+            for name, verdicts in results.items()
+        },
+        "skipped": dict(skipped),
+        "features": dict(sorted(features.items())),
+    }
+    target.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=200, help="how many models to generate")
+    parser.add_argument("--start", type=int, default=0, help="index of the first model")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", "-j", type=int, default=2, help="worker processes")
+    parser.add_argument("--against", default="mo_loop,ovc", help="converters: " + ", ".join(CONVERTERS))
+    parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
+    parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds for one model and converter")
+    parser.add_argument("--json", metavar="FILE", help="write all results")
+    parser.add_argument("--features", action="store_true", help="count the models that have each feature")
+    parser.add_argument("--verbose", "-v", action="store_true", help="one line a model, on stderr")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.against.split(",") if name not in CONVERTERS]
+    if unknown:
+        parser.error(f"unknown converter {', '.join(unknown)}")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""What bodies of Loop, Scan and If have in common: filling them, carried values, outputs, the next level of nesting.
+
+Each kind of node has its file (loops, scans, branches) and is found through `GENERATORS`; such a function appends one
+control-flow node to a scope and returns the node's outputs. `depth` is how many levels of control flow the node shall
+have, itself included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pieces import is_number, like, random_op, squeeze, to_scalar, unsqueeze
+from .scope import BOOL, FLOAT, INT32, INT64, Dim, Scope, Shape, Val
+
+STYLES = ("full",) * 5 + ("rank",) * 2 + ("type", "nothing")
+Generator = Callable[[Scope, int], list[Val]]
+GENERATORS: dict[str, Generator] = {}
+
+
+def generates(kind: str) -> Callable[[Generator], Generator]:
+    """Register a function for a kind of node."""
+
+    def register(function: Generator) -> Generator:
+        GENERATORS[kind] = function
+        return function
+
+    return register
+
+
+def control(s: Scope, depth: int, kind: str | None = None) -> list[Val]:
+    """A random control-flow node."""
+    kind = kind or s.rng.choice(("Loop", "Loop", "Scan", "If"))
+    features = s.context.features
+    features[kind] += 1
+    if s.outer is not None:
+        features[f"{kind} in {s.kind}"] += 1
+    return GENERATORS[kind](s, depth)
+
+
+def fill(body: Scope, depth: int) -> None:
+    """Random operators, and the next level of control flow among them."""
+    for _ in range(body.rng.randint(1, 3)):
+        random_op(body)
+    if depth > 1:
+        control(body, depth - 1)
+        for _ in range(body.rng.randint(0, 2)):
+            random_op(body)
+
+
+def inner(s: Scope, kind: str) -> Scope:
+    body = Scope(s.context, s)
+    body.kind = kind
+    return body
+
+
+def produced(body: Scope, val: Val, taken: Sequence[Val] = ()) -> Val:
+    """The value as an output of this body: through an Identity if it is captured, or an output already."""
+    own = val.name in body.names
+    if own and any(tensor.name == val.name for tensor in body.initializers):
+        # ONNX Runtime takes an initializer as output of a graph, the checker does not.
+        own = body.context.chance(0.1)
+        body.context.features["initializer as body output"] += own
+    if own and (val not in taken or (body.kind == "Loop" and body.context.chance(0.3))):
+        if val in taken:
+            body.context.features["one value to several outputs"] += 1
+        return val
+    return body.emit("Identity", [val], val.dtype, val.shape, val.mag)
+
+
+def fixed(known: set[Dim], shape: Shape) -> bool:
+    """Whether a shape inside a body is the same in every iteration."""
+    return all(isinstance(d, int) or d in known for d in shape)
+
+
+def ranked(s: Scope, val: Val, rank: int) -> Val:
+    """A single element as rank 0 or [1]."""
+    if val.rank == rank:
+        return val
+    return unsqueeze(s, val, 0) if rank else squeeze(s, val, [0])
+
+
+def flag(s: Scope, rank: int) -> Val:
+    """A condition computed from visible values."""
+    val = s.pick(lambda v: True, local=0.8)
+    if val is None:
+        return s.constant(np.full((1,) * rank, True))
+    return ranked(s, to_scalar(s, val, BOOL), rank)
+
+
+@dataclass
+class State:
+    """A carried value: its kind decides what the body does with it."""
+
+    kind: str
+    init: Val
+    inside: Val
+    limit: float
+    axis: int = 0
+
+
+def initial_value(s: Scope, accepts_rank: int = 0) -> Val:
+    """Where a state starts: a visible value, a constant, a new input."""
+    kind = s.rng.choices(("visible", "constant", "input"), (5, 2, 1))[0]
+    dtype = s.rng.choices((FLOAT, INT64, INT32, BOOL), (7, 2, 1, 1))[0]
+    found = s.pick(lambda v: v.rank >= accepts_rank and (is_number(v) or dtype == BOOL)) if kind == "visible" else None
+    if found is not None:
+        return found
+    shape = tuple(s.rng.randint(1, 3) for _ in range(s.rng.randint(accepts_rank, 2)))
+    if kind == "input":
+        return s.input(dtype, (*shape, s.context.symbol()) if s.context.chance(0.4) else shape)
+    return s.random_constant(dtype, shape)
+
+
+def next_state(body: Scope, state: State, states: list[State]) -> Val:
+    inside = state.inside
+    if state.kind == "same":
+        return inside
+    if state.kind == "swapped":
+        twins = [other for other in states if other.kind == "swapped" and other is not state]
+        return twins[0].inside if twins else inside
+    if state.kind == "constant" and inside.is_static:
+        return body.random_constant(inside.dtype, [int(d) for d in inside.shape])
+    if state.kind == "captured":
+        return state.init
+    if state.kind == "other":
+        same = body.candidates(lambda v: v.dtype == inside.dtype and v.shape == inside.shape and v.mag <= state.limit)
+        return body.rng.choice(same) if same else inside
+    if state.kind == "grown":
+        sizes = [1 if i == state.axis else int(d) for i, d in enumerate(inside.shape) if i == state.axis or d != ""]
+        other = body.pick(lambda v: v.name != inside.name, local=0.9)
+        added = body.random_constant(inside.dtype, sizes)
+        if other is not None and body.context.chance(0.8):
+            number = to_scalar(body, other, inside.dtype)
+            added = body.emit("Expand", [number, body.ints(*sizes)], inside.dtype, tuple(sizes), number.mag)
+        parts = [inside, added] if body.context.chance(0.7) else [added, inside]
+        mag = max(inside.mag, added.mag)
+        return body.squash(body.emit("Concat", parts, inside.dtype, inside.shape, mag, axis=state.axis), state.limit)
+    if state.kind == "shrunk":
+        bounds = [body.ints(1), body.ints(2**31 - 1), body.ints(state.axis)]
+        return body.emit("Slice", [inside, *bounds], inside.dtype, inside.shape, inside.mag)
+    return like(body, inside, state.limit)
+
+
+def final(s: Scope, state: State, name: str) -> Val:
+    shape = list(state.init.shape)
+    if state.kind in ("grown", "shrunk"):
+        shape[state.axis] = s.context.dim(0)
+    return s.add(state.init.dtype, tuple(shape), max(state.limit, state.init.mag), name)
+
+
+def scan_output(body: Scope, known: set[Dim], inputs: list[Val], flag_in: Val | None) -> Val:
+    """What an iteration contributes: something computed, a body input, a constant, a capture, the iteration."""
+    features = body.context.features
+    kind = body.rng.choices(("computed", "input", "constant", "capture", "iteration", "flag"), (8, 2, 1, 1, 1, 0.5))[0]
+    computed = [v for v in body.own if v not in body.parameters and fixed(known, v.shape)]
+    if kind == "input" and inputs:
+        features["scan output of a body input"] += 1
+        return body.rng.choice(inputs)
+    if kind == "iteration" and body.iteration is not None and body.kind == "Loop":
+        features["scan output of the iteration"] += 1
+        return body.parameters[0]
+    if kind == "flag" and flag_in is not None:
+        return flag_in
+    if kind == "capture":
+        found = body.outer and body.outer.pick(lambda v: v.rank < 4 and fixed(known, v.shape))
+        if found and found.name not in body.hidden:
+            features["scan output of a capture"] += 1
+            return found
+    if kind == "constant" or not computed:
+        features["scan output of a constant"] += 1
+        shape = [body.rng.randint(1, 3) for _ in range(body.rng.randint(0, 2))]
+        return body.random_constant(body.rng.choice((FLOAT, INT64)), shape)
+    return body.rng.choice(computed[-5:])

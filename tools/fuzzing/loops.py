@@ -1,0 +1,192 @@
+"""Random Loop nodes. They always end: the trip count is small, or the body's condition holds a counter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .bodies import (
+    STYLES,
+    State,
+    fill,
+    final,
+    flag,
+    generates,
+    initial_value,
+    inner,
+    next_state,
+    produced,
+    ranked,
+    scan_output,
+)
+from .pieces import like, to_scalar
+from .scope import BOOL, FLOAT, INT64, STATE_LIMIT, Scope, Val, known_outside
+
+TRIPS = (0, 1, 2, 3, 5)
+
+
+@generates("Loop")
+def loop(s: Scope, depth: int) -> list[Val]:
+    c, features = s.context, s.context.features
+    plan = s.rng.choices(("for", "both", "early", "while", "huge", "do"), (5, 3, 3, 2, 2, 1))[0]
+    features[f"Loop {plan}"] += 1
+    trip, always = _trip_count(s, plan)
+    condition, starts = _initial_condition(s, plan)
+    known = known_outside(s)
+    body = inner(s, "Loop")
+    style = s.rng.choice(STYLES)
+    features[f"declared {style}"] += 1
+    # The ranks in the body follow those outside; where an input is omitted nothing but the declaration tells them.
+    ranks = [int(c.chance(0.3)) if port is None else port.rank for port in (trip, condition)]
+    features["body condition or iteration [1]"] += bool(sum(ranks))
+    body.iteration = body.parameter(INT64, (1,) * ranks[0], 6.0)
+    flag_in = body.parameter(BOOL, (1,) * ranks[1], 1.0)
+    body.pinned = [body.iteration, *([flag_in] if condition is None else [])]
+    states = _states(s, body)
+    fill(body, depth)
+
+    taken: list[Val] = []
+    go_on = _next_condition(body, plan, flag_in, ranks[1])
+    taken.append(produced(body, go_on))
+    for state in states:
+        taken.append(produced(body, next_state(body, state, states), taken))
+    scans = []
+    steady = [state.inside for state in states if state.kind not in ("grown", "shrunk")]
+    for _ in range(s.rng.choice((0, 1, 1, 2, 3)) if states else s.rng.randint(1, 3)):
+        val = scan_output(body, known, steady, flag_in)
+        scans.append(produced(body, val, taken))
+        taken.append(scans[-1])
+
+    exact = always if plan == "for" and starts else None
+    initial = [trip, condition, *(state.init for state in states)]
+    features["unused iteration output"] += not scans
+    names = [c.fresh("o") for _ in taken[1:]]
+    title = c.fresh("body")
+    # Undeclared, an iteration number is taken for a scalar.
+    if style in ("type", "nothing") and not ranks[0]:
+        c.undeclared[title] = style
+    s.node("Loop", initial, names, body=body.graph(title, taken, style))
+    results = [final(s, state, name) for state, name in zip(states, names, strict=False)]
+    for val, name in zip(scans, names[len(states) :], strict=True):
+        tail = val.shape if exact else tuple(d if isinstance(d, int) else c.dim(0) for d in val.shape)
+        results.append(s.add(val.dtype, (exact or c.dim(0), *tail), val.mag, name))
+    return results
+
+
+def _trip_count(s: Scope, plan: str) -> tuple[Val | None, int | None]:
+    """The trip count, and its value if it is constant and positive."""
+    c = s.context
+    shape = (1,) * int(c.chance(0.2))
+    if plan == "while" or (plan == "do" and c.chance(0.5)):
+        c.features["trip omitted"] += 1
+        return None, None
+    if plan == "huge":
+        c.features["trip huge"] += 1
+        if c.chance(0.3):  # the runtime reads integers of an input as 32 bits: nothing larger can be told apart
+            return s.input(INT64, shape, (2**31 - 1,)), None
+        value = s.rng.choice((2**31 - 1, 2**63 - 1))
+        return s.constant(np.full(shape, value, np.int64)), None
+    kind = s.rng.choices(("constant", "input", "computed"), (3, 4, 2))[0]
+    c.features[f"trip {kind}"] += 1
+    if kind == "constant":
+        value = s.rng.choices((-1, 0, 1, 2, 3, 5), (1, 1, 4, 6, 6, 3))[0]
+        return s.constant(np.full(shape, value, np.int64)), value if value > 0 else None
+    if kind == "input":
+        choices = tuple(s.rng.choice(TRIPS) for _ in range(3))
+        if c.chance(0.1):
+            choices = (choices[0], -1, choices[2])
+        c.features["trip 0 or negative"] += min(choices) < 1
+        return s.input(INT64, shape, choices), None
+    return ranked(s, _computed_count(s), len(shape)), None
+
+
+def _computed_count(s: Scope) -> Val:
+    """A small number from a shape, or from integer data."""
+    sized = s.pick(lambda v: v.rank > 0)
+    if sized is not None and s.context.chance(0.6):
+        sizes = s.emit("Shape", [sized], INT64, (sized.rank,), 12.0)
+        at = s.constant(np.array(s.rng.randrange(sized.rank), np.int64))
+        return s.emit("Gather", [sizes, at], INT64, (), 12.0, axis=0)
+    val = s.pick(lambda v: True)
+    number = to_scalar(s, val, INT64) if val is not None else s.scalar(2, INT64)
+    return s.emit("Mod", [number, s.scalar(4, INT64)], INT64, (), 4.0)
+
+
+def _initial_condition(s: Scope, plan: str) -> tuple[Val | None, bool]:
+    """The condition at the start, and whether it is known to be true."""
+    c = s.context
+    shape = (1,) * int(c.chance(0.2))
+    if plan == "for":
+        kind = s.rng.choice(("omitted", "true"))
+    elif plan == "do":
+        kind = "true"
+    else:
+        kind = s.rng.choices(("omitted", "true", "input", "computed", "false"), (2, 4, 5, 4, 0.4))[0]
+    # Without trip count and condition the text of the standard makes the loop endless, whatever the body says.
+    if kind == "omitted" and plan != "for":
+        kind = "true"
+    c.features[f"condition {kind}"] += 1
+    if kind == "omitted":
+        return None, True
+    if kind in ("true", "false"):
+        return s.constant(np.full(shape, kind == "true")), kind == "true"
+    if kind == "input":
+        return s.input(BOOL, shape, tuple(s.rng.choice((1, 1, 0)) for _ in range(3))), False
+    return flag(s, len(shape)), False
+
+
+def _next_condition(body: Scope, plan: str, flag_in: Val, rank: int) -> Val:
+    iteration = body.iteration
+    assert iteration is not None
+    if plan in ("for", "both"):
+        kind = body.rng.choice(("true", "same", "computed") if plan == "both" else ("true", "true", "same"))
+        body.context.features[f"body condition {kind}"] += 1
+        if kind == "computed":
+            return flag(body, rank)
+        return flag_in if kind == "same" else body.constant(np.full((1,) * rank, True), here=True)
+    bound = body.scalar(body.rng.randint(0, 4), INT64)
+    if body.context.chance(0.4):
+        bound = body.input(INT64, (), tuple(body.rng.choice(TRIPS) for _ in range(3)))
+    going = body.emit("Less", [iteration, bound], BOOL, iteration.shape)
+    body.context.features["body condition counter"] += 1
+    if body.context.chance(0.4):
+        other = ranked(body, flag(body, 0), going.rank)
+        going = body.emit("And", [going, other], BOOL, going.shape)
+        body.context.features["body condition counter and data"] += 1
+    return ranked(body, going, rank)
+
+
+def _states(s: Scope, body: Scope) -> list[State]:
+    states: list[State] = []
+    kinds = ("update", "same", "constant", "captured", "other", "grown", "shrunk")
+    for _ in range(s.rng.choice((0, 1, 1, 2, 2, 3))):
+        kind = s.rng.choices(kinds, (8, 1.5, 1, 1, 1.5, 2, 0.7))[0]
+        state = _grown(s, body) if kind in ("grown", "shrunk") else None
+        if state is None:
+            init = initial_value(s)
+            limit = max(init.mag, STATE_LIMIT[init.dtype])
+            state = State("update", init, body.parameter(init.dtype, init.shape, limit), limit)
+        state.kind = kind if (state.kind == "grown") == (kind in ("grown", "shrunk")) else state.kind
+        states.append(state)
+    if states and s.context.chance(0.25):
+        first = next((state for state in states if state.kind not in ("grown", "shrunk")), None)
+        if first is not None:
+            twin = like(s, first.init)
+            limit = max(twin.mag, first.limit)
+            states.append(State("swapped", twin, body.parameter(twin.dtype, twin.shape, limit), limit))
+            first.kind, first.limit = "swapped", limit
+    for state in states:
+        s.context.features[f"state {state.kind}"] += 1
+    return states
+
+
+def _grown(s: Scope, body: Scope) -> State | None:
+    """A state whose length along one axis changes."""
+    init = s.pick(lambda v: v.rank > 0 and sum(not isinstance(d, int) for d in v.shape) <= 1 and v.rank <= 3)
+    if init is None or s.context.chance(0.3):
+        width = s.rng.randint(1, 3)
+        init = s.random_constant(FLOAT, s.rng.choice(((0,), (0, width), (1, width))))
+    unknown = [i for i, d in enumerate(init.shape) if not isinstance(d, int)]
+    axis = unknown[0] if unknown else s.rng.randrange(init.rank)
+    shape = (*init.shape[:axis], s.context.dim(0), *init.shape[axis + 1 :])
+    limit = max(init.mag, STATE_LIMIT[init.dtype])
+    return State("grown", init, body.parameter(init.dtype, shape, limit), limit, axis)

@@ -1,0 +1,62 @@
+"""Tables of a fuzzing or conformance run, in plain text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from .check import CLASSES, Verdict
+
+
+def pattern(message: str) -> str:
+    """The message without names, numbers and paths, so that like failures fall together."""
+    text = re.sub(r"\S*[/\\]\S+", "<path>", message)
+    text = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "<name>", text)
+    text = re.sub(r"\b[A-Za-z_]*_\d+\b|\b[vcoxin]\d+\b", "<name>", text)
+    text = re.sub(r"[\[({][-\d,.\s?]*[\])}]", "<shape>", text)
+    return re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "#", text)[:180]
+
+
+def rates(results: Mapping[str, Sequence[Verdict]]) -> str:
+    """One column a converter, one line a class."""
+    names = list(results)
+    lines = [f"{'':16}" + "".join(f"{name:>18}" for name in names)]
+    for kind in CLASSES:
+        cells = []
+        for name in names:
+            count, total = sum(v.result == kind for v in results[name]), len(results[name])
+            cells.append(f"{count:>8} {100 * count / max(total, 1):>6.1f} % ")
+        lines.append(f"{kind:16}" + "".join(f"{cell:>18}" for cell in cells))
+    return "\n".join(lines)
+
+
+def parts_of(verdict: Verdict) -> list[str]:
+    """The patterns of a message; a message with codes has one a part."""
+    if not verdict.code:
+        return [pattern(verdict.message)]
+    found = []
+    for part in verdict.message.split(" | "):
+        code = re.match(r"(\w+: )?(ML-?\w+): ", part)
+        found.append(f"{code[2]} {pattern(part[code.end() :])}" if code else f"{verdict.code} {pattern(part)}")
+    return list(dict.fromkeys(found))
+
+
+def groups(failures: Iterable[tuple[str, Verdict]], most: int = 25, names: int = 6) -> str:
+    """Failures by class and message pattern, the most frequent first, with the cases that show them.
+
+    A failure of several parts counts for each of them.
+    """
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, verdict in failures:
+        for part in parts_of(verdict) if verdict.bad else ():
+            found[verdict.result, part].append(name)
+    lines = []
+    for (kind, text), cases in sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))[:most]:
+        shown = " ".join(cases[:names]) + (" ..." if len(cases) > names else "")
+        lines.append(f"{len(cases):5}  {kind:15}{text}\n{'':22}{shown}")
+    return "\n".join(lines)
+
+
+def counted(counter: Counter[str], most: int = 12) -> str:
+    return "\n".join(f"{count:5}  {text}" for text, count in counter.most_common(most))

@@ -1,0 +1,331 @@
+"""A random model under construction: typed values, nested scopes, captured names.
+
+Every value carries a shape of ints and symbols. Equal symbols are equal sizes at run time, so operators that need equal
+dimensions choose by them; a symbol whose size may be 0 has `minimum` 0, and operators that refuse empty tensors look
+there. `mag` bounds the magnitude of the elements: results beyond a limit are squashed, so that comparing numbers means
+something.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+FLOAT, INT64, INT32, BOOL = (
+    int(kind) for kind in (TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL)
+)
+NUMPY: dict[int, type] = {FLOAT: np.float32, INT64: np.int64, INT32: np.int32, BOOL: np.bool_}
+LIMIT = {FLOAT: 8.0, INT64: 500.0, INT32: 500.0, BOOL: 1.0}
+STATE_LIMIT = {FLOAT: 2.0, INT64: 20.0, INT32: 20.0, BOOL: 1.0}
+
+Dim = int | str
+Shape = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Val:
+    """A value: its name, element type, shape, and a bound of its magnitude."""
+
+    name: str
+    dtype: int
+    shape: Shape
+    mag: float = 1.0
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(d, int) for d in self.shape)
+
+
+@dataclass
+class Input:
+    """A model input and how its values are drawn: `choices` for integers and conditions, else random numbers."""
+
+    val: Val
+    declared: tuple[Dim | None, ...] | None
+    choices: Sequence[int] | None = None
+
+
+@dataclass
+class Context:
+    """What all scopes of one model share."""
+
+    rng: random.Random
+    numbers: np.random.Generator
+    opset: int
+    shadowing: bool = False
+    features: Counter[str] = field(default_factory=Counter)
+    minimum: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, Sequence[int]] = field(default_factory=dict)
+    scan_ranks: dict[str, list[int]] = field(default_factory=dict)
+    undeclared: dict[str, str] = field(default_factory=dict)
+    inputs: list[Input] = field(default_factory=list)
+    functions: list[FunctionProto] = field(default_factory=list)
+    count: int = 0
+
+    def fresh(self, prefix: str = "v") -> str:
+        """A name no other value has."""
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def dim(self, minimum: int = 0) -> str:
+        """A symbol of unknown size."""
+        name = self.fresh("d")
+        self.minimum[name] = minimum
+        return name
+
+    def symbol(self) -> str:
+        """A symbol of an input, with one size an input set."""
+        if self.sizes and self.rng.random() < 0.6:
+            return self.rng.choice(list(self.sizes))
+        name = self.fresh("N")
+        sizes = [self.rng.randint(1, 5) for _ in range(3)]
+        if self.rng.random() < 0.3:
+            sizes[self.rng.randint(1, 2)] = 0
+            self.features["length 0"] += 1
+        self.sizes[name], self.minimum[name] = sizes, min(sizes)
+        return name
+
+    def at_least(self, dim: Dim, size: int) -> bool:
+        """Whether a dimension is known to be at least this long."""
+        return (dim if isinstance(dim, int) else self.minimum[dim]) >= size
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+
+class Scope:
+    """One graph under construction: the main graph, or a body with `outer` around it."""
+
+    def __init__(self, context: Context, outer: Scope | None = None) -> None:
+        self.context, self.outer = context, outer
+        self.rng = context.rng
+        self.nodes: list[NodeProto] = []
+        self.initializers: list[TensorProto] = []
+        self.parameters: list[Val] = []
+        self.own: list[Val] = []
+        self.captured: set[str] = set()
+        self.hidden: set[str] = set()
+        self.names: set[str] = set()
+        self.used: set[str] = set()
+        self.iteration: Val | None = None
+        self.kind = ""
+        self.pinned: list[Val] = []
+
+    @property
+    def root(self) -> Scope:
+        scope = self
+        while scope.outer is not None:
+            scope = scope.outer
+        return scope
+
+    @property
+    def level(self) -> int:
+        return 0 if self.outer is None else self.outer.level + 1
+
+    # ------------------------------------------------------------------------------------------------------- values
+
+    def visible(self) -> list[Val]:
+        """Own values, then those of the scopes around, without names hidden on the way."""
+        found, hidden, scope = [], set[str](), self
+        while scope is not None:
+            found += [val for val in scope.own if val.name not in hidden]
+            hidden |= scope.hidden
+            scope = scope.outer  # type: ignore[assignment]
+        return found
+
+    def candidates(self, accepts: Callable[[Val], bool]) -> list[Val]:
+        return [val for val in self.visible() if accepts(val)]
+
+    def pick(self, accepts: Callable[[Val], bool], local: float = 0.7) -> Val | None:
+        """A random visible value, from this scope with the given probability, then from any."""
+        own = [val for val in self.own if accepts(val)]
+        if own and self.context.chance(local):
+            return self.rng.choice(own[-8:] if self.context.chance(0.6) else own)
+        found = self.candidates(accepts)
+        return self.rng.choice(found) if found else None
+
+    def note_use(self, name: str) -> None:
+        """Record a capture: in this scope and those between it and the owner."""
+        self.used.add(name)
+        scope, crossed = self, 0
+        while scope is not None and name not in scope.names:
+            scope.captured.add(name)
+            scope, crossed = scope.outer, crossed + 1  # type: ignore[assignment]
+        if scope is None:
+            return
+        scope.used.add(name)
+        if crossed:
+            self.context.features["capture" if crossed == 1 else "capture through levels"] += 1
+
+    def _parameter_name(self) -> str:
+        """A fresh name, or rarely one that hides an outer value not yet used here. (Nodes may not do that.)"""
+        if self.outer is None or not self.context.shadowing or not self.context.chance(0.15):
+            return self.context.fresh()
+        taken = self.names | self.captured
+        names = [val.name for val in self.outer.visible() if val.name not in taken]
+        if not names:
+            return self.context.fresh()
+        name = self.rng.choice(names)
+        self.hidden.add(name)
+        self.context.features["shadowed name"] += 1
+        return name
+
+    def add(self, dtype: int, shape: Shape, mag: float, name: str | None = None) -> Val:
+        val = Val(name or self.context.fresh(), dtype, tuple(shape), mag)
+        self.own.append(val)
+        self.names.add(val.name)
+        return val
+
+    def parameter(self, dtype: int, shape: Shape, mag: float) -> Val:
+        """A body input."""
+        val = self.add(dtype, shape, mag, self._parameter_name())
+        self.parameters.append(val)
+        return val
+
+    # -------------------------------------------------------------------------------------------------------- nodes
+
+    def node(self, op: str, inputs: Sequence[Val | str | None], outputs: Sequence[str], **attributes: Any) -> NodeProto:
+        """Append a node; None is an omitted input."""
+        names = [val.name if isinstance(val, Val) else val or "" for val in inputs]
+        for name in names:
+            if name:
+                self.note_use(name)
+        made = helper.make_node(op, names, list(outputs), name=self.context.fresh("n"), **attributes)
+        self.nodes.append(made)
+        return made
+
+    def emit(
+        self,
+        op: str,
+        inputs: Sequence[Val | str | None],
+        dtype: int,
+        shape: Shape,
+        mag: float = 1.0,
+        **attributes: Any,
+    ) -> Val:
+        """Append a node of one output, and squash what has grown too large."""
+        name = self.context.fresh()
+        self.node(op, inputs, [name], **attributes)
+        val = self.add(dtype, shape, mag, name)
+        return self.squash(val) if mag > LIMIT[dtype] else val
+
+    def squash(self, val: Val, limit: float | None = None) -> Val:
+        """Bring the magnitude below a limit, in one of several ways."""
+        bound = LIMIT[val.dtype] / 4 if limit is None else limit
+        if val.mag <= bound or val.dtype == BOOL:
+            return val
+        if val.dtype == FLOAT and (bound < 1.5 or self.context.chance(0.5)):
+            return self.emit("Tanh", [val], FLOAT, val.shape, 1.0)
+        way = self.rng.choice(("Clip", "MinMax", "Mod")) if self.context.opset >= 12 else "Mod"
+        if way == "Clip" or val.dtype == FLOAT:
+            low, high = (self.constant(np.array(v, NUMPY[val.dtype])) for v in (-int(bound), int(bound)))
+            return self.emit("Clip", [val, low, high], val.dtype, val.shape, bound)
+        if way == "MinMax":
+            low, high = (self.constant(np.array(v, NUMPY[val.dtype])) for v in (-int(bound), int(bound)))
+            cut = self.emit("Max", [val, low], val.dtype, val.shape, min(val.mag, LIMIT[val.dtype]))
+            return self.emit("Min", [cut, high], val.dtype, val.shape, bound)
+        divisor = self.constant(np.array(int(bound), NUMPY[val.dtype]))
+        return self.emit("Mod", [val, divisor], val.dtype, val.shape, bound)
+
+    # ---------------------------------------------------------------------------------------------------- constants
+
+    def constant(self, array: np.ndarray, here: bool = False, data: bool = False) -> Val:
+        """A constant: a Constant node, an initializer here, or (captured) one of the main graph.
+
+        `here` forbids the main graph, `data` lets other pieces use it too.
+        """
+        dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
+        mag = float(np.abs(array.astype(np.float64)).max(initial=0.0))
+        kind = self.rng.choice(("node", "node", "here") if here or self.outer is None else ("node", "here", "root"))
+        scope = self.root if kind == "root" else self
+        name = self.context.fresh("c")
+        tensor = numpy_helper.from_array(array, name)
+        if kind == "node":
+            scope.nodes.append(helper.make_node("Constant", [], [name], value=tensor))
+        else:
+            scope.initializers.append(tensor)
+            if scope.outer is not None:
+                self.context.features["initializer in body"] += 1
+            elif self.outer is not None:
+                self.context.features["captured initializer"] += 1
+        scope.names.add(name)
+        val = Val(name, dtype, tuple(int(d) for d in array.shape), mag)
+        if data:
+            scope.own.append(val)
+        return val
+
+    def ints(self, *values: int) -> Val:
+        """A constant int64 vector (axes, shapes, bounds)."""
+        return self.constant(np.array(values, np.int64))
+
+    def scalar(self, value: float, dtype: int = FLOAT) -> Val:
+        return self.constant(np.array(value, NUMPY[dtype]))
+
+    def random_constant(self, dtype: int, shape: Sequence[int]) -> Val:
+        """A constant that other pieces may use too."""
+        return self.constant(random_numbers(self.context.numbers, dtype, tuple(shape)), data=True)
+
+    def input(self, dtype: int, shape: Shape, choices: Sequence[int] | None = None, declared: str | None = None) -> Val:
+        """A new model input, whatever the scope; `choices` are its possible values, one drawn an input set."""
+        mag = float(max((abs(c) for c in choices), default=1)) if choices else {INT64: 4.0, INT32: 4.0}.get(dtype, 1.0)
+        val = Val(self.context.fresh("x"), dtype, tuple(shape), mag)
+        style = declared or self.rng.choice(("exact", "exact", "exact", "rank"))
+        dims = None if style == "none" else tuple(d if style == "exact" else None for d in val.shape)
+        self.context.inputs.append(Input(val, dims, choices))
+        self.root.own.append(val)
+        self.root.names.add(val.name)
+        return val
+
+    # ------------------------------------------------------------------------------------------------------- graphs
+
+    def graph(self, name: str, outputs: Sequence[Val], style: str) -> GraphProto:
+        """The body as a GraphProto. `style` says how much of the types is declared: full, rank, type, nothing.
+
+        Parameters in `pinned` have their rank declared in any case.
+        """
+        return helper.make_graph(
+            self.nodes,
+            name,
+            [declare(val, "full" if val in self.pinned else style) for val in self.parameters],
+            [declare(val, style) for val in outputs],
+            self.initializers,
+        )
+
+
+def declare(val: Val, style: str) -> ValueInfoProto:
+    """A ValueInfoProto that tells all, the rank, the element type, or nothing but the name."""
+    if style == "nothing":
+        return helper.make_empty_tensor_value_info(val.name)
+    if style == "type":
+        return helper.make_tensor_value_info(val.name, val.dtype, None)
+    shape = [d if style == "full" and (isinstance(d, int) or d.startswith("N")) else None for d in val.shape]
+    return helper.make_tensor_value_info(val.name, val.dtype, shape)
+
+
+def random_numbers(numbers: np.random.Generator, dtype: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Random values: floats in [-1, 1), integers in [-3, 4], booleans."""
+    if dtype == FLOAT:
+        return np.asarray(numbers.uniform(-1, 1, shape), np.float32).reshape(shape)
+    if dtype == BOOL:
+        return np.asarray(numbers.integers(0, 2, shape)).astype(np.bool_).reshape(shape)
+    return np.asarray(numbers.integers(-3, 5, shape)).astype(NUMPY[dtype]).reshape(shape)
+
+
+def known_outside(scope: Scope) -> set[Dim]:
+    """Symbols that mean the same in every iteration of a body opened in this scope."""
+    return {d for val in scope.visible() for d in val.shape}
+
+
+def dims(shape: Shape) -> Iterator[tuple[int, int]]:
+    """Axis and size of the static dimensions."""
+    return ((axis, d) for axis, d in enumerate(shape) if isinstance(d, int))
