@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Op, Parameter, Result
-from mo_loop.ops.control import Control, TensorIterator
+from mo_loop.ops.control import Control, If, TensorIterator
 from mo_loop.ops.front import Failed
 from mo_loop.types import TensorType, string
 
@@ -16,12 +16,13 @@ from mo_loop.types import TensorType, string
 
 def invariants(graph: Graph) -> list[str]:
     """What is wrong with the graph or its bodies, each finding with its place; empty when all is well."""
-    return [
+    found = [
         f"{scope.path or scope.name or 'graph'}: {finding}"
         for scope in graph.scopes()
         for check in INVARIANTS
         for finding in check(scope)
-    ] + list(_stale_types(graph))
+    ]
+    return found or list(_stale_types(graph))  # what is not whole can be neither copied nor typed
 
 
 def _edges(graph: Graph) -> Iterator[str]:
@@ -172,6 +173,18 @@ def _port_types(graph: Graph) -> Iterator[MoLoopError]:
                 )  # fmt: skip
 
 
+def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
+    for node in graph.of(If):
+        for number, entry in enumerate(node.output_map):
+            then, otherwise = entry.then.value.rank, entry.otherwise.value.rank
+            # The runtime refuses different ranks, but takes a scalar beside [1].
+            if then != otherwise and None not in (then, otherwise) and {then, otherwise} != {0, 1}:
+                yield UnsupportedError(
+                    f"output {number} of If has rank {then} in then_branch and {otherwise} in else_branch", code="ML315",
+                    where=node.path, hint="give the condition a constant value, or make both branches return one rank",
+                )  # fmt: skip
+
+
 def _nested_iterators(graph: Graph) -> Iterator[MoLoopError]:
     if isinstance(graph.owner, TensorIterator):
         for node in graph.of(TensorIterator):
@@ -196,6 +209,7 @@ def _strings(graph: Graph) -> Iterator[MoLoopError]:
 
 LAST_CHECKS: tuple[Callable[[Graph], Iterator[MoLoopError]], ...] = (
     _front_operations,
+    _branch_ranks,
     _port_types,
     _nested_iterators,
     _strings,

@@ -268,6 +268,7 @@ class Graph:
 
     def add(self, node: Node) -> None:
         """Attach a node whose `inputs` and `outputs` are set and belong to this graph."""
+        self.require_own(node.inputs, node)
         node.graph = self
         node.id = self._next_id
         self._next_id += 1
@@ -279,10 +280,15 @@ class Graph:
         if self._order is not None:  # the newest node, without consumers: last in any order
             self._order.append(node)
 
+    def require_own(self, values: Iterable[Value | None], node: Node) -> None:
+        """Refuse values of other graphs as inputs of `node`, before anything is changed."""
+        for value in values:
+            if value is not None and (value.node.graph is not self or value.node not in self.nx._node):
+                into = type(node).__name__  # it may be under construction, without a repr of its own
+                raise InternalError(f"an edge from {value.node!r} into {into} would cross graphs", where=self.path)
+
     def _link(self, value: Value, node: Node, port: int) -> None:
         producer = value.node
-        if producer.graph is not self:
-            raise InternalError(f"an edge from {producer!r} into {node!r} would cross graphs", where=self.path)
         succ, pred = self.nx._succ, self.nx._pred
         ports = succ[producer].get(node)
         if ports is None:
@@ -303,6 +309,7 @@ class Graph:
         old = node.inputs[port]
         if old is value:
             return
+        self.require_own((value,), node)
         if old is not None:
             self._unlink(old, node, port)
         if value is not None:
@@ -318,6 +325,7 @@ class Graph:
 
     def set_inputs(self, node: Node, values: Sequence[Value | None]) -> None:
         """Replace all inputs of `node`; their number may change."""
+        self.require_own(values, node)
         for port, old in enumerate(node.inputs):
             if old is not None:
                 self._unlink(old, node, port)
@@ -424,10 +432,14 @@ class Graph:
     def inline(self, body: Graph, bindings: Sequence[Value]) -> list[Value]:
         """Copy the nodes of `body` into this graph, `bindings` standing for its Parameters in order.
 
-        Returns the values that stand for its Results in order.
+        Returns the values that stand for its Results in order. What reads a binding is marked for re-inference.
         """
         values = {p.outputs[0]: v for p, v in zip(body.parameters, bindings, strict=True)}
-        self._copy_nodes(body, values, skip=(*body.parameters, *body.results))
+        copies = self._copy_nodes(body, values, skip=(*body.parameters, *body.results))
+        for parameter in body.parameters:
+            for use in parameter.outputs[0].uses:
+                if use.node in copies:
+                    self.touch(copies[use.node])
         return [values[r.inputs[0]] for r in body.results if r.inputs[0] is not None]
 
     def _copy_nodes(self, source: Graph, values: dict[Value, Value], skip: Iterable[Node] = ()) -> dict[Node, Node]:
@@ -456,6 +468,8 @@ class Graph:
                 for body in copy.bodies:
                     body.owner = copy
             copies[node] = copy
+            if node in source._dirty:
+                self.touch(copy)
         return copies
 
 

@@ -266,8 +266,10 @@ def merge_dim(a: Dimension, b: Dimension) -> Dimension:
         return a
     if isinstance(a, int) and isinstance(b, int):
         raise TypeError_(f"dimension is both {a} and {b}", code="ML233")
-    if isinstance(a, int) or isinstance(b, int):
-        value, other = (a, b) if isinstance(a, int) else (b, a)
+    if isinstance(b, int):
+        return merge_dim(b, a)
+    if isinstance(a, int):
+        value, other = a, b
         hi = high(other)
         if value < low(other) or (hi is not None and value > hi):
             raise TypeError_(f"dimension {other!r} cannot be {value}", code="ML233")

@@ -136,7 +136,8 @@ class TensorType:
     def __init__(self, dtype: ElementType | None, shape: Shape, known: np.ndarray[Any, Any] | None = None) -> None:
         self.dtype = dtype
         self.shape = shape
-        self.known = known
+        # numpy turns arrays of rank 0 into their only item at every operation
+        self.known = known if known is None or isinstance(known, np.ndarray) else known_array([known], ())
 
     @property
     def rank(self) -> int | None:

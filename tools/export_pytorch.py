@@ -2,7 +2,7 @@
 
     pip install torch==2.13.0 onnx onnxscript       # add onnxruntime to have every case compared with PyTorch
     python tools/export_pytorch.py                  # every model, into tests/models/pytorch
-    python tools/export_pytorch.py --out /tmp/m lstm gru
+    python tools/export_pytorch.py --out models lstm gru
 
 Writes NAME.onnx for each model, and one cases.toml with the inputs to run them on, of this form:
 

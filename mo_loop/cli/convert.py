@@ -14,8 +14,9 @@ from mo_loop.cli.errors import reported
 @click.command()
 @click.argument("model", type=click.Path())
 @click.option(
-    "-o", "--output-model", "target", required=True, type=click.Path(), help="The .xml to write; the .bin goes beside it."
-)
+    "-o", "--output-model", "target", required=True, type=click.Path(),
+    help="The .xml to write; the .bin goes beside it.",
+)  # fmt: skip
 @click.option("--input", "inputs", help="Tensors that become the inputs, separated by commas.")
 @click.option("--output", "outputs", help="Tensors that become the outputs, separated by commas.")
 @click.option("--compress-to-fp16", is_flag=True, help="Store f32 weights as f16; the default is lossless.")

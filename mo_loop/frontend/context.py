@@ -41,6 +41,17 @@ class Context:
         name = self.proto.name or next((out for out in self.proto.output if out), self.proto.op_type)
         return f"{self.scope.path}/{name}" if self.scope.path else name
 
+    def blame(self, error: MoLoopError) -> None:
+        """Say in an error that this node raised, unless one further inside did: where, which operator and opset."""
+        if error.where and (error.where == self.path or error.where.startswith(f"{self.path}/")):
+            return
+        error.where = self.path
+        if self.op_type in error.message and "opset" in error.message:
+            return
+        operator = f"{self.proto.domain}::{self.op_type}" if self.proto.domain else self.op_type
+        error.message = f"{operator} (opset {self.opset}): {error.message}"
+        error.args = (error.message,)
+
     def wants(self, index: int) -> bool:
         """Whether the node's output number `index` is named, hence possibly used."""
         return index < len(self.outputs) and bool(self.outputs[index])

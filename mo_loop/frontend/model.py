@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mo_loop.errors import FileError, ModelError
+from mo_loop.errors import FileError, ModelError, UnsupportedError
 
 
 @dataclass
@@ -82,7 +82,9 @@ def _parse(data: bytes, what: str) -> Any:
         raise FileError(f"{what} is a Git LFS pointer, not a model", code="ML214", hint="run: git lfs pull")
     try:
         proto.ParseFromString(data)
-    except DecodeError:
+    except DecodeError as error:
+        if "MaxDepth" in str(error):
+            raise UnsupportedError(f"{what} nests its bodies too deeply to be read", code="ML312") from None
         raise FileError(
             f"{what} is not an ONNX model", code="ML214",
             hint="mo-loop reads .onnx files, as exported by PyTorch, tf2onnx ...",

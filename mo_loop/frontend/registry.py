@@ -35,6 +35,7 @@ FAMILIES: dict[str, str] = {
     "convolution": "Conv ConvTranspose",
     "pooling": "MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
     "recurrent": "LSTM GRU RNN",
+    "resize": "Resize Upsample",
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
     "ReverseSequence",
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",

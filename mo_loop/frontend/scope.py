@@ -36,14 +36,8 @@ class Scope:
         # Bodies inherit what their function was called with: its attributes and the opsets it was written for.
         self.attributes: dict[str, Any] = outer.attributes if outer is not None else {}
         self.opsets: dict[str, int] = outer.opsets if outer is not None else {}
-
-    @property
-    def depth(self) -> int:
-        """How many scopes enclose this one."""
-        depth, scope = 0, self.outer
-        while scope is not None:
-            depth, scope = depth + 1, scope.outer
-        return depth
+        # How many bodies enclose this one; a function's scope is as deep as its call, though it sees no outer names.
+        self.depth: int = outer.depth + 1 if outer is not None else 0
 
     def __getitem__(self, name: str) -> Value:
         value = self.find(name)

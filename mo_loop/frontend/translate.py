@@ -29,6 +29,9 @@ from mo_loop.types import UNKNOWN, TensorType
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
 _TYPE_PROTO = 13
 
+CALL_LIMIT = 100
+"""How deep calls of functions may be nested."""
+
 
 def translate(model: OnnxModel, cut: Cut | None = None) -> Graph:
     """The whole model as a Graph, `Failed` nodes included; `cut` says where it starts and ends.
@@ -181,8 +184,7 @@ class Translation:
                 return
             values = self._translated(context, domain, inputs)
         except MoLoopError as error:
-            if not error.where or not error.where.startswith(context.path):
-                error.where = context.path
+            context.blame(error)
             values = self._failed(context, inputs, error)
         except Exception as error:
             shown = ", ".join(str(value.type) if value is not None else "-" for value in inputs)
@@ -265,7 +267,10 @@ class Translation:
         if key in self._calls:
             chain = " -> ".join(name for _, name, _ in [*self._calls, key])
             raise ModelError(f"functions call each other in a circle: {chain}", code="ML228")
+        if len(self._calls) >= CALL_LIMIT:
+            raise UnsupportedError(f"functions call each other more than {CALL_LIMIT} deep", code="ML312")
         scope = Scope(context.graph, None, context.path)
+        scope.depth = context.scope.depth
         scope.attributes = functions.bound_attributes(function, context.proto, context.scope.attributes)
         for name, value in zip(function.input, inputs, strict=False):
             if value is not None:

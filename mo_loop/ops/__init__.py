@@ -30,6 +30,7 @@ FAMILIES: dict[str, str] = {
     "ScatterNDUpdate ScatterNDUpdate15 NonZero OneHot TopK TopK11 Unique",
     "convolution": "Convolution GroupConvolution ConvolutionBackpropData GroupConvolutionBackpropData",
     "pooling": "MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14",
+    "resize": "Interpolate Interpolate11",
     "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence",
 }
 """Family (module) -> the classes it defines."""

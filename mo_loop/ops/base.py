@@ -60,7 +60,8 @@ class Op(Node):
         cls.attributes = dict(cls.attributes)
         cls._kinds = dict(cls._kinds)
         for name, kind in inspect.get_annotations(cls).items():
-            if get_origin(kind) == ClassVar or name.startswith("_"):
+            origin: Any = get_origin(kind)
+            if origin is ClassVar or name.startswith("_"):
                 continue
             cls._kinds[name] = kind
             cls.attributes[name] = cls.__dict__.get(name, _MISSING)
@@ -123,6 +124,7 @@ class Op(Node):
         types = [None if v is None else v.type if isinstance(v, Value) else v.outputs[0].type for v in values]
         self.name = name
         result = self._inferred(types)
+        graph.require_own((value for value in values if isinstance(value, Value)), self)
         for position, value in enumerate(values):
             if isinstance(value, Constant):
                 graph.add(value)

@@ -123,8 +123,9 @@ class Unsqueeze(Op, opset=1, index=("axes",)):
             return TensorType(x.dtype, None)
         if axes.integers is None:
             count = element_count(axes.shape)
-            known = isinstance(count, int)
-            return TensorType(x.dtype, tuple(fresh() for _ in range(len(x.shape) + count)) if known else None)
+            if not isinstance(count, int):
+                return TensorType(x.dtype, None)
+            return TensorType(x.dtype, tuple(fresh() for _ in range(len(x.shape) + count)))
         rank = len(x.shape) + len(axes.integers)
         places = {normalise_axis(axis, rank) for axis in axes.integers}
         self.require(len(places) == len(axes.integers), f"axes {axes.integers} repeat")
@@ -280,7 +281,7 @@ class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
     """Cut into pieces of the given lengths along an axis, -1 for what is left. Spec: VariadicSplit-1."""
 
     def infer(self, x: Any, axis: Any, lengths: Any) -> Any:
-        count = lengths.shape[0] if lengths.shape is not None and len(lengths.shape) == 1 else None
+        count: Any = lengths.shape[0] if lengths.shape is not None and len(lengths.shape) == 1 else None
         self.require(isinstance(count, int), "how many pieces there are is not known")
         if x.shape is None or axis.integers is None:
             return tuple(TensorType(x.dtype, None) for _ in range(count))

@@ -80,7 +80,7 @@ def test_a_loop_over_a_length_that_may_be_zero(backwards: bool, join_backwards: 
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
 def test_a_loop_that_gathers_its_elements(backwards: bool) -> None:
     """The other form for a length that may be 0: no slices, the element is picked by the number of the iteration."""
-    index = "%k = Maximum(%i, %i)" if not backwards else "%back = Subtract(%length, %i)\n            %k = Subtract(%back, 1)"
+    index = "%back = Subtract(%length, %i)\n%k = Subtract(%back, 1)" if backwards else "%k = Maximum(%i, %i)"
     text = f"""
         %h = Parameter : f32[2]
         %x = Parameter : f32[T,2]

@@ -94,8 +94,8 @@ def test_a_huge_trip_count_with_early_exit() -> None:
         return [np.float32(count), np.arange(1, count + 1, dtype=np.float32)]
 
     calls = [
-        (2**31 - 1, True, 5), (3, True, 9), (0, True, 4), (2**30, True, 1), (-4, True, 3), (7, False, 2), (2**31 - 1, True, 0),
-        (10**6, True, 12), (1, True, 1),
+        (2**31 - 1, True, 5), (3, True, 9), (0, True, 4), (2**30, True, 1), (-4, True, 3), (7, False, 2),
+        (2**31 - 1, True, 0), (10**6, True, 12), (1, True, 1),
     ]  # fmt: skip
     check(text, oracle, *([i64(t), boolean(c), np.float32(x)] for t, c, x in calls))
 
@@ -136,7 +136,7 @@ def test_a_while_loop_without_maximum() -> None:
 
 
 def test_the_condition_is_a_state_that_the_body_reads() -> None:
-    """As translated from ONNX: the condition is carried, isolated because it is handed to another state's next value."""
+    """As translated from ONNX: the condition is carried; isolated, because another state's next value depends on it."""
     text = """
         %M = Parameter : i64[]
         %C = Parameter : boolean[]

@@ -26,9 +26,7 @@ KINDS = {
     "STRINGS": "tuple[str, ...]",
 }  # fmt: skip
 
-STARTS_LATER: dict[str, str] = {
-    "Scan": "opset 8 had a batch dimension and sequence lengths; no exporter of that time is known to have made one",
-}
+STARTS_LATER: dict[str, str] = {}
 """Operators whose oldest versions are not translated, and why."""
 
 OTHER_DEFAULTS = {

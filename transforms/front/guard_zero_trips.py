@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Selected
 from mo_loop.shape import is_static, low
@@ -43,7 +43,7 @@ class GuardZeroTrips(FunctionPass):
         changed = False
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             readers = output.uses
-            if not readers:
+            if not readers or all(_is_cut(node) for node, _ in readers):
                 continue
             if isinstance(entry, Concatenated):
                 ran = ran or _ran(node)
@@ -87,6 +87,15 @@ def _ran(node: Loop) -> Value:
         return go
     positive = ops.NotEqual(trip, 0).output
     return positive if go.type.integers == (1,) else ops.LogicalAnd(positive, go).output
+
+
+def _is_cut(node: Node) -> bool:
+    """Whether `node` is the first Slice that this pass put behind a concatenated output."""
+    if not isinstance(node, ops.Slice) or node.inputs[2] is None:
+        return False
+    end = node.inputs[2].node
+    select = end.inputs[0].node if isinstance(end, ops.Reshape) and end.inputs[0] is not None else end
+    return isinstance(select, ops.Select) and [v.type.integers for v in select.inputs[1:] if v] == [(TO_THE_END,), (0,)]
 
 
 def _cut(output: Value, entry: Concatenated, ran: Value) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,7 @@ class ScanLowering(FunctionPass):
         for entry in scan.input_map:
             if isinstance(entry, Sliced):
                 _squeeze_inside(entry, scan)
-        for entry in scan.output_map:
-            if isinstance(entry, Concatenated):
-                result: Result = entry.result
-                body.set_input(result, 0, ops.Unsqueeze(result.value, entry.axis).output)
+        _unsqueeze_inside(scan)
         inputs = list(scan.inputs)
         maps: dict[str, Any] = {"body": body, "input_map": scan.input_map, "output_map": scan.output_map}
         new: Iteration
@@ -73,6 +71,24 @@ def _squeeze_inside(entry: Sliced, scan: Scan) -> None:
         squeezed = ops.Squeeze(parameter.output, [entry.axis]).output
         for node, port in readers:
             scan.body.set_input(node, port, squeezed)
+
+
+def _unsqueeze_inside(scan: Scan) -> None:
+    """What is concatenated becomes a slice; a Result with another role as well gets a twin for this one."""
+    shared = {entry.result for entry in (*scan.back_edges, *scan.output_map) if not isinstance(entry, Concatenated)}
+    elements = {entry.result: entry.result.value for entry in scan.output_map}
+    output_map = []
+    for entry in scan.output_map:
+        if isinstance(entry, Concatenated):
+            result: Result = entry.result
+            slice_ = ops.Unsqueeze(elements[result], entry.axis).output
+            if result in shared:
+                entry = replace(entry, result=Result(slice_))
+            else:
+                scan.body.set_input(result, 0, slice_)
+                shared.add(result)
+        output_map.append(entry)
+    scan.output_map = tuple(output_map)
 
 
 def _length(scan: Scan) -> Value:

@@ -82,9 +82,10 @@ def drop_unused_inputs(node: Control) -> bool:
     keep: list[int] = []
     entries = list(node.input_map)
     results = {result for body in node.bodies for result in body.results}
+    may_not_run = isinstance(node, Iteration) and low(node.count) < 1
     for number, entry in enumerate(entries):
         if isinstance(entry, Merged):  # where the loop may not run, its final value is the initial one
-            used = entry.result in results and (_is_read(entry.parameter) or low(node.count) < 1)
+            used = entry.result in results and (_is_read(entry.parameter) or may_not_run)
         elif isinstance(node, If):
             used = _is_read(entry.then) or _is_read(entry.otherwise)
         else:

@@ -198,7 +198,6 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body, node: Context) 
     values: dict[Value, None] = dict.fromkeys(c.outer for c in (*then.captures, *otherwise.captures))
     then_of = {capture.outer: capture.parameter for capture in then.captures}
     else_of = {capture.outer: capture.parameter for capture in otherwise.captures}
-    _check_branches(then, otherwise)
     return ops.If(
         flag, *values, graph=node.graph, then_body=then.graph, else_body=otherwise.graph,
         input_map=tuple(Branched(then_of.get(value), else_of.get(value)) for value in values),
@@ -326,15 +325,3 @@ def _sliced(parameter: Any, axis: int, backward: bool) -> Sliced:
 
 def _concatenated(result: Result, axis: int, backward: bool) -> Concatenated:
     return Concatenated(result, axis, -1, 0, -1) if backward else Concatenated(result, axis)
-
-
-def _check_branches(then: TranslatedBody, otherwise: TranslatedBody) -> None:
-    for number, (a, b) in enumerate(zip(then.results, otherwise.results, strict=True)):
-        x, y = a.value, b.value
-        if x.rank is not None and y.rank is not None and x.rank != y.rank and {x.rank, y.rank} != {0, 1}:
-            raise UnsupportedError(
-                f"output {number} of If has rank {x.rank} in then_branch and {y.rank} in else_branch", code="ML315",
-                hint="give the condition a constant value, or make the branches return the same rank",
-            )  # fmt: skip
-
-

@@ -12,15 +12,22 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, near, scalar
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import normalise_axis
+from mo_loop.shape import broadcast, element_count, is_static, normalise_axis
 from mo_loop.types import boolean, from_onnx, i64
 
 
 @translates("Expand", since=8)
 def expand(input: Any, shape: Any) -> Any:
     """Dimensions of 1 on either side grow."""
+    if shape.type.shape == (0,):
+        return input
     known = integers(shape)
-    return ops.Broadcast(input, shape if known is None else list(known), mode="bidirectional")
+    if known is None:
+        return ops.Broadcast(input, shape, mode="bidirectional")
+    target = broadcast(input.shape, known)
+    if element_count(target) == 0 and is_static(target):  # the runtime fails, or divides by 0
+        return ops.Constant(np.zeros(target or (), input.dtype.numpy), graph=input.graph, dtype=input.dtype)
+    return ops.Broadcast(input, list(known), mode="bidirectional")
 
 
 @translates("Tile", since=1)
@@ -189,7 +196,7 @@ def _cropped_and_padded(x: Value, axes: list[int], lengths: list[int], wanted: S
 @translates("Range", since=11)
 def range_11(start: Any, limit: Any, delta: Any) -> Any:
     """Steps of `delta` from `start` to before `limit`."""
-    return ops.Range(scalar(start), scalar(limit), scalar(delta), output_type=start.dtype)
+    return _range(scalar(start), scalar(limit), scalar(delta))
 
 
 @translates("Range", since=27)
@@ -198,7 +205,22 @@ def range_27(start: Any, limit: Any, delta: Any, *, stash_type: int = 1) -> Any:
     if not start.dtype.is_float or start.dtype.bits > 16:
         return range_11(start, limit, delta)
     bounds = [scalar(converted(each, from_onnx(stash_type))) for each in (start, limit, delta)]
-    return converted(ops.Range(*bounds, output_type=bounds[0].dtype).output, start.dtype)
+    return converted(_range(*bounds).output, start.dtype)
+
+
+def _range(start: Value, limit: Value, delta: Value) -> Any:
+    """The runtime counts |limit - start| / |delta| steps: a limit on the wrong side of the start becomes the start."""
+    if start.known is not None and limit.known is not None and integers(delta) is not None:
+        first, last, step = start.known.item(), limit.known.item(), integers(delta)[0]  # type: ignore[index]
+        way = last - first if step > 0 else first - last
+        if (way if isinstance(way, int) else way.lo) >= 0:
+            return ops.Range(start, limit, delta, output_type=start.dtype)
+    steps = integers(delta)
+    if steps is None:
+        limit = ops.Select(ops.Greater(delta, 0), ops.Maximum(start, limit), ops.Minimum(start, limit)).output
+    else:
+        limit = (ops.Maximum if steps[0] > 0 else ops.Minimum)(start, limit).output
+    return ops.Range(start, limit, delta, output_type=start.dtype)
 
 
 @translates("EyeLike", since=9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import as_i64, dimension, integers, joined, near
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import Dimension, element_count, low, normalise_axis
+from mo_loop.shape import element_count, low, normalise_axis
 
 
 @translates("Reshape", since=1)
@@ -54,22 +53,22 @@ def flatten(x: Any, *, axis: int = 1) -> Any:
     before, after = x.type.dims[:at], x.type.dims[at:]
     if at == 1 and x.rank == 2:
         return ops.Reshape(x, [0, 0], special_zero=True)
-    rows, columns = _product(x, 0, before), _product(x, at, after)
-    # -1 means nothing beside a dimension that is 0: it stands in only for what nobody would have to compute otherwise.
-    if not isinstance(columns, int) and isinstance(rows, int) and rows > 0:
+    rows, columns = element_count(before), element_count(after)
+    # -1 means nothing beside a dimension that is 0, so it stands only beside one that is not.
+    if isinstance(rows, int) and rows > 0 and not isinstance(columns, int):
         columns = -1
-    elif not isinstance(rows, int) and isinstance(columns, int) and columns > 0:
+    elif isinstance(columns, int) and columns > 0 and not isinstance(rows, int):
         rows = -1
-    return ops.Reshape(x, joined([rows, columns], x))
+    sides = [
+        size if isinstance(size, int) else _product(x, first, end)
+        for size, first, end in ((rows, 0, at), (columns, at, x.rank))
+    ]
+    return ops.Reshape(x, joined(sides, x))
 
 
-def _product(x: Value, first: int, dims: Sequence[Dimension]) -> Any:
-    """The product of consecutive dimensions: an int, or a Value that is made only if it is asked for."""
-    total = element_count(tuple(dims))
-    if isinstance(total, int):
-        return total
-    picked = ops.Slice(ops.ShapeOf(x), [first], [first + len(dims)], [1], [0])
-    return ops.ReduceProd(picked, [0], keep_dims=True).output
+def _product(x: Value, first: int, end: int) -> Value:
+    """The product of the dimensions from `first` to before `end`."""
+    return ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0], keep_dims=True).output
 
 
 @translates("Squeeze", since=1)

@@ -1,0 +1,198 @@
+"""Resizing written out, axis by axis: coordinates in the input, elements gathered there, weighted and summed.
+
+    y[.., i, ..] = sum over k of  weight_k[i] * x[.., index_k[i], ..]
+
+This is exact for every mode of Resize, for sizes known only at run time as well. All arithmetic is in f32 and in the
+order of the formulas of the ONNX documentation: a different order lands on the other side of a rounding boundary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import UnsupportedError
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant
+from mo_loop.types import f32, i32
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The attributes of Resize."""
+
+    mode: str
+    coordinates: str
+    nearest: str
+    cubic: float
+    exclude_outside: bool
+    antialias: bool
+    extrapolation: float
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: sizes before and after, the scale, and the region of interest as fractions of the size.
+
+    Each is a number, or a scalar tensor (sizes of i64, the others of f32) where it is known only at run time.
+    """
+
+    number: int
+    size: Any
+    new: Any
+    scale: Any
+    start: Any = 0.0
+    end: Any = 1.0
+
+
+def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
+    """x resized along `axes`; its rank must be known."""
+    if x.rank is None:
+        raise UnsupportedError("Resize of a tensor of unknown rank", code="ML314")
+    outside: Value | None = None
+    y = x
+    for axis in axes:
+        at = _coordinates(x.graph, axis, how)
+        y = _along(y, axis, at, how)
+        if how.coordinates == "tf_crop_and_resize":
+            last = _float(x.graph, _minus_one(axis.size))
+            beyond = ops.LogicalOr(ops.Less(at, 0.0), ops.Greater(at, last)).output
+            beyond = _placed(beyond, axis.number, x.rank)
+            outside = beyond if outside is None else ops.LogicalOr(outside, beyond).output
+    if outside is None:
+        return y
+    filler = Constant(np.array(how.extrapolation, y.dtype.numpy), graph=x.graph, dtype=y.dtype).output
+    return ops.Select(outside, filler, y).output
+
+
+def _minus_one(size: Any) -> Any:
+    return size - 1 if isinstance(size, int) else ops.Subtract(size, 1).output
+
+
+def _float(graph: Graph, number: Any) -> Value:
+    """A number or scalar tensor as a scalar of f32."""
+    if not isinstance(number, Value):
+        return Constant(np.array(number, np.float32), graph=graph).output
+    return number if number.dtype is f32 else ops.Convert(number, destination_type=f32).output
+
+
+def _placed(vector: Value, axis: int, rank: int) -> Value:
+    """[n] with dimensions of 1 behind, so that it lies along `axis` of a tensor of that rank."""
+    behind = list(range(1, rank - axis))
+    return ops.Unsqueeze(vector, behind).output if behind else vector
+
+
+def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
+    """[new]: where in the input each element of the output lies."""
+    size, new, scale = (_float(graph, each) for each in (axis.size, axis.new, axis.scale))
+    zero, one = (Constant(np.float32(each), graph=graph).output for each in (0, 1))
+    x = ops.Range(zero, new, one, output_type=f32).output
+    mode = how.coordinates
+    if mode == "asymmetric":
+        return ops.Divide(x, scale).output
+    if mode == "align_corners":
+        return ops.Divide(ops.Multiply(x, ops.Subtract(size, 1.0)), ops.Maximum(ops.Subtract(new, 1.0), 1.0)).output
+    if mode == "tf_half_pixel_for_nn":
+        return ops.Divide(ops.Add(x, 0.5), scale).output
+    if mode == "tf_crop_and_resize":
+        start, end, last = _float(graph, axis.start), _float(graph, axis.end), ops.Subtract(size, 1.0)
+        step = ops.Multiply(ops.Multiply(x, ops.Subtract(end, start)), last)
+        many = ops.Add(ops.Multiply(start, last), ops.Divide(step, ops.Maximum(ops.Subtract(new, 1.0), 1.0)))
+        single = ops.Multiply(ops.Multiply(ops.Add(start, end), 0.5), last)
+        return ops.Select(ops.Greater(new, 1.0), many, single).output
+    half = ops.Subtract(ops.Divide(ops.Add(x, 0.5), scale), 0.5)
+    if mode == "pytorch_half_pixel":
+        return ops.Select(ops.Greater(new, 1.0), half, zero).output
+    if mode == "half_pixel_symmetric":
+        share = ops.Divide(new, ops.Multiply(scale, size))
+        return ops.Add(ops.Multiply(ops.Divide(size, 2.0), ops.Subtract(1.0, share, graph=graph)), half).output
+    return half.output
+
+
+def _along(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
+    if how.mode == "nearest":
+        return ops.Gather(y, _index(_rounded(at, axis, how), axis), axis.number).output
+    assert y.rank is not None
+    total: Any = None
+    for position, weight in _taps(at, axis, how):
+        piece = ops.Gather(y, _index(position, axis), axis.number)
+        piece = ops.Multiply(piece, _cast(_placed(weight, axis.number, y.rank), y))
+        total = piece if total is None else ops.Add(total, piece)
+    result: Value = total.output
+    return result
+
+
+def _cast(weight: Value, like: Value) -> Value:
+    return weight if like.dtype is f32 else ops.Convert(weight, destination_type=like.dtype).output
+
+
+def _index(position: Any, axis: Axis) -> Value:
+    """Whole coordinates as indices, those outside moved to the border."""
+    last = _float(position.graph, _minus_one(axis.size))
+    return ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32).output
+
+
+def _rounded(at: Value, axis: Axis, how: Sampling) -> Any:
+    if how.nearest == "simple":
+        down = ops.Less(_float(at.graph, axis.scale), 1.0)
+        return ops.Select(down, ops.Ceiling(at), ops.Floor(at))
+    if how.nearest == "round_prefer_floor":
+        return ops.Ceiling(ops.Subtract(at, 0.5))
+    if how.nearest == "round_prefer_ceil":
+        return ops.Floor(ops.Add(at, 0.5))
+    return ops.Floor(at) if how.nearest == "floor" else ops.Ceiling(at)
+
+
+def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
+    """The whole coordinates around each, and their weights."""
+    base = ops.Floor(at)
+    shrink = 1.0
+    if how.antialias:
+        if not isinstance(axis.scale, float | np.floating):
+            raise UnsupportedError(
+                "antialiasing with a scale known only at run time", code="ML316",
+                hint="give Resize constant scales, or a static input shape and constant sizes",
+            )  # fmt: skip
+        shrink = min(float(axis.scale), 1.0)
+    radius = 1 if how.mode == "linear" else 2
+    start = math.floor(-radius / shrink) + 1
+    positions = [ops.Add(base, float(start + k)) for k in range(2 - 2 * start)]
+    weights = [_filter(ops.Abs(ops.Multiply(ops.Subtract(each, at), shrink)), how) for each in positions]
+    if how.antialias or (how.mode == "cubic" and how.exclude_outside):
+        last = _float(at.graph, _minus_one(axis.size))
+        weights = [ops.Multiply(weight, _inside(each, last)) for each, weight in zip(positions, weights, strict=True)]
+        total: Any = weights[0]
+        for each in weights[1:]:
+            total = ops.Add(total, each)
+        weights = [ops.Divide(each, total) for each in weights]
+    return [(each, weight.output) for each, weight in zip(positions, weights, strict=True)]
+
+
+def _inside(position: Any, last: Value) -> Any:
+    inside = ops.LogicalAnd(ops.GreaterEqual(position, 0.0), ops.LessEqual(position, last))
+    return ops.Convert(inside, destination_type=f32)
+
+
+def _filter(distance: Any, how: Sampling) -> Any:
+    """The weight at a distance: a triangle, or Keys' cubic."""
+    if how.mode == "linear":
+        return ops.Maximum(ops.Subtract(1.0, distance, graph=distance.graph), 0.0)
+    a = how.cubic
+
+    def polynomial(*coefficients: float) -> Any:
+        result: Any = ops.Multiply(distance, coefficients[0])
+        for each in coefficients[1:-1]:
+            result = ops.Multiply(ops.Add(result, each), distance)
+        return ops.Add(result, coefficients[-1])
+
+    near = polynomial(a + 2, -(a + 3), 0.0, 1.0)
+    far = polynomial(a, -5 * a, 8 * a, -4 * a)
+    zero = Constant(np.float32(0), graph=distance.graph)
+    return ops.Select(
+        ops.LessEqual(distance, 1.0), near, ops.Select(ops.Less(distance, 2.0), far, zero)
+    )

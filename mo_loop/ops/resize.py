@@ -1,0 +1,55 @@
+"""Interpolation to another size."""
+
+from typing import Any, Literal
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.infer import dims_of
+from mo_loop.shape import Dimension, fresh, normalise_axis
+from mo_loop.types import TensorType
+
+Coordinates = Literal["half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"]
+NearestMode = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]
+
+
+class Resizing(Op, abstract=True):
+    """What all versions of Interpolate share."""
+
+    shape_calculation_mode: Literal["sizes", "scales"]
+    coordinate_transformation_mode: Coordinates = "half_pixel"
+    nearest_mode: NearestMode = "round_prefer_floor"
+    antialias: bool = False
+    pads_begin: tuple[int, ...] = (0,)
+    pads_end: tuple[int, ...] = (0,)
+    cube_coeff: float = -0.75
+
+    def resized(self, x: Any, sizes: Any, axes: Any) -> TensorType:
+        """The type of x with new sizes (None: known only at run time) along its axes."""
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        shape: list[Dimension] = list(x.shape)
+        places = range(len(shape)) if axes is None else axes.integers
+        if places is None:
+            return TensorType(x.dtype, tuple(fresh() for _ in shape))
+        new = [fresh() for _ in places] if sizes is None or sizes.known is None else dims_of(sizes.known)
+        self.require(len(new) == len(places), f"{len(new)} sizes for {len(places)} axes")
+        for axis, dim in zip(places, new, strict=True):
+            shape[normalise_axis(axis, len(shape))] = dim
+        return TensorType(x.dtype, tuple(shape))
+
+
+class Interpolate(Resizing, opset=4, index=("sizes", "axes")):
+    """x resized along its axes; `sizes` says the result in both ways of calculating it. Spec: Interpolate-4."""
+
+    mode: Literal["nearest", "linear", "linear_onnx", "cubic"]
+
+    def infer(self, x: Any, sizes: Any, scales: Any, axes: Any = None) -> Any:
+        return self.resized(x, sizes, axes)
+
+
+class Interpolate11(Resizing, opset=11, type="Interpolate", index=("axes",)):
+    """As Interpolate with one input for sizes or scales, and the modes of Pillow. Spec: Interpolate-11."""
+
+    mode: Literal["nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"]
+
+    def infer(self, x: Any, sizes_or_scales: Any, axes: Any = None) -> Any:
+        return self.resized(x, sizes_or_scales if self.shape_calculation_mode == "sizes" else None, axes)

@@ -1,0 +1,260 @@
+"""Elements picked, put and found by index: Gather*, Scatter*, NonZero, Compress, OneHot, TopK, Unique."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .support import NEWEST, check_model, check_node, node_model
+from .test_movement import both, floats, given, ints
+
+rng = np.random.default_rng(11)
+
+
+def some(*shape: int, dtype: Any = np.float32, high: int = 9) -> Any:
+    return np.random.default_rng(3).integers(0, high, shape).astype(dtype)
+
+
+everything = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+TYPES = [np.float32, np.float16, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_]
+
+
+@both
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("indices", [ints(0, 2, -1), np.array([[1, -3], [0, 0]]), np.array(-2), np.zeros((0,), int)])
+def test_gather(indices: Any, axis: int, dynamic: Any) -> None:
+    for opset in (1, 11, 13):
+        for kind in (np.int64, np.int32):
+            inputs = {"x": floats(3, 4), "p": indices.astype(kind)}
+            for constants in ((), ("p",)):
+                check_node("Gather", inputs, {"axis": axis}, opset=opset, constants=constants, dynamic=dynamic)
+
+
+@both
+@pytest.mark.parametrize("dtype", TYPES)
+def test_gather_of_other_types(dtype: Any, dynamic: Any) -> None:
+    check_node("Gather", {"x": some(4, 3, dtype=dtype), "p": ints(1, -1)}, opset=13, dynamic=dynamic)
+
+
+@everything
+@given
+@pytest.mark.parametrize(("shape", "axis"), [((3, 4), 0), ((3, 4), 1), ((2, 4), -2), ((5, 2), 0), ((1, 1), 1)])
+def test_gather_elements(shape: Any, axis: int, constants: Any, dynamic: bool) -> None:
+    """Dimensions of the indices may be smaller than those of the data; negative indices count from behind."""
+    x = floats(3, 4)
+    if shape[1 - axis % 2] > x.shape[1 - axis % 2]:
+        return
+    size = x.shape[axis]
+    inputs = {"x": x, "p": np.random.default_rng(2).integers(-size, size, shape)}
+    for opset in (11, 13):
+        check_node("GatherElements", inputs, {"axis": axis}, opset=opset, constants=constants, dynamic=dynamic)
+
+
+@both
+@given
+@pytest.mark.parametrize(
+    ("indices", "batch"),
+    [
+        ([[0, 1], [-1, -2]], 0), ([[0], [-1]], 0), ([[[0, 0, 1]]], 0), ([1], 0), ([[0], [-2]], 1),
+        ([[[0, 1], [-1, -4]], [[2, 2], [0, 0]]], 1), ([[[0], [1], [2]], [[-1], [-2], [0]]], 2),
+    ],
+)  # fmt: skip
+def test_gather_nd(indices: Any, batch: int, constants: Any, dynamic: Any) -> None:
+    inputs = {"x": floats(2, 3, 4), "p": np.array(indices)}
+    if not batch:
+        check_node("GatherND", inputs, opset=11, constants=constants, dynamic=dynamic)
+    for opset in (12, 13):
+        check_node("GatherND", inputs, {"batch_dims": batch}, opset=opset, constants=constants, dynamic=dynamic)
+
+
+@everything
+@pytest.mark.parametrize(("op", "opset"), [("Scatter", 9), ("ScatterElements", 11), ("ScatterElements", 18)])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_scatter_elements(axis: int, op: str, opset: int, dynamic: bool) -> None:
+    inputs = {"x": floats(3, 4), "p": np.array([[0, 2], [-2, -1]]), "u": floats(2, 2) * 9}
+    if op == "Scatter":
+        inputs["p"] = np.abs(inputs["p"]) % 3
+    for constants in ((), ("p",)):
+        check_node(op, inputs, {"axis": axis}, opset=opset, constants=constants, dynamic=dynamic)
+
+
+@everything
+@pytest.mark.parametrize("dtype", TYPES)
+def test_scatter_of_other_types(dtype: Any, dynamic: bool) -> None:
+    x, updates = some(4, 3, dtype=dtype), some(2, 3, dtype=dtype)
+    inputs = {"x": x, "p": np.array([[0, 3, 1], [-1, 2, 0]]), "u": updates}
+    check_node("ScatterElements", inputs, opset=13, dynamic=dynamic)
+    check_node("ScatterND", inputs | {"p": np.array([[2], [0]])}, opset=13, dynamic=dynamic)
+
+
+@everything
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int32, np.uint8, np.float16])
+@pytest.mark.parametrize(("reduction", "opset"), [("add", 16), ("mul", 16), ("min", 18), ("max", 18)])
+def test_scatter_with_a_reduction(reduction: str, opset: int, dtype: Any, dynamic: bool) -> None:
+    """Indices repeat: every update counts."""
+    x, updates = some(4, 3, dtype=dtype, high=5), some(2, 3, dtype=dtype, high=5)
+    inputs = {"x": x, "p": np.array([[0, 3, 1], [0, -1, 0]]), "u": updates}
+    check_node("ScatterElements", inputs, {"reduction": reduction}, opset=opset, dynamic=dynamic)
+    inputs["p"] = np.array([[-2], [2]])
+    check_node("ScatterND", inputs, {"reduction": reduction}, opset=opset, dynamic=dynamic)
+
+
+def test_scatter_of_booleans_with_a_reduction() -> None:
+    x, updates = np.array([True, False, True, False]), np.array([False, True])
+    either, both_of = np.logical_or, np.logical_and
+    for reduction, function in (("add", either), ("mul", both_of), ("min", both_of), ("max", either)):
+        expected = x.copy()
+        function.at(expected, [0, 1], updates)
+        inputs = {"x": x, "p": ints(0, 1), "u": updates}
+        check_node("ScatterElements", inputs, {"reduction": reduction}, opset=18, expected=[expected])
+        inputs["p"] = np.array([[0], [1]])
+        check_node("ScatterND", inputs, {"reduction": reduction}, opset=18, expected=[expected])
+
+
+@everything
+@pytest.mark.parametrize(
+    ("indices", "shape"),
+    [([[0], [-1]], (2, 4)), ([[1, 2], [-2, -4]], (2,)), ([[[0]], [[2]]], (2, 1, 4)), ([[2, 0]], (1,))],
+)
+def test_scatter_nd(indices: Any, shape: Any, dynamic: bool) -> None:
+    inputs = {"x": floats(3, 4), "p": np.array(indices), "u": floats(*shape) * 9}
+    for constants in ((), ("p",)):
+        for opset in (11, 13, 18):
+            names = ("x", "u") if dynamic else False
+            check_node("ScatterND", inputs, opset=opset, constants=constants, dynamic=names)
+
+
+@both
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 0), (2, 3, 2), (1,)])
+def test_non_zero(shape: Any, dtype: Any, dynamic: Any) -> None:
+    for opset in (9, 13):
+        check_node("NonZero", {"x": some(*shape, dtype=dtype, high=2)}, opset=opset, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_non_zero_of_a_scalar(value: int) -> None:
+    check_node("NonZero", {"x": np.float32(value)}, opset=13)
+
+
+@both
+@pytest.mark.parametrize("condition", [[0, 1, 1], [1], [0, 0, 0], [1, 1, 0, 1]])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_compress(axis: Any, condition: Any, dynamic: Any) -> None:
+    x = floats(4, 4)
+    inputs = {"x": x, "p": np.array(condition, bool)}
+    for opset in (9, 11):
+        if opset == 9 and axis == -1:
+            continue
+        for constants in ((), ("p",)):
+            attributes = {} if axis is None else {"axis": axis}
+            check_node("Compress", inputs, attributes, opset=opset, constants=constants, dynamic=dynamic)
+
+
+def hot(indices: Any, depth: int, off: Any, on: Any, axis: int) -> Any:
+    at = axis if axis >= 0 else indices.ndim + 1 + axis
+    steps = np.arange(depth).reshape((-1,) + (1,) * (indices.ndim - at))
+    places = np.expand_dims(np.where(indices < 0, indices + depth, indices).astype(np.int64), at)
+    return np.where(places == steps, on, off)
+
+
+@both
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.float32, np.uint8])
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_one_hot(shape: Any, kind: Any, axis: int, dynamic: Any) -> None:
+    """Negative indices count from behind; one outside is nowhere."""
+    indices = np.array([[1, 0, 4], [3, 7, 2]] if kind is np.uint8 else [[1, -1, 4], [-4, 7, -9]]).astype(kind)
+    for dtype in (np.float32, np.int64, np.bool_, np.float16):
+        values = np.array([0, 1]).astype(dtype)
+        depth = np.full(shape, 4).astype(np.int64)
+        expected = [hot(indices, 4, *values, axis)]
+        inputs = {"x": indices, "d": depth, "v": values}
+        for constants in ((), ("d",), ("d", "v")):
+            check_node(
+                "OneHot", inputs, {"axis": axis}, opset=11, constants=constants, dynamic=dynamic, expected=expected
+            )  # fmt: skip
+
+
+@both
+def test_one_hot_of_scalar_and_float_depth(dynamic: Any) -> None:
+    check_node("OneHot", {"x": np.array(-2), "d": np.float32(5), "v": floats(2)}, opset=9, dynamic=dynamic)
+
+
+@both
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int32, np.float64])
+def test_top_k(dtype: Any, largest: int, axis: int, dynamic: Any) -> None:
+    """Of equal elements the first comes first."""
+    x = some(5, 6, dtype=dtype, high=4)
+    for k in (1, 3, x.shape[axis]):
+        for constants in ((), ("k",)):
+            inputs = {"x": x, "k": ints(k)}
+            options = {"outputs": 2, "constants": constants, "dynamic": dynamic}
+            check_node("TopK", inputs, {"axis": axis, "largest": largest}, opset=11, **options)
+            if largest and dtype is np.float32:
+                check_node("TopK", inputs, {"axis": axis}, opset=10, **options)
+
+
+@both
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.float16, np.uint32, np.uint64])
+def test_top_k_of_other_types(dtype: Any, dynamic: Any) -> None:
+    x = some(3, 40, dtype=dtype, high=7)
+    values, order = np.sort(x)[:, ::-1][:, :5], np.argsort(-x.astype(np.float64), kind="stable")[:, :5]
+    check_node("TopK", {"x": x, "k": ints(5)}, opset=24, outputs=2, dynamic=dynamic, expected=[values, order])
+
+
+@both
+def test_top_k_of_opset_1(dynamic: Any) -> None:
+    x = floats(3, 7)
+    order = np.argsort(-x, kind="stable")[:, :2]
+    expected = [np.take_along_axis(x, order, 1), order]
+    check_node("TopK", {"x": x}, {"k": 2}, opset=1, outputs=2, dynamic=dynamic, expected=expected)
+
+
+@both
+def test_top_k_of_large_integers(dynamic: Any) -> None:
+    """Neighbours above 2^24, which one float cannot tell apart."""
+    x = np.int64(2**24 + 1) + np.array([[3, 1, 4, 1, 5, 9, 2, 6, 8, 7]])
+    for largest in (0, 1):
+        check_node("TopK", {"x": x, "k": ints(4)}, {"largest": largest}, opset=11, outputs=2, dynamic=dynamic)
+
+
+def test_top_k_of_nothing() -> None:
+    check_node("TopK", {"x": floats(3, 5), "k": ints(0)}, opset=11, outputs=2)
+
+
+def test_top_k_with_a_k_that_changes() -> None:
+    feeds = {"x": floats(3, 6), "k": ints(2)}
+    model = node_model("TopK", feeds, opset=11, outputs=2)
+    check_model(model, feeds, feeds | {"k": ints(5)}, feeds | {"k": ints(1)})
+
+
+@both
+@pytest.mark.parametrize("in_order", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.float64])
+@pytest.mark.parametrize("shape", [(1,), (12,), (3, 4), (2, 3, 2)])
+def test_unique(shape: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
+    x = some(*shape, dtype=dtype, high=4)
+    for opset in (11, NEWEST):
+        check_node("Unique", {"x": x}, {"sorted": in_order}, opset=opset, outputs=4, dynamic=dynamic)
+    check_node("Unique", {"x": x}, {"sorted": in_order}, opset=11, outputs=["y", "", "i"], dynamic=dynamic)
+
+
+@both
+@pytest.mark.parametrize("in_order", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])
+@pytest.mark.parametrize(("shape", "axis"), [((6, 2), 0), ((2, 7), 1), ((3, 8, 2), -2), ((9,), 0), ((1, 1), 0)])
+def test_unique_along_an_axis(shape: Any, axis: int, dtype: Any, in_order: int, dynamic: Any) -> None:
+    x = some(*shape, dtype=dtype, high=2)
+    y, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
+    if not in_order:
+        order = np.argsort(first)
+        inverse = np.argsort(order)[inverse.reshape(-1)]
+        y, first, counts = np.take(y, order, axis), first[order], counts[order]
+    expected = [y, first, inverse.reshape(-1), counts]
+    attributes = {"axis": axis, "sorted": in_order}
+    check_node("Unique", {"x": x}, attributes, opset=11, outputs=4, dynamic=dynamic, expected=expected)

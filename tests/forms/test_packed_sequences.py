@@ -1,0 +1,181 @@
+"""Sequences as packed data D[?] and a table T[N, R] of shapes: they survive as states of a Loop and results of an If.
+
+offset(p) is the number of elements in the items before p: a sum over the table's rows above.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .harness import Array, check, i64, random
+
+# p of shape [1], counted from behind when negative -> the item, of rank 2.
+AT = """
+%count = ShapeOf(%T)
+%length = Gather(%count, [0], 0)
+%negative = Less(%p, 0)
+%wrapped = Add(%p, %length)
+%q = Select(%negative, %wrapped, %p)
+%row = Gather(%T, %q, 0)
+%shape = Reshape(%row, [2])
+%above = Slice(%T, [0], %q, [1], [0])
+%sizes = ReduceProd(%above, [1])
+%before = ReduceSum(%sizes, [0])
+%start = Unsqueeze(%before, 0)
+%size = ReduceProd(%shape, [0]) {keep_dims: true}
+%stop = Add(%start, %size)
+%piece = Slice(%D, %start, %stop, [1], [0])
+%item = Reshape(%piece, %shape)
+"""
+
+# The item put in before position q (not negative), which shifts the rest.
+INSERT = """
+%above = Slice(%T, [0], %q, [1], [0])
+%sizes = ReduceProd(%above, [1])
+%before = ReduceSum(%sizes, [0])
+%start = Unsqueeze(%before, 0)
+%flat = Reshape(%item, [-1])
+%d0 = Slice(%D, [0], %start, [1], [0])
+%d1 = Slice(%D, %start, [1073741824], [1], [0])
+%D2 = Concat(%d0, %flat, %d1) {axis: 0}
+%dims = ShapeOf(%item)
+%line = Unsqueeze(%dims, 0)
+%t1 = Slice(%T, %q, [1073741824], [1], [0])
+%T2 = Concat(%above, %line, %t1) {axis: 0}
+"""
+
+
+def packed(items: list[Array]) -> list[Array]:
+    data = np.concatenate([item.ravel() for item in items]) if items else np.zeros(0, np.float32)
+    return [data.astype(np.float32), i64([item.shape for item in items]).reshape(-1, 2)]
+
+
+def test_an_element_by_the_table_of_offsets() -> None:
+    text = f"""
+        %D = Parameter : f32[?]
+        %T = Parameter : i64[?,2]
+        %p = Parameter : i64[1]
+        {AT}
+        Result(%item)
+    """
+    items = [random(2, 3), random(1, 4), random(0, 5), random(3, 1)]
+
+    def oracle(data: Any, table: Any, p: Any) -> list[Any]:
+        starts = np.cumsum([0, *table.prod(1)])
+        k = int(p[0]) % len(table)
+        return [data[starts[k] : starts[k + 1]].reshape(table[k])]
+
+    feeds = [[*packed(items), i64([k])] for k in (0, 3, 1, -1, 2, -4)]
+    check(text, oracle, *feeds, [*packed(items[:1]), i64([0])], [*packed(items[1:]), i64([-2])])
+
+
+def test_a_loop_that_inserts_ragged_items() -> None:
+    """From an empty sequence, given as Constants [0] and [0, 2]; item i is X[:a_i] + i, put in at position p_i."""
+    body = INSERT.replace("\n", "\n            ")
+    text = f"""
+        %M = Parameter : i64[]
+        %X = Parameter : f32[?,?]
+        %A = Parameter : i64[K]
+        %P = Parameter : i64[K]
+        %m = Maximum(%M, 0)
+        %none = Constant [] : f32[0]
+        %nobody = Constant [] : i64[0,2]
+        %data, %table = Loop(%m, true, %none, %nobody, %X, %A, %P) {{
+          iteration: %i, condition: @go
+          input_map: [Merged(%D, @D2), Merged(%T, @T2), Invariant(%x), Invariant(%a), Invariant(%p)]
+          output_map: [Final(@D2), Final(@T2)]
+        }}
+          body {{
+            %i = Parameter
+            %D = Parameter : f32[?]
+            %T = Parameter : i64[?,2]
+            %x = Parameter
+            %a = Parameter
+            %p = Parameter
+            %k = Unsqueeze(%i, 0)
+            %rows = Gather(%a, %k, 0)
+            %q = Gather(%p, %k, 0)
+            %part = Slice(%x, [0], %rows, [1], [0])
+            %f = Convert(%i) {{destination_type: f32}}
+            %item = Add(%part, %f)
+            {body}
+            Result(true) @go
+            Result(%D2)
+            Result(%T2)
+          }}
+        Result(%data)
+        Result(%table)
+    """
+
+    def oracle(trips: Any, x: Any, a: Any, p: Any) -> list[Any]:
+        items: list[Array] = []
+        for i in range(max(int(trips), 0)):
+            items.insert(int(p[i]), x[: a[i]] + np.float32(i))
+        return packed(items)
+
+    source = np.random.default_rng(1)
+    feeds = []
+    for trips in (4, 1, 0, 7, 3, 2):
+        places = [int(source.integers(0, k + 1)) for k in range(trips)] or [0]
+        rows = source.integers(0, 5, max(trips, 1))
+        feeds.append([i64(trips), random(5, 1 + trips % 3, seed=trips), i64(rows), i64(places)])
+    check(text, oracle, *feeds)
+
+
+def test_erasing_in_a_branch() -> None:
+    """The first item is erased where the sequence has one: both states leave the If."""
+    text = """
+        %D = Parameter : f32[?]
+        %T = Parameter : i64[?,2]
+        %count = ShapeOf(%T)
+        %length = Gather(%count, 0, 0)
+        %some = Greater(%length, 0)
+        %data, %table = If(%some, %D, %T) {
+          input_map: [Branched(%d, %k), Branched(%t, %l)], output_map: [Selected(@rest, @k), Selected(@others, @l)]
+        }
+          then_body {
+            %d = Parameter
+            %t = Parameter
+            %row = Gather(%t, [0], 0)
+            %sizes = ReduceProd(%row, [1])
+            %rest = Slice(%d, %sizes, [1073741824], [1], [0])
+            %others = Slice(%t, [1], [1073741824], [1], [0])
+            Result(%rest)
+            Result(%others)
+          }
+          else_body {
+            %k = Parameter
+            %l = Parameter
+            Result(%k)
+            Result(%l)
+          }
+        Result(%data)
+        Result(%table)
+    """
+
+    def oracle(data: Any, table: Any) -> list[Any]:
+        return [data[table[0].prod() :], table[1:]] if len(table) else [data, table]
+
+    items = [random(2, 3), random(1, 4), random(0, 5)]
+    check(text, oracle, packed(items), packed([]), packed(items[1:]), packed(items[2:]), packed([]))
+
+
+def test_all_items_joined() -> None:
+    """ConcatFromSequence on axis 0: the packed data as it is, its tail dimensions read off the table."""
+    text = """
+        %D = Parameter : f32[?]
+        %T = Parameter : i64[?,2]
+        %tails = Slice(%T, [1], [2], [1], [1])
+        %tail = ReduceMax(%tails, [0])
+        %pattern = Concat([-1], %tail) {axis: 0}
+        %y = Reshape(%D, %pattern)
+        Result(%y)
+    """
+
+    def oracle(data: Any, table: Any) -> list[Any]:
+        return [data.reshape(-1, table[0, 1])]
+
+    lists = [[random(2, 3), random(1, 3)], [random(4, 1)], [random(k, 2) for k in (1, 0, 5)]]
+    check(text, oracle, *map(packed, lists))

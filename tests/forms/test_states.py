@@ -1,0 +1,270 @@
+"""States: handed from one to another, passed through, growing. What works in place needs a Parameter of its own.
+
+Back edges are copied one after another, after the new slices and the new iteration number, so a view of one Parameter
+may be overwritten before it is read as the next value of another. Maximum(p, p), LogicalOr(p, p) for booleans, is a
+copy that the runtime keeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .harness import boolean, check, f32, i64, random
+
+
+def loop(parameters: str, inputs: str, entries: str, outputs: str, body: str) -> str:
+    """A Loop of %M iterations; the Results of the body stand in `body`."""
+    return f"""
+        %M = Parameter : i64[]
+        {parameters}
+        %m = Maximum(%M, 0)
+        {outputs} = Loop(%m, true, {inputs}) {{
+          iteration: %i, condition: @go
+          {entries}
+        }}
+          body {{
+            %i = Parameter
+            {body}
+            Result(true) @go
+          }}
+    """
+
+
+@pytest.mark.parametrize("dims", ["2", "N"], ids=["static", "dynamic"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "%n = Maximum(%b, %b)",
+        "%c = Maximum(%b, %b)\n%r = Unsqueeze(%c, 0)\n%n = Squeeze(%r, [0])",
+        "%c = Maximum(%b, %b)\n%n = Concat(%c) {axis: 0}",
+        "%c = Maximum(%b, %b)\n%s = ShapeOf(%c)\n%n = Reshape(%c, %s)",
+    ],
+    ids=["bare", "squeeze", "concat", "reshape"],
+)
+def test_two_states_swapped(dims: str, step: str) -> None:
+    text = loop(
+        f"%x = Parameter : f32[{dims}]\n%y = Parameter : f32[{dims}]",
+        "%x, %y",
+        "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]",
+        "%p, %q",
+        f"%a = Parameter\n%b = Parameter\n{step}\n%k = Maximum(%a, %a)\nResult(%n)\nResult(%k)",
+    )
+    text += "Result(%p)\nResult(%q)"
+
+    def oracle(trips: Any, x: Any, y: Any) -> list[Any]:
+        return [y, x] if trips % 2 else [x, y]
+
+    lengths = [2, 2, 2, 2, 2, 2] if dims == "2" else [2, 3, 1, 3, 4, 2]
+    calls = zip([3, 0, 4, 1, 2, 7], lengths, strict=True)
+    check(text, oracle, *([i64(t), random(k, seed=t), random(k, seed=t + 5)] for t, k in calls))
+
+
+def test_special_values_survive_the_copy() -> None:
+    text = loop(
+        "%x = Parameter : f32[6]\n%y = Parameter : f32[6]",
+        "%x, %y",
+        "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]",
+        "%p, %q",
+        "%a = Parameter\n%b = Parameter\n%n = Maximum(%b, %b)\n%k = Maximum(%a, %a)\nResult(%n)\nResult(%k)",
+    )
+    # 1 / -0 tells the zeros apart.
+    text += "%s = Divide(1.0, %p)\nResult(%p)\nResult(%q)\nResult(%s)"
+    x, y = f32(np.nan, np.inf, -np.inf, -0.0, 1e-40, 3e38), f32(1, 2, -0.0, 0.0, 5, 6)
+
+    def oracle(trips: Any, x: Any, y: Any) -> list[Any]:
+        p, q = (y, x) if trips % 2 else (x, y)
+        with np.errstate(divide="ignore", over="ignore"):
+            return [p, q, np.float32(1) / p]
+
+    check(text, oracle, *([i64(t), x, y] for t in (1, 2, 0, 3)))
+
+
+def test_booleans_swapped() -> None:
+    text = loop(
+        "%x = Parameter : boolean[3]\n%y = Parameter : boolean[3]",
+        "%x, %y",
+        "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]",
+        "%p, %q",
+        "%a = Parameter\n%b = Parameter\n%n = LogicalOr(%b, %b)\n%k = LogicalOr(%a, %a)\nResult(%n)\nResult(%k)",
+    )
+    text += "Result(%p)\nResult(%q)"
+    x, y = boolean([True, False, True]), boolean([False, False, True])
+    check(text, lambda t, x, y: [y, x] if t % 2 else [x, y], *([i64(t), x, y] for t in (3, 0, 2, 1)))
+
+
+def test_a_state_passed_through_beside_one_that_changes() -> None:
+    """ONNX bodies often return a state as they got it; a Scatter on it must not write into it."""
+    text = loop(
+        "%x = Parameter : f32[4]\n%w = Parameter : f32[4]",
+        "%x, %w",
+        "input_map: [Merged(%a, @n), Merged(%k, @copy)], output_map: [Final(@n), Final(@copy)]",
+        "%p, %q",
+        """
+            %a = Parameter
+            %k = Parameter
+            %copy = Maximum(%k, %k)
+            %one = Gather(%a, [0], 0)
+            %put = ScatterUpdate(%copy, [1], %one, 0)
+            %n = Add(%a, %put)
+            Result(%n)
+            Result(%copy)
+        """,
+    )
+    text += "Result(%p)\nResult(%q)"
+
+    def oracle(trips: Any, x: Any, w: Any) -> list[Any]:
+        for _ in range(max(int(trips), 0)):
+            put = w.copy()
+            put[1] = x[0]
+            x = x + put
+        return [x, w]
+
+    check(text, oracle, *([i64(t), random(4, seed=t), random(4, seed=t + 7)] for t in (3, 0, 1, 5, 2)))
+
+
+def test_an_invariant_that_a_scatter_reads() -> None:
+    text = loop(
+        "%x = Parameter : f32[4]\n%w = Parameter : f32[4]",
+        "%x, %w",
+        "input_map: [Merged(%a, @n), Invariant(%k)], output_map: [Final(@n)]",
+        "%p",
+        """
+            %a = Parameter
+            %k = Parameter
+            %copy = Maximum(%k, %k)
+            %one = Gather(%a, [0], 0)
+            %put = ScatterUpdate(%copy, [1], %one, 0)
+            %n = Add(%a, %put)
+            Result(%n)
+        """,
+    )
+    text += "Result(%p)"
+
+    def oracle(trips: Any, x: Any, w: Any) -> list[Any]:
+        for _ in range(max(int(trips), 0)):
+            put = w.copy()
+            put[1] = x[0]
+            x = x + put
+        return [x]
+
+    check(text, oracle, *([i64(t), random(4, seed=t), random(4, seed=t + 7)] for t in (3, 0, 1, 5, 2)))
+
+
+@pytest.mark.parametrize("kind", ["TensorIterator", "Loop"])
+def test_the_previous_element_of_a_scan(kind: str) -> None:
+    """previous := current slice, the slice isolated."""
+    length = "%shape = ShapeOf(%x)\n%length = Gather(%shape, 0, 0)\n" if kind == "Loop" else ""
+    head = "Loop(%length, true, %h, %x) {condition: @go," if kind == "Loop" else "TensorIterator(%h, %x) {"
+    text = f"""
+        %h = Parameter : f32[2]
+        %x = Parameter : f32[T,2]
+        {length}
+        %last, %all = {head} input_map: [Merged(%before, @row), Sliced(%e, axis: 0)]
+          output_map: [Final(@row), Concatenated(@u, axis: 0)]
+        }}
+          body {{
+            %before = Parameter
+            %e = Parameter : f32[1,2]
+            %copy = Maximum(%e, %e)
+            %row = Squeeze(%copy, [0])
+            %d = Subtract(%row, %before)
+            %u = Unsqueeze(%d, 0)
+            {"Result(true) @go" if kind == "Loop" else ""}
+            Result(%row)
+            Result(%u)
+          }}
+        Result(%last)
+        Result(%all)
+    """
+
+    def oracle(h: Any, x: Any) -> list[Any]:
+        return [x[-1], np.diff(np.concatenate([h[None], x]), axis=0)]
+
+    check(text, oracle, *([random(2, seed=t), random(t, 2, seed=t)] for t in (3, 1, 5, 2)))
+
+
+def test_the_number_of_the_iteration_becomes_a_state() -> None:
+    text = loop(
+        "%x = Parameter : i64[1]",
+        "%x",
+        "input_map: [Merged(%a, @n)], output_map: [Final(@n), Concatenated(@seen, axis: 0)]",
+        "%p, %q",
+        """
+            %a = Parameter
+            %j = Maximum(%i, %i)
+            %n = Reshape(%j, [1])
+            %seen = Maximum(%a, %a)
+            Result(%n)
+            Result(%seen)
+        """,
+    )
+    text += "Result(%p)\nResult(%q)"
+
+    def oracle(trips: Any, x: Any) -> list[Any]:
+        states = [int(x[0]), *range(int(trips))]
+        return [i64([states[-1]]), i64(states[:-1])]
+
+    check(text, oracle, *([i64(t), i64([7 - t])] for t in (3, 1, 5, 2)))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("start", [0, 1], ids=["from nothing", "from something"])
+def test_a_growing_state(axis: int, start: int) -> None:
+    dims = ("?,2" if axis == 0 else "2,?", "f32[1,2]" if axis == 0 else "f32[2,1]")
+    text = loop(
+        f"%x = Parameter : f32[{dims[0]}]\n%w = Parameter : {dims[1]}",
+        "%x, %w",
+        "input_map: [Merged(%a, @n), Invariant(%w)], output_map: [Final(@n)]",
+        "%p",
+        f"""
+            %a = Parameter
+            %w = Parameter
+            %f = Convert(%i) {{destination_type: f32}}
+            %new = Add(%w, %f)
+            %n = Concat(%a, %new) {{axis: {axis}}}
+            Result(%n)
+        """,
+    )
+    text += "Result(%p)"
+
+    def oracle(trips: Any, x: Any, w: Any) -> list[Any]:
+        return [np.concatenate([x, *(w + np.float32(k) for k in range(max(int(trips), 0)))], axis)]
+
+    one, item = ((start, 2), (1, 2)) if axis == 0 else ((2, start), (2, 1))
+    check(text, oracle, *([i64(t), random(*one, seed=t), random(*item, seed=t + 3)] for t in (3, 0, 1, 6, 2)))
+
+
+def test_two_growing_states_and_a_shrinking_one() -> None:
+    text = loop(
+        "%x = Parameter : f32[?]",
+        "f32 [], i64 [], %x",
+        """
+          input_map: [Merged(%a, @n), Merged(%b, @k), Merged(%c, @rest)]
+          output_map: [Final(@n), Final(@k), Final(@rest)]
+        """,
+        "%p, %q, %r",
+        """
+            %a = Parameter
+            %b = Parameter
+            %c = Parameter
+            %one = Slice(%c, [0], [1], [1])
+            %n = Concat(%a, %one) {axis: 0}
+            %j = Maximum(%i, %i)
+            %number = Reshape(%j, [1])
+            %k = Concat(%b, %number, %number) {axis: 0}
+            %rest = Slice(%c, [1], [1073741824], [1])
+            Result(%n)
+            Result(%k)
+            Result(%rest)
+        """,
+    )
+    text += "Result(%p)\nResult(%q)\nResult(%r)"
+
+    def oracle(trips: Any, x: Any) -> list[Any]:
+        count = max(int(trips), 0)
+        return [x[:count], np.repeat(np.arange(count, dtype=np.int64), 2), x[count:]]
+
+    check(text, oracle, *([i64(t), random(5, seed=t)] for t in (3, 0, 1, 6, 5)))
