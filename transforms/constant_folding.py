@@ -9,8 +9,9 @@ import numpy as np
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control
-from mo_loop.shape import element_count
+from mo_loop.shape import element_count, is_static
 from mo_loop.tensor import ArrayTensor
+from mo_loop.types import TensorType
 from transforms.base import FunctionPass
 
 SIZE_LIMIT = 1 << 20
@@ -18,7 +19,11 @@ SIZE_LIMIT = 1 << 20
 
 
 class ConstantFolding(FunctionPass):
-    """f(constants)  ->  constant, and likewise any value that inference knows completely"""
+    """f(constants)  ->  constant, and likewise any value that inference knows completely
+
+    A static shape without elements is such a value, and no optimisation alone: the runtime's Gather, Broadcast and
+    others divide by zero when they are compiled for it.
+    """
 
     bodies = "last"
 
@@ -42,6 +47,8 @@ class ConstantFolding(FunctionPass):
         """The values of all outputs, or None."""
         if node.outputs and all(_is_known(output) for output in node.outputs):
             return [np.array(output.type.integers).reshape(output.known.shape) for output in node.outputs]
+        if node.outputs and all(_is_empty(output) for output in node.outputs):
+            return [np.zeros(output.type.dims, output.dtype.numpy) for output in node.outputs]
         if not node.inputs or not all(value is None or isinstance(value.node, Constant) for value in node.inputs):
             return None
         inputs: list[Any] = []
@@ -67,7 +74,11 @@ class ConstantFolding(FunctionPass):
 
 
 def _is_known(output: Value) -> bool:
-    return output.type.integers is not None
+    return isinstance(output.type, TensorType) and output.type.integers is not None
+
+
+def _is_empty(output: Value) -> bool:
+    return isinstance(output.type, TensorType) and is_static(output.shape) and 0 in output.type.dims
 
 
 def _is_large(output: Value) -> bool:

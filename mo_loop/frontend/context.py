@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -97,9 +96,8 @@ class Body:
         scope = Scope(graph, self.scope, f"{self.path}/{graph.name}")
         if scope.depth > DEPTH_LIMIT:
             raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312")
+        self._translation.warn_of_hidden_names(self.proto, scope)
         for entry, type_ in zip(self.proto.input, types, strict=True):
-            if scope.is_outer_name(entry.name):
-                warnings.warn(f"{scope.path}: {entry.name!r} hides an outer value of that name", stacklevel=2)
             value = Parameter(graph=graph, type=type_, name=entry.name).output
             value.add_name(entry.name)
             scope.values[entry.name] = value

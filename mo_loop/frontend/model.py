@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import FileError, ModelError, UnsupportedError
+from mo_loop.frontend.thin import thin
+
+LARGE = 1 << 20
+"""Bytes of a file above which its weights are left in it."""
 
 
 @dataclass
 class OnnxModel:
-    """A loaded model. `folder` is where external data lies, None for a model that is not from a file."""
+    """A loaded model. `path` is its file and `folder` where external data lies; None for a model in memory."""
 
     proto: Any
+    path: str | None
     folder: str | None
     name: str
     opsets: dict[str, int] = field(default_factory=dict)
@@ -30,14 +35,16 @@ def load(source: Any) -> OnnxModel:
     """
     import onnx
 
+    path: Path | None = None
     if isinstance(source, onnx.ModelProto):
-        proto, folder, name = source, None, source.graph.name or "model"
+        proto, name = source, source.graph.name or "model"
     elif isinstance(source, bytes):
-        proto, folder, name = _parse(source, "the given bytes"), None, "model"
+        proto, name = _parse(source, "the given bytes"), "model"
     else:
         path = Path(source)
-        proto, folder, name = _parse(_read(path), path.name), str(path.parent), path.stem
-    model = OnnxModel(proto, folder, proto.graph.name or name)
+        proto, name = _parse(_read(path), path.name), path.stem
+    own, folder = (None, None) if path is None else (str(path), str(path.parent))
+    model = OnnxModel(proto, own, folder, proto.graph.name or name)
     for entry in proto.opset_import:
         model.opsets["" if entry.domain == "ai.onnx" else entry.domain] = entry.version
     if "" not in model.opsets:
@@ -63,7 +70,7 @@ def _read(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise FileError(f"{path} is a folder, not an ONNX file", code="ML211")
-        return path.read_bytes()
+        return thin(str(path)) if path.stat().st_size > LARGE else path.read_bytes()
     except FileNotFoundError:
         raise FileError(f"there is no file {path}", code="ML210", hint="check the path") from None
     except OSError as error:

@@ -8,6 +8,7 @@ depends on it as well; the last check before emission raises all of them at once
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -106,6 +107,7 @@ class Translation:
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
         self._free: dict[int, tuple[Any, frozenset[str]]] = {}
         self._calls: list[tuple[str, str, str]] = []
+        self._warned: dict[int, Any] = {}
         self.output_names = frozenset(outputs)
         self.top: Scope | None = None
 
@@ -113,15 +115,25 @@ class Translation:
 
     def statements(self, proto: Any, scope: Scope, outputs: Iterable[str] | None = None) -> None:
         """Translate what `outputs` (default: its own) of a GraphProto need; its inputs are in the scope already."""
-        folder = self.model.folder
+        where = (self.model.folder, self.model.path)
         for each in proto.initializer:
             if each.name not in scope.values:
-                scope.lazy[each.name] = _initializer(scope, each.name, partial(tensor_from, each, folder))
+                scope.lazy[each.name] = _initializer(scope, each.name, partial(tensor_from, each, *where))
         for each in proto.sparse_initializer:
             name = each.values.name
-            scope.lazy[name] = _initializer(scope, name, partial(dense_from_sparse, each, folder))
+            scope.lazy[name] = _initializer(scope, name, partial(dense_from_sparse, each, *where))
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
+
+    def warn_of_hidden_names(self, proto: Any, scope: Scope) -> None:
+        """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
+        if id(proto) in self._warned:
+            return
+        self._warned[id(proto)] = proto  # kept: the number of an object that is gone is given away again
+        named = [each.name for each in (*proto.input, *proto.initializer)]
+        for name in dict.fromkeys([*named, *(name for node in proto.node for name in node.output if name)]):
+            if scope.is_outer_name(name):
+                warnings.warn(f"{scope.path}: {name!r} hides an outer value of that name", stacklevel=2)
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. A name the scope has already is not made again."""
@@ -252,9 +264,9 @@ class Translation:
         if kind == _STRINGS:
             return tuple(item.decode("utf-8", "replace") for item in proto.strings)
         if kind == _TENSOR:
-            return tensor_from(proto.t, self.model.folder)
+            return tensor_from(proto.t, self.model.folder, self.model.path)
         if kind == _SPARSE:
-            return dense_from_sparse(proto.sparse_tensor, self.model.folder)
+            return dense_from_sparse(proto.sparse_tensor, self.model.folder, self.model.path)
         if kind == _GRAPH:
             return Body(self, proto.g, context.scope, context.path)
         if kind == _TYPE_PROTO:

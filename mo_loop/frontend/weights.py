@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import FileError, ModelError
+from mo_loop.frontend.thin import OWN
 from mo_loop.tensor import ArrayTensor, FileTensor, Tensor, unpack
 from mo_loop.types import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, string, u32, u64
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 
 
-def tensor_from(proto: Any, folder: str | None) -> Tensor:
+def tensor_from(proto: Any, folder: str | None, own: str | None = None) -> Tensor:
     """The data of a TensorProto; `folder` is where external files are looked for.
+
+    `own` is the model's file, in which data that was left there by `thin` lies.
 
     Raises:
         ModelError: the data does not fit the declared type and shape.
@@ -27,7 +30,7 @@ def tensor_from(proto: Any, folder: str | None) -> Tensor:
     if any(dim < 0 for dim in shape):
         raise ModelError(f"tensor {proto.name!r} has the shape {shape}", code="ML225")
     if proto.data_location == _EXTERNAL:
-        return _external(proto, dtype, shape, folder)
+        return _external(proto, dtype, shape, folder, own)
     return ArrayTensor(_values(proto, dtype, shape), dtype)
 
 
@@ -80,18 +83,12 @@ def _misfit(proto: Any, got: str, dtype: ElementType, shape: tuple[int, ...]) ->
     return ModelError(f"tensor {proto.name!r} holds {got}, not what {dtype}{list(shape)} needs", code="ML225")
 
 
-def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: str | None) -> Tensor:
+def _external(
+    proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: str | None, own: str | None
+) -> Tensor:
     info = {entry.key: entry.value for entry in proto.external_data}
     location = info.get("location", "")
-    if folder is None:
-        raise FileError(
-            f"tensor {proto.name!r} lies in {location!r}, but a model in memory has no folder",
-            code="ML215", hint="convert from the path of the .onnx file",
-        )  # fmt: skip
-    root = os.path.realpath(folder)
-    path = "" if not location or "\0" in location else os.path.realpath(os.path.join(root, location))
-    if not path or os.path.isabs(location) or os.path.commonpath([path, root]) != root:
-        raise FileError(f"external data {location!r} lies outside the model's folder", code="ML216")
+    path = own if location == OWN and own else _contained(proto, location, folder)
     if not os.path.isfile(path):
         raise FileError(
             f"the external data {location!r} of tensor {proto.name!r} is missing", code="ML217",
@@ -104,6 +101,8 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: st
     except ValueError:
         offset = length = -1
     if length != need or offset < 0 or offset + need > available:
+        if path == own:
+            raise _misfit(proto, f"{info.get('length')} bytes", dtype, shape)
         raise FileError(
             f"the external data {location!r} has no {need} bytes at {info.get('offset', 0)} for tensor {proto.name!r}",
             code="ML213",
@@ -111,11 +110,25 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: st
     return FileTensor(path, offset, dtype, shape)
 
 
-def dense_from_sparse(proto: Any, folder: str | None) -> Tensor:
+def _contained(proto: Any, location: str, folder: str | None) -> str:
+    """The real path of an external file, which must lie below the model's folder."""
+    if folder is None:
+        raise FileError(
+            f"tensor {proto.name!r} lies in {location!r}, but a model in memory has no folder",
+            code="ML215", hint="convert from the path of the .onnx file",
+        )  # fmt: skip
+    root = os.path.realpath(folder)
+    path = "" if not location or "\0" in location else os.path.realpath(os.path.join(root, location))
+    if not path or os.path.isabs(location) or os.path.commonpath([path, root]) != root:
+        raise FileError(f"external data {location!r} lies outside the model's folder", code="ML216")
+    return path
+
+
+def dense_from_sparse(proto: Any, folder: str | None, own: str | None = None) -> Tensor:
     """The dense tensor of a SparseTensorProto: indices are linear ([n]) or one row of coordinates each ([n, rank])."""
     shape = tuple(proto.dims)
-    values = tensor_from(proto.values, folder)
-    indices = tensor_from(proto.indices, folder).array()
+    values = tensor_from(proto.values, folder, own)
+    indices = tensor_from(proto.indices, folder, own).array()
     rows = np.array([shape] if indices.ndim == 2 else [math.prod(shape)], np.float64)
     # An index below 0 would count from behind, a single value would spread over all indices.
     fits = indices.dtype == np.int64 and indices.ndim in (1, 2) and values.shape == indices.shape[:1]

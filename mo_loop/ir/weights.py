@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import BinaryIO
 
-from mo_loop.tensor import Tensor
+from mo_loop.ir.copying import append_span
+from mo_loop.tensor import FileTensor, Tensor
 
 ALIGNMENT = 64
 """Constants of at least this many bytes start at a multiple of it, so that a runtime may map them."""
@@ -36,8 +37,11 @@ class Weights:
             self._file.write(b"\0" * (-self._end % ALIGNMENT))
             self._end += -self._end % ALIGNMENT
         offset = self._end
-        for block in tensor.blocks():
-            self._file.write(block)
+        if isinstance(tensor, FileTensor):
+            append_span(tensor.path, tensor.offset, size, self._file)
+        else:
+            for block in tensor.blocks():
+                self._file.write(block)
         self._end += size
         candidates.append((tensor, offset))
         return offset, size

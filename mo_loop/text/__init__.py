@@ -29,9 +29,12 @@ followed by the bodies of a control-flow node; all but `Class` may be missing. L
 - Constants: `[[1.0, 2.0]]` nested as the shape is; one scalar with a type is that value everywhere; `seed(word)` with
   a type is deterministic filler.
 
-What survives a round trip: everything, but that a constant of more than `weights_limit` elements, unless all are
-equal, is printed as `seed(digest of its content)` and read back as filler, which prints as the same seed (above 1 MiB
-the digest is of a sample); NaN payloads; whether two `?` are the same dimension; and `names=False` drops all names.
+What survives a round trip: everything, but that
+
+- a constant of more than `weights_limit` elements (64 for integers, by whose values types are inferred), unless all are
+  equal, is printed as `seed(digest of its content)` and read back as filler, which prints as the same seed; above 1 MiB
+  the digest is that of a sample;
+- NaN payloads are lost, and whether two `?` are one and the same dimension; `names=False` drops all names.
 """
 
 from mo_loop.text.parser import parse

@@ -15,7 +15,7 @@ from mo_loop.ops.control import Control
 from mo_loop.tensor import ArrayTensor, Tensor
 from mo_loop.text.scanner import STRING, WORD, Scanner, quoted
 from mo_loop.text.spelling import parse_element_type
-from mo_loop.types import BY_NAME, ElementType, boolean, c64, f32, i64, string
+from mo_loop.types import BY_NAME, KNOWN_LIMIT, ElementType, boolean, c64, f32, i64, string
 
 INLINE_LIMIT = 8
 """Elements of a constant that is written among the inputs of its only consumer."""
@@ -78,10 +78,12 @@ def implied_type(cls: Any, port: int, kind: str, types: Sequence[Any]) -> Elemen
 
 def show_data(tensor: Tensor, limit: int) -> str:
     """What stands after `Constant`; the type that follows gives shape and element type."""
-    if isinstance(tensor, SeededTensor) and tensor.size > limit:
-        return f"seed({tensor.seed})"
+    if tensor.dtype.kind in ("int", "uint", "bool"):
+        limit = max(limit, KNOWN_LIMIT)  # inference may go by the values
     if tensor.size <= limit:
         return show_array(tensor)
+    if isinstance(tensor, SeededTensor):
+        return f"seed({tensor.seed})"
     if tensor.size <= _UNIFORM_LIMIT:
         flat = tensor.array().reshape(-1)
         if _is_uniform(flat):

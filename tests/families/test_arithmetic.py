@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import helper
 
-from tests.families.support import NEWEST, check_node
+from tests.families.support import NEWEST, check_model, check_node, graph_model
 
 RNG = np.random.default_rng(7)
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 100.0], np.float32)
@@ -70,6 +71,22 @@ def test_integers_divide_towards_zero(dtype):
     check_node("Mod", {"a": a, "b": b}, {"fmod": 1}, opset=13)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
+@dynamic_or_not
+def test_division_is_not_rounded(dtype, dynamic):
+    """Of 8 bits, and merged into a reduction before it, the runtime's own division rounds."""
+    x = np.array([[7, 3], [5, 6]], dtype)
+    check_node("Div", {"a": x, "b": np.array(2, dtype)}, opset=14, dynamic=dynamic, expected=[x // 2])
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["m"], axes=[1]),
+        helper.make_node("Add", ["m", "one"], ["a"]),
+        helper.make_node("Div", ["a", "two"], ["y"]),
+    ]
+    constants = {"one": np.array(1, dtype), "two": np.array(2, dtype)}
+    model = graph_model(nodes, {"x": x}, ["y"], opset=14, constants=constants, dynamic=dynamic)
+    check_model(model, {"x": x}, expected=[(x.max(1, keepdims=True) + 1) // 2])
+
+
 def test_division_by_zero():
     check_node("Div", {"a": SPECIAL, "b": np.zeros(1, np.float32)}, opset=14)
     check_node("Reciprocal", {"a": SPECIAL}, opset=13)
@@ -105,7 +122,8 @@ def test_any_number_of_inputs(op, shapes, dynamic):
 
 UNARY = {
     "Abs": 13, "Ceil": 13, "Floor": 13, "Neg": 13, "Sign": 13, "Sqrt": 13, "Exp": 13, "Log": 13, "Sin": 7, "Cos": 7,
-    "Tan": 7, "Asin": 7, "Acos": 7, "Atan": 7, "Sinh": 9, "Cosh": 9, "Asinh": 9, "Acosh": 9, "Atanh": 9, "Tanh": 13, "Erf": 13,
+    "Tan": 7, "Asin": 7,
+    "Acos": 7, "Atan": 7, "Sinh": 9, "Cosh": 9, "Asinh": 9, "Acosh": 9, "Atanh": 9, "Tanh": 13, "Erf": 13,
     "Round": 11, "Reciprocal": 13,
 }  # fmt: skip
 

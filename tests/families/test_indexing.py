@@ -239,8 +239,9 @@ def test_top_k_with_a_k_that_changes() -> None:
 @pytest.mark.parametrize("shape", [(1,), (12,), (3, 4), (2, 3, 2)])
 def test_unique(shape: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
     x = some(*shape, dtype=dtype, high=4)
-    for opset in (11, NEWEST):
-        check_node("Unique", {"x": x}, {"sorted": in_order}, opset=opset, outputs=4, dynamic=dynamic)
+    check_node("Unique", {"x": x}, {"sorted": in_order}, opset=11, outputs=4, dynamic=dynamic)
+    if in_order:
+        check_node("Unique", {"x": x}, opset=NEWEST, outputs=4, dynamic=dynamic)
     check_node("Unique", {"x": x}, {"sorted": in_order}, opset=11, outputs=["y", "", "i"], dynamic=dynamic)
 
 

@@ -167,8 +167,12 @@ def test_lp(p, axis, dynamic):
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 @dynamic_or_not
 def test_lrn(size, dynamic):
+    x = floats(2, 7, 3, 3)
+    squares = np.pad(x * x, [(0, 0), ((size - 1) // 2, size // 2), (0, 0), (0, 0)])
+    total = sum(squares[:, i : i + 7] for i in range(size))
+    y = x / (2 + 0.5 / size * total) ** 0.6
     given = {"size": size, "alpha": 0.5, "beta": 0.6, "bias": 2.0}
-    check_node("LRN", {"x": floats(2, 7, 3, 3)}, given, opset=13, dynamic=dynamic)
+    check_node("LRN", {"x": x}, given, opset=13, dynamic=dynamic, expected=[y])
 
 
 @pytest.mark.parametrize("axes", [None, [0, 2, 3], [1], [-1], [0, 1, 2, 3], [3, 1]])

@@ -12,6 +12,8 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
+from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.reduction import Reduction
 from mo_loop.shape import normalise_axis
 from mo_loop.types import f32, i32, i64
 
@@ -49,8 +51,32 @@ def wrapping(cls: Any) -> Callable[[Value, Value], Any]:
 
 
 def divided(a: Value, b: Value) -> Any:
-    """Integers divide towards zero in ONNX."""
-    return ops.Divide(a, b, m_pythondiv=a.dtype.is_float)
+    """Integers divide towards zero in ONNX.
+
+    The runtime does so as well, but for 8 bits, and where it merges the division into a reduction or a product of
+    matrices before it: there it rounds. What has no remainder cannot be rounded."""
+    if a.dtype.is_float:
+        return ops.Divide(a, b)
+    if a.dtype.bits == 8 or _may_be_merged(a):
+        a = ops.Subtract(a, ops.Mod(a, b)).output
+    return ops.Divide(a, b, m_pythondiv=False)
+
+
+def _may_be_merged(value: Value) -> bool:
+    """Whether a reduction or a product of matrices computes `value`, elementwise operations and reshapes between."""
+    seen: set[Any] = set()
+    stack = [value.node]
+    while stack and len(seen) < 64:
+        node = stack.pop()
+        if isinstance(node, Reduction | ops.MatMul | ops.Einsum):
+            return True
+        if node not in seen and isinstance(node, _ELEMENTWISE):
+            stack.extend(each.node for each in node.inputs if each is not None)
+        seen.add(node)
+    return bool(stack)
+
+
+_ELEMENTWISE = (Binary, Unary, ops.Select, ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
 
 
 def power(x: Value, exponent: Value) -> Any:

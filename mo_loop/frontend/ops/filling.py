@@ -12,7 +12,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, near, scalar
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import broadcast, element_count, is_static, normalise_axis
+from mo_loop.shape import normalise_axis
 from mo_loop.types import boolean, from_onnx, i64
 
 
@@ -24,9 +24,6 @@ def expand(input: Any, shape: Any) -> Any:
     known = integers(shape)
     if known is None:
         return ops.Broadcast(input, shape, mode="bidirectional")
-    target = broadcast(input.shape, known)
-    if element_count(target) == 0 and is_static(target):  # the runtime fails, or divides by 0
-        return ops.Constant(np.zeros(target or (), input.dtype.numpy), graph=input.graph, dtype=input.dtype)
     return ops.Broadcast(input, list(known), mode="bidirectional")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
@@ -25,7 +23,7 @@ def gather(data: Any, indices: Any, *, axis: int = 0) -> Any:
 
 @translates("GatherElements", since=11)
 def gather_elements(data: Any, indices: Any, *, axis: int = 0) -> Any:
-    """One element for each index. The IR wants the other dimensions equal, ONNX lets those of the indices be smaller."""
+    """One element for each index. The IR wants the other dimensions equal, ONNX lets the indices have smaller ones."""
     if data.rank is not None and indices.rank == data.rank:
         at = normalise_axis(axis, data.rank)
         for i in range(data.rank):

@@ -8,6 +8,7 @@ from mo_loop import ops
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
+from mo_loop.ops.linear import subscripts
 from mo_loop.types import f32
 
 one_to_one({"MatMul": ops.MatMul}, inputs=2)
@@ -56,5 +57,6 @@ def scaled(x: Value, factor: float) -> Value:
 
 @translates("Einsum", since=12)
 def einsum(first: Any, *rest: Any, equation: str) -> Any:
-    """Sums of products; the IR allows no spaces in the equation."""
-    return ops.Einsum(first, *rest, equation=equation.replace(" ", ""))
+    """Sums of products; the result is always spelled out, as the runtime takes "ii" for something else."""
+    terms, result = subscripts(equation)
+    return ops.Einsum(first, *rest, equation=f"{','.join(terms)}->{result}")

@@ -6,6 +6,7 @@ The forms are compositions of operations that run inside bodies as well (GroupNo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -205,8 +206,16 @@ def lp_normalization(x: Any, *, axis: int = -1, p: int = 2) -> Any:
 
 @translates("LRN", since=1)
 def lrn(x: Any, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Any:
-    """Over a window of channels."""
-    return ops.LRN(x, [1], alpha=alpha, beta=beta, bias=bias, size=size)
+    """Over a window of channels; one of even size reaches further up than down, which LRN-1 does not know."""
+    if size % 2:
+        return ops.LRN(x, [1], alpha=alpha, beta=beta, bias=bias, size=size)
+    rank = ranked(x, "LRN of even size")
+    before, after = np.zeros((2, rank), np.int64)
+    before[1], after[1] = (size - 1) // 2, size // 2
+    padded = ops.Pad(_squared(x), before, after, number(x, 0))
+    windows = [ops.Slice(padded, [i], [i + 1 - size or 2**30], [1], [1]).output for i in range(size)]
+    total = reduce(lambda a, b: ops.Add(a, b).output, windows)
+    return ops.Divide(x, ops.Power(ops.Add(ops.Multiply(total, alpha / size), bias), number(x, beta)))
 
 
 @translates("MeanVarianceNormalization", since=9)

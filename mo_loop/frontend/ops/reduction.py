@@ -13,7 +13,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.ops.arithmetic import as_type
+from mo_loop.frontend.ops.arithmetic import as_type, divided
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.shape import element_count, normalise_axis
@@ -75,7 +75,7 @@ def _mean(x: Value, axes: Sequence[int], keep: bool) -> Any:
     # Of integers the sum is divided, as the fraction is cut off; a mean in f32 can lie just below a whole number.
     taken = ops.Gather(ops.ShapeOf(x, output_type=x.dtype if x.dtype.bits == 32 else i64), axes, 0)
     count = as_type(ops.ReduceProd(taken, [0], keep_dims=False).output, x.dtype)
-    return ops.Divide(_sum(x, axes, keep), count, m_pythondiv=False)
+    return divided(_sum(x, axes, keep), count)
 
 
 def _sum_square(x: Value, axes: Sequence[int], keep: bool) -> Any:

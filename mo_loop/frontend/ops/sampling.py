@@ -8,7 +8,6 @@ order of the formulas of the ONNX documentation: a different order lands on the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -117,6 +116,8 @@ def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
 def _along(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     if how.mode == "nearest":
         return ops.Gather(y, _index(_rounded(at, axis, how), axis), axis.number).output
+    if how.antialias:
+        return _smoothed(y, axis, at, how)
     assert y.rank is not None
     total: Any = None
     for position, weight in _taps(at, axis, how):
@@ -151,19 +152,10 @@ def _rounded(at: Value, axis: Axis, how: Sampling) -> Any:
 def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
     """The whole coordinates around each, and their weights."""
     base = ops.Floor(at)
-    shrink = 1.0
-    if how.antialias:
-        if not isinstance(axis.scale, float | np.floating):
-            raise UnsupportedError(
-                "antialiasing with a scale known only at run time", code="ML316",
-                hint="give Resize constant scales, or a static input shape and constant sizes",
-            )  # fmt: skip
-        shrink = min(float(axis.scale), 1.0)
-    radius = 1 if how.mode == "linear" else 2
-    start = math.floor(-radius / shrink) + 1
-    positions = [ops.Add(base, float(start + k)) for k in range(2 - 2 * start)]
-    weights = [_filter(ops.Abs(ops.Multiply(ops.Subtract(each, at), shrink)), how) for each in positions]
-    if how.antialias or (how.mode == "cubic" and how.exclude_outside):
+    offsets = (0, 1) if how.mode == "linear" else (-1, 0, 1, 2)
+    positions = [ops.Add(base, float(offset)) for offset in offsets]
+    weights = [_filter(ops.Abs(ops.Subtract(each, at)), how) for each in positions]
+    if how.mode == "cubic" and how.exclude_outside:
         last = _float(at.graph, _minus_one(axis.size))
         weights = [ops.Multiply(weight, _inside(each, last)) for each, weight in zip(positions, weights, strict=True)]
         total: Any = weights[0]
@@ -171,6 +163,23 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
             total = ops.Add(total, each)
         weights = [ops.Divide(each, total) for each in weights]
     return [(each, weight.output) for each, weight in zip(positions, weights, strict=True)]
+
+
+def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
+    """With antialiasing the filter widens as the scale shrinks: all weights at once, a matrix [new, size]."""
+    graph, rank = y.graph, y.rank
+    assert rank is not None
+    zero, one = (Constant(np.float32(each), graph=graph).output for each in (0, 1))
+    elements = ops.Range(zero, _float(graph, axis.size), one, output_type=f32)
+    distances = ops.Abs(ops.Subtract(elements, ops.Unsqueeze(at, [1])))
+    shrink = ops.Minimum(_float(graph, axis.scale), 1.0)
+    weights = _filter(ops.Multiply(distances, shrink), how)
+    weights = _cast(ops.Divide(weights, ops.ReduceSum(weights, [1], keep_dims=True)).output, y)
+    if axis.number == rank - 1:
+        return ops.MatMul(y, weights, transpose_b=True).output
+    order = list(range(rank))
+    order[axis.number], order[-1] = order[-1], order[axis.number]
+    return ops.Transpose(ops.MatMul(ops.Transpose(y, order), weights, transpose_b=True), order).output
 
 
 def _inside(position: Any, last: Value) -> Any:

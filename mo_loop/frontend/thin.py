@@ -1,0 +1,143 @@
+"""A large .onnx file read without its weights.
+
+`thin(path)` returns the serialised model in which every large `raw_data` (also packed `float_data`, `double_data`), of
+initializers, Constant nodes, bodies and functions alike, is replaced by a reference to where it lies in that same file:
+the external-data form of ONNX itself. protobuf then parses kilobytes where the file holds gigabytes.
+
+The file is walked by its wire format: a message is a run of fields, each a key (number and wire type) and a value; the
+only fields entered are those on the way to a tensor, everything else is copied as it stands.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO
+
+from mo_loop.errors import FileError
+
+OWN = "\0"
+"""The location that stands for the model's own file; no file can have that name."""
+
+SMALL = 4096
+"""Bytes of tensor data below which it stays in the message."""
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+# Message kind -> field number -> kind of the message it holds. Only paths that can lead to a tensor are listed.
+_PATHS: dict[str, dict[int, str]] = {
+    "model": {7: "graph", 25: "function"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "function": {7: "node", 11: "attribute"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+}
+_DATA_TYPE, _FLOAT_DATA, _RAW_DATA, _DOUBLE_DATA, _EXTERNAL, _LOCATION = 2, 4, 9, 10, 13, 14
+_RAW_WHEN = {_FLOAT_DATA: 1, _DOUBLE_DATA: 11}  # a packed field is raw data where the element type is its own
+
+
+def thin(path: str) -> bytes:
+    """The model at `path` without its large tensor data. FileError when the wire format is broken."""
+    with open(path, "rb") as file:
+        return _Walk(file, os.path.basename(path)).message("model", 0, os.fstat(file.fileno()).st_size)
+
+
+class _Walk:
+    """Reads keys through a window of the file, so that skipped data is never read."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file = file
+        self._name = name
+        self._window = b""
+        self._start = 0
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        self._file.seek(start)
+        data = self._file.read(end - start)
+        if len(data) != end - start:
+            raise self._broken()
+        return data
+
+    def _broken(self) -> FileError:
+        return FileError(f"{self._name} is not an ONNX model, or was cut short", code="ML214")
+
+    def _varint(self, position: int) -> tuple[int, int]:
+        """The number at `position`, and where it ends."""
+        offset = position - self._start
+        if offset < 0 or offset + 10 > len(self._window):
+            self._file.seek(position)
+            self._window, self._start, offset = self._file.read(1 << 16), position, 0
+        value = shift = 0
+        for byte in self._window[offset : offset + 10]:
+            position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, position
+            shift += 7
+        raise self._broken()
+
+    def fields(self, start: int, end: int) -> list[tuple[int, int, int, int, int]]:
+        """The fields of a message: (number, wire type, start of the key, start and end of the value)."""
+        found = []
+        position = start
+        while position < end:
+            key, value = self._varint(position)
+            number, wire = key >> 3, key & 7
+            if wire == _BYTES:
+                size, value = self._varint(value)
+                stop = value + size
+            elif wire == _VARINT:
+                _, stop = self._varint(value)
+            elif wire in (_FIXED64, _FIXED32):
+                stop = value + (8 if wire == _FIXED64 else 4)
+            else:
+                raise self._broken()
+            if stop > end or not number:
+                raise self._broken()
+            found.append((number, wire, position, value, stop))
+            position = stop
+        return found
+
+    def message(self, kind: str, start: int, end: int) -> bytes:
+        """A message of `kind` with what lies below it thinned."""
+        if kind == "tensor":
+            return self._tensor(start, end)
+        paths = _PATHS[kind]
+        parts: list[bytes] = []
+        copied = start  # everything before this is in `parts`
+        for number, wire, key, value, stop in self.fields(start, end):
+            if wire == _BYTES and stop - value > SMALL and number in paths:
+                parts.append(self._bytes(copied, key))
+                parts.append(_field(number, self.message(paths[number], value, stop)))
+                copied = stop
+        parts.append(self._bytes(copied, end))
+        return b"".join(parts)
+
+    def _tensor(self, start: int, end: int) -> bytes:
+        fields = self.fields(start, end)
+        numbers = [number for number, *_ in fields]
+        dtype = next((self._varint(value)[0] for number, _, _, value, _ in fields if number == _DATA_TYPE), 0)
+        parts: list[bytes] = []
+        for number, wire, key, value, stop in fields:
+            is_raw = number == _RAW_DATA or _RAW_WHEN.get(number) == dtype
+            if is_raw and wire == _BYTES and stop - value > SMALL and numbers.count(number) == 1:
+                for entry in ((b"location", OWN.encode()), (b"offset", b"%d" % value), (b"length", b"%d" % (stop - value))):
+                    parts.append(_field(_EXTERNAL, _field(1, entry[0]) + _field(2, entry[1])))
+                parts.append(_number(_LOCATION << 3 | _VARINT) + _number(1))
+            else:
+                parts.append(self._bytes(key, stop))
+        return b"".join(parts)
+
+
+def _number(value: int) -> bytes:
+    """A varint."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _field(number: int, data: bytes) -> bytes:
+    return _number(number << 3 | _BYTES) + _number(len(data)) + data
