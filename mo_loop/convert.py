@@ -14,14 +14,17 @@ from typing import Any
 
 from mo_loop.check import failures, last_check
 from mo_loop.collector import paused_collector
-from mo_loop.errors import ConversionErrors, FileError, UnsupportedError, UsageError
+from mo_loop.errors import ConversionErrors, UnsupportedError, UsageError
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.survey import unsupported_operators
 from mo_loop.frontend.translate import translate
 from mo_loop.graph import Graph
+from mo_loop.ir.pair import new_pair
 from mo_loop.ir.weights import Weights
 from mo_loop.ir.xml import XmlWriter
+from mo_loop.ops.base import Constant
+from mo_loop.tensor import FileTensor
 
 
 class Model:
@@ -108,8 +111,7 @@ def save_model(model: Model, xml_path: str | os.PathLike[str], compress_to_fp16:
     Both are written to temporary files first and swapped in at the end: an error leaves what was there untouched.
     """
     path = Path(xml_path)
-    if path.suffix != ".xml":
-        raise UsageError(f"the output {path.name!r} does not end in .xml", hint="name it, for example, model.xml")
+    _keep_sources(model.graph, path)
     graph = model.graph
     if compress_to_fp16:
         from transforms.common.compress_constants import CompressConstants
@@ -117,18 +119,14 @@ def save_model(model: Model, xml_path: str | os.PathLike[str], compress_to_fp16:
         graph = graph.clone()
         CompressConstants().run(graph)
         graph.validate()
-    targets = (path.with_suffix(".bin"), path)  # the .bin first: an .xml never stands beside older weights
-    drafts = tuple(target.with_name(f".{target.name}.{os.getpid()}.tmp") for target in targets)
-    try:
-        with paused_collector():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open(drafts[0], "wb") as data, open(drafts[1], "w", encoding="utf-8", newline="\n") as xml:
-                XmlWriter(xml, Weights(data)).write(graph)
-        for draft, target in zip(drafts, targets, strict=True):
-            os.replace(draft, target)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"{path} cannot be written: {reason}", code="ML218", hint="nothing was changed") from None
-    finally:
-        for draft in drafts:
-            draft.unlink(missing_ok=True)
+    with paused_collector(), new_pair(path) as (data, xml):
+        XmlWriter(xml, Weights(data)).write(graph)
+
+
+def _keep_sources(graph: Graph, path: Path) -> None:
+    """Weights may still lie in the files that the model came from: those are not to be overwritten."""
+    tensors = (node.tensor for scope in graph.scopes() for node in scope.of(Constant))
+    sources = {os.path.realpath(tensor.path) for tensor in tensors if isinstance(tensor, FileTensor)}
+    for target in (path, path.with_suffix(".bin")):
+        if os.path.realpath(target) in sources:
+            raise UsageError(f"{target} holds weights of the model itself", hint="give the output another name")

@@ -162,7 +162,7 @@ class Node:
         """Give a copied control-flow node bodies of its own, port maps included."""
 
     def __repr__(self) -> str:
-        count = len(self.inputs)
+        count = len(getattr(self, "inputs", ()))
         return f"{type(self).__name__}({count} input{'' if count == 1 else 's'})"
 
 

@@ -143,7 +143,7 @@ class Dim:
         if other > 0 and self.const % other == 0 and all(factor % other == 0 for _, factor in self.terms):
             return _affine([(symbol, factor // other) for symbol, factor in self.terms], self.const // other)
         lo = max(self.lo, 0) // other if other > 0 else 0
-        hi = self.hi // other if other > 0 and self.hi is not None else None
+        hi = max(self.hi // other, lo) if other > 0 and self.hi is not None else None
         if self.has_fresh() or other <= 0:
             return fresh(lo, hi)
         return Dim(((Symbol(f"floor({self!r}/{other})", lo, hi), 1),))
@@ -278,7 +278,19 @@ def merge_dim(a: Dimension, b: Dimension) -> Dimension:
         return b
     if b.is_fresh and not a.is_fresh:
         return a
-    return a if (low(a), -(high(a) or 2**62)) >= (low(b), -(high(b) or 2**62)) else b
+    return _intersection(a, b)
+
+
+def _intersection(a: Dim, b: Dim) -> Dimension:
+    """What satisfies the bounds of both, as one of the two where its own bounds are the tighter ones."""
+    highs = [bound for bound in (high(a), high(b)) if bound is not None]
+    lo, hi = max(low(a), low(b)), min(highs, default=None)
+    if hi is not None and hi < lo:
+        raise TypeError_(f"dimension {a!r} cannot be {b!r}", code="ML233")
+    for each in (a, b):
+        if (low(each), high(each)) == (lo, hi):
+            return each
+    return fresh(lo, hi)
 
 
 def merge(a: Shape, b: Shape) -> Shape:

@@ -47,8 +47,8 @@ def command(
         converted = convert_model(model, input=_names(inputs), output=_names(outputs), dump=dump)
         save_model(converted, target, compress_to_fp16=compress_to_fp16)
         seconds = time.perf_counter() - start
-    for each in heard:
-        click.echo(f"warning: {each.message}", err=True)
+    for text in dict.fromkeys(str(each.message) for each in heard):
+        click.echo(f"warning: {text}", err=True)
     click.echo(f"{target}: {_summary(converted, compress_to_fp16)}, {seconds:.2f} s")
 
 

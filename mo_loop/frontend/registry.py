@@ -36,6 +36,7 @@ FAMILIES: dict[str, str] = {
     "pooling": "MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
     "recurrent": "LSTM GRU RNN",
     "resize": "Resize Upsample",
+    "quantization": "QuantizeLinear DequantizeLinear ConvInteger MatMulInteger QLinearConv QLinearMatMul",
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
     "ReverseSequence",
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",

@@ -75,7 +75,11 @@ def _inputs(model: OnnxModel, cut: Cut) -> Iterator[tuple[str, Any]]:
     names = list(listed) if keep_listed else []
     for name in dict.fromkeys([*names, *(cut.inputs or ())]):
         shape = ... if cut.inputs is None else cut.inputs.get(name, ...)
-        type_ = type_from(declared[name], symbolic=True) if name in declared else UNKNOWN
+        try:
+            type_ = type_from(declared[name], symbolic=True) if name in declared else UNKNOWN
+        except UnsupportedError as error:
+            error.where = name
+            raise
         if isinstance(type_, TensorType):
             if type_.dtype is None:
                 raise UsageError(f"the element type of {name!r} is not declared: it cannot become an input")
@@ -121,7 +125,8 @@ class Translation:
                 scope.lazy[each.name] = _initializer(scope, each.name, partial(tensor_from, each, *where))
         for each in proto.sparse_initializer:
             name = each.values.name
-            scope.lazy[name] = _initializer(scope, name, partial(dense_from_sparse, each, *where))
+            if name not in scope.values:
+                scope.lazy[name] = _initializer(scope, name, partial(dense_from_sparse, each, *where))
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
 
@@ -143,13 +148,18 @@ class Translation:
     def _needed(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> list[Any]:
         wanted = set(outputs)
         nodes = list(nodes)
+        made: set[str] = set()
+        for name in (name for node in nodes for name in node.output if name):
+            if name in made:
+                raise ModelError(f"two nodes make {name!r}", where=scope.path)
+            made.add(name)
         reads = [[*filter(None, node.input), *self._captured(node)] for node in nodes]
         if not in_order(nodes, reads):
             order = listed_order(nodes, reads, scope.path)
             nodes, reads = [nodes[i] for i in order], [reads[i] for i in order]
         kept = []
         for node, names in zip(reversed(nodes), reversed(reads), strict=True):
-            if any(name in wanted for name in node.output):
+            if any(name in wanted and name not in scope.values for name in node.output):
                 kept.append(node)
                 wanted.update(names)
         kept.reverse()
@@ -303,8 +313,8 @@ class Translation:
 
     def _define(self, context: Context, values: Sequence[Value | None]) -> None:
         for name, value in zip(context.outputs, values, strict=False):
-            if not name:
-                continue
+            if not name or name in context.scope.values:
+                continue  # not wanted, or an input that cuts the model here
             if value is None:
                 raise InternalError(f"the output {name!r} was not made", where=context.path)
             context.scope.values[name] = value
@@ -318,7 +328,7 @@ def unsupported(domain: str, op: str, opset: int) -> UnsupportedError:
     """The error for an operator that nothing translates."""
     if domain:
         return UnsupportedError(
-            f"operator {domain}::{op} is not supported", code="ML302",
+            f"operator {domain}::{op} (opset {opset}) is not supported", code="ML302",
             hint="give the model a function of that name, or export without custom operators",
         )  # fmt: skip
     return UnsupportedError(f"operator {op} (opset {opset}) is not supported", code="ML302")

@@ -21,10 +21,11 @@ def append_span(path: str, offset: int, size: int, target: BinaryIO) -> None:
     """Append `size` bytes of the file at `path`, from `offset` on, to `target`. FileError when it is too short."""
     with open(path, "rb") as source:
         done = 0
-        if size >= _SMALL:
+        descriptor = _descriptor(target) if size >= _SMALL else None
+        if descriptor is not None:
             target.flush()
             for way in (_by_range, _by_sendfile):
-                done += way(source.fileno(), offset + done, size - done, target.fileno())
+                done += way(source.fileno(), offset + done, size - done, descriptor)
             target.seek(0, os.SEEK_END)
         source.seek(offset + done)
         while done < size:

@@ -7,6 +7,7 @@ import numpy as np
 
 from mo_loop.ops.arithmetic import Unary
 from mo_loop.ops.base import Op
+from mo_loop.ops.infer import wide
 from mo_loop.types import TensorType
 
 
@@ -160,6 +161,7 @@ class AlongAxis(Op, abstract=True):
 
     def _shifted(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """x minus its maximum, which makes the exponentials safe."""
+        x = wide(x)
         shifted: np.ndarray[Any, Any] = x - np.max(x, axis=self.axis, keepdims=True, initial=-np.inf)
         return shifted
 
@@ -170,7 +172,8 @@ class Softmax(AlongAxis, opset=8, type="SoftMax"):
     axis: int = 1
 
     def evaluate(self, *inputs: Any) -> Any:
-        powers = np.exp(self._shifted(inputs[0]))
+        with np.errstate(all="ignore"):
+            powers = np.exp(self._shifted(inputs[0]))
         return (powers / np.sum(powers, axis=self.axis, keepdims=True)).astype(inputs[0].dtype)
 
 
@@ -180,5 +183,6 @@ class LogSoftmax(AlongAxis, opset=5):
     axis: int = 1
 
     def evaluate(self, *inputs: Any) -> Any:
-        shifted = self._shifted(inputs[0])
+        with np.errstate(all="ignore"):
+            shifted = self._shifted(inputs[0])
         return (shifted - np.log(np.sum(np.exp(shifted), axis=self.axis, keepdims=True))).astype(inputs[0].dtype)

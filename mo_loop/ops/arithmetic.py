@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import elementwise
+from mo_loop.ops.infer import elementwise, wide
 from mo_loop.shape import Dim, normalise_axis
 from mo_loop.types import TensorType
 
@@ -353,9 +353,10 @@ class CumSum(Op, opset=3, index=("axis",)):
         return x
 
     def evaluate(self, *inputs: Any) -> Any:
-        x, axis = inputs[0], int(inputs[1])
+        x, axis = wide(inputs[0]), int(inputs[1])
         ordered = np.flip(x, axis) if self.reverse else x
         sums = np.cumsum(ordered, axis=axis, dtype=x.dtype)
         if self.exclusive:
-            sums = sums - ordered
-        return np.flip(sums, axis) if self.reverse else sums
+            sums = np.roll(sums, 1, axis)
+            sums[(slice(None),) * (axis % x.ndim) + (slice(0, 1),)] = 0
+        return (np.flip(sums, axis) if self.reverse else sums).astype(inputs[0].dtype)

@@ -255,7 +255,7 @@ class TensorIterator(Iteration, opset=1):
         return self._output_types(types, iteration_count(None, self._infer_body(types)))
 
 
-class Loop(Iteration, opset=5):
+class Loop(Iteration, opset=5, index=("trip_count",)):
     """Runs the body while a condition holds and a trip count is not reached. Spec: Loop-5.
 
     Inputs: trip count (i32 or i64, below 0 is endless), execution condition, then the data inputs. `iteration` is the

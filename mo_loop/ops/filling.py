@@ -58,7 +58,7 @@ class Tile(Op, opset=1, index=("repeats",)):
         shape = tuple(dim * time for dim, time in zip(dims, times, strict=True))
         known = None
         if x.known is not None and repeats.integers is not None and is_static(shape):
-            known = np.tile(x.known, times) if math.prod(shape) <= KNOWN_LIMIT else None
+            known = np.tile(x.known, repeats.integers) if math.prod(shape) <= KNOWN_LIMIT else None
         return TensorType(x.dtype, shape, known)
 
     def evaluate(self, *inputs: Any) -> Any:
@@ -81,7 +81,7 @@ class Pad(Op, opset=1, index=("begin", "end")):
         known = None
         if self._is_plain(x, begin, end, value):
             filler = 0 if value is None else value.integers[0]
-            known = np.pad(x.known, (before[0], after[0]), constant_values=filler)
+            known = np.pad(x.known, (begin.integers[0], end.integers[0]), constant_values=filler)
             known = known if known.size <= KNOWN_LIMIT else None
         return TensorType(x.dtype, shape, known)
 

@@ -52,3 +52,9 @@ def reduced(shape: Shape, axes: Sequence[int] | None, keep_dims: bool) -> Shape:
 def dims_of(known: Any) -> tuple[Dimension, ...]:
     """The flat values of a `known` array as dimensions."""
     return tuple(known.reshape(-1))
+
+
+def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Floats of 16 bits and fewer as f32, in which the runtime computes too: sums would lose digits and overflow."""
+    is_small = array.dtype.kind in "fV" and array.dtype.itemsize < 4
+    return array.astype(np.float32) if is_small else array

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import same_dtype
+from mo_loop.ops.infer import same_dtype, wide
 from mo_loop.shape import Dimension, Shape, broadcast, broadcast_dim, merge_dim
 from mo_loop.types import TensorType
 
@@ -33,10 +33,10 @@ class MatMul(Op, opset=1):
         return (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
 
     def evaluate(self, *inputs: Any) -> Any:
-        a, b = inputs
+        a, b = (wide(each) for each in inputs)
         a = np.swapaxes(a, -1, -2) if self.transpose_a and a.ndim > 1 else a
         b = np.swapaxes(b, -1, -2) if self.transpose_b and b.ndim > 1 else b
-        return np.asarray(np.matmul(a, b))
+        return np.asarray(np.matmul(a, b)).astype(inputs[0].dtype)
 
 
 class Einsum(Op, opset=7):
@@ -68,7 +68,7 @@ class Einsum(Op, opset=7):
                                   *(dims[x] for x in tail)))  # fmt: skip
 
     def evaluate(self, *inputs: Any) -> Any:
-        return np.asarray(np.einsum(self.equation, *inputs)).astype(inputs[0].dtype)
+        return np.asarray(np.einsum(self.equation, *(wide(each) for each in inputs))).astype(inputs[0].dtype)
 
 
 def subscripts(equation: str) -> tuple[list[str], str]:

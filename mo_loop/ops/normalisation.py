@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import same_dtype
+from mo_loop.ops.infer import same_dtype, wide
 from mo_loop.shape import fresh, merge_dim, normalise_axis
 from mo_loop.types import TensorType
 
@@ -24,15 +24,15 @@ class MVN(Op, opset=6, index=("axes",)):
         return TensorType(x.dtype, x.shape)
 
     def evaluate(self, *inputs: Any) -> Any:
-        x, axes = inputs
+        x, axes = wide(inputs[0]), inputs[1]
         axis = tuple(int(each) for each in axes)
         centred = x - np.mean(x, axis=axis, keepdims=True)
         if not self.normalize_variance:
-            return centred.astype(x.dtype)
+            return centred.astype(inputs[0].dtype)
         variance = np.mean(np.square(centred), axis=axis, keepdims=True)
         inside = self.eps_mode == "INSIDE_SQRT"
         deviation = np.sqrt(variance + self.eps) if inside else np.sqrt(variance) + self.eps
-        return (centred / deviation).astype(x.dtype)
+        return (centred / deviation).astype(inputs[0].dtype)
 
 
 class BatchNormInference(Op, opset=5):
@@ -50,9 +50,9 @@ class BatchNormInference(Op, opset=5):
         return TensorType(x.dtype, None if x.shape is None else (x.shape[0], channels, *x.shape[2:]))
 
     def evaluate(self, *inputs: Any) -> Any:
-        x = inputs[0]
-        gamma, beta, mean, variance = (each.reshape(-1, *[1] * (x.ndim - 2)) for each in inputs[1:])
-        return ((x - mean) / np.sqrt(variance + self.epsilon) * gamma + beta).astype(x.dtype)
+        x = wide(inputs[0])
+        gamma, beta, mean, variance = (wide(each).reshape(-1, *[1] * (x.ndim - 2)) for each in inputs[1:])
+        return ((x - mean) / np.sqrt(variance + self.epsilon) * gamma + beta).astype(inputs[0].dtype)
 
 
 class LRN(Op, opset=1, index=("axes",)):
@@ -77,12 +77,11 @@ class NormalizeL2(Op, opset=1, index=("axes",)):
         return TensorType(x.dtype, x.shape)
 
     def evaluate(self, *inputs: Any) -> Any:
-        x, axes = inputs
+        x, axes = wide(inputs[0]), inputs[1]
         axis = tuple(int(each) for each in np.atleast_1d(axes))
-        # Without axes each element is its own norm.
         squares = np.sum(np.square(x), axis=axis, keepdims=True)
         total = squares + self.eps if self.eps_mode == "add" else np.maximum(squares, self.eps)
-        return (x / np.sqrt(total)).astype(x.dtype)
+        return (x / np.sqrt(total)).astype(inputs[0].dtype)
 
 
 class GroupNormalization(Op, opset=12):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import reduced
+from mo_loop.ops.infer import reduced, wide
 from mo_loop.types import TensorType, boolean, tensor_of_known
 
 
@@ -24,7 +24,8 @@ class Reduction(Op, abstract=True):
             return NotImplemented
         x, axes = inputs
         axis = tuple(int(each) for each in np.atleast_1d(axes))
-        return np.asarray(type(self)._numpy(x, axis=axis, keepdims=self.keep_dims)).astype(x.dtype)
+        with np.errstate(all="ignore"):
+            return np.asarray(type(self)._numpy(wide(x), axis=axis, keepdims=self.keep_dims)).astype(x.dtype)
 
 
 class Folding(Reduction, abstract=True):

@@ -32,8 +32,8 @@ followed by the bodies of a control-flow node; all but `Class` may be missing. L
 What survives a round trip: everything, but that
 
 - a constant of more than `weights_limit` elements (64 for integers, by whose values types are inferred), unless all are
-  equal, is printed as `seed(digest of its content)` and read back as filler, which prints as the same seed; above 1 MiB
-  the digest is that of a sample;
+  equal, is printed as `seed(digest of its content)` and read back as filler, which prints as the same seed; beyond
+  64 KiB the digest is that of a sample;
 - NaN payloads are lost, and whether two `?` are one and the same dimension; `names=False` drops all names.
 """
 

@@ -21,7 +21,7 @@ INLINE_LIMIT = 8
 """Elements of a constant that is written among the inputs of its only consumer."""
 
 _UNIFORM_LIMIT = 1 << 16  # larger constants are not searched for being one value all over
-_DIGEST_LIMIT = 1 << 20
+_DIGEST_LIMIT = 1 << 16  # bytes; of larger constants a sample is enough to tell them apart in a dump
 
 NUMBER = re.compile(r"-?(?:inf\b|\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?)")
 SEED = re.compile(r"\w+")

@@ -135,11 +135,11 @@ class _Parser:
         types, name, tensor_names, info = self._right()
         node: Any
         if cls is Result:
-            node = self._result(names, inputs, name, label)
+            node = self._result(names, inputs, name, label, line)
             node.__dict__["output_names"] = tuple(tensor_names.pop(0)) if tensor_names else ()
         elif issubclass(cls, Control):
             bodies = self._bodies(cls, inputs, ports)
-            attributes |= resolved(self.scanner, cls, ports, bodies)
+            attributes |= resolved(self.scanner, line, cls, ports, bodies)
             node = cls(*inputs, graph=names.graph, name=name, **attributes)
         elif cls is Failed:
             error = attributes.get("error")
@@ -148,15 +148,15 @@ class _Parser:
             node = cls(*inputs, graph=names.graph, name=name, **attributes)
         self._define(names, node, outputs, types, tensor_names, info, line)
 
-    def _result(self, names: Names, inputs: list[Any], name: str, label: str | None) -> Result:
+    def _result(self, names: Names, inputs: list[Any], name: str, label: str | None, line: int) -> Result:
         if len(inputs) != 1 or inputs[0] is None:
-            raise self.scanner.fail("a Result has one input")
+            raise self.scanner.fail("a Result has one input", line)
         value = inputs[0]
         if isinstance(value, Tensor):
             value = Constant(value, graph=names.graph).output
         result = Result(value, name=name)
         if label is not None and label[1:] in names.results:
-            raise self.scanner.fail(f"{label} is defined twice")
+            raise self.scanner.fail(f"{label} is defined twice", line)
         known = next((key for key, each in names.values.items() if each is value), "")
         names.results.setdefault(label[1:] if label is not None else known, result)
         return result

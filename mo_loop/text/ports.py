@@ -108,7 +108,9 @@ def fed_types(cls: type[Control], ports: dict[str, Any], types: list[Any], branc
     return feeds
 
 
-def resolved(scanner: Scanner, cls: type[Control], ports: dict[str, Any], bodies: dict[str, Names]) -> dict[str, Any]:
+def resolved(
+    scanner: Scanner, line: int, cls: type[Control], ports: dict[str, Any], bodies: dict[str, Names]
+) -> dict[str, Any]:
     """Bodies and port maps as attributes: the labels become nodes."""
     both = [*bodies.values()] * (2 if len(bodies) == 1 else 1)
     found: dict[str, Any] = {tag: names.graph for tag, names in bodies.items()}
@@ -117,9 +119,9 @@ def resolved(scanner: Scanner, cls: type[Control], ports: dict[str, Any], bodies
         if isinstance(value, list):
             found[key] = tuple(_built(scanner, entry, both) for entry in value)
         else:
-            found[key] = _node(scanner, value, both[0], None)
+            found[key] = _node(scanner, value, both[0], line)
     if "condition" in cls.attributes and "condition" not in found:
-        raise scanner.fail(f"{cls.__name__} needs the attribute condition: the Result that tells whether to go on")
+        raise scanner.fail(f"{cls.__name__} needs a condition: the Result that tells whether to go on", line)
     return found
 
 
@@ -132,7 +134,7 @@ def _built(scanner: Scanner, entry: Entry, bodies: list[Names]) -> Any:
         raise scanner.fail(f"{entry.cls.__name__} takes {wanted}", entry.line) from None
 
 
-def _node(scanner: Scanner, label: str | None, names: Names, line: int | None) -> Any:
+def _node(scanner: Scanner, label: str | None, names: Names, line: int) -> Any:
     if label is None:
         return None
     known: Mapping[str, Any] = names.results if label[0] == "@" else names.values

@@ -107,7 +107,7 @@ def _sum(scanner: Scanner) -> Dimension:
 
 def _range(scanner: Scanner, lo: int) -> tuple[int, int | None]:
     scanner.expect("..")
-    hi = scanner.match(NATURAL)
+    hi = scanner.match(INTEGER)
     return lo, None if hi is None else int(hi)
 
 
@@ -127,8 +127,7 @@ def _atom(scanner: Scanner) -> Dimension:
         inner = _sum(scanner)
         scanner.expect(")")
         return inner
-    if scanner.accept("floor"):
-        scanner.expect("(")
+    if scanner.accept("floor("):
         inner = _sum(scanner)
         scanner.expect("/")
         divisor = int(scanner.require(INTEGER, "a divisor"))
@@ -137,6 +136,6 @@ def _atom(scanner: Scanner) -> Dimension:
     name = scanner.word_or_string("a dimension")
     if not scanner.accept("{"):
         return named(name)
-    bounds = _range(scanner, int(scanner.match(NATURAL) or 0))
+    bounds = _range(scanner, int(scanner.match(INTEGER) or 0))
     scanner.expect("}")
     return named(name, *bounds)

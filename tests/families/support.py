@@ -77,9 +77,28 @@ def run_converted(model: Any, *feeds: Arrays) -> list[Named]:
     """What the converted model gives for each of `feeds`, on one compiled model, in the order of its outputs."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.xml"
-        save_model(convert_model(model), path)
+        converted = convert_model(model)
+        save_model(converted, path)
         compiled = compile_ir(path)
-        return [compiled.run(given) for given in feeds]
+        found = [compiled.run(given) for given in feeds]
+    for arrays in found:
+        _check_inferred(converted, arrays)
+    return found
+
+
+def _check_inferred(converted: Any, arrays: Named) -> None:
+    """What inference says of the outputs must hold for what came out."""
+    for result, (name, array) in zip(converted.graph.results, arrays, strict=True):
+        shape = result.value.shape
+        if shape is not None:
+            fits = len(shape) == array.ndim and all(_fits(*pair) for pair in zip(shape, array.shape, strict=True))
+            assert fits, f"{name} is inferred as {result.value.type} and has the shape {list(array.shape)}"
+
+
+def _fits(dim: Any, length: int) -> bool:
+    if isinstance(dim, int):
+        return dim == length
+    return dim.lo <= length and (dim.hi is None or length <= dim.hi)
 
 
 def oracle(model: Any, feeds: Arrays) -> Named:

@@ -120,6 +120,14 @@ def test_any_number_of_inputs(op, shapes, dynamic):
     check_node(op, {f"x{i}": floats(*s) for i, s in enumerate(shapes)}, opset=13, dynamic=dynamic)
 
 
+@pytest.mark.parametrize("op", ["Max", "Min"])
+@dynamic_or_not
+def test_extremes_keep_nan(op, dynamic):
+    arrays = {"x": SPECIAL, "bound": np.array([1], np.float32)}
+    check_node(op, arrays, opset=13, constants=["bound"], dynamic=dynamic)
+    check_node("Clip", {"x": SPECIAL, "low": np.array(1, np.float32)}, opset=13, constants=["low"], dynamic=dynamic)
+
+
 UNARY = {
     "Abs": 13, "Ceil": 13, "Floor": 13, "Neg": 13, "Sign": 13, "Sqrt": 13, "Exp": 13, "Log": 13, "Sin": 7, "Cos": 7,
     "Tan": 7, "Asin": 7,

@@ -224,7 +224,9 @@ def test_top_k_of_large_integers(dynamic: Any) -> None:
 
 
 def test_top_k_of_nothing() -> None:
-    check_node("TopK", {"x": floats(3, 5), "k": ints(0)}, opset=11, outputs=2)
+    for constants in ((), ("k",)):
+        check_node("TopK", {"x": floats(3, 5), "k": ints(0)}, opset=11, outputs=2, constants=constants)
+        check_node("TopK", {"x": floats(3, 0), "k": ints(0)}, opset=11, outputs=2, constants=constants, dynamic=("x",))
 
 
 def test_top_k_with_a_k_that_changes() -> None:

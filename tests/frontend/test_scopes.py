@@ -135,6 +135,9 @@ def test_nodes_and_initializers_of_a_body_hide_outer_names() -> None:
           >
           unused = Add (h, w)
         }""")
+    with pytest.warns(UserWarning, match="'w' hides an outer value") as heard:
+        convert_model(made)
+    assert len(heard) == 1  # `h` of the branch hides one that is never needed, hence never made
     plain = parsed("""
         main (float[3] x, bool flag, float[3] w) => (float[3] y) {
           y = If (flag) <
@@ -714,8 +717,3 @@ def test_name_of_a_body_is_not_seen_outside() -> None:
     with pytest.raises(MoLoopError) as caught:
         convert_model(made)
     assert caught.value.code == "ML223"
-
-
-def test_unsupported_error_is_of_its_class() -> None:
-    """What is raised for several failures at once answers to the code of the first."""
-    assert UnsupportedError("x").exit_code == 3

@@ -139,17 +139,19 @@ def clip_11(x: Any, min: Any = None, max: Any = None) -> Any:
     if low is not None and high is not None:
         return clipped(x, low, high)
     if min is not None:
-        x = ops.Maximum(x, _scalar(min)).output
-    return ops.Minimum(x, _scalar(max)) if max is not None else x
+        x = ops.Maximum(_scalar(min), x).output
+    return ops.Minimum(_scalar(max), x) if max is not None else x
 
 
 def clipped(x: Value, low: float | None, high: float | None) -> Any:
-    """min(max(x, low), high): one Clamp where both bounds are given and in order."""
+    """min(max(x, low), high): one Clamp where both bounds are given and in order.
+
+    Maximum and Minimum give the second input where one of both is NaN, so x comes second."""
     if low is not None and high is not None and low <= high and math.isfinite(low) and math.isfinite(high):
         return ops.Clamp(x, min=low, max=high)
     if low is not None:
-        x = ops.Maximum(x, low).output
-    return ops.Minimum(x, high) if high is not None else x
+        x = ops.Maximum(low, x).output
+    return ops.Minimum(high, x) if high is not None else x
 
 
 def _number(x: Value, bound: Value | None) -> float | None:

@@ -136,13 +136,18 @@ def mod(a: Any, b: Any, *, fmod: int = 0) -> Any:
 @translates("Max", since=1)
 def maximum(first: Any, *rest: Any) -> Any:
     """The largest of each place."""
-    return reduce(ops.Maximum, rest, first)
+    return reduce(_constant_first(ops.Maximum), rest, first)
 
 
 @translates("Min", since=1)
 def minimum(first: Any, *rest: Any) -> Any:
     """The smallest of each place."""
-    return reduce(ops.Minimum, rest, first)
+    return reduce(_constant_first(ops.Minimum), rest, first)
+
+
+def _constant_first(cls: Any) -> Callable[[Value, Value], Value]:
+    """Maximum and Minimum give the second input where one of both is NaN; a constant seldom is."""
+    return lambda a, b: (cls(b, a) if isinstance(b.node, ops.Constant) else cls(a, b)).output
 
 
 @translates("Sum", since=1)

@@ -89,24 +89,25 @@ def pad_18(data: Any, pads: Any, constant_value: Any = None, axes: Any = None, *
         raise UnsupportedError("Pad along given axes of a tensor of unknown rank", code="ML314")
     known, places = integers(pads), integers(axes)
     if known is not None and places is not None:
-        halves = []
-        for half in _halves(known):
-            whole = [0] * data.rank
-            for axis, width in zip(places, half, strict=True):
-                whole[normalise_axis(axis, data.rank)] = width
-            halves.append(whole)
-        return _pad(data, *halves, mode, constant_value)
+        begin, end = (_spread(half, places, data.rank) for half in _halves(known))
+        return _pad(data, begin, end, mode, constant_value)
     position = ops.FloorMod(converted(axes, i64), data.rank)
-    widths = [
-        ops.ScatterUpdate(np.zeros(data.rank, np.int64), position, half, 0).output
-        for half in ops.Split(pads, 0, num_splits=2).outputs
-    ]
-    return _pad(data, *widths, mode, constant_value)
+    zeros = np.zeros(data.rank, np.int64)
+    halves = ops.Split(pads, 0, num_splits=2).outputs
+    before, after = (ops.ScatterUpdate(zeros, position, half, 0).output for half in halves)
+    return _pad(data, before, after, mode, constant_value)
 
 
 def _halves(pads: Sequence[int]) -> tuple[list[int], list[int]]:
     count = len(pads) // 2
     return near(pads[:count]), near(pads[count:])
+
+
+def _spread(widths: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
+    whole = [0] * rank
+    for axis, width in zip(axes, widths, strict=True):
+        whole[normalise_axis(axis, rank)] = width
+    return whole
 
 
 def _pad(x: Value, begin: Any, end: Any, mode: str, value: Any) -> Any:

@@ -11,7 +11,7 @@ from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar, vecto
 from mo_loop.frontend.ops.unique import unique_slices
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import normalise_axis
+from mo_loop.shape import low, normalise_axis
 from mo_loop.types import i64
 
 
@@ -137,7 +137,17 @@ def top_k_11(x: Any, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 
 def _top_k(x: Value, k: Any, axis: int, largest: bool) -> Any:
     """Of equal elements the one with the lower index comes first: `stable` says so."""
     mode = "max" if largest else "min"
-    return ops.TopK11(x, k, axis=axis, mode=mode, sort="value", stable=True, index_element_type=i64)
+    if not isinstance(k, Value) or _is_positive(k) or x.rank is None:
+        return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=i64)
+    # The runtime crashes when it takes none of some: one is taken, and then cut off.
+    length = dimension(x, normalise_axis(axis, x.rank))
+    least = min(length, 1) if isinstance(length, int) else ops.Minimum(length, 1)
+    taken = ops.TopK11(x, ops.Maximum(k, least), axis=axis, mode=mode, stable=True, index_element_type=i64)
+    return [ops.Slice(each, [0], ops.Reshape(k, [1]), [1], [axis]) for each in taken.outputs]
+
+
+def _is_positive(count: Value) -> bool:
+    return count.known is not None and low(count.known.item()) > 0
 
 
 @translates("Unique", since=11)

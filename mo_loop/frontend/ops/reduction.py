@@ -73,7 +73,7 @@ def _mean(x: Value, axes: Sequence[int], keep: bool) -> Any:
     if x.dtype.is_float:
         return ops.ReduceMean(x, axes, keep_dims=keep)
     # Of integers the sum is divided, as the fraction is cut off; a mean in f32 can lie just below a whole number.
-    taken = ops.Gather(ops.ShapeOf(x, output_type=x.dtype if x.dtype.bits == 32 else i64), axes, 0)
+    taken = ops.Gather(ops.ShapeOf(x), axes, 0)
     count = as_type(ops.ReduceProd(taken, [0], keep_dims=False).output, x.dtype)
     return divided(_sum(x, axes, keep), count)
 

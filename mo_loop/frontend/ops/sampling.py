@@ -18,7 +18,7 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
-from mo_loop.types import f32, i32
+from mo_loop.types import f32, i32, i64
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,33 @@ def _float(graph: Graph, number: Any) -> Value:
     return number if number.dtype is f32 else ops.Convert(number, destination_type=f32).output
 
 
+def value_of(item: Any) -> Value:
+    value: Value = item if isinstance(item, Value) else item.output
+    return value
+
+
+def _numbers(graph: Graph, count: Any) -> Value:
+    """0, 1, ... count - 1 in f32."""
+    if isinstance(count, int):
+        return Constant(np.arange(count, dtype=np.float32), graph=graph).output
+    zero, one = (Constant(np.int64(each), graph=graph).output for each in (0, 1))
+    return ops.Convert(ops.Range(zero, count, one, output_type=i64), destination_type=f32).output
+
+
+def _distance(difference: Any) -> Any:
+    """The absolute value. The runtime drops an Abs whose input it can compute when it compiles, whatever the sign."""
+    return ops.Maximum(difference, ops.Negative(difference))
+
+
+def quotient(a: Any, b: Any) -> Any:
+    """a / b, correctly rounded. The runtime multiplies by the reciprocal, which falls short by one last bit: enough to
+    round 3.5 the wrong way. What it misses is added."""
+    first = ops.Divide(a, b)
+    if all(isinstance(each, Value) and isinstance(each.node, Constant) for each in (a, b)):
+        return first
+    return ops.Add(first, ops.Divide(ops.Subtract(a, ops.Multiply(first, b)), b))
+
+
 def _placed(vector: Value, axis: int, rank: int) -> Value:
     """[n] with dimensions of 1 behind, so that it lies along `axis` of a tensor of that rank."""
     behind = list(range(1, rank - axis))
@@ -89,26 +116,26 @@ def _placed(vector: Value, axis: int, rank: int) -> Value:
 def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
     """[new]: where in the input each element of the output lies."""
     size, new, scale = (_float(graph, each) for each in (axis.size, axis.new, axis.scale))
-    zero, one = (Constant(np.float32(each), graph=graph).output for each in (0, 1))
-    x = ops.Range(zero, new, one, output_type=f32).output
+    zero = Constant(np.float32(0), graph=graph).output
+    x = _numbers(graph, axis.new)
     mode = how.coordinates
     if mode == "asymmetric":
-        return ops.Divide(x, scale).output
+        return value_of(quotient(x, scale))
     if mode == "align_corners":
-        return ops.Divide(ops.Multiply(x, ops.Subtract(size, 1.0)), ops.Maximum(ops.Subtract(new, 1.0), 1.0)).output
+        return value_of(quotient(ops.Multiply(x, ops.Subtract(size, 1.0)), ops.Maximum(ops.Subtract(new, 1.0), 1.0)))
     if mode == "tf_half_pixel_for_nn":
-        return ops.Divide(ops.Add(x, 0.5), scale).output
+        return ops.Select(ops.Equal(scale, 1.0), x, quotient(ops.Add(x, 0.5), scale)).output
     if mode == "tf_crop_and_resize":
         start, end, last = _float(graph, axis.start), _float(graph, axis.end), ops.Subtract(size, 1.0)
         step = ops.Multiply(ops.Multiply(x, ops.Subtract(end, start)), last)
-        many = ops.Add(ops.Multiply(start, last), ops.Divide(step, ops.Maximum(ops.Subtract(new, 1.0), 1.0)))
+        many = ops.Add(ops.Multiply(start, last), quotient(step, ops.Maximum(ops.Subtract(new, 1.0), 1.0)))
         single = ops.Multiply(ops.Multiply(ops.Add(start, end), 0.5), last)
         return ops.Select(ops.Greater(new, 1.0), many, single).output
-    half = ops.Subtract(ops.Divide(ops.Add(x, 0.5), scale), 0.5)
+    half = ops.Subtract(quotient(ops.Add(x, 0.5), scale), 0.5)
     if mode == "pytorch_half_pixel":
         return ops.Select(ops.Greater(new, 1.0), half, zero).output
     if mode == "half_pixel_symmetric":
-        share = ops.Divide(new, ops.Multiply(scale, size))
+        share = quotient(new, ops.Multiply(scale, size))
         return ops.Add(ops.Multiply(ops.Divide(size, 2.0), ops.Subtract(1.0, share, graph=graph)), half).output
     return half.output
 
@@ -154,7 +181,7 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
     base = ops.Floor(at)
     offsets = (0, 1) if how.mode == "linear" else (-1, 0, 1, 2)
     positions = [ops.Add(base, float(offset)) for offset in offsets]
-    weights = [_filter(ops.Abs(ops.Subtract(each, at)), how) for each in positions]
+    weights = [_filter(_distance(ops.Subtract(each, at)), how) for each in positions]
     if how.mode == "cubic" and how.exclude_outside:
         last = _float(at.graph, _minus_one(axis.size))
         weights = [ops.Multiply(weight, _inside(each, last)) for each, weight in zip(positions, weights, strict=True)]
@@ -166,13 +193,21 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
 
 
 def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
-    """With antialiasing the filter widens as the scale shrinks: all weights at once, a matrix [new, size]."""
+    """With antialiasing the filter widens as the scale shrinks: all weights at once, a matrix [new, size].
+
+    The borders are repeated as far as the filter reaches beyond them, unless what lies outside does not count.
+    """
     graph, rank = y.graph, y.rank
     assert rank is not None
-    zero, one = (Constant(np.float32(each), graph=graph).output for each in (0, 1))
-    elements = ops.Range(zero, _float(graph, axis.size), one, output_type=f32)
-    distances = ops.Abs(ops.Subtract(elements, ops.Unsqueeze(at, [1])))
     shrink = ops.Minimum(_float(graph, axis.scale), 1.0)
+    elements: Any = _numbers(graph, axis.size)
+    if not how.exclude_outside:
+        radius = Constant(np.float32(1 if how.mode == "linear" else 2), graph=graph).output
+        beyond = ops.Convert(ops.Ceiling(ops.Divide(radius, shrink)), destination_type=i64)
+        count = ops.Add(ops.Multiply(beyond, 2), axis.size).output
+        elements = ops.Subtract(_numbers(graph, count), ops.Convert(beyond, destination_type=f32))
+        y = ops.Gather(y, _index(elements, axis), axis.number).output
+    distances = _distance(ops.Subtract(elements, ops.Unsqueeze(at, [1])))
     weights = _filter(ops.Multiply(distances, shrink), how)
     weights = _cast(ops.Divide(weights, ops.ReduceSum(weights, [1], keep_dims=True)).output, y)
     if axis.number == rank - 1:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Node, Value
-from mo_loop.shape import element_count
+from mo_loop.graph import Value
 from mo_loop.types import ElementType, i64
 
 FAR = 2**31 - 1
@@ -46,10 +45,11 @@ def joined(items: Sequence[Any], like: Value) -> Value:
     """Ints and scalar Values as one vector of type i64; `like` says in which graph."""
     if all(isinstance(item, int) for item in items):
         return ops.Constant(np.array(items, np.int64), graph=like.graph).output
-    parts = [
+    parts: list[Any] = [
         np.array([item], np.int64) if isinstance(item, int) else ops.Reshape(as_i64(item), [1]).output for item in items
     ]
-    return parts[0] if len(parts) == 1 else ops.Concat(*parts, graph=like.graph, axis=0).output
+    joint: Value = parts[0] if len(parts) == 1 else ops.Concat(*parts, axis=0).output
+    return joint
 
 
 def as_i64(value: Value) -> Value:
@@ -60,19 +60,3 @@ def as_i64(value: Value) -> Value:
 def converted(value: Value | None, to: ElementType) -> Any:
     """A value in another element type; None stays None."""
     return value if value is None or value.dtype is to else ops.Convert(value, destination_type=to).output
-
-
-def computed_in(dtype: ElementType, make: Callable[..., Any], *values: Value | None) -> Any:
-    """`make` of the values converted to `dtype`, its first output converted back."""
-    original = next(value.dtype for value in values if value is not None)
-    made = make(*(converted(value, dtype) for value in values))
-    if original is dtype:
-        return made
-    outputs = list(made.outputs) if isinstance(made, Node) else [made]
-    return [ops.Convert(outputs[0], destination_type=original).output, *outputs[1:]]
-
-
-def product(count: Any) -> int | None:
-    """The number of elements of a shape as an int, None where it is not static."""
-    total = element_count(count)
-    return total if isinstance(total, int) else None

@@ -1,0 +1,317 @@
+"""QuantizeLinear, DequantizeLinear, and operators on quantised tensors, written out.
+
+    quantise      y = clamp(round(x / scale) + zero point)          halves to even
+    dequantise    y = (x - zero point) * scale
+
+FakeQuantize is no substitute: it rounds after adding the zero point, so that halves come out one off.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.ops.convolution import convolved, spatial_rank
+from mo_loop.frontend.ops.layout import array_of, reshaped
+from mo_loop.frontend.ops.windows import Window, window
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.ops.base import Constant
+from mo_loop.shape import normalise_axis
+from mo_loop.types import ElementType, f8e4m3, f8e5m2, f32, from_onnx, i32, i64, u8
+
+Ints = tuple[int, ...]
+
+_LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
+EXACT = 1 << 24
+"""Integers below this are exact in f32."""
+
+
+# -- QuantizeLinear
+
+
+@translates("QuantizeLinear", since=10)
+def quantize_10(x: Any, y_scale: Any, y_zero_point: Any = None) -> Any:
+    """One scale for all."""
+    return _quantized(x, y_scale, y_zero_point, axis=1)
+
+
+@translates("QuantizeLinear", since=13)
+def quantize_13(x: Any, y_scale: Any, y_zero_point: Any = None, *, axis: int = 1) -> Any:
+    """Or one for each slice along an axis."""
+    return _quantized(x, y_scale, y_zero_point, axis=axis)
+
+
+@translates("QuantizeLinear", since=19)
+def quantize_19(x: Any, y_scale: Any, y_zero_point: Any = None, *, axis: int = 1, saturate: int = 1) -> Any:
+    """`saturate` matters for float8 alone."""
+    return _quantized(x, y_scale, y_zero_point, axis=axis, saturate=saturate)
+
+
+@translates("QuantizeLinear", since=21)
+def quantize_21(
+    x: Any,
+    y_scale: Any,
+    y_zero_point: Any = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    saturate: int = 1,
+) -> Any:
+    """Or one for each block of elements along an axis."""
+    return _quantized(
+        x, y_scale, y_zero_point, axis=axis, saturate=saturate, block_size=block_size, output_dtype=output_dtype
+    )
+
+
+@translates("QuantizeLinear", since=23)
+def quantize_23(
+    x: Any,
+    y_scale: Any,
+    y_zero_point: Any = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: int = 1,
+) -> Any:
+    """The division is always in f32, at least as precise as `precision` asks."""
+    return _quantized(
+        x, y_scale, y_zero_point, axis=axis, saturate=saturate, block_size=block_size, output_dtype=output_dtype
+    )
+
+
+def _quantized(
+    x: Value,
+    scale: Value,
+    zero_point: Value | None,
+    *,
+    axis: int,
+    saturate: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Value:
+    to = zero_point.dtype if zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
+    steps = ops.Divide(as_float(x), as_float(aligned(x, scale, axis, block_size))).output
+    zero = None if _is_zero(zero_point) else aligned(x, zero_point, axis, block_size)
+    return rounded_to(to, steps, zero, saturate=bool(saturate))
+
+
+def rounded_to(to: ElementType, steps: Value, zero: Value | None, *, saturate: bool = True) -> Value:
+    """clamp(round(steps) + zero point) in the type `to`; floating-point types are not rounded to integers."""
+    if to.precision is None:
+        raise UnsupportedError(f"quantisation to {to}, a type the IR does not have", code="ML301")
+    y: Any = steps if to.is_float else ops.Round(steps)
+    if zero is not None:
+        y = ops.Add(y, as_float(zero))
+    if to.is_integer:
+        y = ops.Clamp(y, min=float(_least(to)), max=float(_most(to)))
+    elif saturate and to in _LARGEST:
+        y = ops.Clamp(y, min=-_LARGEST[to], max=_LARGEST[to])
+    return ops.Convert(y, destination_type=to).output
+
+
+def _least(to: ElementType) -> int:
+    return -(1 << (to.bits - 1)) if to.kind == "int" else 0
+
+
+def _most(to: ElementType) -> int:
+    return (1 << (to.bits - (to.kind == "int"))) - 1
+
+
+def as_float(x: Value) -> Value:
+    """The value in f32."""
+    return x if x.dtype is f32 else ops.Convert(x, destination_type=f32).output
+
+
+def _is_zero(value: Value | None) -> bool:
+    array = None if value is None else array_of(value)
+    return value is None or (array is not None and not np.any(array.astype(np.float32)))
+
+
+def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
+    """A scale or zero point in a shape that broadcasts against x: one for all, one a slice, or one a block."""
+    if scale.rank == 0 or (scale.shape == (1,) and x.rank != 0 and not block_size):
+        return scale
+    if x.rank is None:
+        raise UnsupportedError("quantisation along an axis of a tensor of unknown rank", code="ML314")
+    if x.rank == 0:
+        return reshaped(scale, [])
+    at = normalise_axis(axis, x.rank)
+    if not block_size:
+        behind = x.rank - 1 - at
+        return reshaped(scale, [-1] + [1] * behind) if behind else scale
+    assert x.shape is not None
+    size = x.shape[at]
+    if isinstance(size, int):
+        blocks = Constant(np.arange(size) // block_size, graph=x.graph).output
+    else:
+        zero, one = (Constant(np.int64(each), graph=x.graph) for each in (0, 1))
+        numbers = ops.Range(zero, ops.Gather(ops.ShapeOf(x), at, 0), one, output_type=i64)
+        blocks = ops.Divide(numbers, block_size).output
+    return ops.Gather(scale, blocks, at).output
+
+
+# -- DequantizeLinear
+
+
+@translates("DequantizeLinear", since=10)
+def dequantize_10(x: Any, x_scale: Any, x_zero_point: Any = None) -> Any:
+    """One scale for all."""
+    return _dequantized(x, x_scale, x_zero_point, axis=1)
+
+
+@translates("DequantizeLinear", since=13)
+def dequantize_13(x: Any, x_scale: Any, x_zero_point: Any = None, *, axis: int = 1) -> Any:
+    """Or one for each slice along an axis."""
+    return _dequantized(x, x_scale, x_zero_point, axis=axis)
+
+
+@translates("DequantizeLinear", since=21)
+def dequantize_21(x: Any, x_scale: Any, x_zero_point: Any = None, *, axis: int = 1, block_size: int = 0) -> Any:
+    """Or one for each block of elements along an axis."""
+    return _dequantized(x, x_scale, x_zero_point, axis=axis, block_size=block_size)
+
+
+@translates("DequantizeLinear", since=23)
+def dequantize_23(
+    x: Any, x_scale: Any, x_zero_point: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
+) -> Any:
+    """The result need not be of the scale's type."""
+    return _dequantized(x, x_scale, x_zero_point, axis=axis, block_size=block_size, output_dtype=output_dtype)
+
+
+def _dequantized(
+    x: Value, scale: Value, zero_point: Value | None, *, axis: int, block_size: int = 0, output_dtype: int = 0
+) -> Value:
+    to = from_onnx(output_dtype) if output_dtype else scale.dtype
+    y: Any = as_float(x)
+    if not _is_zero(zero_point):
+        assert zero_point is not None
+        y = ops.Subtract(y, as_float(aligned(x, zero_point, axis, block_size)))
+    y = ops.Multiply(y, as_float(aligned(x, scale, axis, block_size))).output
+    return y if to is f32 else ops.Convert(y, destination_type=to).output
+
+
+# -- products of integers
+
+
+@translates("ConvInteger", since=10)
+def conv_integer(
+    x: Any,
+    w: Any,
+    x_zero_point: Any = None,
+    w_zero_point: Any = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Any:
+    """In i32."""
+    count = spatial_rank(x, w, kernel_shape)
+    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    return _integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
+
+
+def _integer_convolution(x: Value, w: Value, x_zero: Value | None, w_zero: Value | None, group: int, at: Window) -> Value:
+    terms = None
+    if w.shape is not None and all(isinstance(dim, int) for dim in w.shape[1:]):
+        terms = math.prod(int(str(dim)) for dim in w.shape[1:])
+    data, filters = _centred(x, x_zero, 1), _centred(w, w_zero, 0)
+    return _exactly(data, filters, terms, lambda a, b: convolved(a, b, group, at))
+
+
+@translates("MatMulInteger", since=10)
+def mat_mul_integer(a: Any, b: Any, a_zero_point: Any = None, b_zero_point: Any = None) -> Any:
+    """In i32. Zero points may be one a row of a, one a column of b."""
+    return _integer_product(a, b, a_zero_point, b_zero_point)
+
+
+def _integer_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
+    inner = a.shape[-1] if a.shape else None
+    terms = inner if isinstance(inner, int) else None
+    left, right = _centred(a, _by_row(a, a_zero), None), _centred(b, b_zero, None)
+    return _exactly(left, right, terms, lambda x, y: ops.MatMul(x, y).output)
+
+
+def _by_row(a: Value, parameter: Value | None) -> Value | None:
+    """A scale or zero point [M] of the rows of a as [M, 1]; any other shape broadcasts as it is."""
+    if parameter is None or parameter.rank != 1 or parameter.shape == (1,) or a.rank == 1:
+        return parameter
+    return reshaped(parameter, [-1, 1])
+
+
+def _centred(x: Value, zero_point: Value | None, axis: int | None) -> Value:
+    if _is_zero(zero_point):
+        return as_float(x)
+    assert zero_point is not None
+    zero = zero_point if axis is None else aligned(x, zero_point, axis)
+    return ops.Subtract(as_float(x), as_float(zero)).output
+
+
+def _exactly(a: Value, b: Value, terms: int | None, product: Any) -> Value:
+    """A product of integers up to 255 in i32. It is computed in f32, in parts small enough for every sum to be exact:
+    a = 16 * high + low."""
+    if terms is not None and terms * 255 * 255 < EXACT:
+        return ops.Convert(product(a, b), destination_type=i32).output
+    high = ops.Floor(ops.Multiply(a, 1 / 16)).output
+    low = ops.Subtract(a, ops.Multiply(high, 16)).output
+    upper, lower = (ops.Convert(product(each, b), destination_type=i32) for each in (high, low))
+    return ops.Add(ops.Multiply(upper, 16), lower).output
+
+
+@translates("QLinearConv", since=10)
+def qlinear_conv(
+    x: Any,
+    x_scale: Any,
+    x_zero_point: Any,
+    w: Any,
+    w_scale: Any,
+    w_zero_point: Any,
+    y_scale: Any,
+    y_zero_point: Any,
+    b: Any = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Any:
+    """The bias is of i32, its scale x_scale * w_scale."""
+    count = spatial_rank(x, w, kernel_shape)
+    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    total = _integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
+    if b is not None:
+        total = ops.Add(total, reshaped(b, [1, -1, *[1] * count])).output
+    if w_scale.rank == 1 and w_scale.shape != (1,):
+        w_scale = reshaped(w_scale, [1, -1, *[1] * count])
+    return _requantized(total, x_scale, w_scale, y_scale, y_zero_point)
+
+
+@translates("QLinearMatMul", since=10)
+def qlinear_mat_mul_10(
+    a: Any, a_scale: Any, a_zero_point: Any, b: Any, b_scale: Any, b_zero_point: Any, y_scale: Any, y_zero_point: Any
+) -> Any:
+    """Scales may be one a row of a, one a column of b."""
+    if any(each.dtype.is_float for each in (a, b)):
+        raise UnsupportedError("QLinearMatMul of float8", code="ML303", hint="use DequantizeLinear and MatMul")
+    total = _integer_product(a, b, a_zero_point, b_zero_point)
+    return _requantized(total, _by_row(a, a_scale), b_scale, _by_row(a, y_scale), _by_row(a, y_zero_point))
+
+
+def _requantized(total: Value, a_scale: Value | None, b_scale: Value, y_scale: Value | None, y_zero: Value | None) -> Value:
+    if a_scale is None or y_scale is None or y_zero is None:
+        raise ModelError("a quantised operator needs its scales and zero points", code="ML227")
+    factor = ops.Divide(ops.Multiply(as_float(a_scale), as_float(b_scale)), as_float(y_scale))
+    return rounded_to(y_zero.dtype, ops.Multiply(as_float(total), factor).output, None if _is_zero(y_zero) else y_zero)

@@ -1,0 +1,84 @@
+"""A folder of models: NAME.onnx for each, and one cases.toml with the inputs to run them on, of this form:
+
+    [while_doubling]
+    about = "Doubles x until the sum of its magnitudes reaches a limit."
+    exporter = "script"
+    opset = 11
+    [while_doubling.cases.never_entered]
+    x = { shape = [3], dtype = "float32", seed = 2 }
+    limit = { shape = [], dtype = "float32", values = [0.0] }
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import warnings
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from tools.exporting.catalogue import Model
+from tools.exporting.export import build, check, compare, export, strip
+
+HEADER = """\
+# Inputs of the models in this folder, one table a model. Written by {tool}: change them there.
+# seed: numpy.random.default_rng(seed).standard_normal(shape), then cast to dtype.  values: row-major order.
+"""
+
+
+def write_folder(
+    folder: Path,
+    models: Mapping[str, Model],
+    names: Collection[str],
+    tool: str,
+    *,
+    max_bytes: int,
+    sequences: bool = False,
+) -> list[str]:
+    """Export the models of the given names, and write cases.toml for all that are there. Returns names left out.
+
+    Models above `max_bytes` are left out. Where onnxruntime is installed, every case is compared with PyTorch. The
+    first model that fails ends it all, with its name.
+    """
+    warnings.filterwarnings("ignore")
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    comparing = importlib.util.find_spec("onnxruntime") is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    too_large = []
+    for name in names:
+        model = models[name]
+        try:
+            data, difference = exported(model, comparing, sequences)
+        except Exception as error:
+            raise RuntimeError(f"{name} (exporter {model.exporter}, opset {model.opset})") from error
+        note = f"max difference {difference:.1e}" if comparing else "not compared"
+        if len(data) > max_bytes:
+            too_large.append(name)
+            note += f"; left out, above {max_bytes} bytes"
+        else:
+            (folder / f"{name}.onnx").write_bytes(data)
+        print(f"{name:22} {model.exporter:6} opset {model.opset:2} {len(data):7} bytes  {note}", flush=True)
+    there = {name: model for name, model in models.items() if (folder / f"{name}.onnx").exists()}
+    (folder / "cases.toml").write_text(cases_toml(there, tool), encoding="utf-8")
+    return too_large
+
+
+def exported(model: Model, comparing: bool, sequences: bool) -> tuple[bytes, float]:
+    """The bytes of the ONNX file, and the largest difference to PyTorch (0 if not compared)."""
+    module = build(model)
+    proto = export(model, module)
+    strip(proto)
+    check(proto, sequences)
+    data = proto.SerializeToString(deterministic=True)
+    return data, compare(model, module, data) if comparing else 0.0
+
+
+def cases_toml(models: Mapping[str, Model], tool: str) -> str:
+    """The inputs of every model, as the text of cases.toml."""
+    lines = [HEADER.format(tool=tool)]
+    for name, model in models.items():
+        lines += [f"[{name}]", f'about = "{model.about}"', f'exporter = "{model.exporter}"', f"opset = {model.opset}"]
+        for case, inputs in model.cases.items():
+            lines += [f"[{name}.cases.{case}]", *(f"{key} = {data.toml()}" for key, data in inputs.items())]
+        lines += [""]
+    return "\n".join(lines)
