@@ -19,6 +19,7 @@ from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.survey import unsupported_operators
 from mo_loop.frontend.translate import translate
+from mo_loop.frontend.undecodable import blamed_on_names, has_text_names, require_text
 from mo_loop.graph import Graph
 from mo_loop.ir.pair import new_pair
 from mo_loop.ir.weights import Weights
@@ -80,17 +81,20 @@ def convert_model(
 
     with paused_collector():
         model = load(source)
-        graph = translate(model, Cut.of(model, input, output))
-        observers = []
-        if dump is not None:
-            from mo_loop.dump import Dumper
+        with blamed_on_names(model.proto):
+            graph = translate(model, Cut.of(model, input, output))
+            observers = []
+            if dump is not None:
+                from mo_loop.dump import Dumper
 
-            dumper = Dumper(dump)
-            dumper("loaded", graph)
-            observers.append(lambda each, changed: dumper(each.name, changed))
-        _raise_failures(graph, model)
-        Manager(default_pipeline(), observers).run(graph)
-        last_check(graph)
+                dumper = Dumper(dump)
+                dumper("loaded", graph)
+                observers.append(lambda each, changed: dumper(each.name, changed))
+            _raise_failures(graph, model)
+            Manager(default_pipeline(), observers).run(graph)
+            last_check(graph)
+            if not has_text_names(graph):
+                require_text(model.proto)
         return Model(graph)
 
 

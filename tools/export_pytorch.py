@@ -13,12 +13,12 @@ import argparse
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.exporting.writing import write_folder
 from tools.pytorch_models import control_flow, decoding, networks, operators, recurrent, sequences, vision
 
+MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
 MAX_BYTES = 60_000
 FOLDERS = {
     "pytorch": {
@@ -37,24 +37,25 @@ def main() -> int:
     """Export the models named on the command line, or all of them."""
     known = [name for models in FOLDERS.values() for name in models]
     parser = argparse.ArgumentParser(description="Export small PyTorch models to ONNX.")
-    parser.add_argument(
-        "--out", type=Path, default=ROOT / "tests" / "models", help="folder of the folders (default: tests/models)"
-    )
+    parser.add_argument("--out", type=Path, default=MODELS, help="where the folders are (default: tests/models)")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(known)}")
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in known]:
         parser.error(f"unknown model: {', '.join(unknown)}")
 
-    too_large = []
+    missing = []
     for folder, models in FOLDERS.items():
         names = [name for name in models if not options.names or name in options.names]
-        is_sequences = folder == "pytorch_sequences"
-        tool = "tools/export_pytorch.py"
         if names:
-            too_large += write_folder(
-                options.out / folder, models, names, tool, max_bytes=MAX_BYTES, sequences=is_sequences
+            missing += write_folder(
+                options.out / folder,
+                models,
+                names,
+                "tools/export_pytorch.py",
+                max_bytes=MAX_BYTES,
+                sequences=folder == "pytorch_sequences",
             )
-    return 1 if too_large else 0
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ from transforms.front.invariant_states import InvariantStates
 from transforms.front.isolate_parameters import IsolateParameters
 from transforms.front.loop_to_ti import LoopToTI
 from transforms.front.port_renumbering import PortRenumbering
+from transforms.front.returned_inputs import ReturnedInputs
 from transforms.front.scan_lowering import ScanLowering
+from transforms.front.settle_branches import SettleBranches
 from transforms.front.unused_ports import UnusedPorts
 
 FRONT: tuple[type[FunctionPass], ...] = (
@@ -26,6 +28,8 @@ FRONT: tuple[type[FunctionPass], ...] = (
     GuardTripCounts,  # a negative trip count means none in ONNX, endless in Loop-5
     GuardZeroTrips,  # concatenated outputs are stale, unread states lost, when a loop does not run
     UnusedPorts,  # again: guards and lowering leave dead ends
+    SettleBranches,  # what an If returns loses its memory to a later node
+    ReturnedInputs,  # an input returned as it is comes out as freed memory
     PortRenumbering,  # the canonical order of ports
     IsolateParameters,  # last: no later pass may undo it
 )

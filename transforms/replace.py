@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mo_loop.graph import Value
+from collections.abc import Iterable
+
+from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 
 
@@ -26,6 +28,15 @@ def replace_output(old: Value, new: Value) -> None:
                 _move_names(old, new)
     if not _is_taken(new):
         _move_names(old, new)
+
+
+def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) -> None:
+    """The `readers` of `old`, taken before `new` was made of it, read `new`, and so do its names."""
+    new.names, old.names = old.names, ()
+    for node, port in readers:
+        if isinstance(node, Result) and node.output_names:
+            new.node.name = node.output_names[0]
+        node.graph.set_input(node, port, new)
 
 
 def _is_taken(value: Value) -> bool:

@@ -36,7 +36,9 @@ FAMILIES: dict[str, str] = {
     "pooling": "MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
     "recurrent": "LSTM GRU RNN",
     "resize": "Resize Upsample",
-    "quantization": "QuantizeLinear DequantizeLinear ConvInteger MatMulInteger QLinearConv QLinearMatMul",
+    "detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample DeformConv Col2Im",
+    "quantization": "QuantizeLinear DynamicQuantizeLinear DequantizeLinear ConvInteger MatMulInteger QLinearConv "
+    "QLinearMatMul",
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
     "ReverseSequence",
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",

@@ -30,6 +30,14 @@ from mo_loop.types import UNKNOWN, TensorType
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
 _TYPE_PROTO = 13
 
+_KINDS = {
+    _INT: {"int"}, _FLOAT: {"float"}, _STRING: {"str"}, _GRAPH: {"Body"},
+    _INTS: {"tuple[int, ...]", "Ints"}, _FLOATS: {"tuple[float, ...]", "Floats"},
+    _STRINGS: {"tuple[str, ...]", "Strings"},
+}  # fmt: skip
+_TENSORS_KIND = {"Any"}
+"""How translators annotate what an AttributeProto of each kind gives."""
+
 CALL_LIMIT = 100
 """How deep calls of functions may be nested."""
 
@@ -213,7 +221,11 @@ class Translation:
             raise InternalError(
                 f"{type(error).__name__} while translating {proto.op_type}({shown}): {error}", where=context.path
             ) from error
-        self._define(context, values)
+        try:
+            self._define(context, values)
+        except ModelError as error:
+            context.blame(error)
+            self._define(context, self._failed(context, inputs, error))
 
     def _failed(self, context: Context, inputs: Sequence[Value | None], error: MoLoopError | None) -> list[Value]:
         count = max(len(context.outputs), 1)
@@ -249,6 +261,9 @@ class Translation:
                 if source is None:
                     continue  # the caller left it out: the default holds
             if attribute.name in translator.attributes:
+                wanted = translator.kinds[attribute.name]
+                if isinstance(wanted, str) and not _KINDS.get(source.type, _TENSORS_KIND) & set(wanted.split(" | ")):
+                    raise ModelError(f"the attribute {attribute.name!r} is not of the kind {wanted}", code="ML227")
                 keywords[attribute.name] = self._attribute(source, context)
             elif attribute.name not in registry.IGNORED_ATTRIBUTES:
                 raise ModelError(
@@ -319,9 +334,20 @@ class Translation:
                 raise InternalError(f"the output {name!r} was not made", where=context.path)
             context.scope.values[name] = value
             value.add_name(name)
-        for name in context.outputs[len(values) :]:
-            if name:
-                raise InternalError(f"the output {name!r} was not made", where=context.path)
+        for name in filter(None, context.outputs[len(values) :]):
+            if not self._may_have(context, len(context.outputs)):
+                raise ModelError(f"{context.op_type} (opset {context.opset}) has no output for {name!r}", code="ML227")
+            raise InternalError(f"the output {name!r} was not made", where=context.path)
+
+    def _may_have(self, context: Context, count: int) -> bool:
+        """Whether ONNX gives the operator of a node so many outputs."""
+        import onnx
+
+        domain = "" if context.proto.domain == "ai.onnx" else context.proto.domain
+        if (domain, context.op_type, getattr(context.proto, "overload", "")) in self.model.functions:
+            return False
+        schema: Any = onnx.defs.get_schema(context.op_type, context.opset, domain)
+        return bool(count <= schema.max_output)
 
 
 def unsupported(domain: str, op: str, opset: int) -> UnsupportedError:
@@ -353,6 +379,8 @@ def _arity(translator: registry.Translator, inputs: list[Value | None], context:
         raise ModelError(
             f"{context.op_type} of opset {context.opset} takes at most {limit} inputs, not {len(present)}", code="ML227"
         )
+    if translator.variadic and not translator.inputs and (not present or None in present):
+        raise ModelError(f"{context.op_type} of opset {context.opset} lacks an input", code="ML227")
     if len(present) < translator.required or any(each is None for each in present[: translator.required]):
         # An input that may be absent has a default; None where the schema wants a value is the model's fault.
         wanted = ", ".join(translator.inputs[: translator.required])

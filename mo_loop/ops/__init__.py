@@ -31,6 +31,8 @@ FAMILIES: dict[str, str] = {
     "convolution": "Convolution GroupConvolution ConvolutionBackpropData GroupConvolutionBackpropData",
     "pooling": "MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14",
     "resize": "Interpolate Interpolate11",
+    "detection": "NonMaxSuppression NonMaxSuppression9 ROIAlign ROIAlign9 ROIPooling GridSample DeformableConvolution "
+    "Col2Im",
     "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence",
 }
 """Family (module) -> the classes it defines."""

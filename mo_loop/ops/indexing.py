@@ -192,7 +192,7 @@ class NonZero(Op, opset=3):
             places = [i for i, item in enumerate(x.integers) if item]
             return TensorType(self.output_type, (1, len(places)), known_array(places, (1, len(places))))
         count = element_count(x.shape)
-        return TensorType(self.output_type, (len(x.shape), fresh(0, None if count is None else high(count))))
+        return TensorType(self.output_type, (max(len(x.shape), 1), fresh(0, None if count is None else high(count))))
 
     def evaluate(self, *inputs: Any) -> Any:
         if inputs[0].ndim == 0:

@@ -81,23 +81,30 @@ def run_converted(model: Any, *feeds: Arrays) -> list[Named]:
         save_model(converted, path)
         compiled = compile_ir(path)
         found = [compiled.run(given) for given in feeds]
-    for arrays in found:
-        _check_inferred(converted, arrays)
+    for given, arrays in zip(feeds, found, strict=True):
+        _check_inferred(converted.graph, given, arrays)
     return found
 
 
-def _check_inferred(converted: Any, arrays: Named) -> None:
+def _check_inferred(graph: Any, feeds: Arrays, arrays: Named) -> None:
     """What inference says of the outputs must hold for what came out."""
-    for result, (name, array) in zip(converted.graph.results, arrays, strict=True):
+    lengths: dict[Any, int] = {}
+    for parameter in graph.parameters:
+        for dim, length in zip(parameter.output.shape, np.shape(feeds[parameter.name]), strict=True):
+            if not isinstance(dim, int) and dim.symbol is not None:
+                lengths[dim.symbol] = length
+    for result, (name, array) in zip(graph.results, arrays, strict=True):
         shape = result.value.shape
         if shape is not None:
-            fits = len(shape) == array.ndim and all(_fits(*pair) for pair in zip(shape, array.shape, strict=True))
-            assert fits, f"{name} is inferred as {result.value.type} and has the shape {list(array.shape)}"
+            fits = [_fits(dim, length, lengths) for dim, length in zip(shape, array.shape, strict=False)]
+            assert len(shape) == array.ndim and all(fits), f"{name} is inferred as {result.value.type} and has the shape {list(array.shape)}"
 
 
-def _fits(dim: Any, length: int) -> bool:
+def _fits(dim: Any, length: int, lengths: Mapping[Any, int]) -> bool:
     if isinstance(dim, int):
         return dim == length
+    if all(symbol in lengths for symbol in dim.symbols()):
+        return bool(dim.const + sum(factor * lengths[symbol] for symbol, factor in dim.terms) == length)
     return dim.lo <= length and (dim.hi is None or length <= dim.hi)
 
 

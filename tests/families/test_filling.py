@@ -81,10 +81,11 @@ def test_pad(pads: Any, mode: str, constants: Any, dynamic: Any) -> None:
 @pytest.mark.parametrize("late", [False, True], ids=["value-known", "value-late"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int32, np.uint8, np.bool_, np.float16])
 def test_pad_with_a_value(dtype: Any, late: bool, constants: Any, dynamic: Any) -> None:
-    """The runtime reads a value that is computed only once if the pads are constants."""
+    """The runtime does not read a value that is computed if the pads are constants."""
     inputs = {"x": (floats(3, 4) * 3).astype(dtype), "p": ints(1, 2, 0, 1), "v": np.array(5).astype(dtype)}
     names = (*constants, *(() if late else ("v",)))
     check_node("Pad", inputs, opset=13, constants=names, dynamic=dynamic)
+    check_node("Pad", inputs | {"p": ints(1, -1, 0, 1)}, opset=13, constants=names, dynamic=dynamic)
 
 
 def test_pad_with_a_value_that_changes() -> None:

@@ -248,6 +248,13 @@ def test_unique(shape: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
 
 
 @both
+def test_unique_of_nothing(dynamic: Any) -> None:
+    """The runtime's own crashes here."""
+    for attributes in ({}, {"sorted": 0}, {"axis": 1}):
+        check_node("Unique", {"x": floats(3, 0)}, attributes, opset=11, outputs=4, dynamic=dynamic)
+
+
+@both
 @pytest.mark.parametrize("in_order", [0, 1])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])
 @pytest.mark.parametrize(("shape", "axis"), [((6, 2), 0), ((2, 7), 1), ((3, 8, 2), -2), ((9,), 0), ((1, 1), 0)])

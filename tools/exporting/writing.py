@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import traceback
 import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -35,32 +36,36 @@ def write_folder(
     max_bytes: int,
     sequences: bool = False,
 ) -> list[str]:
-    """Export the models of the given names, and write cases.toml for all that are there. Returns names left out.
+    """Export the models of the given names, and write cases.toml for all that are there. Returns names not written.
 
-    Models above `max_bytes` are left out. Where onnxruntime is installed, every case is compared with PyTorch. The
-    first model that fails ends it all, with its name.
+    Not written are models above `max_bytes`, and models whose export fails: the reason is printed, the others go on.
+    Where onnxruntime is installed, every case is compared with PyTorch.
     """
     warnings.filterwarnings("ignore")
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     comparing = importlib.util.find_spec("onnxruntime") is not None
     folder.mkdir(parents=True, exist_ok=True)
-    too_large = []
+    missing = []
     for name in names:
         model = models[name]
+        line = f"{name:24} {model.exporter:6} opset {model.opset:2}"
         try:
             data, difference = exported(model, comparing, sequences)
         except Exception as error:
-            raise RuntimeError(f"{name} (exporter {model.exporter}, opset {model.opset})") from error
-        note = f"max difference {difference:.1e}" if comparing else "not compared"
-        if len(data) > max_bytes:
-            too_large.append(name)
-            note += f"; left out, above {max_bytes} bytes"
-        else:
+            traceback.print_exc()
+            print(f"{line}  failed: {type(error).__name__}", flush=True)
+            missing.append(name)
+            continue
+        line += f" {len(data):7} bytes  " + (f"max difference {difference:.1e}" if comparing else "not compared")
+        if len(data) <= max_bytes:
             (folder / f"{name}.onnx").write_bytes(data)
-        print(f"{name:22} {model.exporter:6} opset {model.opset:2} {len(data):7} bytes  {note}", flush=True)
+        else:
+            line += f"; left out, above {max_bytes} bytes"
+            missing.append(name)
+        print(line, flush=True)
     there = {name: model for name, model in models.items() if (folder / f"{name}.onnx").exists()}
     (folder / "cases.toml").write_text(cases_toml(there, tool), encoding="utf-8")
-    return too_large
+    return missing
 
 
 def exported(model: Model, comparing: bool, sequences: bool) -> tuple[bytes, float]:

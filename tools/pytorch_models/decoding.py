@@ -73,8 +73,8 @@ class GreedyAttention(nn.Module):
     def forward(self, memory: Tensor, limit: Tensor) -> tuple[Tensor, Tensor]:
         tokens = torch.ones(1, dtype=torch.int64)
         scores = torch.zeros(0)
-        for _ in range(int(limit)):
-            known = self.embedding(tokens) + self.positions(torch.arange(tokens.size(0)))
+        for i in range(int(limit)):
+            known = self.embedding(tokens) + self.positions.weight[: i + 1]
             read = torch.cat((known, memory), dim=0)
             weights = torch.softmax(torch.matmul(self.query(known[-1:]), self.key(read).t()), dim=1)
             score, token = torch.log_softmax(self.head(torch.matmul(weights, read)), dim=1).max(dim=1)
@@ -83,9 +83,6 @@ class GreedyAttention(nn.Module):
             if bool(token[0] == self.end):
                 break
         return tokens, scores
-
-
-BEAMS = 3
 
 
 @MODELS.exported(
@@ -112,7 +109,7 @@ class BeamStep(nn.Module):
     def forward(self, state: Tensor, scores: Tensor, history: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         state = torch.tanh(self.mix(torch.cat((self.embedding(history[:, -1]), state), dim=1)))
         reached = torch.log_softmax(self.head(state), dim=1) + scores.unsqueeze(1)
-        scores, best = reached.flatten().topk(BEAMS)
+        scores, best = reached.flatten().topk(3)
         parents = torch.div(best, 8, rounding_mode="floor")
         history = torch.cat((history[parents], (best % 8).unsqueeze(1)), dim=1)
         return state[parents], scores, history

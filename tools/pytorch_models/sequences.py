@@ -91,6 +91,7 @@ class ListSplit(nn.Module):
         "no_rounds": {"x": normal(2, 4), "count": exact(0)},
         "seven_rounds": {"x": normal(3, 4), "count": exact(7)},
     },
+    outputs=("last", "length"),
 )
 class ListIndex(nn.Module):
     """Reads the last two elements of a growing list in each trip, by index, and returns its length too."""

@@ -45,16 +45,17 @@ class Grouped(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.depthwise = nn.Conv2d(4, 8, 3, padding=1, groups=4, padding_mode="reflect")
+        self.depthwise = nn.Conv2d(4, 8, 3, padding=1, groups=4)
         self.gate = nn.Conv2d(8, 8, 1)
-        self.dilated = nn.Conv2d(8, 6, (3, 2), dilation=(2, 3), padding="same", groups=2)
+        self.dilated = nn.Conv2d(8, 6, (3, 2), dilation=2, padding=(2, 1), groups=2)
         self.slope = nn.PReLU(6)
 
     def forward(self, x: Tensor) -> Tensor:
         x = F.hardswish(self.depthwise(x))
         x = x * torch.sigmoid(self.gate(F.adaptive_avg_pool2d(x, 1)))
         x = self.slope(self.dilated(x))
-        pooled = F.avg_pool2d(x, 3, stride=2, padding=1, ceil_mode=True, count_include_pad=False)
+        wide = F.pad(x, (1, 0, 2, 1), mode="reflect")
+        pooled = F.avg_pool2d(wide, 3, stride=2, padding=1, ceil_mode=True, count_include_pad=False)
         parts = F.adaptive_avg_pool2d(x, 2), F.adaptive_max_pool2d(x, 1), pooled
         return torch.cat([part.flatten(1) for part in parts], dim=1)
 

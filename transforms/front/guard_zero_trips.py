@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Parameter, Result
@@ -12,6 +10,7 @@ from mo_loop.shape import is_static, low
 from mo_loop.types import i64
 from transforms.base import FunctionPass
 from transforms.front.unused_ports import keep_inputs
+from transforms.replace import move_readers
 
 TO_THE_END = 2**30
 """A Slice end beyond every dimension; the runtime gets ends above 2^31 - 1 wrong."""
@@ -57,7 +56,7 @@ class GuardZeroTrips(FunctionPass):
                 corrected = _chosen(output, value, ran)
             else:
                 continue
-            _move(output, corrected, readers)
+            move_readers(output, corrected, readers)
             changed = True
         # What was selected outside needs no initial value inside, and the runtime stumbles over unread Parameters.
         keep = [
@@ -68,14 +67,6 @@ class GuardZeroTrips(FunctionPass):
         if len(keep) < len(node.input_map):
             keep_inputs(node, keep)
         return changed
-
-
-def _move(output: Value, corrected: Value, readers: Any) -> None:
-    corrected.names, output.names = output.names, ()
-    for node, port in readers:
-        if isinstance(node, Result) and node.output_names:
-            corrected.node.name = node.output_names[0]
-        node.graph.set_input(node, port, corrected)
 
 
 def _ran(node: Loop) -> Value:

@@ -123,9 +123,9 @@ def _pad(x: Value, begin: Any, end: Any, mode: str, value: Any) -> Any:
         value = np.zeros((), x.dtype.numpy)
     if not isinstance(value, Value):
         return cls(x, begin, end, value, pad_mode=mode)
-    if isinstance(value.node, ops.Constant) or not plain:
+    if isinstance(value.node, ops.Constant):
         return cls(x, begin, end, scalar(value), pad_mode=mode)
-    # The runtime reads the value once, when it compiles, if the pads are constants: put it in afterwards.
+    # A value that is computed is not read if the pads are constants, or become it: it is put in afterwards.
     inside = ops.Broadcast(np.array(True), ops.ShapeOf(x))
     padded = cls(x, begin, end, np.zeros((), x.dtype.numpy), pad_mode=mode)
     return ops.Select(cls(inside, begin, end, np.array(False), pad_mode=mode), padded, scalar(value))

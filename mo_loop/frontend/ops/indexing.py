@@ -8,7 +8,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar, vector
-from mo_loop.frontend.ops.unique import unique_slices
+from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.shape import low, normalise_axis
@@ -154,7 +154,7 @@ def _is_positive(count: Value) -> bool:
 def unique(x: Any, *, axis: int | None = None, sorted: int = 1, node: Context) -> Any:
     """Values, where each stands first, which one stands where, how often."""
     if axis is None or x.rank == 1:
-        outputs = ops.Unique(x, sorted=bool(sorted)).outputs
+        outputs = unique_elements(x, bool(sorted))
     else:
         outputs = unique_slices(x, axis, bool(sorted))
     return outputs[: len(node.outputs)]

@@ -16,6 +16,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.convolution import convolved, spatial_rank
+from mo_loop.frontend.ops.exact import quotient, steps
 from mo_loop.frontend.ops.layout import array_of, reshaped
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.registry import translates
@@ -98,16 +99,17 @@ def _quantized(
     output_dtype: int = 0,
 ) -> Value:
     to = zero_point.dtype if zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
-    steps = ops.Divide(as_float(x), as_float(aligned(x, scale, axis, block_size))).output
+    numbers, divisor = as_float(x), as_float(aligned(x, scale, axis, block_size))
+    divided = steps(numbers, divisor) if to.is_integer and to.bits <= 8 else ops.Divide(numbers, divisor).output
     zero = None if _is_zero(zero_point) else aligned(x, zero_point, axis, block_size)
-    return rounded_to(to, steps, zero, saturate=bool(saturate))
+    return rounded_to(to, divided, zero, saturate=bool(saturate))
 
 
-def rounded_to(to: ElementType, steps: Value, zero: Value | None, *, saturate: bool = True) -> Value:
-    """clamp(round(steps) + zero point) in the type `to`; floating-point types are not rounded to integers."""
+def rounded_to(to: ElementType, divided: Value, zero: Value | None, *, saturate: bool = True) -> Value:
+    """clamp(round(divided) + zero point) in the type `to`; floating-point types are not rounded to integers."""
     if to.precision is None:
         raise UnsupportedError(f"quantisation to {to}, a type the IR does not have", code="ML301")
-    y: Any = steps if to.is_float else ops.Round(steps)
+    y: Any = divided if to.is_float else ops.Round(divided)
     if zero is not None:
         y = ops.Add(y, as_float(zero))
     if to.is_integer:
@@ -156,6 +158,24 @@ def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
         numbers = ops.Range(zero, ops.Gather(ops.ShapeOf(x), at, 0), one, output_type=i64)
         blocks = ops.Divide(numbers, block_size).output
     return ops.Gather(scale, blocks, at).output
+
+
+@translates("DynamicQuantizeLinear", since=11)
+def dynamic_quantize(x: Any) -> Any:
+    """The scale follows from the least and the largest element, 0 among them."""
+    axes = list(range(x.rank)) if x.rank is not None else _every_axis(x)
+    largest = ops.Maximum(ops.ReduceMax(x, axes, keep_dims=False), 0)
+    least = ops.Minimum(ops.ReduceMin(x, axes, keep_dims=False), 0)
+    scale = quotient(ops.Subtract(largest, least), Constant(np.float32(255), graph=x.graph).output)
+    zero = ops.Round(ops.Clamp(steps(ops.Negative(least).output, scale), min=0.0, max=255.0))
+    y = rounded_to(u8, steps(x, scale), zero.output)
+    return y, scale, ops.Convert(zero, destination_type=u8)
+
+
+def _every_axis(x: Value) -> Value:
+    zero, one = (Constant(np.int64(each), graph=x.graph) for each in (0, 1))
+    rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
+    return ops.Range(zero, rank, one, output_type=i64).output
 
 
 # -- DequantizeLinear

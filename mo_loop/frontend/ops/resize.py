@@ -10,8 +10,9 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.ops.exact import quotient
 from mo_loop.frontend.ops.layout import array_of
-from mo_loop.frontend.ops.sampling import Axis, Sampling, quotient, sampled, value_of
+from mo_loop.frontend.ops.sampling import Axis, Sampling, sampled
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
@@ -187,7 +188,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
         elif isinstance(size, int) and isinstance(new, int):
             made.append(Axis(number, size, new, np.float32(new) / np.float32(size)))
         else:
-            made.append(Axis(number, size, new, value_of(quotient(_as_float(x, new), _as_float(x, size)))))
+            made.append(Axis(number, size, new, quotient(_as_float(x, new), _as_float(x, size))))
     return made if policy == "stretch" else _one_ratio(x, made, policy)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.ops.exact import magnitude, quotient
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
 from mo_loop.types import f32, i32, i64
@@ -80,31 +81,12 @@ def _float(graph: Graph, number: Any) -> Value:
     return number if number.dtype is f32 else ops.Convert(number, destination_type=f32).output
 
 
-def value_of(item: Any) -> Value:
-    value: Value = item if isinstance(item, Value) else item.output
-    return value
-
-
 def _numbers(graph: Graph, count: Any) -> Value:
     """0, 1, ... count - 1 in f32."""
     if isinstance(count, int):
         return Constant(np.arange(count, dtype=np.float32), graph=graph).output
     zero, one = (Constant(np.int64(each), graph=graph).output for each in (0, 1))
     return ops.Convert(ops.Range(zero, count, one, output_type=i64), destination_type=f32).output
-
-
-def _distance(difference: Any) -> Any:
-    """The absolute value. The runtime drops an Abs whose input it can compute when it compiles, whatever the sign."""
-    return ops.Maximum(difference, ops.Negative(difference))
-
-
-def quotient(a: Any, b: Any) -> Any:
-    """a / b, correctly rounded. The runtime multiplies by the reciprocal, which falls short by one last bit: enough to
-    round 3.5 the wrong way. What it misses is added."""
-    first = ops.Divide(a, b)
-    if all(isinstance(each, Value) and isinstance(each.node, Constant) for each in (a, b)):
-        return first
-    return ops.Add(first, ops.Divide(ops.Subtract(a, ops.Multiply(first, b)), b))
 
 
 def _placed(vector: Value, axis: int, rank: int) -> Value:
@@ -120,9 +102,9 @@ def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
     x = _numbers(graph, axis.new)
     mode = how.coordinates
     if mode == "asymmetric":
-        return value_of(quotient(x, scale))
+        return quotient(x, scale)
     if mode == "align_corners":
-        return value_of(quotient(ops.Multiply(x, ops.Subtract(size, 1.0)), ops.Maximum(ops.Subtract(new, 1.0), 1.0)))
+        return quotient(ops.Multiply(x, ops.Subtract(size, 1.0)), ops.Maximum(ops.Subtract(new, 1.0), 1.0))
     if mode == "tf_half_pixel_for_nn":
         return ops.Select(ops.Equal(scale, 1.0), x, quotient(ops.Add(x, 0.5), scale)).output
     if mode == "tf_crop_and_resize":
@@ -181,7 +163,7 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
     base = ops.Floor(at)
     offsets = (0, 1) if how.mode == "linear" else (-1, 0, 1, 2)
     positions = [ops.Add(base, float(offset)) for offset in offsets]
-    weights = [_filter(_distance(ops.Subtract(each, at)), how) for each in positions]
+    weights = [_filter(magnitude(ops.Subtract(each, at)), how) for each in positions]
     if how.mode == "cubic" and how.exclude_outside:
         last = _float(at.graph, _minus_one(axis.size))
         weights = [ops.Multiply(weight, _inside(each, last)) for each, weight in zip(positions, weights, strict=True)]
@@ -207,7 +189,7 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
         count = ops.Add(ops.Multiply(beyond, 2), axis.size).output
         elements = ops.Subtract(_numbers(graph, count), ops.Convert(beyond, destination_type=f32))
         y = ops.Gather(y, _index(elements, axis), axis.number).output
-    distances = _distance(ops.Subtract(elements, ops.Unsqueeze(at, [1])))
+    distances = magnitude(ops.Subtract(elements, ops.Unsqueeze(at, [1])))
     weights = _filter(ops.Multiply(distances, shrink), how)
     weights = _cast(ops.Divide(weights, ops.ReduceSum(weights, [1], keep_dims=True)).output, y)
     if axis.number == rank - 1:

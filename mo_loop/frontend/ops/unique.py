@@ -1,4 +1,4 @@
-"""Unique along an axis, composed: the runtime's own gives wrong numbers there.
+"""Unique: the runtime's own crashes for no elements, and gives wrong numbers along an axis, where it is composed.
 
 Slices along the axis are rows of a matrix r of n rows. Every row is compared with every other:
 
@@ -15,10 +15,22 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.ops.shared import converted, dimension, joined
+from mo_loop.frontend.ops.shared import converted, dimension, joined, vector
 from mo_loop.graph import Value
-from mo_loop.shape import normalise_axis
+from mo_loop.shape import element_count, low, normalise_axis
 from mo_loop.types import boolean, i32, i64
+
+
+def unique_elements(x: Value, in_order: bool) -> Sequence[Value]:
+    """Elements without repetition, where each first stood, which one stood where, how often."""
+    if low(element_count(x.shape) or 0) > 0:
+        return ops.Unique(x, sorted=in_order).outputs
+    flat = vector(x)
+    length = ops.ShapeOf(flat)
+    one_if_empty = ops.Maximum(ops.Subtract(1, length), 0)
+    padded = ops.Pad(flat, [0], one_if_empty, np.zeros((), x.dtype.numpy))
+    found = ops.Unique(padded, sorted=in_order).outputs
+    return [ops.Slice(each, [0], length, [1], [0]).output for each in found]
 
 
 def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:

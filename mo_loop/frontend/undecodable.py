@@ -1,0 +1,57 @@
+"""Names that are no text: protobuf hands a string that is not UTF-8 over as bytes, and takes no offence.
+
+Looking at every string of a large model would cost a tenth of its conversion. So what was made is looked at instead,
+and the model only when something went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mo_loop.errors import ModelError, MoLoopError
+from mo_loop.graph import Graph
+
+_MESSAGE, _STRING = 11, 9  # of FieldDescriptor.TYPE_*
+
+
+@contextmanager
+def blamed_on_names(proto: Any) -> Iterator[None]:
+    """An error inside that is none of the user's, or of an unknown kind, becomes a ModelError if names are no text."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, MoLoopError) or error.exit_code == 4:
+            require_text(proto)
+        raise
+
+
+def require_text(proto: Any) -> None:
+    """ModelError when a string of the message is not UTF-8."""
+    for found in _strings(proto):
+        if isinstance(found, bytes):
+            raise ModelError(f"the name {found!r} is not UTF-8 text", hint="the file may be damaged: copy it again")
+
+
+def has_text_names(graph: Graph) -> bool:
+    """Whether all names in a graph and its bodies are str."""
+    for scope in graph.scopes():
+        names = [scope.name, *(text for pair in scope.rt_info.get("framework", {}).items() for text in pair)]
+        for node in scope.ordered():
+            names.append(node.name)
+            for value in node.outputs:
+                names.extend(value.names)
+        if not all(isinstance(name, str) for name in names):
+            return False
+    return True
+
+
+def _strings(message: Any) -> Iterator[Any]:
+    for field, value in message.ListFields():
+        repeated = not hasattr(value, "ListFields") and not isinstance(value, str | bytes | int | float)
+        if field.type == _STRING:
+            yield from value if repeated else (value,)
+        elif field.type == _MESSAGE:
+            for each in value if repeated else (value,):
+                yield from _strings(each)

@@ -1,0 +1,128 @@
+"""Regions of images: suppression of overlapping boxes, pooling of regions, sampling at given places."""
+
+from typing import Any, Literal
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.window import Windowed
+from mo_loop.shape import Dimension, fresh, high
+from mo_loop.types import ElementType, TensorType, f32, i64
+
+
+class NonMaxSuppression(Op, opset=5, index=("max_boxes",)):
+    """Boxes [N, B, 4] of the best scores [N, C, B] that overlap no better one: [number, 3] (image, class, box), their
+    scores likewise, and how many they are. Spec: NonMaxSuppression-5."""
+
+    box_encoding: Literal["corner", "center"] = "corner"
+    sort_result_descending: bool = True
+    output_type: ElementType = i64
+
+    def infer(
+        self, boxes: Any, scores: Any, max_boxes: Any = None, iou: Any = None, least_score: Any = None, sigma: Any = None
+    ) -> Any:
+        most = None
+        if scores.shape is not None:
+            self.require(len(scores.shape) == 3, f"scores of rank {len(scores.shape)}, not 3")
+            limits = [high(dim) for dim in scores.shape]
+            if all(limit is not None for limit in limits):
+                images, classes, count = (int(str(limit)) for limit in limits)
+                limit = max_boxes.integers[0] if max_boxes is not None and max_boxes.integers else count
+                most = images * classes * max(min(count, limit), 0)
+        number = fresh(0, most)
+        return (
+            TensorType(self.output_type, (number, 3)), TensorType(f32, (number, 3)), TensorType(self.output_type, (1,))
+        )  # fmt: skip
+
+
+class NonMaxSuppression9(NonMaxSuppression, opset=9, type="NonMaxSuppression", index=("max_boxes",)):
+    """As NonMaxSuppression; the first output is never padded. Spec: NonMaxSuppression-9."""
+
+
+class ROIAlign(Op, opset=3):
+    """Regions [R, 4] of x [N, C, H, W], averaged over samples in each of the cells [R, C, h, w]. Spec: ROIAlign-3."""
+
+    pooled_h: int
+    pooled_w: int
+    sampling_ratio: int
+    spatial_scale: float
+    mode: Literal["avg", "max"]
+
+    def infer(self, x: Any, regions: Any, images: Any) -> Any:
+        number: Dimension = fresh()
+        for each in (regions, images):
+            if each.shape is not None and isinstance(each.shape[0], int):
+                number = each.shape[0]
+        if not isinstance(number, int) and regions.shape is not None:
+            number = regions.shape[0]
+        channels = fresh() if x.shape is None else x.shape[1]
+        return TensorType(x.dtype, (number, channels, self.pooled_h, self.pooled_w))
+
+
+class ROIAlign9(ROIAlign, opset=9, type="ROIAlign"):
+    """As ROIAlign, the corners shifted by half a pixel if asked. Spec: ROIAlign-9."""
+
+    aligned_mode: Literal["asymmetric", "half_pixel_for_nn", "half_pixel"] = "asymmetric"
+
+
+class ROIPooling(Op, opset=2):
+    """The largest element in each cell of regions [R, 5] (image, corners) of x [N, C, H, W]. Spec: ROIPooling-2."""
+
+    pooled_h: int
+    pooled_w: int
+    spatial_scale: float
+    method: Literal["max", "bilinear"] = "max"
+
+    def infer(self, x: Any, regions: Any) -> Any:
+        number = fresh() if regions.shape is None else regions.shape[0]
+        channels = fresh() if x.shape is None else x.shape[1]
+        return TensorType(x.dtype, (number, channels, self.pooled_h, self.pooled_w))
+
+    def xml_attributes(self) -> dict[str, Any]:
+        return {"output_size": (self.pooled_h, self.pooled_w), **self.attribute_values()}
+
+
+class GridSample(Op, opset=9):
+    """x [N, C, H, W] read at the places of a grid [N, h, w, 2], each from -1 to 1. Spec: GridSample-9."""
+
+    align_corners: bool = False
+    mode: Literal["bilinear", "bicubic", "nearest"] = "bilinear"
+    padding_mode: Literal["zeros", "border", "reflection"] = "zeros"
+
+    def infer(self, x: Any, grid: Any) -> Any:
+        batch, channels = (fresh(), fresh()) if x.shape is None else x.shape[:2]
+        size = (fresh(), fresh()) if grid.shape is None else grid.shape[1:3]
+        return TensorType(x.dtype, (batch, channels, *size))
+
+
+class DeformableConvolution(Windowed, opset=8):
+    """Convolution that reads each element at an offset, weighted by a mask. Spec: DeformableConvolution-8."""
+
+    dilations: tuple[int, ...]
+    group: int = 1
+    deformable_group: int = 1
+    bilinear_interpolation_pad: bool = False
+
+    def infer(self, x: Any, offsets: Any, filters: Any, mask: Any = None) -> Any:
+        if filters.shape is None:
+            return TensorType(x.dtype, tuple(fresh() for _ in range(4)))
+        outputs, _, *kernel = filters.shape
+        sizes = self.spatial(x, len(kernel))
+        batch = fresh() if x.shape is None else x.shape[0]
+        return TensorType(x.dtype, (batch, outputs, *self.windows(sizes, kernel, self.dilations)))
+
+
+class Col2Im(Op, opset=15, index=("output_size", "kernel_size")):
+    """Columns [N, C * k * l, L] added up to images [N, C, H, W]. Spec: Col2Im-15."""
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+
+    def infer(self, x: Any, output_size: Any, kernel_size: Any) -> Any:
+        size = tuple(output_size.known.reshape(-1)) if output_size.known is not None else (fresh(), fresh())
+        if x.shape is None:
+            return TensorType(x.dtype, (fresh(), fresh(), *size))
+        channels: Dimension = fresh()
+        if kernel_size.integers is not None:
+            channels = x.shape[-2] // (kernel_size.integers[0] * kernel_size.integers[1])
+        return TensorType(x.dtype, (*([x.shape[0]] if len(x.shape) == 3 else []), channels, *size))

@@ -1,0 +1,60 @@
+"""Export small models of the transformers package to ONNX, with random weights made from their configurations.
+
+    pip install torch==2.13.0 transformers==5.23.0 onnx onnxscript      # add onnxruntime to compare with PyTorch
+    python tools/export_transformers.py                    # every model, into out/transformers
+    python tools/export_transformers.py --opset 17 bert    # another opset than the model's own
+    python tools/export_transformers.py --commit-small     # those below 200 KB, into tests/models/transformers
+
+The models are in tools/transformers_models, each through TorchScript and through dynamo. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tools.exporting.catalogue import OPSETS, Model
+from tools.exporting.writing import write_folder
+from tools.transformers_models import perception, state_space, text
+
+MODELS: dict[str, Model] = {**text.MODELS, **perception.MODELS, **state_space.MODELS}
+SMALL, ANY_SIZE = 200_000, 1 << 31
+
+
+def main() -> int:
+    """Export the models named on the command line, or all of them."""
+    parser = argparse.ArgumentParser(description="Export small models of the transformers package to ONNX.")
+    parser.add_argument("--out", type=Path, default=Path("out", "transformers"), help="folder to write to")
+    parser.add_argument("--opset", type=int, help="export with this opset, where the exporter writes it")
+    parser.add_argument("--commit-small", action="store_true", help="write the small ones to tests/models/transformers")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(MODELS)}")
+    options = parser.parse_args()
+    if unknown := [name for name in options.names if name not in MODELS]:
+        parser.error(f"unknown model: {', '.join(unknown)}")
+
+    models = {name: model for name, model in MODELS.items() if options.opset is None or writes(model, options.opset)}
+    if options.opset is not None:
+        models = {name: replace(model, opset=options.opset) for name, model in models.items()}
+    missing = write_folder(
+        ROOT / "tests" / "models" / "transformers" if options.commit_small else options.out,
+        models,
+        [name for name in models if not options.names or name in options.names],
+        "tools/export_transformers.py",
+        max_bytes=SMALL if options.commit_small else ANY_SIZE,
+    )
+    return 1 if missing else 0
+
+
+def writes(model: Model, opset: int) -> bool:
+    """Whether the exporter of a model writes an opset."""
+    first, last = OPSETS[model.exporter]
+    return first <= opset <= last
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""Model inputs that are returned as they are."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Identity, Parameter, Result
+from mo_loop.shape import is_static
+from transforms.base import FunctionPass
+
+
+class ReturnedInputs(FunctionPass):
+    """x -> Identity -> output  ->  x -> Reshape to its own shape -> output
+
+    The runtime removes a Convert to the same type, and where then an input of dynamic shape is an output as well, it
+    returns freed memory. A Reshape it leaves standing between an input and an output; that copies nothing.
+    """
+
+    bodies = "never"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for result in graph.results:
+            source = _source(result.value)
+            if source is result.value or not isinstance(source.node, Parameter) or is_static(source.shape):
+                continue
+            self._replace(result, source)
+            changed = True
+        if changed:
+            graph.sweep()
+        return changed
+
+    def _replace(self, result: Result, source: Value) -> None:
+        old = result.value
+        zeros = [0] * source.type.rank
+        new = ops.Reshape(source, zeros, special_zero=True, name=old.node.name).output
+        new.names, old.names = old.names, ()
+        result.graph.set_input(result, 0, new)
+
+
+def _source(value: Value) -> Value:
+    node: Node = value.node
+    while isinstance(node, Identity):
+        assert node.inputs[0] is not None
+        value = node.inputs[0]
+        node = value.node
+    return value
