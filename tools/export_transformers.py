@@ -15,7 +15,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.exporting.catalogue import OPSETS, Model
@@ -23,6 +22,7 @@ from tools.exporting.writing import write_folder
 from tools.transformers_models import perception, state_space, text
 
 MODELS: dict[str, Model] = {**text.MODELS, **perception.MODELS, **state_space.MODELS}
+COMMITTED = Path(__file__).resolve().parents[1] / "tests" / "models" / "transformers"
 SMALL, ANY_SIZE = 200_000, 1 << 31
 
 
@@ -41,7 +41,7 @@ def main() -> int:
     if options.opset is not None:
         models = {name: replace(model, opset=options.opset) for name, model in models.items()}
     missing = write_folder(
-        ROOT / "tests" / "models" / "transformers" if options.commit_small else options.out,
+        COMMITTED if options.commit_small else options.out,
         models,
         [name for name in models if not options.names or name in options.names],
         "tools/export_transformers.py",

@@ -33,16 +33,17 @@ FAMILIES: dict[str, str] = {
     "normalisation": "BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization "
     "LpNormalization LRN MeanVarianceNormalization Dropout",
     "convolution": "Conv ConvTranspose",
-    "pooling": "MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
+    "pooling": "MaxPool MaxUnpool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
     "recurrent": "LSTM GRU RNN",
     "resize": "Resize Upsample",
-    "detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample DeformConv Col2Im",
+    "detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample AffineGrid DeformConv Col2Im",
     "quantization": "QuantizeLinear DynamicQuantizeLinear DequantizeLinear ConvInteger MatMulInteger QLinearConv "
     "QLinearMatMul",
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
     "ReverseSequence",
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",
-    "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK Unique",
+    "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK Unique "
+    "TensorScatter",
 }
 """Family (module of mo_loop.frontend.ops) -> the operators it translates. Families are imported on first use."""
 

@@ -347,7 +347,8 @@ class Translation:
         if (domain, context.op_type, getattr(context.proto, "overload", "")) in self.model.functions:
             return False
         schema: Any = onnx.defs.get_schema(context.op_type, context.opset, domain)
-        return bool(count <= schema.max_output)
+        # Where outputs are variadic, what the node holds says how many there are: a body, or a number of pieces.
+        return bool(count <= schema.max_output < 1000)
 
 
 def unsupported(domain: str, op: str, opset: int) -> UnsupportedError:

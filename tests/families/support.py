@@ -97,7 +97,8 @@ def _check_inferred(graph: Any, feeds: Arrays, arrays: Named) -> None:
         shape = result.value.shape
         if shape is not None:
             fits = [_fits(dim, length, lengths) for dim, length in zip(shape, array.shape, strict=False)]
-            assert len(shape) == array.ndim and all(fits), f"{name} is inferred as {result.value.type} and has the shape {list(array.shape)}"
+            text = f"{name} is inferred as {result.value.type} and has the shape {list(array.shape)}"
+            assert len(shape) == array.ndim and all(fits), text
 
 
 def _fits(dim: Any, length: int, lengths: Mapping[Any, int]) -> bool:

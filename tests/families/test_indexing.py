@@ -126,6 +126,19 @@ def test_scatter_nd(indices: Any, shape: Any, dynamic: bool) -> None:
             check_node("ScatterND", inputs, opset=opset, constants=constants, dynamic=names)
 
 
+@everything
+@pytest.mark.parametrize(
+    ("mode", "starts"), [("linear", (1, 0)), ("linear", None), ("circular", (3, 2)), ("circular", (4, 0))]
+)
+@pytest.mark.parametrize(("shape", "axis"), [((2, 3, 5, 4), -2), ((2, 5, 3), 1), ((2, 3, 5), -1)])
+def test_tensor_scatter(shape: Any, axis: int, mode: str, starts: Any, dynamic: bool) -> None:
+    cache = floats(*shape)
+    update = np.take(cache, [0, 1], axis) * 10
+    inputs = {"x": cache, "u": update, "p": None if starts is None else ints(*starts)}
+    attributes = {"axis": axis, "mode": mode}
+    check_node("TensorScatter", inputs, attributes, opset=24, dynamic=("x", "u") if dynamic else False)
+
+
 @both
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 0), (2, 3, 2), (1,)])

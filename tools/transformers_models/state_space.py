@@ -28,6 +28,11 @@ ANY_LENGTH = {
     "one_of_one": {"input_ids": tokens(2, 1, 1, VOCABULARY)},
     "three_of_twelve": {"input_ids": tokens(3, 3, 12, VOCABULARY)},
 }
+PAIRS = {
+    "two_of_five": {"input_ids": tokens(1, 2, 5, VOCABULARY)},
+    "two_of_one": {"input_ids": tokens(2, 2, 1, VOCABULARY)},
+    "two_of_twelve": {"input_ids": tokens(3, 2, 12, VOCABULARY)},
+}
 BATCH, BATCH_AND_TIME = {"input_ids": {0: "batch"}}, {"input_ids": {0: "batch", 1: "time"}}
 
 
@@ -64,9 +69,7 @@ class Scanning(nn.Module):
         with patch("transformers.models.mamba.modeling_mamba.mamba_selective_scan", self.selective_scan):
             return self.inner(input_ids)
 
-    def selective_scan(
-        self, x: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, **more: Any
-    ) -> Tensor:
+    def selective_scan(self, x: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, **more: Any) -> Tensor:
         """Same as the package's function: x and dt are [batch, channels, time], b and c [batch, states, time]."""
         dt = F.softplus(dt + more["delta_bias"][:, None]).permute(2, 0, 1)
         decay = torch.exp(a * dt[..., None])
@@ -97,15 +100,22 @@ def scanned(decay: Tensor, drive: Tensor, read: Tensor) -> Tensor:
     return scan(step, torch.zeros_like(drive[0]), (decay, drive, read), dim=0)[1]
 
 
-@MODELS.exported("mamba_loop", exporter="trace", opset=17, cases=ANY_LENGTH, dynamic=BATCH_AND_TIME, outputs=("logits",))
+@MODELS.exported(
+    "mamba_loop", exporter="trace", opset=17, cases=ANY_LENGTH, dynamic=BATCH_AND_TIME, outputs=("logits",)
+)
 def mamba_loop() -> nn.Module:
     """Mamba: texts of any length, the selective scan as a loop."""
     return Scanning(looped)
 
 
 @MODELS.exported(
-    "mamba_scan_dynamo", exporter="dynamo", opset=21, cases=ANY_LENGTH, dynamic=BATCH_AND_TIME, outputs=("logits",)
+    "mamba_scan_dynamo",
+    exporter="dynamo",
+    opset=21,
+    cases=PAIRS,
+    dynamic={"input_ids": {1: "time"}},
+    outputs=("logits",),
 )
 def mamba_scan() -> nn.Module:
-    """Mamba: texts of any length, the selective scan as the scan operator."""
+    """Mamba: two texts of any length, the selective scan as the scan operator."""
     return Scanning(scanned)

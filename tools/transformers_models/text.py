@@ -113,7 +113,10 @@ def t5_encoder() -> nn.Module:
 
 
 T5_STEPS = {
-    name: {"input_ids": case["input_ids"], "encoder_states": encoder_states(40 + i, len(case["input_ids"].array()), 4 + i)}
+    name: {
+        "input_ids": case["input_ids"],
+        "encoder_states": encoder_states(40 + i, len(case["input_ids"].array()), 4 + i),
+    }
     | {key: value for key, value in case.items() if key != "input_ids"}
     for i, (name, case) in enumerate(STEPS.items())
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache
 
@@ -97,7 +98,13 @@ class Decoder(nn.Module):
         self.head = head
 
     def forward(self, input_ids: Tensor, encoder_states: Tensor) -> Tensor:
-        found = self.model(input_ids, encoder_hidden_states=encoder_states, use_cache=False, return_dict=True)
+        found = self.model(
+            input_ids,
+            attention_mask=torch.ones_like(input_ids),
+            encoder_hidden_states=encoder_states,
+            use_cache=False,
+            return_dict=True,
+        )
         return self.head(found.last_hidden_state)
 
 

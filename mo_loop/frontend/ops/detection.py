@@ -1,7 +1,8 @@
-"""NonMaxSuppression, RoiAlign, MaxRoiPool, GridSample, DeformConv and Col2Im."""
+"""NonMaxSuppression, RoiAlign, MaxRoiPool, GridSample, AffineGrid, DeformConv and Col2Im."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.convolution import biased, spatial_rank
-from mo_loop.frontend.ops.grid import sampled_at
+from mo_loop.frontend.ops.grid import affine, sampled_at
+from mo_loop.frontend.ops.layout import array_of
+from mo_loop.frontend.ops.regions import largest_corners
 from mo_loop.frontend.ops.shared import scalar
 from mo_loop.frontend.ops.windows import window
 from mo_loop.frontend.registry import translates
@@ -33,7 +36,7 @@ def non_max_suppression(
     limit = Constant(np.int64(0), graph=boxes.graph).output
     if max_output_boxes_per_class is not None:
         limit = scalar(max_output_boxes_per_class)
-    iou = Constant(np.float32(0), graph=boxes.graph).output if iou_threshold is None else scalar(iou_threshold)
+    iou = _just_above(boxes, iou_threshold)
     least = Constant(np.finfo(np.float32).min, graph=boxes.graph).output
     if score_threshold is not None:
         least = scalar(score_threshold)
@@ -41,6 +44,17 @@ def non_max_suppression(
         boxes, scores, limit, iou, least, box_encoding="center" if center_point_box else "corner",
         sort_result_descending=False,
     ).outputs[0]  # fmt: skip
+
+
+def _just_above(boxes: Value, threshold: Value | None) -> Value:
+    """The next larger number: ONNX drops a box that overlaps more than the threshold, the runtime one at it as well."""
+    constant = np.zeros((), np.float32) if threshold is None else array_of(threshold)
+    if constant is not None:
+        least = np.finfo(np.float32).tiny  # smaller ones count as 0
+        above = np.maximum(np.nextafter(constant.reshape(()), np.float32(2)), least)
+        return Constant(above.astype(np.float32), graph=boxes.graph).output
+    assert threshold is not None
+    return ops.Maximum(ops.Multiply(scalar(threshold), np.float32(1 + 2**-23)), np.finfo(np.float32).tiny).output
 
 
 @translates("RoiAlign", since=10)
@@ -56,10 +70,7 @@ def roi_align_10(
     spatial_scale: float = 1.0,
 ) -> Any:
     """Corners as they are given."""
-    return ops.ROIAlign(
-        x, rois, batch_indices, pooled_h=output_height, pooled_w=output_width, sampling_ratio=sampling_ratio,
-        spatial_scale=spatial_scale, mode=_pooling(mode),
-    )  # fmt: skip
+    return _roi_align(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, False)
 
 
 @translates("RoiAlign", since=16)
@@ -76,25 +87,44 @@ def roi_align_16(
     spatial_scale: float = 1.0,
 ) -> Any:
     """Opset 16 shifts the corners by half a pixel."""
-    attributes: dict[str, Any] = {
-        "pooled_h": output_height, "pooled_w": output_width, "sampling_ratio": sampling_ratio,
-        "spatial_scale": spatial_scale, "mode": _pooling(mode),
-    }  # fmt: skip
-    if coordinate_transformation_mode == "output_half_pixel":
-        return ops.ROIAlign(x, rois, batch_indices, **attributes)
-    return ops.ROIAlign9(x, rois, batch_indices, aligned_mode="half_pixel_for_nn", **attributes)
+    shifted = coordinate_transformation_mode == "half_pixel"
+    return _roi_align(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, shifted)
 
 
-def _pooling(mode: str) -> str:
-    if mode not in ("avg", "max"):
+def _roi_align(
+    x: Value, rois: Value, images: Value, mode: str, cells: tuple[int, int], samples: int, scale: float, shifted: bool
+) -> Any:
+    rois, images = _columns(rois, 4), images if images.rank == 1 else ops.Reshape(images, [-1]).output
+    if mode == "max":
+        if samples < 1:
+            raise UnsupportedError(
+                "RoiAlign of mode max whose number of samples depends on the size of the region", code="ML303",
+                hint="give sampling_ratio a value above 0",
+            )  # fmt: skip
+        return largest_corners(x, rois, images, cells, samples, scale, shifted)
+    if mode != "avg":
         raise ModelError(f"RoiAlign has the mode {mode!r}", code="ML227")
-    return mode
+    attributes: dict[str, Any] = {
+        "pooled_h": cells[0], "pooled_w": cells[1], "sampling_ratio": samples, "spatial_scale": scale, "mode": mode,
+    }  # fmt: skip
+    if not shifted:
+        return ops.ROIAlign(x, rois, images, **attributes)
+    # The names differ: the runtime's half_pixel would scale about the centres of the pixels as well.
+    return ops.ROIAlign9(x, rois, images, aligned_mode="half_pixel_for_nn", **attributes)
+
+
+def _columns(rois: Value, count: int) -> Value:
+    """Regions whose second dimension is static, as the runtime demands."""
+    if rois.shape is not None and len(rois.shape) == 2 and rois.shape[1] == count:
+        return rois
+    return ops.Reshape(rois, [-1, count]).output
 
 
 @translates("MaxRoiPool", since=1)
 def max_roi_pool(x: Any, rois: Any, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Any:
     """The largest element in each cell of a region."""
-    return ops.ROIPooling(x, rois, pooled_h=pooled_shape[0], pooled_w=pooled_shape[1], spatial_scale=spatial_scale)
+    height, width = pooled_shape
+    return ops.ROIPooling(x, _columns(rois, 5), pooled_h=height, pooled_w=width, spatial_scale=spatial_scale)
 
 
 @translates("GridSample", since=16)
@@ -125,6 +155,12 @@ def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_m
     if mode == "bicubic":
         raise UnsupportedError("cubic GridSample of other tensors than images", code="ML303")
     return sampled_at(x, grid, bool(align_corners), mode == "nearest", padding_mode)
+
+
+@translates("AffineGrid", since=20)
+def affine_grid(theta: Any, size: Any, *, align_corners: int = 0) -> Any:
+    """The grid that GridSample reads."""
+    return affine(theta, size, bool(align_corners))
 
 
 @translates("DeformConv", since=19)
@@ -164,13 +200,31 @@ def col_2_im(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Any:
-    """Images only."""
-    if image_shape.shape != (2,):
-        raise UnsupportedError("Col2Im of other tensors than images", code="ML303")
-    at = window(2, strides=strides, pads=pads, dilations=dilations)
-    return ops.Col2Im(
-        columns, image_shape, block_shape, strides=at.strides, dilations=at.dilations, pads_begin=at.begin,
-        pads_end=at.end,
+    """Images by an operation of their own, anything else as a transposed convolution whose filters are unit vectors."""
+    blocks = block_shape.type.integers
+    if image_shape.shape == (2,):
+        at = window(2, strides=strides, pads=pads, dilations=dilations)
+        return ops.Col2Im(
+            columns, image_shape, block_shape, strides=at.strides, dilations=at.dilations, pads_begin=at.begin,
+            pads_end=at.end,
+        )  # fmt: skip
+    sizes = image_shape.type.integers
+    if blocks is None or sizes is None:
+        raise UnsupportedError(
+            "Col2Im of other tensors than images, of shapes known only at run time", code="ML316",
+            hint="give image_shape and block_shape as constants",
+        )  # fmt: skip
+    at = window(len(blocks), strides=strides, pads=pads, dilations=dilations)
+    reach = at.reach(blocks)
+    spans = [size + begin + end - r for size, begin, end, r in zip(sizes, at.begin, at.end, reach, strict=True)]
+    counts = [span // stride + 1 for span, stride in zip(spans, at.strides, strict=True)]
+    elements = math.prod(blocks)
+    unit = np.eye(elements, dtype=columns.dtype.numpy).reshape(elements, 1, *blocks)
+    images = ops.Reshape(columns, [-1, elements, *counts])
+    added = ops.ConvolutionBackpropData(
+        images, Constant(unit, graph=columns.graph, dtype=columns.dtype), dilations=at.dilations,
+        output_padding=tuple(span % stride for span, stride in zip(spans, at.strides, strict=True)), **at.attributes(),
     )  # fmt: skip
-
-
+    batch = ops.Gather(ops.ShapeOf(columns), [0], 0)
+    rest = Constant(np.array([-1, *sizes]), graph=columns.graph)
+    return ops.Reshape(added, ops.Concat(batch, rest, axis=0))

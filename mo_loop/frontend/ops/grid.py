@@ -1,4 +1,4 @@
-"""GridSample of volumes, written out: the corners around each place gathered, weighted and summed."""
+"""AffineGrid, and GridSample of volumes: the corners around each place gathered, weighted and summed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.exact import magnitude
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
-from mo_loop.types import f32, i32
+from mo_loop.types import f32, i32, i64
 
 
 def sampled_at(x: Value, grid: Value, align_corners: bool, nearest: bool, padding_mode: str) -> Value:
@@ -95,3 +96,35 @@ def _picked(flat: Value, positions: list[Value], sizes: list[Value], whole: list
     values = ops.Gather(flat, index, 2, batch_dims=1)
     zero = Constant(np.zeros((), flat.dtype.numpy), graph=flat.graph, dtype=flat.dtype)
     return ops.Select(ops.Unsqueeze(inside, [1]), values, zero).output
+
+
+def affine(theta: Value, size: Value, align_corners: bool) -> Value:
+    """[N, d..., count]: where an affine map [N, count, count + 1] sends each place of an image of that size."""
+    count = theta.shape[1] if theta.shape is not None else None
+    if not isinstance(count, int):
+        raise UnsupportedError("AffineGrid of an unknown number of dimensions", code="ML314")
+    shape = ops.Slice(size, [2], [2 + count], [1], [0])
+    columns = []
+    for axis in range(count):
+        length = ops.Gather(shape, axis, 0).output
+        place = [1 if other == axis else 0 for other in range(count)]
+        line = ops.Unsqueeze(_line(length, align_corners), [i for i, own in enumerate([*place, 0]) if not own])
+        columns.append(ops.Broadcast(line, ops.Concat(shape, _ints(theta, [1]), axis=0)))
+    one = Constant(np.float32(1), graph=theta.graph)
+    columns = [*reversed(columns), ops.Broadcast(one, ops.Concat(shape, _ints(theta, [1]), axis=0))]
+    points = ops.Reshape(ops.Concat(*columns, axis=-1), [1, -1, count + 1]).output
+    if theta.dtype is not f32:
+        points = ops.Convert(points, destination_type=theta.dtype).output
+    moved = ops.MatMul(points, theta, transpose_b=True)  # [N, places, count]
+    new = ops.Concat(ops.Slice(size, [0], [1], [1], [0]), shape, _ints(theta, [count]), axis=0)
+    return ops.Reshape(moved, new).output
+
+
+def _line(length: Value, align_corners: bool) -> Value:
+    """From -1 to 1: the centres of so many pixels, or with the first and last of them at the ends."""
+    zero, one = (Constant(np.int64(each), graph=length.graph).output for each in (0, 1))
+    numbers = ops.Convert(ops.Range(zero, length, one, output_type=i64), destination_type=f32)
+    size = ops.Convert(length, destination_type=f32)
+    if align_corners:
+        return ops.Subtract(ops.Divide(ops.Multiply(numbers, 2.0), ops.Maximum(ops.Subtract(size, 1.0), 1.0)), 1.0).output
+    return ops.Subtract(ops.Divide(ops.Add(ops.Multiply(numbers, 2.0), 1.0), size), 1.0).output

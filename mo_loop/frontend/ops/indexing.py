@@ -1,11 +1,11 @@
-"""Elements picked, put and found by index: Gather*, Scatter*, NonZero, OneHot, TopK, Compress, Unique."""
+"""Elements picked, put and found by index: Gather*, *Scatter*, NonZero, OneHot, TopK, Compress, Unique."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.errors import ModelError
+from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar, vector
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
@@ -82,6 +82,26 @@ def scatter_nd_16(data: Any, indices: Any, updates: Any, *, reduction: str = "no
     if reduction == "none":
         return ops.ScatterNDUpdate(data, indices, updates)
     return ops.ScatterNDUpdate15(data, indices, updates, reduction=_reduction(reduction))
+
+
+@translates("TensorScatter", since=24)
+def tensor_scatter(
+    past_cache: Any, update: Any, write_indices: Any = None, *, axis: int = -2, mode: str = "linear"
+) -> Any:
+    """For each batch entry the update is written along the axis from its index on; `circular` wraps around."""
+    if mode not in ("linear", "circular"):
+        raise ModelError(f"mode {mode!r} is neither linear nor circular", code="ML227")
+    if past_cache.rank is None or update.rank != past_cache.rank:
+        raise UnsupportedError("TensorScatter into a tensor of unknown rank", code="ML314")
+    at = normalise_axis(axis, past_cache.rank)
+    places = ops.Range(0, dimension(update, at), 1, graph=update.graph, output_type=i64).output
+    places = ops.Reshape(places, [-1, *[1] * (past_cache.rank - at - 1)]).output
+    if write_indices is not None:
+        places = ops.Add(ops.Reshape(write_indices, [-1, *[1] * (past_cache.rank - 1)]), places).output
+    if mode == "circular":
+        places = ops.FloorMod(places, dimension(past_cache, at)).output
+    everywhere = ops.Broadcast(places, ops.ShapeOf(update))
+    return ops.ScatterElementsUpdate(past_cache, everywhere, update, at)
 
 
 def _reduction(name: str) -> str:

@@ -1,4 +1,4 @@
-"""MaxPool, AveragePool, LpPool and their global forms."""
+"""MaxPool and its inverse, AveragePool, LpPool, and their global forms."""
 
 from __future__ import annotations
 
@@ -312,6 +312,14 @@ def _root(x: Value, p: float) -> Value:
 @translates("GlobalAveragePool", since=1)
 def global_average_pool(x: Any) -> Any:
     """The mean of each channel."""
+    size = x.shape[2:] if x.shape is not None else ()
+    if 1 <= len(size) <= 3 and all(isinstance(dim, int) and dim > 0 for dim in size):
+        # ReduceMean adds in another order in the runtime's last, incomplete block of channels: equal channels then
+        # have different means, which a Softmax of large values turns into different classes.
+        none = (0,) * len(size)
+        return ops.AvgPool(
+            x, kernel=size, strides=(1,) * len(size), pads_begin=none, pads_end=none, exclude_pad=True
+        )
     return ops.ReduceMean(x, _spatial_axes(x), keep_dims=True)
 
 
@@ -345,3 +353,31 @@ def _spatial_axes(x: Value) -> Any:
         return list(range(2, x.rank))
     rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
     return ops.Range(2, rank, 1, output_type=i64)
+
+
+@translates("MaxUnpool", since=9)
+def max_unpool(
+    x: Any,
+    i: Any,
+    output_shape: Any = None,
+    *,
+    kernel_shape: Ints,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Any:
+    """The elements back where the indices say, in a tensor as large as the pool's input was, zeros around up to
+    `output_shape`."""
+    count = len(kernel_shape)
+    at = window(count, strides=strides, pads=pads)
+    sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
+    more = [k - s - b - e for k, s, b, e in zip(kernel_shape, at.strides, at.begin, at.end, strict=True)]
+    spatial = ops.Add(ops.Multiply(sizes, list(at.strides)), more)
+    shape = ops.Concat(ops.Slice(ops.ShapeOf(x), [0], [2], [1], [0]), spatial, axis=0)
+    zero = ops.Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    empty = ops.Broadcast(zero, ops.ReduceProd(shape, [0], keep_dims=True))
+    filled = ops.ScatterElementsUpdate(empty, ops.Reshape(i, [-1]), ops.Reshape(x, [-1]), 0)
+    y = ops.Reshape(filled, shape)
+    if output_shape is None:
+        return y
+    none = ops.Constant(np.zeros(2 + count, np.int64), graph=x.graph)
+    return ops.Pad(y, none, ops.Subtract(output_shape, shape), zero)
