@@ -1,24 +1,25 @@
 """Export small TensorFlow models to ONNX with tf2onnx, as test material for control flow and recurrent layers.
 
-    pip install tensorflow-cpu==2.15.1 tf2onnx==1.17.0 onnx==1.17.0 onnxruntime==1.20.1    # Python 3.9 to 3.11
-    python -m tools.export_tensorflow               # every model, into tests/models/tensorflow
-    python -m tools.export_tensorflow --out models lstm_masked fold
+    pip install tensorflow-cpu==2.15.1 tf2onnx==1.17.0 onnx==1.17.0 onnxruntime==1.20.1     # Python 3.11 or 3.10
+    python tools/export_tensorflow.py               # every model, into tests/models/tensorflow
+    python tools/export_tensorflow.py --out models lstm_masked fold
 
-TensorFlow 2.15 is the last with Keras 2, the Keras that tf2onnx is made for, and wants numpy 1; later onnx asks for a
-newer ml_dtypes than it allows.
+TensorFlow 2.15 is the last with Keras 2, the Keras that tf2onnx is made for; it wants numpy 1, and an ml_dtypes that is
+too old for a later onnx.
 
 Writes NAME.onnx for each model and one cases.toml with the inputs to run them on; compares every case, run by ONNX
-Runtime, with TensorFlow. Exporters are "keras" (a Keras model), "function" (a tf.function with what AutoGraph makes of Python's
-control flow) and "graph" (a graph of TensorFlow 1, the only way to an ONNX Scan).
+Runtime, with TensorFlow. Exporters are "keras" (a Keras model), "function" (a tf.function, with what AutoGraph makes of
+Python's control flow) and "graph" (a graph of TensorFlow 1, the only way to an ONNX Scan).
 
 The files are reproducible: weights come from one seed, doc strings are removed, every model is made in a process of its
-own (TensorFlow counts what it names), and the tool starts itself again where Python's hashes, which decide the order in
-which tf2onnx writes nodes, are random. Another version of TensorFlow or tf2onnx may write another graph.
+own (TensorFlow counts what it names), and hashes are fixed (tf2onnx writes nodes in the order of sets; where Python
+hashes strings at random, the tool starts itself again). Other versions of TensorFlow or tf2onnx may write other graphs.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import logging
 import multiprocessing
 import os
@@ -40,6 +41,9 @@ import tf2onnx
 from google.protobuf.message import Message
 from tensorflow import keras
 from tensorflow.keras import layers
+from tf2onnx.graph import Node
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.exporting.inputs import Data, Inputs, exact, normal
 
@@ -682,6 +686,16 @@ def export_graph(model: Model) -> tuple[onnx.ModelProto, Expected]:
     return proto, expected
 
 
+def number_nodes() -> None:
+    """Hash tf2onnx's nodes by number instead of by address."""
+    numbers = itertools.count()
+
+    def number(node: Node) -> int:
+        return node.__dict__.setdefault("_number", next(numbers))
+
+    Node.__hash__ = number
+
+
 def messages(message: Message) -> Iterator[Message]:
     """A protobuf message and all messages inside it: graphs, sub-graphs, functions, nodes, types."""
     yield message
@@ -734,6 +748,7 @@ def write(name: str, out: Path) -> None:
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)
     onnxruntime.set_default_logger_severity(3)
+    number_nodes()
     model = MODELS[name]
     proto, expected = export(model)
     strip(proto)

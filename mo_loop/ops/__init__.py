@@ -33,6 +33,7 @@ FAMILIES: dict[str, str] = {
     "resize": "Interpolate Interpolate11",
     "detection": "NonMaxSuppression NonMaxSuppression9 ROIAlign ROIAlign9 ROIPooling GridSample DeformableConvolution "
     "Col2Im",
+    "random": "RandomUniform",
     "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence",
 }
 """Family (module) -> the classes it defines."""

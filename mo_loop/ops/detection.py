@@ -17,7 +17,7 @@ class NonMaxSuppression(Op, opset=5, index=("max_boxes",)):
     output_type: ElementType = i64
 
     def infer(
-        self, boxes: Any, scores: Any, max_boxes: Any = None, iou: Any = None, least_score: Any = None, sigma: Any = None
+        self, boxes: Any, scores: Any, max_boxes: Any = None, iou: Any = None, least: Any = None, sigma: Any = None
     ) -> Any:
         most = None
         if scores.shape is not None:

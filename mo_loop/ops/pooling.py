@@ -6,8 +6,8 @@ from mo_loop.ops.window import Windowed
 from mo_loop.shape import fresh
 from mo_loop.types import ElementType, TensorType, i64
 
-Rounding = Literal["floor", "ceil"]
-TorchRounding = Literal["floor", "ceil", "ceil_torch"]
+Rounding = Literal["floor", "ceil", "ceil_torch"]
+"""`ceil_torch`, of opset 14, drops a last window that starts in the padding."""
 
 
 class Pool(Windowed, abstract=True):
@@ -47,8 +47,6 @@ class MaxPool8(Pool, opset=8, type="MaxPool"):
 class MaxPool14(MaxPool8, opset=14, type="MaxPool"):
     """MaxPool whose rounding may drop a last window that starts in the padding. Spec: MaxPool-14."""
 
-    rounding_type: TorchRounding = "floor"
-
 
 class AvgPool(Pool, opset=1):
     """The mean of each window, padding counted or not. Spec: AvgPool-1."""
@@ -65,5 +63,3 @@ class AvgPool(Pool, opset=1):
 
 class AvgPool14(AvgPool, opset=14, type="AvgPool"):
     """AvgPool whose rounding may drop a last window that starts in the padding. Spec: AvgPool-14."""
-
-    rounding_type: TorchRounding = "floor"

@@ -1,6 +1,7 @@
 """LSTM, GRU and RNN: one step (cells) and whole sequences.
 
-Gates stand in the order f, i, c, o in LSTM weights and z, r, h in GRU weights; biases of input and recurrence are summed.
+Gates stand in the order f, i, c, o in LSTM weights and z, r, h in GRU weights; the biases of input and recurrence are
+summed.
 """
 
 from typing import Any, Literal

@@ -77,7 +77,6 @@ def test_flatten_of_every_opset(opset: int, axis: int, dynamic: Any) -> None:
 @pytest.mark.parametrize("axes", [(1,), (1, 3), (-1, 1), (3, -3)])
 def test_squeeze(axes: Any, dynamic: Any) -> None:
     x = floats(2, 1, 3, 1)
-    axes = tuple(a for a in axes if x.shape[a] == 1)
     check_node("Squeeze", {"x": x}, {"axes": [a % 4 for a in axes]}, opset=1, dynamic=dynamic)
     check_node("Squeeze", {"x": x}, {"axes": list(axes)}, opset=11, dynamic=dynamic)
     for constants in ((), ("p",)):
@@ -96,11 +95,9 @@ def test_squeeze_of_all_ones_needs_static_dimensions() -> None:
 
 
 @both
-@pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (2, 0), (-1,), (-2, 0), (3,), (1, 2, 4)])
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (2, 0), (-1,), (-2, 0), (1, 2, 4)])
 def test_unsqueeze(axes: Any, dynamic: Any) -> None:
     rank = 2 + len(axes)
-    if max(axes) >= rank:
-        return
     x = floats(2, 3)
     check_node("Unsqueeze", {"x": x}, {"axes": sorted(a % rank for a in axes)}, opset=1, dynamic=dynamic)
     for constants in ((), ("p",)):

@@ -22,7 +22,8 @@ X, Y = floats(2, 3, seed=1), floats(2, 3, seed=2)
 
 LOOP = """
 main (float[2,3] x, int64 n, float[2,3] unused) => (float[2,3] y, float[K,2,3] all) {
-  [repeat] y, all = Loop (n, "", x) <body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t, float[2,3] u) {
+  [repeat] y, all = Loop (n, "", x) <
+    body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t, float[2,3] u) {
     d = Identity (c)
     t = Add (s, s)
     u = Identity (t)
@@ -61,9 +62,11 @@ MODELS = {
         [n] y = Neg (x) }""",
     "constant as output": """main (float[2,3] x) => (float w, float[2,3] y) {
         [k] w = Constant <value_float: float = 2.0> () [n] y = Mul (x, w) }""",
-    "initializer as input": """main (float[2,3] x, float[2] w, float[2,3] y) => (float[2,3] z) <float[2] v = {1.0, 2.0}> {
+    "initializer as input": """
+        main (float[2,3] x, float[2] w, float[2,3] y) => (float[2,3] z) <float[2] v = {1.0, 2.0}> {
         [n] z = Add (x, y) }""",
-    "several outputs": "main (float[2,4] x) => (float[2,2] a, float[2,2] b) { [s] a, b = Split <axis=1,num_outputs=2> (x) }",
+    "several outputs": """main (float[2,4] x) => (float[2,2] a, float[2,2] b) {
+        [s] a, b = Split <axis=1,num_outputs=2> (x) }""",
     "one of several": "main (float[2,4] x) => (float[2,2] b) { [s] a, b = Split <axis=1,num_outputs=2> (x) }",
     "unnamed split": "main (float[2,4] x) => (float[2,2] a, float[2,2] b) { a, b = Split <axis=1,num_outputs=2> (x) }",
     "expanded operator": "main (float[2,3] x) => (float[2,3] y) { [d] y = Sub (x, x) }",
@@ -96,13 +99,24 @@ def ports(source: bytes, weights: bytes | None = None) -> dict[str, Any]:
     return {
         "parameters": [each.get_friendly_name() for each in read.get_parameters()],
         "input names": [sorted(port.get_names()) for port in read.inputs],
-        "input types": [(str(port.get_partial_shape()), port.get_element_type().get_type_name()) for port in read.inputs],
+        "input types": [f"{port.get_element_type().get_type_name()}{port.get_partial_shape()}" for port in read.inputs],
         "results": [each.get_friendly_name() for each in read.get_results()],
         "output names": [sorted(port.get_names()) for port in read.outputs],
         "nodes before results": [port.get_node().get_friendly_name() for port in before],
         "output types": [port.get_element_type().get_type_name() for port in read.outputs],
         "framework": {key: str(value) for key, value in _framework(read).items()},
     }
+
+
+def is_readable(source: bytes) -> bool:
+    """Whether OpenVINO's front end converts an ONNX model."""
+    import openvino
+
+    try:
+        openvino.Core().read_model(source)
+    except RuntimeError:
+        return False
+    return True
 
 
 def _framework(read: Any) -> dict[str, Any]:
@@ -147,11 +161,13 @@ def test_unused_inputs_stay(tmp_path: Path) -> None:
     found = native("call", __name__, "ports", *files(convert_model(model("unused input")), tmp_path))
     assert found["parameters"] == ["a", "x", "z"]
     assert found["input names"] == [["a"], ["x"], ["z"]]
-    assert found["input types"] == [("[2,3]", "f32")] * 3
+    assert found["input types"] == ["f32[2,3]"] * 3
 
 
 @pytest.mark.parametrize("path", sorted(PYTORCH.glob("*.onnx")), ids=lambda path: path.stem)
 def test_boundary_of_exported_models(path: Path, tmp_path: Path) -> None:
+    if not native("call", __name__, "is_readable", path.read_bytes()):
+        pytest.skip("OpenVINO's front end refuses this model")
     compare_boundaries(path.read_bytes(), convert_model(path), tmp_path)
 
 

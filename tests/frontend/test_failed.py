@@ -125,7 +125,9 @@ def test_branch_never_taken_does_not_matter(condition: str, outer: str) -> None:
     choice = f"""{condition} t = If (yes) <
         then_branch = good () => (float[3] p) {{ p = Neg (s) }},
         else_branch = bad () => (float[3] q) {{ q = odd.One (s) }}>"""
-    statements = LOOP.format(out="y", first="x", body=choice) if outer == "loop" else f"s = Abs (x) {choice} y = Neg (t)"
+    statements = f"s = Abs (x) {choice} y = Neg (t)"
+    if outer == "loop":
+        statements = LOOP.format(out="y", first="x", body=choice)
     made = parsed(f"""
         main (float[3] x, int64 n) => (float[3] y) <bool truth = {{1}}, int64 three = {{3}}, int64 one = {{1}}> {{
           {statements} }}""", odd=1)

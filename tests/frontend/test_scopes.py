@@ -32,7 +32,8 @@ def nested(kinds: tuple[str, ...], inner: str) -> str:
     for depth, kind in reversed(list(enumerate(kinds))):
         name = f"y{depth}"
         if kind == "Loop":
-            text = f"""{name} = Loop (n, "", start) <body = loop{depth} (int64 i{depth}, bool c{depth}, float[3] s{depth})
+            text = f"""{name} = Loop (n, "", start) <
+              body = loop{depth} (int64 i{depth}, bool c{depth}, float[3] s{depth})
               => (bool d{depth}, float[3] t{depth}) {{
               d{depth} = Identity (c{depth}) {text} t{depth} = Add (s{depth}, {result}) }}>"""
         elif kind == "Scan":
@@ -155,7 +156,8 @@ def test_same_names_in_sibling_bodies() -> None:
             then_branch = b () => (float[3] t) <float[3] k = {1.0, 2.0, 3.0}> { u = Mul (x, k) t = Neg (u) },
             else_branch = b () => (float[3] t) <float[3] k = {4.0, 5.0, 6.0}> { u = Add (x, k) t = Abs (u) }
           >
-          z = Loop (n, "", x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) <float[3] k = {7.0, 8.0, 9.0}> {
+          z = Loop (n, "", x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t)
+            <float[3] k = {7.0, 8.0, 9.0}> {
             d = Identity (c) u = Sub (s, k) t = Mul (u, k) }>
         }""")
     check(made, *({"x": X[n], "flag": n == 1, "n": n} for n in range(3)))
@@ -362,7 +364,8 @@ def test_bodies_without_types(kinds: tuple[str, ...]) -> None:
     plain = onnx.ModelProto.FromString(made.SerializeToString())
     stripped(made.graph)
     start = floats(3, seed=2)
-    same_numbers(made, plain, *({"x": X / 2, "start": start, "n": n, "flag": flag} for n, flag in ((2, True), (0, False))))
+    sets = [{"x": X / 2, "start": start, "n": n, "flag": flag} for n, flag in ((2, True), (0, False))]
+    same_numbers(made, plain, *sets)
 
 
 def test_declared_shapes_of_a_body_may_be_wrong() -> None:
@@ -474,7 +477,8 @@ def test_optional_inputs_of_a_function() -> None:
     """Left out at the end, in the middle, and handed on to an operator or a function that may lack them."""
     made = functions(
         """main (float[3] x, float low, float high) => (float[3] a, float[3] b, float[3] c, float[3] d) {
-          a = local.bound (x, low, high) b = local.bound (x, "", high) c = local.bound (x, low) d = local.bound (x) }""",
+          a = local.bound (x, low, high) b = local.bound (x, "", high)
+          c = local.bound (x, low) d = local.bound (x) }""",
         "bound (v, lo, hi) => (r) { t = local.inner (v, lo, hi) r = Neg (t) }",
         "inner (v, lo, hi) => (r) { r = Clip (v, lo, hi) }",
     )

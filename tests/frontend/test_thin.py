@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import io
-import os
 from pathlib import Path
 from typing import Any
 
@@ -141,32 +139,17 @@ class TestCopying:
             target.write(b"tail")
         return (tmp_path / "target").read_bytes()
 
-    @pytest.mark.parametrize("without", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
-    def test_every_way_copies_the_same(
-        self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: tuple[str, ...]
+    @pytest.mark.parametrize("piece", [1000, 4096, 1 << 20])
+    def test_pieces_make_the_whole(
+        self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
     ) -> None:
-        for name in without:
-            monkeypatch.delattr(os, name, raising=False)
+        monkeypatch.setattr(copying, "PIECE", piece)
         assert self.copied(source, tmp_path) == b"head" + source.read_bytes()[5 : 5 + self.SIZE] + b"tail"
 
-    def test_another_file_system_falls_back(
-        self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def refuse(*args: Any, **kwargs: Any) -> int:
-            raise OSError(errno.EXDEV, "cross-device")
-
-        monkeypatch.setattr(os, "copy_file_range", refuse, raising=False)
-        assert self.copied(source, tmp_path) == b"head" + source.read_bytes()[5 : 5 + self.SIZE] + b"tail"
-
-    def test_a_full_disk_is_not_tried_again(
-        self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def full(*args: Any, **kwargs: Any) -> int:
-            raise OSError(errno.ENOSPC, "no space")
-
-        monkeypatch.setattr(os, "copy_file_range", full, raising=False)
-        with pytest.raises(OSError, match="no space"):
-            self.copied(source, tmp_path)
+    def test_into_memory(self, source: Path) -> None:
+        target = io.BytesIO()
+        copying.append_span(str(source), 5, self.SIZE, target)
+        assert target.getvalue() == source.read_bytes()[5 : 5 + self.SIZE]
 
     def test_a_short_source_is_said(self, source: Path) -> None:
         with pytest.raises(FileError):

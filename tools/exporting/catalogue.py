@@ -1,11 +1,11 @@
 """The models of one folder, each with what its export and its tests need.
 
-    MODELS = Catalogue()
+MODELS = Catalogue()
 
-    @MODELS.exported("lstm_dynamo", exporter="dynamo", opset=21, cases=CASES, dynamic={"x": {0: "batch"}})
-    @MODELS.exported("lstm", exporter="trace", opset=11, cases=CASES, dynamic={"x": {0: "batch"}})
-    class Lstm(nn.Module):
-        "nn.LSTM, one layer, batch first."
+@MODELS.exported("lstm_dynamo", exporter="dynamo", opset=21, cases=CASES, dynamic={"x": {0: "batch"}})
+@MODELS.exported("lstm", exporter="trace", opset=11, cases=CASES, dynamic={"x": {0: "batch"}})
+class Lstm(nn.Module):
+    "nn.LSTM, one layer, batch first."
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """A folder of models: NAME.onnx for each, and one cases.toml with the inputs to run them on, of this form:
 
-    [while_doubling]
-    about = "Doubles x until the sum of its magnitudes reaches a limit."
-    exporter = "script"
-    opset = 11
-    [while_doubling.cases.never_entered]
-    x = { shape = [3], dtype = "float32", seed = 2 }
-    limit = { shape = [], dtype = "float32", values = [0.0] }
+[while_doubling]
+about = "Doubles x until the sum of its magnitudes reaches a limit."
+exporter = "script"
+opset = 11
+[while_doubling.cases.never_entered]
+x = { shape = [3], dtype = "float32", seed = 2 }
+limit = { shape = [], dtype = "float32", values = [0.0] }
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import logging
 import traceback
 import warnings
 from collections.abc import Collection, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from tools.exporting.catalogue import Model
@@ -39,30 +41,29 @@ def write_folder(
     """Export the models of the given names, and write cases.toml for all that are there. Returns names not written.
 
     Not written are models above `max_bytes`, and models whose export fails: the reason is printed, the others go on.
-    Where onnxruntime is installed, every case is compared with PyTorch.
+    Where onnxruntime is installed, every case is compared with PyTorch. Each model has a process of its own: names in
+    a file depend on what the same process has exported before.
     """
-    warnings.filterwarnings("ignore")
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     comparing = importlib.util.find_spec("onnxruntime") is not None
     folder.mkdir(parents=True, exist_ok=True)
     missing = []
-    for name in names:
-        model = models[name]
-        line = f"{name:24} {model.exporter:6} opset {model.opset:2}"
-        try:
-            data, difference = exported(model, comparing, sequences)
-        except Exception as error:
-            traceback.print_exc()
-            print(f"{line}  failed: {type(error).__name__}", flush=True)
-            missing.append(name)
-            continue
-        line += f" {len(data):7} bytes  " + (f"max difference {difference:.1e}" if comparing else "not compared")
-        if len(data) <= max_bytes:
-            (folder / f"{name}.onnx").write_bytes(data)
-        else:
-            line += f"; left out, above {max_bytes} bytes"
-            missing.append(name)
-        print(line, flush=True)
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        tasks = {name: pool.submit(exported, models[name], comparing, sequences) for name in names}
+        for name, task in tasks.items():
+            line = f"{name:24} {models[name].exporter:6} opset {models[name].opset:2}"
+            if (error := task.exception()) is not None:
+                traceback.print_exception(error)
+                print(f"{line}  failed: {type(error).__name__}", flush=True)
+                missing.append(name)
+                continue
+            data, difference = task.result()
+            line += f" {len(data):7} bytes  " + (f"max difference {difference:.1e}" if comparing else "not compared")
+            if len(data) <= max_bytes:
+                (folder / f"{name}.onnx").write_bytes(data)
+            else:
+                line += f"; left out, above {max_bytes} bytes"
+                missing.append(name)
+            print(line, flush=True)
     there = {name: model for name, model in models.items() if (folder / f"{name}.onnx").exists()}
     (folder / "cases.toml").write_text(cases_toml(there, tool), encoding="utf-8")
     return missing
@@ -70,6 +71,8 @@ def write_folder(
 
 def exported(model: Model, comparing: bool, sequences: bool) -> tuple[bytes, float]:
     """The bytes of the ONNX file, and the largest difference to PyTorch (0 if not compared)."""
+    warnings.filterwarnings("ignore")
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     module = build(model)
     proto = export(model, module)
     strip(proto)

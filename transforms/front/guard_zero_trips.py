@@ -9,6 +9,7 @@ from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Sel
 from mo_loop.shape import is_static, low
 from mo_loop.types import i64
 from transforms.base import FunctionPass
+from transforms.front.captured_results import captured
 from transforms.front.unused_ports import keep_inputs
 from transforms.replace import move_readers
 
@@ -53,7 +54,7 @@ class GuardZeroTrips(FunctionPass):
                     continue
                 assert value is not None
                 ran = ran or _ran(node)
-                corrected = _chosen(output, value, ran)
+                corrected = _chosen(captured(node, entry) or output, value, ran)
             else:
                 continue
             move_readers(output, corrected, readers)

@@ -29,6 +29,8 @@ def loop(trip_count: Any = None, condition: Any = None, *initial: Any, body: Bod
     trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
     if trip.dtype is not i64:
         trip = ops.Convert(trip, destination_type=i64).output
+    if trip_count is not None and trip.constant is not None and trip.constant.item() < 0:
+        trip = node.constant(0, i64)  # below 0 is none here, endless in Loop-5
     go = as_condition(condition) if condition is not None else node.constant(True, boolean)
     states = _present(initial, "initial value of a state")
     truth = np.ones(_given_shape(body, 1, condition), np.bool_)

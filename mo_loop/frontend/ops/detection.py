@@ -40,6 +40,8 @@ def non_max_suppression(
     least = Constant(np.finfo(np.float32).min, graph=boxes.graph).output
     if score_threshold is not None:
         least = scalar(score_threshold)
+    if boxes.shape is None or boxes.shape[-1] != 4:
+        boxes = ops.Reshape(boxes, [0, -1, 4], special_zero=True).output  # the runtime wants the 4 static
     return ops.NonMaxSuppression(
         boxes, scores, limit, iou, least, box_encoding="center" if center_point_box else "corner",
         sort_result_descending=False,
@@ -88,7 +90,8 @@ def roi_align_16(
 ) -> Any:
     """Opset 16 shifts the corners by half a pixel."""
     shifted = coordinate_transformation_mode == "half_pixel"
-    return _roi_align(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, shifted)
+    cells = (output_height, output_width)
+    return _roi_align(x, rois, batch_indices, mode, cells, sampling_ratio, spatial_scale, shifted)
 
 
 def _roi_align(

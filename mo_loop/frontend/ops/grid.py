@@ -126,5 +126,6 @@ def _line(length: Value, align_corners: bool) -> Value:
     numbers = ops.Convert(ops.Range(zero, length, one, output_type=i64), destination_type=f32)
     size = ops.Convert(length, destination_type=f32)
     if align_corners:
-        return ops.Subtract(ops.Divide(ops.Multiply(numbers, 2.0), ops.Maximum(ops.Subtract(size, 1.0), 1.0)), 1.0).output
+        steps = ops.Maximum(ops.Subtract(size, 1.0), 1.0)
+        return ops.Subtract(ops.Divide(ops.Multiply(numbers, 2.0), steps), 1.0).output
     return ops.Subtract(ops.Divide(ops.Add(ops.Multiply(numbers, 2.0), 1.0), size), 1.0).output

@@ -67,8 +67,9 @@ def _max_pool(x: Value, kernel: Ints, at: Window, rounding: str, storage_order: 
         return _largest(x, kernel, at, rounding), None
     kind = ops.MaxPool14 if rounding == "ceil_torch" else ops.MaxPool8
     pooled = kind(
-        x, kernel=kernel, dilations=at.dilations, rounding_type=rounding, axis=2 if storage_order else 0, **at.attributes()
-    )
+        x, kernel=kernel, dilations=at.dilations, rounding_type=rounding, axis=2 if storage_order else 0,
+        **at.attributes(),
+    )  # fmt: skip
     values, indices = pooled.outputs
     return values, _column_major(x, indices, len(kernel)) if storage_order else indices
 
@@ -116,9 +117,9 @@ def _rounding(ceil_mode: int, kernel: Ints, at: Window) -> str:
 def average_pool_1(
     x: Any, *, auto_pad: str = "NOTSET", kernel_shape: Ints, pads: Ints | None = None, strides: Ints | None = None
 ) -> Any:
-    """The mean of each window, without the padding."""
+    """The mean of each window. Before opset 7 the padding always counts, as ONNX's version converter takes it, too."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
-    return _average(x, kernel_shape, at, 0, 0)
+    return _average(x, kernel_shape, at, 1, 0)
 
 
 @translates("AveragePool", since=7)
@@ -131,7 +132,7 @@ def average_pool_7(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Any:
-    """Opset 7 may count the padding."""
+    """Opset 7 counts the padding only if asked."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
     return _average(x, kernel_shape, at, count_include_pad, 0)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.convolution import convolved, spatial_rank
 from mo_loop.frontend.ops.exact import quotient, steps
 from mo_loop.frontend.ops.layout import array_of, reshaped
@@ -101,7 +101,9 @@ def _quantized(
     to = zero_point.dtype if zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
     numbers, divisor = as_float(x), as_float(aligned(x, scale, axis, block_size))
     divided = steps(numbers, divisor) if to.is_integer and to.bits <= 8 else ops.Divide(numbers, divisor).output
-    zero = None if _is_zero(zero_point) else aligned(x, zero_point, axis, block_size)
+    zero = None
+    if zero_point is not None and not _is_zero(zero_point):
+        zero = aligned(x, zero_point, axis, block_size)
     return rounded_to(to, divided, zero, saturate=bool(saturate))
 
 
@@ -242,7 +244,9 @@ def conv_integer(
     return _integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
 
 
-def _integer_convolution(x: Value, w: Value, x_zero: Value | None, w_zero: Value | None, group: int, at: Window) -> Value:
+def _integer_convolution(
+    x: Value, w: Value, x_zero: Value | None, w_zero: Value | None, group: int, at: Window
+) -> Value:
     terms = None
     if w.shape is not None and all(isinstance(dim, int) for dim in w.shape[1:]):
         terms = math.prod(int(str(dim)) for dim in w.shape[1:])
@@ -259,13 +263,13 @@ def mat_mul_integer(a: Any, b: Any, a_zero_point: Any = None, b_zero_point: Any 
 def _integer_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
     inner = a.shape[-1] if a.shape else None
     terms = inner if isinstance(inner, int) else None
-    left, right = _centred(a, _by_row(a, a_zero), None), _centred(b, b_zero, None)
+    left, right = _centred(a, None if a_zero is None else _by_row(a, a_zero), None), _centred(b, b_zero, None)
     return _exactly(left, right, terms, lambda x, y: ops.MatMul(x, y).output)
 
 
-def _by_row(a: Value, parameter: Value | None) -> Value | None:
+def _by_row(a: Value, parameter: Value) -> Value:
     """A scale or zero point [M] of the rows of a as [M, 1]; any other shape broadcasts as it is."""
-    if parameter is None or parameter.rank != 1 or parameter.shape == (1,) or a.rank == 1:
+    if parameter.rank != 1 or parameter.shape == (1,) or a.rank == 1:
         return parameter
     return reshaped(parameter, [-1, 1])
 
@@ -330,8 +334,6 @@ def qlinear_mat_mul_10(
     return _requantized(total, _by_row(a, a_scale), b_scale, _by_row(a, y_scale), _by_row(a, y_zero_point))
 
 
-def _requantized(total: Value, a_scale: Value | None, b_scale: Value, y_scale: Value | None, y_zero: Value | None) -> Value:
-    if a_scale is None or y_scale is None or y_zero is None:
-        raise ModelError("a quantised operator needs its scales and zero points", code="ML227")
+def _requantized(total: Value, a_scale: Value, b_scale: Value, y_scale: Value, y_zero: Value) -> Value:
     factor = ops.Divide(ops.Multiply(as_float(a_scale), as_float(b_scale)), as_float(y_scale))
     return rounded_to(y_zero.dtype, ops.Multiply(as_float(total), factor).output, None if _is_zero(y_zero) else y_zero)

@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.layout import array_of
 from mo_loop.frontend.ops.sequences import sequence
 from mo_loop.frontend.ops.steps import Activation, Recurrence, activations_of, scanned
 from mo_loop.frontend.registry import translates
-from mo_loop.frontend.translate import Context
 from mo_loop.graph import Value
 
 Floats = tuple[float, ...]
 Strings = tuple[str, ...]
 
 _DEFAULTS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
-_NATIVE = {"RNN": {("tanh",), ("relu",), ("sigmoid",)}, "GRU": {("sigmoid", "tanh")}, "LSTM": {("sigmoid", "tanh", "tanh")}}
+_NATIVE: dict[str, set[tuple[str, ...]]] = {
+    "RNN": {("tanh",), ("relu",), ("sigmoid",)}, "GRU": {("sigmoid", "tanh")}, "LSTM": {("sigmoid", "tanh", "tanh")},
+}  # fmt: skip
 
 
 def _translated(

@@ -1,5 +1,7 @@
-"""RoiAlign with the largest instead of the mean, written out: ONNX takes the largest weighted corner of all samples, the
-runtime the largest interpolated sample."""
+"""RoiAlign with the largest instead of the mean, written out.
+
+ONNX takes the largest weighted corner of all samples, the runtime the largest interpolated sample.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.exact import quotient
 from mo_loop.frontend.ops.layout import array_of
 from mo_loop.frontend.ops.sampling import Axis, Sampling, sampled
+from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
@@ -68,8 +69,9 @@ def resize_11(
 ) -> Any:
     """`scales` is empty where `sizes` is given."""
     how = Sampling(
-        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), False, extrapolation_value
-    )
+        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), False,
+        extrapolation_value,
+    )  # fmt: skip
     return _resized(x, roi, scales, sizes, None, "stretch", how)
 
 
@@ -89,8 +91,9 @@ def resize_13(
 ) -> Any:
     """One of `scales` and `sizes` is absent."""
     how = Sampling(
-        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), False, extrapolation_value
-    )
+        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), False,
+        extrapolation_value,
+    )  # fmt: skip
     return _resized(x, roi, scales, sizes, None, "stretch", how)
 
 
@@ -120,7 +123,13 @@ def resize_18(
 
 
 def _resized(
-    x: Value, roi: Value | None, scales: Any, sizes: Value | None, axes: Sequence[int] | None, policy: str, how: Sampling
+    x: Value,
+    roi: Value | None,
+    scales: Any,
+    sizes: Value | None,
+    axes: Sequence[int] | None,
+    policy: str,
+    how: Sampling,
 ) -> Value:
     if how.mode not in ("nearest", "linear", "cubic"):
         raise ModelError(f"Resize has the mode {how.mode!r}", code="ML227")
@@ -161,7 +170,7 @@ def _by_factors(x: Value, scales: Any, numbers: Sequence[int]) -> list[Axis]:
     made = []
     for i, number in enumerate(numbers):
         scale = np.float32(constant[i]) if constant is not None else ops.Gather(scales, i, 0).output
-        size = _size(x, number)
+        size = dimension(x, number)
         if isinstance(size, int) and not isinstance(scale, Value):
             new: Any = int(np.float32(size) * scale)
         elif isinstance(scale, np.floating) and float(scale).is_integer():
@@ -180,7 +189,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
         raise ModelError(f"Resize has {len(known)} sizes for {len(numbers)} dimensions", code="ML227")
     made = []
     for i, (number, item) in enumerate(zip(numbers, known, strict=True)):
-        size = _size(x, number)
+        size = dimension(x, number)
         new = item if isinstance(item, int) else ops.Gather(sizes, i, 0).output
         assert x.shape is not None
         if item is not None and item == x.shape[number]:
@@ -197,7 +206,8 @@ def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
         raise ModelError(f"Resize has the policy {policy!r}", code="ML227")
     if not any(isinstance(each.scale, Value) for each in axes):
         scale = (min if policy == "not_larger" else max)(each.scale for each in axes)
-        return [replace(each, scale=scale, new=int(np.floor(np.float32(each.size) * scale + np.float32(0.5)))) for each in axes]
+        rounded = [int(np.floor(np.float32(each.size) * scale + np.float32(0.5))) for each in axes]
+        return [replace(each, scale=scale, new=new) for each, new in zip(axes, rounded, strict=True)]
     extreme = ops.Minimum if policy == "not_larger" else ops.Maximum
     common = _as_float(x, axes[0].scale)
     for each in axes[1:]:
@@ -217,12 +227,6 @@ def _as_float(x: Value, number: Any) -> Value:
     return number if number.dtype is f32 else ops.Convert(number, destination_type=f32).output
 
 
-def _size(x: Value, axis: int) -> Any:
-    assert x.shape is not None
-    dim = x.shape[axis]
-    return dim if isinstance(dim, int) else ops.Gather(ops.ShapeOf(x), axis, 0).output
-
-
 def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
     """`roi` holds all starts, then all ends."""
     constant = array_of(roi)
@@ -238,7 +242,7 @@ def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
 
 def _is_native(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: bool) -> bool:
     """Whether Interpolate is known to give the same numbers."""
-    if how.coordinates not in ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners", "tf_half_pixel_for_nn"):
+    if how.coordinates in ("half_pixel_symmetric", "tf_crop_and_resize"):
         return False
     if how.mode == "nearest" and how.coordinates == "align_corners":
         return False  # the runtime divides first: elements on a rounding boundary come out one off
@@ -252,7 +256,7 @@ def _is_native(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: bool)
         return False
     if by_sizes:
         return True
-    return how.nearest != "simple" or _simple_rounding(axes) is not None if _sizes_agree(x, axes) else False
+    return _sizes_agree(x, axes) and (how.nearest != "simple" or _simple_rounding(axes) is not None)
 
 
 def _simple_rounding(axes: Sequence[Axis]) -> str | None:
@@ -264,8 +268,10 @@ def _simple_rounding(axes: Sequence[Axis]) -> str | None:
 
 
 def _sizes_agree(x: Value, axes: Sequence[Axis]) -> bool:
-    """Whether the runtime is sure to find the same sizes, and to resize at all: it leaves an axis alone whose size stays
-    the same, whatever its scale (3 elements by 1.3)."""
+    """Whether the runtime is sure to find the same sizes, and to resize at all.
+
+    It leaves an axis alone whose size stays the same, whatever its scale (3 elements by 1.3).
+    """
     assert x.shape is not None
     for each in axes:
         if isinstance(each.scale, Value):
@@ -281,7 +287,7 @@ def _sizes_agree(x: Value, axes: Sequence[Axis]) -> bool:
 
 def _interpolate(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: bool) -> Value:
     graph = x.graph
-    news = _joined(x, [each.new for each in axes])
+    news = joined([each.new for each in axes], x)
     if by_sizes or any(isinstance(each.scale, Value) for each in axes):
         scales = Constant(np.ones(len(axes), np.float32), graph=graph).output  # read in the other mode only
     else:
@@ -293,13 +299,3 @@ def _interpolate(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: boo
         shape_calculation_mode="sizes" if by_sizes else "scales",
         coordinate_transformation_mode=how.coordinates, nearest_mode=rounding, cube_coeff=how.cubic,
     ).output  # fmt: skip
-
-
-def _joined(x: Value, numbers: Sequence[Any]) -> Value:
-    if all(isinstance(each, int) for each in numbers):
-        return Constant(np.array(numbers, np.int64), graph=x.graph).output
-    parts = [
-        ops.Unsqueeze(each, [0]).output if isinstance(each, Value) else Constant(np.array([each]), graph=x.graph).output
-        for each in numbers
-    ]
-    return parts[0] if len(parts) == 1 else ops.Concat(*parts, axis=0).output

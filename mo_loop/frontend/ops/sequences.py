@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.layout import rearranged
 from mo_loop.frontend.ops.steps import GATES, Recurrence
-from mo_loop.frontend.translate import Context
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
 from mo_loop.types import i32

@@ -10,7 +10,7 @@ the loop, gates being i, o, f, c (LSTM), z, r, h (GRU):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,13 +18,13 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.layout import rearranged
-from mo_loop.frontend.translate import Context
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.shape import fresh
-from mo_loop.types import TensorType, boolean, i32
+from mo_loop.types import TensorType, i32
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 

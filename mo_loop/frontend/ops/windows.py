@@ -50,9 +50,8 @@ def window(
         raise ModelError(f"auto_pad {auto_pad!r} is none of {', '.join(filter(None, _AUTO_PADS))}", code="ML227")
     mode = _AUTO_PADS[auto_pad]
     both = _listed(pads if auto_pad in ("NOTSET", "") else None, 2 * count, 0, "pads")
-    return Window(
-        _listed(strides, count, 1, "strides"), both[:count], both[count:], _listed(dilations, count, 1, "dilations"), mode
-    )
+    steps, gaps = _listed(strides, count, 1, "strides"), _listed(dilations, count, 1, "dilations")
+    return Window(steps, both[:count], both[count:], gaps, mode)
 
 
 def _listed(given: Sequence[int] | None, count: int, default: int, name: str) -> tuple[int, ...]:

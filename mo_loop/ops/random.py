@@ -1,0 +1,23 @@
+"""Random numbers."""
+
+from typing import Any
+
+from mo_loop.ops.base import Op
+from mo_loop.ops.infer import dims_of
+from mo_loop.shape import fresh
+from mo_loop.types import ElementType, TensorType
+
+
+class RandomUniform(Op, opset=8, index=("shape",), random=True):
+    """Evenly distributed in [low, high); other numbers in every inference where both seeds are 0. Spec: RandomUniform-8."""
+
+    output_type: ElementType
+    global_seed: int = 0
+    op_seed: int = 0
+
+    def infer(self, shape: Any, low: Any, high: Any) -> Any:
+        if shape.known is not None:
+            return TensorType(self.output_type, dims_of(shape.known))
+        if shape.shape is None or not isinstance(shape.shape[0], int):
+            return TensorType(self.output_type, None)
+        return TensorType(self.output_type, tuple(fresh() for _ in range(shape.shape[0])))

@@ -1,0 +1,36 @@
+"""Final values that come from outside."""
+
+from __future__ import annotations
+
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.control import Final, Invariant, Iteration
+from mo_loop.shape import low
+from transforms.base import FunctionPass
+from transforms.replace import replace_output
+
+
+class CapturedResults(FunctionPass):
+    """the final value of a captured tensor, at least one iteration  ->  the tensor itself
+
+    The runtime does the same, and builds the loop anew for it: that fails where an output is joined in reverse.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in graph.of(Iteration):
+            if low(node.count) < 1:
+                continue
+            for entry, output in zip(node.output_map, node.outputs, strict=True):
+                value = captured(node, entry) if isinstance(entry, Final) and output.is_used else None
+                if value is not None:
+                    replace_output(output, value)
+                    changed = True
+        return changed
+
+
+def captured(node: Iteration, entry: Final) -> Value | None:
+    """The outer value that the body returns as it is, or None."""
+    for outer, value in zip(node.input_map, node.inputs[node.first_data_port :], strict=True):
+        if isinstance(outer, Invariant) and entry.result.value is outer.parameter.output:
+            return value
+    return None

@@ -1,0 +1,59 @@
+"""States whose shape changes where the runtime does not expect it."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.control import Final, Iteration, Merged
+from mo_loop.shape import Dimension, high
+from mo_loop.types import string
+from transforms.base import FunctionPass
+from transforms.front.opaque import opaque_zero
+
+
+class WidenStates(FunctionPass):
+    """initial value  ->  Tile(initial value, 1 + 0), where the 0 is nothing that can be folded
+
+    The runtime infers that a state changes its shape from the loop's outputs alone: where the final value is not read,
+    the state keeps the shape, or the bounds, of its initial value, and the loop ends without a word when the next value
+    does not fit. Dimensions of the initial value that change are made unknown.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        zero: Value | None = None
+        for node in graph.of(Iteration):
+            shown = {
+                entry.result
+                for entry, output in zip(node.output_map, node.outputs, strict=True)
+                if isinstance(entry, Final) and output.is_used
+            }
+            for port, entry in enumerate(node.input_map, node.first_data_port):
+                if not isinstance(entry, Merged) or entry.result in shown:
+                    continue
+                value = node.inputs[port]
+                assert value is not None
+                axes = _changing(value, entry)
+                if axes and value.dtype is not string:
+                    zero = zero or opaque_zero(graph)
+                    graph.set_input(node, port, _widened(value, axes, zero))
+                    changed = True
+        return changed
+
+
+def _changing(initial: Value, entry: Merged) -> list[int]:
+    """Axes of a state that change, and that the runtime believes to know."""
+    shape, state = initial.shape, entry.parameter.output.shape
+    if shape is None or state is None:
+        return []
+    return [axis for axis, (a, b) in enumerate(zip(shape, state, strict=True)) if a != b and _is_bounded(a)]
+
+
+def _is_bounded(dim: Dimension) -> bool:
+    return high(dim) is not None
+
+
+def _widened(value: Value, axes: list[int], zero: Value) -> Value:
+    one = ops.Add(zero, 1).output
+    pieces = [one if axis in axes else ops.Constant([1], graph=value.graph).output for axis in range(value.type.rank)]
+    return ops.Tile(value, pieces[0] if len(pieces) == 1 else ops.Concat(*pieces, axis=0)).output
