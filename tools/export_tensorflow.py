@@ -1,15 +1,16 @@
 """Export small TensorFlow models to ONNX with tf2onnx, as test material for control flow and recurrent layers.
 
-    pip install tensorflow-cpu==2.15.1 tf2onnx==1.17.0 onnx==1.17.0 onnxruntime==1.20.1     # Python 3.11 or 3.10
+    pip install tensorflow-cpu==2.15.1 tf2onnx==1.17.0 onnx==1.17.0 onnxruntime==1.20.1      # Python 3.11
     python tools/export_tensorflow.py               # every model, into tests/models/tensorflow
     python tools/export_tensorflow.py --out models lstm_masked fold
 
 TensorFlow 2.15 is the last with Keras 2, the Keras that tf2onnx is made for; it wants numpy 1, and an ml_dtypes that is
 too old for a later onnx.
 
-Writes NAME.onnx for each model and one cases.toml with the inputs to run them on; compares every case, run by ONNX
-Runtime, with TensorFlow. Exporters are "keras" (a Keras model), "function" (a tf.function, with what AutoGraph makes of
-Python's control flow) and "graph" (a graph of TensorFlow 1, the only way to an ONNX Scan).
+Writes NAME.onnx for each model and one cases.toml with the inputs to run them on; runs every case with ONNX Runtime and
+compares it with TensorFlow where that does not refuse it. Exporters are "keras" (a Keras model), "function" (a
+tf.function, with what AutoGraph makes of Python's control flow) and "graph" (a graph of TensorFlow 1, the only way to an
+ONNX Scan).
 
 The files are reproducible: weights come from one seed, doc strings are removed, every model is made in a process of its
 own (TensorFlow counts what it names), and hashes are fixed (tf2onnx writes nodes in the order of sets; where Python
@@ -91,13 +92,15 @@ def weights(seed: int, *shape: int) -> np.ndarray:
 class Model:
     """What to export: a function that makes a Keras model, or one that computes named outputs from named inputs.
 
-    `shapes` holds the inputs of a function, with None for a dynamic axis.
+    `refused` holds cases that TensorFlow refuses and ONNX Runtime runs: layers on no steps at all. `shapes` holds the
+    inputs of a function, with None for a dynamic axis.
     """
 
     make: Callable[..., keras.Model | Outputs]
     exporter: str
     opset: int
     cases: Mapping[str, Inputs]
+    refused: Mapping[str, Inputs]
     shapes: Mapping[str, Sequence[int | None]]
 
     @property
@@ -122,12 +125,13 @@ def exported(
     *,
     opset: int,
     cases: Mapping[str, Inputs],
+    refused: Mapping[str, Inputs] | None = None,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
 ) -> Callable[[Make], Make]:
     """Register a function as the model of its name."""
 
     def register(make: Make) -> Make:
-        MODELS[make.__name__] = Model(make, exporter, opset, cases, shapes or {})
+        MODELS[make.__name__] = Model(make, exporter, opset, cases, refused or {}, shapes or {})
         return make
 
     return register
@@ -138,6 +142,7 @@ SEQUENCES = {
     "one_of_one": {"x": normal(2, 1, 1, 3)},
     "three_of_nine": {"x": normal(3, 3, 9, 3)},
 }
+NO_STEPS = {"no_steps": {"x": normal(4, 2, 0, 3)}}
 PADDED = {
     "unequal": {"x": padded(1, 3, 5, time=5, features=3)},
     "none_padded": {"x": padded(2, 2, time=2, features=3)},
@@ -154,7 +159,7 @@ def recurrent(*chain: layers.Layer, batch: int | None = None) -> keras.Model:
     return keras.Model(x, y)
 
 
-@exported("keras", opset=15, cases=SEQUENCES)
+@exported("keras", opset=15, cases=SEQUENCES, refused=NO_STEPS)
 def simple_rnn() -> keras.Model:
     """SimpleRNN, all steps and the last state: a Loop, for tf2onnx writes no RNN."""
     return recurrent(layers.SimpleRNN(4, return_sequences=True, return_state=True))
@@ -166,7 +171,7 @@ def gru() -> keras.Model:
     return recurrent(layers.GRU(4, return_sequences=True, return_state=True))
 
 
-@exported("keras", opset=17, cases=SEQUENCES)
+@exported("keras", opset=17, cases=SEQUENCES, refused=NO_STEPS)
 def gru_backwards() -> keras.Model:
     """GRU with the reset gate before the product, running backwards: ReverseSequence and a Loop."""
     return recurrent(layers.GRU(4, reset_after=False, go_backwards=True, return_sequences=True, return_state=True))
@@ -178,7 +183,7 @@ def gru_masked() -> keras.Model:
     return recurrent(layers.Masking(), layers.GRU(4, zero_output_for_mask=True, return_sequences=True))
 
 
-@exported("keras", opset=18, cases=SEQUENCES)
+@exported("keras", opset=18, cases=SEQUENCES, refused=NO_STEPS)
 def lstm_bidirectional() -> keras.Model:
     """Bidirectional LSTM, which tf2onnx writes as one LSTM."""
     return recurrent(layers.Bidirectional(layers.LSTM(3, return_sequences=True)))
@@ -198,13 +203,14 @@ def lstm_masked() -> keras.Model:
         "one_step": {"x": padded(2, 1, 1, time=1, features=3)},
         "all_padding": {"x": padded(3, 0, 0, time=4, features=3)},
     },
+    refused=NO_STEPS,
 )
 def lstm_stateful() -> keras.Model:
     """A stateful LSTM with masking: a Loop whose initial states are constants."""
     return recurrent(layers.Masking(), layers.LSTM(3, stateful=True, return_sequences=True, return_state=True), batch=2)
 
 
-@exported("keras", opset=13, cases=SEQUENCES)
+@exported("keras", opset=13, cases=SEQUENCES, refused=NO_STEPS)
 def stacked_cells() -> keras.Model:
     """An RNN of an LSTM cell under a GRU cell: one Loop that carries three states."""
     return recurrent(layers.RNN([layers.LSTMCell(3), layers.GRUCell(4)], return_sequences=True, return_state=True))
@@ -235,7 +241,7 @@ class PeepholeCell(layers.Layer):
         return h, [h, c]
 
 
-@exported("keras", opset=18, cases=SEQUENCES)
+@exported("keras", opset=18, cases=SEQUENCES, refused=NO_STEPS)
 def peephole_cell() -> keras.Model:
     """An RNN of a cell of one's own: a Loop."""
     return recurrent(layers.RNN(PeepholeCell(3), return_sequences=True, return_state=True))
@@ -249,6 +255,7 @@ def peephole_cell() -> keras.Model:
         "one_of_one": {"x": normal(2, 1, 1, 4, 4, 2)},
         "one_of_six": {"x": normal(3, 1, 6, 4, 4, 2)},
     },
+    refused={"no_steps": {"x": normal(4, 2, 0, 4, 4, 2)}},
 )
 def conv_lstm() -> keras.Model:
     """ConvLSTM2D, all steps and the last states: a Loop over eight convolutions."""
@@ -395,6 +402,7 @@ def map_cond(xs: tf.Tensor) -> Outputs:
         "no_inner_trips": {"x": normal(3, 2, 0, 3)},
         "four_of_two": {"x": normal(4, 4, 2, 3)},
     },
+    refused={"no_outer_trips": {"x": normal(5, 0, 2, 3)}},
     shapes={"x": [None, None, 3]},
 )
 def map_nested(x: tf.Tensor) -> Outputs:
@@ -739,6 +747,8 @@ def compare(model: Model, data: bytes, expected: Expected) -> float:
             assert (have.dtype, have.shape) == (want.dtype, want.shape)
             np.testing.assert_allclose(have, want, RTOL, ATOL)
             largest = max(largest, float(np.abs(have - want).max(initial=0)))
+    for inputs in model.refused.values():
+        session.run(None, {name: data.array() for name, data in inputs.items()})
     return largest
 
 
@@ -764,7 +774,7 @@ def cases_toml() -> str:
     lines = [HEADER]
     for name, model in MODELS.items():
         lines += [f"[{name}]", f'about = "{model.about}"', f'exporter = "{model.exporter}"', f"opset = {model.opset}"]
-        for label, inputs in model.cases.items():
+        for label, inputs in (*model.cases.items(), *model.refused.items()):
             lines += [f"[{name}.cases.{label}]", *(f"{key} = {data.toml()}" for key, data in inputs.items())]
         lines += [""]
     return "\n".join(lines)

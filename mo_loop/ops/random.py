@@ -9,7 +9,7 @@ from mo_loop.types import ElementType, TensorType
 
 
 class RandomUniform(Op, opset=8, index=("shape",), random=True):
-    """Evenly distributed in [low, high); other numbers in every inference where both seeds are 0. Spec: RandomUniform-8."""
+    """Evenly distributed in [low, high), anew in every inference where both seeds are 0. Spec: RandomUniform-8."""
 
     output_type: ElementType
     global_seed: int = 0

@@ -38,6 +38,7 @@ class ConcatenateFirst(FunctionPass):
         }
         if entry.result not in fed:
             node.body.remove(entry.result)
+            node.body.sweep()
         maps = list(node.output_map)
         maps[number] = replace(entry, result=result, axis=0)
         node.output_map = tuple(maps)

@@ -1,0 +1,193 @@
+"""Shapes known at run time only: whose memory is whose, and what the runtime infers about loops before it runs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .harness import Array, boolean, check, f32, i64, random
+
+SIZES = (4, 1, 300, 7)
+ZERO = """
+        %random = RandomUniform([1, 1], 0, 1) {output_type: i64}
+        %same = ReverseSequence(%random, [1])
+        %zero = Reshape(%same, [1])
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i64", "boolean"])
+def test_a_slice_between_an_if_and_the_nodes_that_would_take_its_memory(dtype: str) -> None:
+    """Without it, Negative gets the memory of what the If returned before it was converted or read."""
+    text = f"""
+        %x = Parameter : f32[1,N]
+        %c = Parameter : boolean[]
+        %v = Parameter : {dtype}[M]
+        %w = Parameter : {dtype}[M]
+        %y = If(%c, %v, %w) {{input_map: [Branched(%a, _), Branched(_, %b)], output_map: [Selected(@a, @b)]}}
+          then_body {{
+            %a = Parameter
+            Result(%a)
+          }}
+          else_body {{
+            %b = Parameter
+            Result(%b)
+          }}
+        %end = Select(%c, [1073741824], [1073741823])
+        %all = Slice(%y, [0], %end, [1], [0])
+        %twice = Concat(%all, %all) {{axis: 0}}
+        %n = Negative(%x)
+        %shape = ShapeOf(%n)
+        Result(%all)
+        Result(%twice)
+        Result(%shape)
+    """
+    feeds = [
+        [random(1, n, seed=n), boolean(n % 2), *((random(m, seed=m + k) * 9).astype(_numpy(dtype)) for k in range(2))]
+        for n, m in zip(SIZES, reversed(SIZES), strict=True)
+    ]
+
+    def oracle(x: Array, c: Array, v: Array, w: Array) -> list[Any]:
+        taken = v if c else w
+        return [taken, np.concatenate([taken, taken]), i64(x.shape)]
+
+    check(text, oracle, *feeds)
+
+
+def _numpy(dtype: str) -> Any:
+    return {"f32": np.float32, "i64": np.int64, "boolean": np.bool_}[dtype]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i64", "i32", "u8", "boolean"])
+def test_an_input_returned_through_a_reshape(dtype: str) -> None:
+    text = f"""
+        %x = Parameter : {dtype}[N,2]
+        %y = Reshape(%x, [0, 0]) {{special_zero: true}}
+        %z = Reshape(%x, [0, 0]) {{special_zero: true}}
+        %n = ShapeOf(%x)
+        Result(%y)
+        Result(%z)
+        Result(%n)
+    """
+    kind = {"i32": np.int32, "u8": np.uint8}.get(dtype) or _numpy(dtype)
+    feeds = [[np.abs(random(n, 2, seed=n) * 9).astype(kind)] for n in (*SIZES, 0)]
+    check(text, lambda x: [x, x, i64(x.shape)], *feeds)
+
+
+@pytest.mark.parametrize("trip", ["%m", "3"])
+def test_a_state_that_grows_and_whose_final_value_is_not_read(trip: str) -> None:
+    """A static initial shape would be taken for that of every iteration."""
+    text = f"""
+        %n = Parameter : i64[]
+        %x = Parameter : f32[2]
+        %m = Maximum(%n, 0)
+        {ZERO}
+        %one = Add(%zero, 1)
+        %first = Tile(%x, %one)
+        %y = Loop({trip}, true, %first) {{condition: @go, input_map: [Merged(%s, @next)], output_map: [Final(@sum)]}}
+          body {{
+            %s = Parameter
+            %go = Constant true
+            %next = Concat(%s, [1.0]) {{axis: 0}}
+            %sum = ReduceSum(%next, [0])
+            Result(%go)
+            Result(%next)
+            Result(%sum)
+          }}
+        Result(%y)
+    """
+    trips = (1, 4, 2, 7)
+    check(
+        text,
+        lambda n, x: [x.sum() + np.float32(3 if trip == "3" else n)],
+        *([i64(n), random(2, seed=n)] for n in trips),
+    )
+
+
+def test_a_loop_of_constants_that_decides_its_length() -> None:
+    """Evaluated while shapes are inferred, it would fail on a condition made of its output."""
+    text = f"""
+        %x = Parameter : f32[N]
+        {ZERO}
+        %scalar = Reshape(%zero, [])
+        %trip = Add(%scalar, -1)
+        %rows = Loop(%trip, true) {{iteration: %i, condition: @go, output_map: [Concatenated(@row, axis: 0)]}}
+          body {{
+            %i = Parameter
+            %go = Less(%i, 2)
+            %row = Unsqueeze(%i, 0)
+            Result(%go)
+            Result(%row)
+          }}
+        %sum = ReduceSum(%rows, [0])
+        %c = Greater(%sum, 2)
+        %y = If(%c, %x) {{input_map: [Branched(%a, %b)], output_map: [Selected(@n, @m)]}}
+          then_body {{
+            %a = Parameter
+            %n = Negative(%a)
+            Result(%n)
+          }}
+          else_body {{
+            %b = Parameter
+            %m = Exp(%b)
+            Result(%m)
+          }}
+        Result(%rows)
+        Result(%y)
+    """
+    check(text, lambda x: [i64([0, 1, 2]), -x], *([random(n, seed=n)] for n in SIZES))
+
+
+def test_concatenated_along_axis_0_behind_a_dimension_of_0() -> None:
+    text = """
+        %x = Parameter : f32[N,3,2]
+        %y = TensorIterator(%x) {
+          input_map: [Sliced(%p, axis: 1)]
+          output_map: [Concatenated(@t, axis: 0, start: -1, end: 0, stride: -1)]
+        }
+          body {
+            %p = Parameter
+            %n = Negative(%p)
+            %t = Transpose(%n, [1, 0, 2])
+            Result(%t)
+          }
+        %back = Transpose(%y, [1, 0, 2])
+        Result(%back)
+    """
+    check(text, lambda x: [-x[:, ::-1]], *([random(n, 3, 2, seed=n)] for n in (2, 0, 5, 0, 1)))
+
+
+def test_joined_in_reverse_beside_a_captured_tensor_given_back_outside() -> None:
+    """A capture among the results would make the runtime build the loop anew, and fail on the stride."""
+    text = """
+        %x = Parameter : f32[N]
+        %k = Parameter : f32[2]
+        %shape = ShapeOf(%x)
+        %n = Gather(%shape, 0, 0)
+        %ran = NotEqual(%n, 0)
+        %all = Loop(%n, true, %x, %k) {
+          condition: @go
+          input_map: [Sliced(%p, axis: 0), Invariant(%c)]
+          output_map: [Concatenated(@y, axis: 0, start: -1, end: 0, stride: -1)]
+        }
+          body {
+            %p = Parameter
+            %c = Parameter
+            %go = Constant true
+            %sum = ReduceSum(%c, [0])
+            %y = Add(%p, %sum)
+            Result(%go)
+            Result(%y)
+          }
+        %end = Select(%ran, [1073741824], [0])
+        %cut = Slice(%all, [0], %end, [1], [0])
+        %last = Select(%ran, %k, [0.5, 0.25])
+        Result(%cut)
+        Result(%last)
+    """
+    check(
+        text,
+        lambda x, k: [(x + k.sum(dtype=np.float32))[::-1], k if x.size else f32(0.5, 0.25)],
+        *([random(n, seed=n), random(2, seed=n + 1)] for n in (3, 0, 5, 1)),
+    )
