@@ -8,8 +8,8 @@ TensorFlow 2.15 is the last with Keras 2, the Keras that tf2onnx is made for; it
 too old for a later onnx.
 
 Writes NAME.onnx for each model and one cases.toml with the inputs to run them on; runs every case with ONNX Runtime and
-compares it with TensorFlow where that does not refuse it. Exporters are "keras" (a Keras model), "function" (a
-tf.function, with what AutoGraph makes of Python's control flow) and "graph" (a graph of TensorFlow 1, the only way to an
+compares it with TensorFlow where that does not refuse it. Exporters are "keras" (a Keras model), "function" (a function
+of tensors, with what AutoGraph makes of Python's control flow) and "graph" (a graph of TensorFlow 1, the only way to an
 ONNX Scan).
 
 The files are reproducible: weights come from one seed, doc strings are removed, every model is made in a process of its

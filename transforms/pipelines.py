@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from transforms.base import FunctionPass
+from transforms.common.abs_of_concat import AbsOfConcat
+from transforms.common.gather_of_one import GatherOfOne
 from transforms.constant_folding import ConstantFolding
 from transforms.front.bind_constants import BindConstants
 from transforms.front.captured_results import CapturedResults
@@ -24,6 +26,7 @@ from transforms.front.widen_states import WidenStates
 
 FRONT: tuple[type[FunctionPass], ...] = (
     ConstantFolding,  # trip counts, conditions and lengths that are known must be seen as such by all below
+    GatherOfOne,  # the runtime loses a dimension there
     InvariantStates,  # a state that never changes is a capture
     CapturedResults,  # and what it ends as is known outside
     UnusedPorts,  # what nobody reads is neither carried nor concatenated
@@ -40,6 +43,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     WidenStates,  # a state whose final value nobody reads would keep its first shape
     ConstantLoops,  # nothing but constants: the runtime would try to compute it while it reads
     ReturnedInputs,  # an input returned as it is comes out as freed memory
+    AbsOfConcat,  # the runtime overwrites what others still read
     PortRenumbering,  # the canonical order of ports
     IsolateParameters,  # last: no later pass may undo it
 )
