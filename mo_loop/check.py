@@ -161,14 +161,14 @@ def _front_operations(graph: Graph) -> Iterator[MoLoopError]:
 def _port_types(graph: Graph) -> Iterator[MoLoopError]:
     for node in graph.ordered():
         for output in node.outputs:
-            type_ = output.type
+            type_, where = output.type, node.path
             if not isinstance(type_, TensorType):
-                yield UnsupportedError(f"a value of type {type_}: the IR has tensors only", where=node.path, code="ML321")
+                yield UnsupportedError(f"a value of type {type_}: the IR has tensors only", where=where, code="ML321")
             elif type_.dtype is None or type_.dtype.precision is None:
-                yield UnsupportedError(f"element type {type_.dtype} does not exist in the IR", where=node.path, code="ML322")
+                yield UnsupportedError(f"the IR has no element type {type_.dtype}", where=where, code="ML322")
             elif type_.shape is None:
                 yield UnsupportedError(
-                    "a tensor of unknown rank: the runtime compiles known ranks only", where=node.path, code="ML323",
+                    "a tensor of unknown rank: the runtime compiles known ranks only", where=where, code="ML323",
                     hint="declare the shapes of the inputs, or export with fixed ranks",
                 )  # fmt: skip
 
@@ -180,8 +180,9 @@ def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
             # The runtime refuses different ranks, but takes a scalar beside [1].
             if then != otherwise and None not in (then, otherwise) and {then, otherwise} != {0, 1}:
                 yield UnsupportedError(
-                    f"output {number} of If has rank {then} in then_branch and {otherwise} in else_branch", code="ML315",
-                    where=node.path, hint="give the condition a constant value, or make both branches return one rank",
+                    f"output {number} of If has rank {then} in then_branch and {otherwise} in else_branch",
+                    code="ML315", where=node.path,
+                    hint="give the condition a constant value, or make both branches return one rank",
                 )  # fmt: skip
 
 
@@ -192,7 +193,9 @@ def _nested_iterators(graph: Graph) -> Iterator[MoLoopError]:
 
 
 # What handles strings on the CPU device; elsewhere they give wrong values or corrupt the memory of the process.
-_STRING_SAFE = frozenset("Parameter Constant Result ShapeOf Reshape Squeeze Unsqueeze Transpose Concat Pad".split())
+_STRING_SAFE = frozenset(
+    ("Parameter", "Const", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Pad")
+)
 
 
 def _strings(graph: Graph) -> Iterator[MoLoopError]:

@@ -5,8 +5,9 @@
     python tools/bench.py --json             one JSON document on stdout, progress on stderr
 
 A row compares the best wall time of both sides: noise only ever adds. The rows `weights-...` hold what a conversion
-costs above that of a tiny model against `cp` of the same bytes, and their peak memory; they run when they are named. Runs
-alternate, so that a slow minute of the machine hits both. The ratio of the best times is held against the row's target; the exit code is 1 if one is missed.
+costs above that of a tiny model against `cp` of the same bytes, and their peak memory; they run when they are named.
+Runs alternate, so that a slow minute of the machine hits both. The ratio of the best times is held against the row's
+target; the exit code is 1 if one is missed.
 Models are written by a subprocess, so that this process stays small: the peak memory of a child is never counted below
 that of the process that starts it.
 """
@@ -253,8 +254,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the chosen benches; 0 when every target is met, else 1."""
     known = {bench.name: bench for bench in (*BENCHES, *ON_DEMAND)}
     parser = argparse.ArgumentParser(description="Measure mo-loop against ovc.")
-    names = ", ".join(known)
-    parser.add_argument("benches", nargs="*", metavar="BENCH", help=f"which ones: {names} (default: those without weights)")
+    names = f"which ones: {', '.join(known)} (default: those without weights)"
+    parser.add_argument("benches", nargs="*", metavar="BENCH", help=names)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--repetitions", type=int, metavar="N", help="runs of each side, instead of the bench's own")
     parser.add_argument("--write-chain", nargs=2, metavar=("NODES", "PATH"), help="only write the model of a bench")

@@ -121,8 +121,9 @@ class _Walk:
         for number, wire, key, value, stop in fields:
             is_raw = number == _RAW_DATA or _RAW_WHEN.get(number) == dtype
             if is_raw and wire == _BYTES and stop - value > SMALL and numbers.count(number) == 1:
-                for entry in ((b"location", OWN.encode()), (b"offset", b"%d" % value), (b"length", b"%d" % (stop - value))):
-                    parts.append(_field(_EXTERNAL, _field(1, entry[0]) + _field(2, entry[1])))
+                where = {b"location": OWN.encode(), b"offset": b"%d" % value, b"length": b"%d" % (stop - value)}
+                for name, text in where.items():
+                    parts.append(_field(_EXTERNAL, _field(1, name) + _field(2, text)))
                 parts.append(_number(_LOCATION << 3 | _VARINT) + _number(1))
             else:
                 parts.append(self._bytes(key, stop))
