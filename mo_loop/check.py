@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
-from mo_loop.graph import Graph
+from mo_loop.graph import Graph, Node
 from mo_loop.ops.base import Op, Parameter, Result
 from mo_loop.ops.control import Control, If, TensorIterator
 from mo_loop.ops.front import Failed
@@ -166,19 +166,27 @@ def _port_types(graph: Graph) -> Iterator[MoLoopError]:
                 yield UnsupportedError(f"a value of type {type_}: the IR has tensors only", where=where, code="ML321")
             elif type_.dtype is None or type_.dtype.precision is None:
                 yield UnsupportedError(f"the IR has no element type {type_.dtype}", where=where, code="ML322")
-            elif type_.shape is None:
+            elif type_.shape is None and _is_origin(node):
                 yield UnsupportedError(
                     "a tensor of unknown rank: the runtime compiles known ranks only", where=where, code="ML323",
                     hint="declare the shapes of the inputs, or export with fixed ranks",
                 )  # fmt: skip
 
 
+def _is_origin(node: Node) -> bool:
+    """Whether a rank is lost here, not only passed on; If is reported by its branches."""
+    if isinstance(node, If) and any(a.then.value.rank != a.otherwise.value.rank for a in node.output_map):
+        return False
+    owned = isinstance(node, Parameter) and node.graph.owner is not None
+    return not owned and all(value is None or value.rank is not None for value in node.inputs)
+
+
 def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
     for node in graph.of(If):
         for number, entry in enumerate(node.output_map):
             then, otherwise = entry.then.value.rank, entry.otherwise.value.rank
-            # The runtime refuses different ranks, but takes a scalar beside [1].
-            if then != otherwise and None not in (then, otherwise) and {then, otherwise} != {0, 1}:
+            # The runtime takes a scalar beside [1] and makes [1] of both: another rank than ONNX's, so refused as well.
+            if then != otherwise and None not in (then, otherwise):
                 yield UnsupportedError(
                     f"output {number} of If has rank {then} in then_branch and {otherwise} in else_branch",
                     code="ML315", where=node.path,
