@@ -36,8 +36,6 @@ def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) ->
     for node, port in readers:
         if isinstance(node, Result) and node.output_names:
             new.node.name = node.output_names[0]
-            if old.node.name == new.node.name:
-                old.node.name = ""
         node.graph.set_input(node, port, new)
 
 

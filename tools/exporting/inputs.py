@@ -4,12 +4,15 @@
     exact([[1, 2], [3, 4]])     int64 of shape [2, 2]
 
 Data with a seed is `numpy.random.default_rng(seed).standard_normal(shape)`; values are in row-major order.
+`read_cases` reads back what `writing` has written.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -53,3 +56,35 @@ def exact(values: float | int | bool | list) -> Data:
 def tokens(seed: int, batch: int, time: int, end: int, start: int = 3) -> Data:
     """int64 token numbers from `start` to before `end`, written out as values."""
     return exact(np.random.default_rng(seed).integers(start, end, (batch, time)).tolist())
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A model of a folder as its cases.toml describes it."""
+
+    about: str
+    exporter: str
+    opset: int
+    cases: Mapping[str, Inputs]
+
+    @property
+    def sets(self) -> list[dict[str, np.ndarray]]:
+        """The arrays of every case, in their order."""
+        return [{name: data.array() for name, data in case.items()} for case in self.cases.values()]
+
+
+def read_cases(path: Path) -> dict[str, Listed]:
+    """The models listed in a cases.toml, by name."""
+    return {
+        name: Listed(
+            entry["about"],
+            entry["exporter"],
+            entry["opset"],
+            {case: {key: _data(**data) for key, data in inputs.items()} for case, inputs in entry["cases"].items()},
+        )
+        for name, entry in tomllib.loads(path.read_text(encoding="utf-8")).items()
+    }
+
+
+def _data(shape: list[int], dtype: str, seed: int | None = None, values: list | None = None) -> Data:
+    return Data(tuple(shape), dtype, seed, None if values is None else tuple(values))

@@ -7,7 +7,7 @@ from typing import cast
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.ops.control import Concatenated, Loop, TensorIterator
+from mo_loop.ops.control import Concatenated, Iteration, Loop, TensorIterator
 from mo_loop.shape import low
 from transforms.base import FunctionPass
 from transforms.replace import move_readers
@@ -29,7 +29,7 @@ class ConcatenateFirst(FunctionPass):
                 changed = True
         return changed
 
-    def _rewrite(self, node: Loop | TensorIterator, number: int) -> None:
+    def _rewrite(self, node: Iteration, number: int) -> None:
         entry = cast(Concatenated, node.output_map[number])
         axis, rank = entry.axis, node.outputs[number].type.rank
         result = ops.Result(_with_axis_first(entry.result.value, axis))

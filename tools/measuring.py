@@ -1,0 +1,143 @@
+"""What a worker does with one model: convert it with every converter in turn, run what they wrote, compare.
+
+`measure` takes a `Task` and answers a `Row`; it runs in a child process, which may crash. `report_stage` tells whose
+fault that is.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mo_loop.verify.workers import report_stage
+
+OURS, PEER = "mo-loop", "ovc"
+REFUSED, NOT_COMPILED, FAILS, WRONG = "refused", "not compiled", "fails", "wrong"
+
+Arrays = Mapping[str, Any]
+Named = list[tuple[str, Any]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model and the sets of inputs to run it on. `sides` are the converters to try, each `repetitions` times."""
+
+    name: str
+    model: bytes
+    sets: Sequence[Arrays]
+    repetitions: int
+    sides: tuple[str, ...] = (OURS, PEER)
+
+
+@dataclass
+class Side:
+    """What became of a model on one side: `problem` is a word, or empty if the results are right."""
+
+    seconds: float | None = None
+    difference: float = 0.0
+    problem: str = ""
+    reason: str = ""
+
+
+@dataclass
+class Row:
+    """One line of the table."""
+
+    name: str
+    opset: int = 0
+    nodes: Counter[str] = field(default_factory=Counter)
+    sides: dict[str, Side] = field(default_factory=dict)
+
+
+def measure(task: Task) -> Row:
+    """Convert a model on all sides in turn, then run and compare what they wrote."""
+    import onnx
+
+    proto = onnx.load_from_string(task.model)
+    opset = max(each.version for each in proto.opset_import if each.domain in ("", "ai.onnx"))
+    row = Row(task.name, opset, Counter(_operators(proto)), {side: Side() for side in task.sides})
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch, "model.onnx")
+        source.write_bytes(task.model)
+        targets = {side: Path(scratch, f"{side}.xml") for side in task.sides}
+        for repetition in range(task.repetitions):
+            for side in task.sides if repetition % 2 == 0 else reversed(task.sides):
+                report_stage(side)
+                if not row.sides[side].problem:
+                    _convert(row.sides[side], CONVERTERS[side], source, targets[side])
+        report_stage("oracle")
+        expected = _expected(source, task.sets)
+        for side in task.sides:
+            report_stage(side)
+            if not row.sides[side].problem:
+                _compare(row.sides[side], targets[side], task.sets, expected)
+    return row
+
+
+def _convert(side: Side, converter: Callable[[Path, Path], None], source: Path, target: Path) -> None:
+    started = time.perf_counter()
+    try:
+        converter(source, target)
+    except Exception as error:
+        side.problem, side.reason = REFUSED, str(error)
+        return
+    took = time.perf_counter() - started
+    side.seconds = took if side.seconds is None else min(took, side.seconds)
+
+
+def _compare(side: Side, target: Path, sets: Sequence[Arrays], expected: Sequence[Named]) -> None:
+    from mo_loop.verify.compare import compare_all
+    from mo_loop.verify.runtime import compile_ir
+
+    side.problem = NOT_COMPILED
+    try:
+        compiled = compile_ir(target)
+        side.problem = FAILS
+        results = [
+            each
+            for feeds, wanted in zip(sets, expected, strict=True)
+            for each in compare_all(wanted, compiled.run(feeds))
+        ]
+    except Exception as error:
+        side.reason = str(error)
+        return
+    side.difference = max(each.largest_abs for each in results)
+    side.reason = "; ".join(str(each) for each in results if not each)
+    side.problem = WRONG if side.reason else ""
+
+
+def _expected(source: Path, sets: Sequence[Arrays]) -> list[Named]:
+    from mo_loop.verify.oracle import OnnxRuntime
+
+    runtime = OnnxRuntime(source)
+    return [runtime.run(feeds) for feeds in sets]
+
+
+def _operators(proto: Any) -> Iterator[str]:
+    """The operator of every node, those of bodies and functions included."""
+    pending = [proto.graph, *proto.functions]
+    while pending:
+        for node in pending.pop().node:
+            yield node.op_type
+            for attribute in node.attribute:
+                pending += [attribute.g] if attribute.HasField("g") else attribute.graphs
+
+
+def _ours(source: Path, target: Path) -> None:
+    from mo_loop import convert_model, save_model
+
+    save_model(convert_model(source), target)
+
+
+def _peer(source: Path, target: Path) -> None:
+    import openvino
+
+    openvino.save_model(openvino.convert_model(source), target, compress_to_fp16=False)
+
+
+CONVERTERS = {OURS: _ours, PEER: _peer}
