@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
-from mo_loop.graph import Graph, Node
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Op, Parameter, Result
 from mo_loop.ops.control import Control, If, TensorIterator
 from mo_loop.ops.front import Failed
@@ -174,11 +174,31 @@ def _port_types(graph: Graph) -> Iterator[MoLoopError]:
 
 
 def _is_origin(node: Node) -> bool:
-    """Whether a rank is lost here, not only passed on; If is reported by its branches."""
-    if isinstance(node, If) and any(a.then.value.rank != a.otherwise.value.rank for a in node.output_map):
+    """Whether a rank is lost here, not only passed on. What a control-flow node loses is lost in its bodies."""
+    if isinstance(node, Control):
         return False
-    owned = isinstance(node, Parameter) and node.graph.owner is not None
-    return not owned and all(value is None or value.rank is not None for value in node.inputs)
+    if isinstance(node, Parameter):
+        fed = _fed_by(node)
+        return fed is None or fed.rank is not None
+    return all(value is None or value.rank is not None for value in node.inputs)
+
+
+def _unknown_ranks(graph: Graph) -> Iterator[MoLoopError]:
+    """Every port of unknown rank, for the case that none of them looks like the origin."""
+    for scope in graph.scopes():
+        for node in scope.ordered():
+            if any(isinstance(output.type, TensorType) and output.rank is None for output in node.outputs):
+                yield UnsupportedError("a tensor of unknown rank", where=node.path, code="ML323")
+
+
+def _fed_by(parameter: Parameter) -> Value | None:
+    """The outer value that a body's Parameter starts from; None for a model input."""
+    owner = parameter.graph.owner
+    if isinstance(owner, Control):
+        for entry, value in zip(owner.input_map, owner.inputs[owner.first_data_port :], strict=True):
+            if parameter in vars(entry).values():
+                return value
+    return None
 
 
 def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
@@ -231,5 +251,6 @@ def last_check(graph: Graph) -> None:
     """Raise ConversionErrors with everything in the graph or its bodies that the runtime would refuse or miscompute."""
     errors = failures(graph)
     errors += [error for check in LAST_CHECKS for scope in graph.scopes() for error in check(scope)]
+    errors = errors or list(_unknown_ranks(graph))
     if errors:
         raise ConversionErrors(errors)

@@ -18,8 +18,8 @@ SEED = 2026
 COUNT = 120
 KNOWN: dict[int, str] = {
     11: "If returns a scalar in one branch and [1] in the other",
-    20: "a state without elements grows along its other dimension; the runtime leaves it as it was",
-    54: "a state without elements grows along its other dimension; the runtime leaves it as it was",
+    20: "the runtime drops a constant without elements that is joined along another axis",
+    54: "the runtime drops a constant without elements that is joined along another axis",
     57: "If returns different ranks",
 }
 """Index -> why the model fails for now. One that passes all the same fails the test."""

@@ -6,8 +6,8 @@
     python tools/export_transformers.py --commit-small     # the committed ones, into tests/models/transformers
 
 The models are in tools/transformers_models, each through TorchScript and through dynamo. Nothing is downloaded.
-Committed are those below 200 KB, without the ones in TWINS: TorchScript's form of models that dynamo writes in a third
-of the size, so that the folder stays near a megabyte.
+Committed are those below 200 KB, without the ones in TWINS: larger forms of models that are there in another form, so
+that the folder stays near a megabyte.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in MODELS]:
         parser.error(f"unknown model: {', '.join(unknown)}")
+    if options.commit_small and options.opset is not None:
+        parser.error("--commit-small keeps every model's own opset")
 
     models = {name: model for name, model in MODELS.items() if options.opset is None or writes(model, options.opset)}
     if options.opset is not None:
