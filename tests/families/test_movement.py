@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, numpy_helper
 
 from mo_loop.convert import convert_model
 from mo_loop.errors import MoLoopError
@@ -256,3 +257,20 @@ def test_reverse_sequence(batch: int, time: int, lengths: Any, dynamic: Any) -> 
     for opset in (10, NEWEST):
         check_node("ReverseSequence", inputs, attributes, opset=opset, dynamic=dynamic)
     check_node("ReverseSequence", inputs, attributes, opset=10, dynamic=dynamic, constants=("p",))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32])
+def test_a_piece_cast_to_boolean(dtype: type) -> None:
+    """The runtime does not compile a Convert to boolean of an output of VariadicSplit."""
+    nodes = [
+        helper.make_node("Split", ["x", "sizes"], ["a", "b"], axis=0),
+        helper.make_node("Cast", ["b"], ["y"], to=TensorProto.BOOL),
+    ]
+    graph = helper.make_graph(
+        nodes, "pieces", [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [2])],
+        [helper.make_tensor_value_info("y", TensorProto.BOOL, [1])],
+        [numpy_helper.from_array(np.array([1, 1]), "sizes")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    for last in (0, 3):
+        check_model(model, {"x": np.array([1, last], dtype)})

@@ -231,7 +231,7 @@ def _given_shape(body: Body, index: int, source: Value | None) -> tuple[int, ...
 def as_condition(value: Value) -> Value:
     """A boolean scalar; old exporters give conditions of integer type."""
     if value.dtype is not boolean:
-        value = ops.Convert(value, destination_type=boolean).output
+        value = ops.NotEqual(value, 0).output
     return one_element(value)
 
 

@@ -118,8 +118,8 @@ def _cast(x: Value, to: ElementType) -> Any:
         return x
     if string in (x.dtype, to):
         raise UnsupportedError(f"a cast from {x.dtype} to {to}: the IR converts no strings", code="ML303")
-    if x.dtype.is_float and to is boolean:
-        # Convert would truncate first, so that 0.5 became false; everything but 0 is true.
+    if to is boolean:
+        # Convert would truncate first, so that 0.5 became false, and does not compile behind a VariadicSplit.
         return ops.NotEqual(x, 0)
     return ops.Convert(x, destination_type=to)
 
