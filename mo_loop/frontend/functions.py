@@ -54,7 +54,7 @@ def schema_function(domain: str, call: Any, opset: int, inputs: Sequence[Value |
     if schema.has_function:
         versions = [v for v in schema.function_opset_versions if v <= opset]
         if versions:
-            return _parsed(onnx, schema.get_function_with_opset_version(max(versions)))
+            return _parsed(onnx, schema, schema.get_function_with_opset_version(max(versions)))
     if schema.has_context_dependent_function:
         types = [_type_proto(onnx, value) for value in inputs]
         versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
@@ -62,13 +62,18 @@ def schema_function(domain: str, call: Any, opset: int, inputs: Sequence[Value |
             made = schema.get_context_dependent_function_with_opset_version(
                 max(versions), call.SerializeToString(), [t.SerializeToString() for t in types if t is not None]
             )
-            return _parsed(onnx, made)
+            return _parsed(onnx, schema, made)
     return None
 
 
-def _parsed(onnx: Any, data: bytes) -> Any:
+def _parsed(onnx: Any, schema: Any, data: bytes) -> Any:
+    """The function, with the defaults of the schema's attributes: its body refers to those it does not set."""
     function = onnx.FunctionProto()
     function.ParseFromString(data)
+    given = {each.name for each in function.attribute_proto}
+    for name, attribute in schema.attributes.items():
+        if name not in given and attribute.default_value.name:
+            function.attribute_proto.append(attribute.default_value)
     return function
 
 

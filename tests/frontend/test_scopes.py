@@ -721,3 +721,11 @@ def test_name_of_a_body_is_not_seen_outside() -> None:
     with pytest.raises(MoLoopError) as caught:
         convert_model(made)
     assert caught.value.code == "ML223"
+
+
+@pytest.mark.parametrize("operator", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+@pytest.mark.parametrize("attributes", ["", "<periodic = 0>", "<output_datatype = 1, periodic = 1>"])
+def test_defaults_of_a_schema_function(operator: str, attributes: str) -> None:
+    """The body of the schema refers to attributes that the node leaves out."""
+    made = parsed(f"main (int64 n) => (float[N] y) {{ y = {operator} {attributes} (n) }}")
+    check(made, {"n": 10}, {"n": 5})
