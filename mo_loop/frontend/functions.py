@@ -41,8 +41,13 @@ def without_absent(function: Any, absent: Iterable[str]) -> Sequence[Any]:
     return nodes
 
 
-def schema_function(domain: str, call: Any, opset: int, inputs: Sequence[Value | None]) -> Any:
-    """The body that ONNX's schema of an operator gives it, as a FunctionProto, or None."""
+def schema_function(
+    domain: str, call: Any, opset: int, inputs: Sequence[Value | None], outer: Mapping[str, Any]
+) -> Any:
+    """The body that ONNX's schema of an operator gives it, as a FunctionProto, or None.
+
+    `outer` holds the attributes of the function that the call stands in: what the body looks like may depend on them.
+    """
     import onnx
 
     try:
@@ -60,10 +65,25 @@ def schema_function(domain: str, call: Any, opset: int, inputs: Sequence[Value |
         versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
         if versions and all(t is not None for t in types):
             made = schema.get_context_dependent_function_with_opset_version(
-                max(versions), call.SerializeToString(), [t.SerializeToString() for t in types if t is not None]
+                max(versions), _resolved(onnx, call, outer).SerializeToString(), [t.SerializeToString() for t in types if t is not None]
             )
             return _parsed(onnx, schema, made)
     return None
+
+
+def _resolved(onnx: Any, call: Any, outer: Mapping[str, Any]) -> Any:
+    """The call with its references to attributes of the surrounding function replaced by their values."""
+    if not any(attribute.ref_attr_name for attribute in call.attribute):
+        return call
+    copy = onnx.NodeProto()
+    copy.CopyFrom(call)
+    del copy.attribute[:]
+    for attribute in call.attribute:
+        source = outer.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if source is not None:
+            copy.attribute.append(source)
+            copy.attribute[-1].name = attribute.name
+    return copy
 
 
 def _parsed(onnx: Any, schema: Any, data: bytes) -> Any:

@@ -239,7 +239,8 @@ class Translation:
             return self._call(context, function, inputs)
         translator = None if domain else registry.find(proto.op_type, context.opset)
         if translator is None:
-            expanded = functions.schema_function(domain, proto, context.opset, inputs)
+            outer = context.scope.attributes
+            expanded = functions.schema_function(domain, proto, context.opset, inputs, outer)
             if expanded is not None:
                 return self._call(context, expanded, inputs)
             raise unsupported(domain, proto.op_type, context.opset)

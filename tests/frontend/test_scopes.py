@@ -729,3 +729,13 @@ def test_defaults_of_a_schema_function(operator: str, attributes: str) -> None:
     """The body of the schema refers to attributes that the node leaves out."""
     made = parsed(f"main (int64 n) => (float[N] y) {{ y = {operator} {attributes} (n) }}")
     check(made, {"n": 10}, {"n": 5})
+
+
+def test_a_schema_function_inside_another_sees_the_attributes() -> None:
+    """SoftmaxCrossEntropyLoss calls NegativeLogLikelihoodLoss with references to its own attributes."""
+    made = parsed("""
+        main (float[3, 5] x, int64[3] y, float[5] w) => (float z) {
+          z = SoftmaxCrossEntropyLoss <ignore_index = 4, reduction = "sum"> (x, y, w)
+        }""")
+    data = {"x": np.random.default_rng(0).random((3, 5), np.float32), "w": np.arange(1, 6, dtype=np.float32)}
+    check(made, *({**data, "y": np.array(labels)} for labels in ([0, 4, 2], [1, 1, 1])))
