@@ -64,9 +64,9 @@ def schema_function(
         types = [_type_proto(onnx, value) for value in inputs]
         versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
         if versions and all(t is not None for t in types):
-            made = schema.get_context_dependent_function_with_opset_version(
-                max(versions), _resolved(onnx, call, outer).SerializeToString(), [t.SerializeToString() for t in types if t is not None]
-            )
+            node = _resolved(onnx, call, outer).SerializeToString()
+            given = [t.SerializeToString() for t in types if t is not None]
+            made = schema.get_context_dependent_function_with_opset_version(max(versions), node, given)
             return _parsed(onnx, schema, made)
     return None
 

@@ -12,7 +12,7 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.tensor import ArrayTensor, Tensor
-from mo_loop.types import ElementType, boolean, f32, from_onnx, i64, string
+from mo_loop.types import ElementType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, f32, from_onnx, i64, string
 
 
 @translates("Constant", since=1)
@@ -77,13 +77,13 @@ def cast_6(x: Any, *, to: int) -> Any:
 @translates("Cast", since=19)
 def cast_19(x: Any, *, to: int, saturate: int = 1) -> Any:
     """`saturate` matters for float8 alone."""
-    return _cast(x, from_onnx(to))
+    return _cast(x, from_onnx(to), bool(saturate))
 
 
 @translates("Cast", since=24)
 def cast_24(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
     """`round_mode` matters for float8e8m0 alone."""
-    return _cast(x, from_onnx(to))
+    return _cast(x, from_onnx(to), bool(saturate))
 
 
 @translates("CastLike", since=15)
@@ -95,13 +95,13 @@ def cast_like_15(x: Any, target_type: Any) -> Any:
 @translates("CastLike", since=19)
 def cast_like_19(x: Any, target_type: Any, *, saturate: int = 1) -> Any:
     """As before; `saturate` matters for float8 alone."""
-    return _cast(x, target_type.dtype)
+    return _cast(x, target_type.dtype, bool(saturate))
 
 
 @translates("CastLike", since=24)
 def cast_like_24(x: Any, target_type: Any, *, saturate: int = 1, round_mode: str = "up") -> Any:
     """As before; `round_mode` matters for float8e8m0 alone."""
-    return _cast(x, target_type.dtype)
+    return _cast(x, target_type.dtype, bool(saturate))
 
 
 def _named_type(name: str) -> ElementType:
@@ -113,9 +113,17 @@ def _named_type(name: str) -> ElementType:
         raise ModelError(f"Cast to {name!r}, which is no element type", code="ML227") from None
 
 
-def _cast(x: Value, to: ElementType) -> Any:
+_LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
+
+
+def _cast(x: Value, to: ElementType, saturate: bool = False) -> Any:
     if x.dtype is to:
         return x
+    if to in (f4e2m1, f8e8m0):
+        raise UnsupportedError(f"a cast to {to}: the runtime rounds otherwise than ONNX", code="ML317")
+    if saturate and to in _LARGEST and x.dtype.is_float:
+        limit = np.array(_LARGEST[to], x.dtype.numpy)
+        x = ops.Select(ops.IsNaN(x), x, ops.Minimum(limit, ops.Maximum(-limit, x))).output
     if string in (x.dtype, to):
         raise UnsupportedError(f"a cast from {x.dtype} to {to}: the IR converts no strings", code="ML303")
     if to is boolean:
