@@ -158,3 +158,12 @@ def test_places_of_old(op, opset):
 def test_places_of_types(dtype):
     x = RNG.integers(0, 100, (4, 5)).astype(dtype)
     check_node("ArgMax", {"x": x}, {"axis": 1}, opset=13, expected=[np.argmax(x, 1)[:, None]])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_rows_of_infinity(operator: str, dynamic: bool) -> None:
+    """The runtime starts from the largest finite number, and a fully masked row would show it."""
+    bound = np.float32(-np.inf if operator == "ReduceMax" else np.inf)
+    rows = np.array([[bound, bound], [1, bound], [-bound, bound], [2, 3]], np.float32)
+    check_node(operator, {"x": rows}, {"axes": [1], "keepdims": 0}, opset=13, dynamic=dynamic)

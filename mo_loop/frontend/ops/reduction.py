@@ -13,7 +13,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.ops.arithmetic import as_type, divided
+from mo_loop.frontend.ops.arithmetic import as_type, divided, number
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.shape import element_count, normalise_axis
@@ -42,7 +42,14 @@ def _extreme(cls: Any, logical: Any, *, largest: bool) -> Rule:
             return logical(x, axes, keep_dims=keep)
         if _is_empty(x, axes):
             return _filled(x, axes, keep, _limit(x, largest=not largest))
-        return cls(x, axes, keep_dims=keep)
+        extreme = cls(x, axes, keep_dims=keep)
+        if not x.dtype.is_float:
+            return extreme
+        # The runtime starts from the largest finite number: rows of nothing but the infinity, as masks have them, and
+        # rows without elements would end there.
+        limit = number(x, _limit(x, largest=not largest))
+        nothing_else = ops.ReduceLogicalAnd(ops.Equal(x, limit), axes, keep_dims=keep)
+        return ops.Select(nothing_else, limit, extreme)
 
     return rule
 
