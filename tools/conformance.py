@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.verify.compare import RTOL
 from mo_loop.verify.workers import Pool
 from tools.fuzzing.check import CLASSES, CONVERTERS, PASSED, Sample, Verdict, settle
+from tools.fuzzing.options import add_common, parse
 from tools.fuzzing.report import groups
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
@@ -193,16 +194,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--converter", choices=sorted(CONVERTERS), default="mo_loop")
     parser.add_argument("--kinds", default=",".join(KINDS), help="some of " + ", ".join(KINDS))
     parser.add_argument("--filter", default="", metavar="REGEX", help="names of cases")
-    parser.add_argument("--jobs", "-j", type=int, default=2, help="worker processes")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one case")
     parser.add_argument("--list", action="store_true", help="print every failure with its reason")
     parser.add_argument("--json", metavar="FILE", help="write the verdict of every case")
-    parser.add_argument("--verbose", "-v", action="store_true", help="one line a case, on stderr")
-    options = parser.parse_args(arguments)
-    unknown = [kind for kind in options.kinds.split(",") if kind not in KINDS]
-    if unknown:
-        parser.error(f"unknown kind {', '.join(unknown)}")
-    return options
+    add_common(parser, "case")
+    return parse(parser, arguments, "kinds", KINDS, "kind")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tools.exporting.pytorch import export
 from tools.exporting.writing import write_folder
 from tools.pytorch_models import control_flow, decoding, networks, operators, recurrent, sequences, vision
 
@@ -52,6 +53,7 @@ def main() -> int:
                 models,
                 names,
                 "tools/export_pytorch.py",
+                export,
                 max_bytes=MAX_BYTES,
                 sequences=folder == "pytorch_sequences",
             )

@@ -19,11 +19,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools.exporting.catalogue import OPSETS, Model
+from tools.exporting.pytorch import OPSETS, TorchModel, export
 from tools.exporting.writing import write_folder
 from tools.transformers_models import generation, perception, state_space, text
 
-MODELS: dict[str, Model] = {
+MODELS: dict[str, TorchModel] = {
     **text.MODELS,
     **generation.MODELS,
     **perception.MODELS,
@@ -55,12 +55,13 @@ def main() -> int:
         models,
         [name for name in models if name in (options.names or models) and not (options.commit_small and name in TWINS)],
         "tools/export_transformers.py",
+        export,
         max_bytes=SMALL if options.commit_small else ANY_SIZE,
     )
     return 1 if missing else 0
 
 
-def writes(model: Model, opset: int) -> bool:
+def writes(model: TorchModel, opset: int) -> bool:
     """Whether the exporter of a model writes an opset."""
     first, last = OPSETS[model.exporter]
     return first <= opset <= last

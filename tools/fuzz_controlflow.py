@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.verify.workers import Outcome, Pool
 from tools.fuzzing.check import CONVERTERS, Sample, Verdict, settle
+from tools.fuzzing.options import add_common, parse
 from tools.fuzzing.report import counted, groups, pattern, rates
 
 MEMORY = 6 << 30
@@ -134,19 +135,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=200, help="how many models to generate")
     parser.add_argument("--start", type=int, default=0, help="index of the first model")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", "-j", type=int, default=2, help="worker processes")
     parser.add_argument("--against", default="mo_loop,ovc", help="converters: " + ", ".join(CONVERTERS))
     parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
     parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for one model and converter")
     parser.add_argument("--json", metavar="FILE", help="write all results")
     parser.add_argument("--features", action="store_true", help="count the models that have each feature")
-    parser.add_argument("--verbose", "-v", action="store_true", help="one line a model, on stderr")
-    options = parser.parse_args(arguments)
-    unknown = [name for name in options.against.split(",") if name not in CONVERTERS]
-    if unknown:
-        parser.error(f"unknown converter {', '.join(unknown)}")
-    return options
+    add_common(parser, "model")
+    return parse(parser, arguments, "against", CONVERTERS, "converter")
 
 
 if __name__ == "__main__":

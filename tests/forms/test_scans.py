@@ -16,6 +16,21 @@ LENGTH = """
 %end = Reshape(%length, [1])
 """
 
+# The rest of its body, from the element %row and the state %s on, and what follows the loop.
+STEP = """
+%half = Multiply(%s, 0.5)
+%n = Add(%half, %row)
+%u = Unsqueeze(%n, 0)
+Result(true) @go
+Result(%n)
+Result(%u)
+"""
+RESULTS = """
+%all = Slice(%scan, [0], %end, [1], [0])
+Result(%last)
+Result(%all)
+"""
+
 
 def running_sums(h: Any, x: Any, axis: int = 0, reverse: bool = False) -> tuple[Any, list[Any]]:
     """h' = h / 2 + element; the final h and all of them, in the order they were made."""
@@ -54,16 +69,9 @@ def test_a_loop_over_a_length_that_may_be_zero(backwards: bool, join_backwards: 
             %s = Parameter
             %e = Parameter : {squeezed}
             %row = Squeeze(%e, [{axis}])
-            %half = Multiply(%s, 0.5)
-            %n = Add(%half, %row)
-            %u = Unsqueeze(%n, 0)
-            Result(true) @go
-            Result(%n)
-            Result(%u)
+            {STEP}
           }}
-        %all = Slice(%scan, [0], %end, [1], [0])
-        Result(%last)
-        Result(%all)
+        {RESULTS}
     """
 
     def oracle(h: Any, x: Any) -> list[Any]:
@@ -96,16 +104,9 @@ def test_a_loop_that_gathers_its_elements(backwards: bool) -> None:
             %length = Parameter
             {index}
             %row = Gather(%x, %k, 0)
-            %half = Multiply(%s, 0.5)
-            %n = Add(%half, %row)
-            %u = Unsqueeze(%n, 0)
-            Result(true) @go
-            Result(%n)
-            Result(%u)
+            {STEP}
           }}
-        %all = Slice(%scan, [0], %end, [1], [0])
-        Result(%last)
-        Result(%all)
+        {RESULTS}
     """
 
     def oracle(h: Any, x: Any) -> list[Any]:

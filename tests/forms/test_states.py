@@ -95,6 +95,28 @@ def test_booleans_swapped() -> None:
     check(text, lambda t, x, y: [y, x] if t % 2 else [x, y], *([i64(t), x, y] for t in (3, 0, 2, 1)))
 
 
+# The second parameter of the body is copied, the copy scattered into, and the outcome added to the first.
+SCATTER = """
+    %a = Parameter
+    %k = Parameter
+    %copy = Maximum(%k, %k)
+    %one = Gather(%a, [0], 0)
+    %put = ScatterUpdate(%copy, [1], %one, 0)
+    %n = Add(%a, %put)
+    Result(%n)
+"""
+SCATTER_FEEDS = [[i64(t), random(4, seed=t), random(4, seed=t + 7)] for t in (3, 0, 1, 5, 2)]
+
+
+def scattered(trips: Any, x: Any, w: Any) -> Any:
+    """What the iterations of SCATTER make of x."""
+    for _ in range(max(int(trips), 0)):
+        put = w.copy()
+        put[1] = x[0]
+        x = x + put
+    return x
+
+
 def test_a_state_passed_through_beside_one_that_changes() -> None:
     """ONNX bodies often return a state as they got it; a Scatter on it must not write into it."""
     text = loop(
@@ -102,27 +124,10 @@ def test_a_state_passed_through_beside_one_that_changes() -> None:
         "%x, %w",
         "input_map: [Merged(%a, @n), Merged(%k, @copy)], output_map: [Final(@n), Final(@copy)]",
         "%p, %q",
-        """
-            %a = Parameter
-            %k = Parameter
-            %copy = Maximum(%k, %k)
-            %one = Gather(%a, [0], 0)
-            %put = ScatterUpdate(%copy, [1], %one, 0)
-            %n = Add(%a, %put)
-            Result(%n)
-            Result(%copy)
-        """,
+        SCATTER + "Result(%copy)",
     )
     text += "Result(%p)\nResult(%q)"
-
-    def oracle(trips: Any, x: Any, w: Any) -> list[Any]:
-        for _ in range(max(int(trips), 0)):
-            put = w.copy()
-            put[1] = x[0]
-            x = x + put
-        return [x, w]
-
-    check(text, oracle, *([i64(t), random(4, seed=t), random(4, seed=t + 7)] for t in (3, 0, 1, 5, 2)))
+    check(text, lambda trips, x, w: [scattered(trips, x, w), w], *SCATTER_FEEDS)
 
 
 def test_an_invariant_that_a_scatter_reads() -> None:
@@ -131,26 +136,10 @@ def test_an_invariant_that_a_scatter_reads() -> None:
         "%x, %w",
         "input_map: [Merged(%a, @n), Invariant(%k)], output_map: [Final(@n)]",
         "%p",
-        """
-            %a = Parameter
-            %k = Parameter
-            %copy = Maximum(%k, %k)
-            %one = Gather(%a, [0], 0)
-            %put = ScatterUpdate(%copy, [1], %one, 0)
-            %n = Add(%a, %put)
-            Result(%n)
-        """,
+        SCATTER,
     )
     text += "Result(%p)"
-
-    def oracle(trips: Any, x: Any, w: Any) -> list[Any]:
-        for _ in range(max(int(trips), 0)):
-            put = w.copy()
-            put[1] = x[0]
-            x = x + put
-        return [x]
-
-    check(text, oracle, *([i64(t), random(4, seed=t), random(4, seed=t + 7)] for t in (3, 0, 1, 5, 2)))
+    check(text, lambda trips, x, w: [scattered(trips, x, w)], *SCATTER_FEEDS)
 
 
 @pytest.mark.parametrize("kind", ["TensorIterator", "Loop"])

@@ -1,5 +1,6 @@
-"""From modules to ONNX files with inputs to run them on.
+"""From the modules and functions of a framework to ONNX files with inputs to run them on.
 
-`inputs` describes input data, `catalogue` the models of one folder, `export` makes and checks one ONNX model, `writing`
-writes a folder. Needs torch, onnx and onnxscript; with onnxruntime every case is compared with PyTorch.
+`inputs` describes input data, `models` a model, `protos` strips and checks what an exporter wrote, `comparing` runs it,
+`writing` writes a folder: they need onnx, and onnxruntime to compare. `pytorch` and `tensorflow` hold what belongs to
+one framework: how models are registered, and how one is exported.
 """

@@ -12,16 +12,20 @@ limit = { shape = [], dtype = "float32", values = [0.0] }
 from __future__ import annotations
 
 import importlib.util
-import logging
 import traceback
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from tools.exporting.catalogue import Model
-from tools.exporting.export import build, check, compare, export, strip
+import onnx
+
+from tools.exporting.comparing import Expected, compare
+from tools.exporting.models import Model
+from tools.exporting.protos import check, strip
+
+Export = Callable[[Model], tuple[onnx.ModelProto, Expected]]
 
 HEADER = """\
 # Inputs of the models in this folder, one table a model. Written by {tool}: change them there.
@@ -34,51 +38,52 @@ def write_folder(
     models: Mapping[str, Model],
     names: Collection[str],
     tool: str,
+    export: Export,
     *,
     max_bytes: int,
-    sequences: bool = False,
+    sequences: bool | None = False,
+    start: str = "spawn",
 ) -> list[str]:
     """Export the models of the given names, and write cases.toml for all that are there. Returns names not written.
 
     Not written are models above `max_bytes`, and models whose export fails: the reason is printed, the others go on.
-    Where onnxruntime is installed, every case is compared with PyTorch. Each model has a process of its own: names in
-    a file depend on what the same process has exported before.
+    Where onnxruntime is installed, every case is compared with the framework. Each model has a process of its own
+    (`start` is how it starts): names in a file depend on what the same process has exported before.
     """
     comparing = importlib.util.find_spec("onnxruntime") is not None
     folder.mkdir(parents=True, exist_ok=True)
     missing = []
-    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
-        tasks = {name: pool.submit(exported, models[name], comparing, sequences) for name in names}
-        for name, task in tasks.items():
-            line = f"{name:24} {models[name].exporter:6} opset {models[name].opset:2}"
-            if (error := task.exception()) is not None:
-                traceback.print_exception(error)
-                print(f"{line}  failed: {type(error).__name__}", flush=True)
-                missing.append(name)
-                continue
-            data, difference = task.result()
-            line += f" {len(data):7} bytes  " + (f"max difference {difference:.1e}" if comparing else "not compared")
-            if len(data) <= max_bytes:
-                (folder / f"{name}.onnx").write_bytes(data)
-            else:
-                line += f"; left out, above {max_bytes} bytes"
-                missing.append(name)
-            print(line, flush=True)
+    for name in names:
+        model = models[name]
+        line = f"{name:24} {model.exporter:8} opset {model.opset:2}"
+        with ProcessPoolExecutor(1, get_context(start)) as process:
+            task = process.submit(exported, model, export, comparing, sequences)
+        if (error := task.exception()) is not None:
+            traceback.print_exception(error)
+            print(f"{line}  failed: {type(error).__name__}", flush=True)
+            missing.append(name)
+            continue
+        data, difference = task.result()
+        line += f" {len(data):7} bytes  " + (f"max difference {difference:.1e}" if comparing else "not compared")
+        if len(data) <= max_bytes:
+            (folder / f"{name}.onnx").write_bytes(data)
+        else:
+            line += f"; left out, above {max_bytes} bytes"
+            missing.append(name)
+        print(line, flush=True)
     there = {name: model for name, model in models.items() if (folder / f"{name}.onnx").exists()}
     (folder / "cases.toml").write_text(cases_toml(there, tool), encoding="utf-8")
     return missing
 
 
-def exported(model: Model, comparing: bool, sequences: bool) -> tuple[bytes, float]:
-    """The bytes of the ONNX file, and the largest difference to PyTorch (0 if not compared)."""
+def exported(model: Model, export: Export, comparing: bool, sequences: bool | None) -> tuple[bytes, float]:
+    """The bytes of the ONNX file, and the largest difference to the framework (0 if not compared)."""
     warnings.filterwarnings("ignore")
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    module = build(model)
-    proto = export(model, module)
+    proto, expected = export(model)
     strip(proto)
     check(proto, sequences)
     data = proto.SerializeToString(deterministic=True)
-    return data, compare(model, module, data) if comparing else 0.0
+    return data, compare(data, model.listed, expected) if comparing else 0.0
 
 
 def cases_toml(models: Mapping[str, Model], tool: str) -> str:
@@ -86,7 +91,7 @@ def cases_toml(models: Mapping[str, Model], tool: str) -> str:
     lines = [HEADER.format(tool=tool)]
     for name, model in models.items():
         lines += [f"[{name}]", f'about = "{model.about}"', f'exporter = "{model.exporter}"', f"opset = {model.opset}"]
-        for case, inputs in model.cases.items():
+        for case, inputs in model.listed.items():
             lines += [f"[{name}.cases.{case}]", *(f"{key} = {data.toml()}" for key, data in inputs.items())]
         lines += [""]
     return "\n".join(lines)

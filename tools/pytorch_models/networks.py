@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from tools.exporting.catalogue import Catalogue
 from tools.exporting.inputs import exact, normal
+from tools.exporting.pytorch import Catalogue
 from tools.pytorch_models.recurrent import BATCH_AND_TIME, SEQUENCES
 
 MODELS = Catalogue()

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
-from tools.exporting.catalogue import Catalogue
 from tools.exporting.inputs import exact, normal
+from tools.exporting.pytorch import Catalogue
 
 MODELS = Catalogue()
 

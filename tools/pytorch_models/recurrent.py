@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tools.exporting.catalogue import Catalogue
 from tools.exporting.inputs import exact, normal
+from tools.exporting.pytorch import Catalogue
 
 MODELS = Catalogue()
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tools.exporting.catalogue import Catalogue
 from tools.exporting.inputs import normal
+from tools.exporting.pytorch import Catalogue
 
 MODELS = Catalogue()
 

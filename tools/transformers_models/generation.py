@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from tools.exporting.catalogue import Catalogue
 from tools.exporting.inputs import Inputs, exact
+from tools.exporting.pytorch import Catalogue
 from tools.transformers_models.text import gpt2_step, llama_step
 from tools.transformers_models.wrappers import CACHE_AXES, HIDDEN, cache, weights
 

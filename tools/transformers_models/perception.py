@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import nn
 from transformers import CLIPConfig, CLIPModel, ViTConfig, ViTModel, WhisperConfig, WhisperForConditionalGeneration
 
-from tools.exporting.catalogue import Catalogue
 from tools.exporting.inputs import exact, normal, tokens
+from tools.exporting.pytorch import Catalogue
 from tools.transformers_models.wrappers import (
     HEADS,
     HIDDEN,

@@ -12,8 +12,8 @@ from torch._higher_order_ops.scan import scan
 from torch.nn import functional as F
 from transformers import MambaConfig, MambaForCausalLM
 
-from tools.exporting.catalogue import Catalogue
 from tools.exporting.inputs import tokens
+from tools.exporting.pytorch import Catalogue
 from tools.transformers_models.wrappers import HIDDEN, LAYERS, VOCABULARY, Tokens, weights
 
 MODELS = Catalogue(weights)

@@ -15,8 +15,8 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from tools.exporting.catalogue import Catalogue
 from tools.exporting.inputs import tokens
+from tools.exporting.pytorch import Catalogue
 from tools.transformers_models.wrappers import (
     CACHE_AXES,
     HEADS,

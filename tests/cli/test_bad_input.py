@@ -1,0 +1,192 @@
+"""`mo-loop convert` on files that are no models and on broken graphs: what it says, and what it leaves alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from support import floats, parsed
+
+from mo_loop.convert import convert_model
+from mo_loop.errors import MoLoopError
+
+from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, body, invoke, run, saved
+
+# -- files that are no models
+
+
+def garbage(seed: int) -> bytes:
+    """Some random bytes."""
+    rng = np.random.default_rng(seed)
+    return bytes(rng.integers(0, 256, int(rng.integers(1, 400)), np.uint8))
+
+
+def truncated(share: float) -> Callable[[], bytes]:
+    """The beginning of a model."""
+
+    def make() -> bytes:
+        data = (PYTORCH / "decoder.onnx").read_bytes()
+        return data[: int(share * len(data))]
+
+    return make
+
+
+FILES: dict[str, tuple[bytes | Callable[[], bytes], str]] = {
+    "empty": (b"", "is empty"),
+    "text": (b"hello, this is no model\n" * 9, "not an ONNX model"),
+    "json": (b'{"graph": {}}', "not an ONNX model"),
+    "LFS pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "git lfs pull"),
+    "zip": (b"PK\x03\x04" + bytes(64), "not an ONNX model"),
+    "zeros": (bytes(64), "not an ONNX model"),
+    "tensor": (numpy_helper.from_array(floats(4), "t").SerializeToString(), "not an ONNX model"),
+    "no graph": (onnx.ModelProto(ir_version=8).SerializeToString(), "holds no graph"),
+    **{f"truncated at {share}": (truncated(share), "") for share in (0.1, 0.5, 0.9, 0.999)},
+    **{f"random {seed}": (garbage(seed), "") for seed in range(12)},
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_other_files(name: str, tmp_path: Path, old_pair: Path) -> None:
+    content, said = FILES[name]
+    source = tmp_path / "model.onnx"
+    source.write_bytes(content if isinstance(content, bytes) else content())
+    done = invoke(source, "-o", old_pair)
+    assert done.exit_code == 2
+    assert_clear(done.stderr)
+    assert said in done.stderr and done.stdout == ""
+    assert_untouched(old_pair)
+
+
+def test_missing_file_and_folder(tmp_path: Path, old_pair: Path) -> None:
+    for source, said in ((tmp_path / "gone.onnx", "there is no file"), (tmp_path, "is a folder")):
+        done = run(source, "-o", old_pair)
+        assert done.returncode == 2
+        assert_clear(done.stderr)
+        assert said in done.stderr
+        assert_untouched(old_pair)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damaged_models(seed: int) -> None:
+    """Some bytes of a model changed: a clear refusal or a model, never a stumble."""
+    names = ("decoder", "loop_if_loop", "scan_reverse_dynamo", "if_shapes")
+    data = bytearray((PYTORCH / f"{names[seed % len(names)]}.onnx").read_bytes())
+    rng = np.random.default_rng(seed)
+    for _ in range(int(rng.integers(1, 6))):
+        data[rng.integers(len(data))] = rng.integers(256)
+    try:
+        convert_model(bytes(data)).to_openvino  # noqa: B018  (a model is as good as a refusal)
+    except MoLoopError as error:
+        assert error.exit_code in (2, 3), error
+
+
+# -- graphs that are broken
+
+
+def wrong_axis() -> onnx.ModelProto:
+    """A Softmax whose axis is given as a float."""
+    made = parsed("main (float[3] x) => (float[3] y) { [here] y = Softmax <axis = 0> (x) }")
+    made.graph.node[0].attribute[0].CopyFrom(helper.make_attribute("axis", 0.5))
+    return made
+
+
+BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
+    "undefined name": (body("[here] t = Add (s, ghost)"), ["Add", "opset 18", "'ghost'", "loop/step/here"]),
+    "undefined output": (PLAIN.replace("y = Neg", "z = Neg"), ["nothing defines 'y'"]),
+    "circle": (PLAIN.replace("Add (x, w)", "Add (x, y)"), ["circle", "one", "two"]),
+    "circle in a body": (body("[p] u = Add (s, t) [q] t = Neg (u)"), ["circle", "p, q", "loop/step"]),
+    "missing attribute": (body("[here] t = Cast (s)"), ["Cast", "opset 18", "'to'", "loop/step/here"]),
+    "unknown attribute": (body("[here] t = Neg <odd = 1> (s)"), ["Neg", "opset 18", "'odd'", "loop/step/here"]),
+    "attribute of another kind": (wrong_axis, ["Softmax", "opset 18", "'axis'", "here"]),
+    "too many inputs": (body("[here] t = Neg (s, s)"), ["Neg", "opset 18", "at most 1", "loop/step/here"]),
+    "too few inputs": (body("[here] t = Add (s)"), ["Add", "opset 18", "loop/step/here"]),
+    "too many outputs": (body("[here] t, u = Neg (s) v = Abs (u)"), ["Neg", "opset 18", "'u'", "loop/step/here"]),
+    "no inputs at all": (body("[here] t = Concat <axis = 0> ()"), ["Concat", "opset 18", "loop/step/here"]),
+    "shapes that do not fit": (
+        body("[here] t = Add (s, k)").replace("(bool d, float[3] t)", "(bool d, float[3] t) <float[2] k = {1.0, 2.0}>"),
+        ["Add", "opset 18", "f32[3]", "f32[2]", "loop/step/here"],
+    ),
+    "element types that do not fit": (body("[here] t = Add (s, i)"), ["Add", "f32[3]", "i64[]", "loop/step/here"]),
+    "two nodes of one output": (body("u = Neg (s) u = Abs (s) t = Add (s, u)"), ["two nodes make 'u'", "loop"]),
+    "too few body inputs": (
+        body("t = Neg (c)").replace("int64 i, bool c, float[3] s", "int64 i, bool c"),
+        ["Loop", "opset 18", "2 inputs", "loop"],
+    ),
+    "too few body outputs": (body("").replace(", float[3] t", ""), ["Loop", "opset 18", "returns 1", "loop"]),
+    "outputs of a loop": (body("t = Neg (s)").replace("] y =", "] z, y ="), ["Loop", "opset 18", "'y'", "loop"]),
+    "branches of different number": (
+        """main (float[3] x, bool f) => (float[3] y) { [choice] y = If (f) <
+          then_branch = a () => (float[3] p, float[3] q) { p = Neg (x) q = Abs (x) },
+          else_branch = b () => (float[3] r) { r = Neg (x) }> }""",
+        ["If", "opset 18", "returns 2", "choice"],
+    ),
+    "body that is missing": (
+        "main (float[3] x, int64 n) => (float[3] y) { [loop] y = Loop (n, \"\", x) }",
+        ["Loop", "opset 18", "'body'", "loop"],
+    ),
+    "scan of different lengths": (
+        """main (float[2,3] a, float[4,3] b) => (float[T,3] y) {
+          [scan] y = Scan <num_scan_inputs = 2, body = step (float[3] p, float[3] q) => (float[3] r) {
+            r = Add (p, q) }> (a, b) }""",
+        ["Scan", "opset 18", "different lengths", "scan"],
+    ),
+    "too few weights": (
+        lambda: _with_short_weight(parsed(PLAIN)),
+        ["'w'", "f32[3]"],
+    ),
+}
+
+
+def _with_short_weight(model: onnx.ModelProto) -> onnx.ModelProto:
+    del model.graph.initializer[0].float_data[2:]
+    return model
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_graphs(name: str, tmp_path: Path, old_pair: Path) -> None:
+    """The message names node, place, operator set and reason."""
+    made, said = BROKEN[name]
+    source = saved(parsed(made) if isinstance(made, str) else made(), tmp_path)
+    done = invoke(source, "-o", old_pair)
+    assert done.exit_code == 2, done.stderr
+    assert_clear(done.stderr)
+    missing = [each for each in said if each not in done.stderr]
+    assert not missing, done.stderr
+    assert done.stderr.count("where:") <= 1
+    assert_untouched(old_pair)
+
+
+def test_traceback_on_request(tmp_path: Path, old_pair: Path) -> None:
+    source = saved(parsed(body("[here] t = Add (s, ghost)")), tmp_path)
+    plain, debug = run(source, "-o", old_pair), run(source, "-o", old_pair, "--debug")
+    assert (plain.returncode, debug.returncode) == (2, 2)
+    assert_clear(plain.stderr)
+    assert "Traceback (most recent call last)" in debug.stderr
+    assert debug.stderr.endswith(plain.stderr)
+    assert_untouched(old_pair)
+
+
+def test_no_opset(tmp_path: Path, old_pair: Path) -> None:
+    made = parsed(PLAIN)
+    del made.opset_import[:]
+    for opset, said in ((None, "imports no operator set"), (999, "opset 999")):
+        if opset:
+            made.opset_import.append(helper.make_opsetid("", opset))
+        done = invoke(saved(made, tmp_path), "-o", old_pair)
+        assert done.exit_code == 2
+        assert_clear(done.stderr)
+        assert said in done.stderr
+        assert_untouched(old_pair)
+
+
+def test_unsupported(tmp_path: Path, old_pair: Path) -> None:
+    source = saved(parsed(body("[here] t = odd.Op (s)"), odd=1), tmp_path)
+    done = run(source, "-o", old_pair)
+    assert done.returncode == 3
+    assert_clear(done.stderr)
+    assert "odd::Op" in done.stderr and "loop/step/here" in done.stderr
+    assert_untouched(old_pair)

@@ -1,0 +1,54 @@
+"""`mo-loop convert` with inputs and outputs of the user's choice, and with --dump."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import check, floats, native, parsed
+
+from mo_loop.convert import convert_model
+from mo_loop.errors import MoLoopError, UsageError
+from mo_loop.text import parse, to_text
+
+from .commands import PYTORCH, invoke
+
+
+def test_cuts(plain: Path, tmp_path: Path) -> None:
+    assert invoke(plain, "-o", tmp_path / "a.xml", "--output", "a").exit_code == 0
+    assert native("run_ir", str(tmp_path / "a.xml"), [{"x": np.zeros(3, np.float32)}])[0][0][0] == "a"
+    with pytest.raises(MoLoopError):  # the element type of `a` is not declared
+        convert_model(plain, input="a")
+    check(plain, {"x": floats(3)}, expected=[[("a", floats(3) + np.float32([1, 2, 3]))]], output=["a"], rtol=1e-6)
+    wrong = invoke(plain, "-o", tmp_path / "b.xml", "--output", "aa")
+    assert wrong.exit_code == 2
+    assert "did you mean 'a'?" in wrong.stderr
+
+
+def test_input_shapes() -> None:
+    made = parsed("main (float[N, M] x) => (float[N, M] y) { y = Neg (x) }")
+    converted = convert_model(made, input={"x": [2, None]})
+    assert str(converted.graph.parameters[0].output.type) == "f32[2,?]"
+    with pytest.raises(UsageError):
+        convert_model(made, input={"x": [2, "no name"]})
+
+
+def test_dump(tmp_path: Path) -> None:
+    """Numbered files for each step that changed something; the text is read back."""
+    steps = tmp_path / "steps"
+    assert invoke(PYTORCH / "for_break.onnx", "-o", tmp_path / "m.xml", "--dump", steps).exit_code == 0
+    names = sorted(path.name for path in steps.iterdir())
+    stems = sorted({name.rpartition(".")[0] for name in names})
+    assert stems[0] == "000_loaded" and len(stems) > 3
+    assert [int(stem[:3]) for stem in stems] == list(range(len(stems)))
+    assert names == sorted(f"{stem}.{ending}" for stem in stems for ending in ("txt", "dot", "json"))
+    for stem in stems:
+        text = (steps / f"{stem}.txt").read_text(encoding="utf-8")
+        assert to_text(parse(text)) == text
+        assert json.loads((steps / f"{stem}.json").read_text(encoding="utf-8"))["nodes"]
+        assert (steps / f"{stem}.dot").read_text(encoding="utf-8").startswith("digraph")
+    last = (steps / f"{stems[-1]}.txt").read_text(encoding="utf-8")
+    converted = convert_model(PYTORCH / "for_break.onnx")
+    assert to_text(converted.graph) == last

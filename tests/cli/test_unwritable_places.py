@@ -1,0 +1,144 @@
+"""`mo-loop convert` where it cannot write or read to the end: what it says, and what it leaves alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from support import parsed
+
+from mo_loop.convert import convert_model, save_model
+from mo_loop.errors import FileError
+from mo_loop.ir import xml as writer
+
+from .commands import PLAIN, assert_clear, assert_untouched, invoke, run
+
+
+@pytest.mark.parametrize("name", ["model.bin", "model", "model.onnx", "model.XML"])
+def test_output_that_is_no_xml(name: str, plain: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    content = plain.read_bytes()
+    done = invoke(plain, "-o", tmp_path / name)
+    assert done.exit_code == 2
+    assert_clear(done.stderr)
+    assert sorted(tmp_path.iterdir()) == before and plain.read_bytes() == content
+
+
+def test_folder_that_is_a_file(plain: Path, old_pair: Path) -> None:
+    done = run(plain, "-o", old_pair / "model.xml")
+    assert done.returncode == 2
+    assert_clear(done.stderr)
+    assert "ML218" in done.stderr
+    assert_untouched(old_pair)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nothing is unwritable for this user")
+def test_unwritable_folder(plain: Path, old_pair: Path) -> None:
+    old_pair.parent.chmod(0o500)
+    try:
+        done = run(plain, "-o", old_pair)
+        assert done.returncode == 2
+        assert_clear(done.stderr)
+        assert_untouched(old_pair)
+    finally:
+        old_pair.parent.chmod(0o700)
+
+
+def test_file_that_cannot_be_made(plain: Path, old_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an unwritable folder looks like to the program, whoever runs the tests."""
+
+    def refuse(self: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    done = invoke(plain, "-o", old_pair)
+    assert done.exit_code == 2
+    assert_clear(done.stderr)
+    assert "Permission denied" in done.stderr
+    assert_untouched(old_pair)
+
+
+@pytest.mark.parametrize("taken", ["model.xml", "model.bin"])
+def test_folder_in_the_place_of_a_file(taken: str, plain: Path, tmp_path: Path) -> None:
+    """The other file of the pair is not changed either."""
+    folder = tmp_path / "out"
+    (folder / taken).mkdir(parents=True)
+    (folder / taken / "inside").write_text("kept")
+    other = folder / ("model.bin" if taken == "model.xml" else "model.xml")
+    other.write_bytes(b"old")
+    done = invoke(plain, "-o", folder / "model.xml")
+    assert done.exit_code == 2
+    assert_clear(done.stderr)
+    assert other.read_bytes() == b"old" and (folder / taken / "inside").read_text() == "kept"
+    assert len(list(folder.iterdir())) == 2
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), RuntimeError("odd"), KeyboardInterrupt()])
+def test_error_while_writing(
+    error: BaseException, plain: Path, old_pair: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the files is written by then."""
+    original = writer.XmlWriter._layer
+    written: list[object] = []
+
+    def failing(self: Any, *arguments: Any) -> None:
+        written.append(arguments)
+        if len(written) == 3:
+            raise error
+        original(self, *arguments)
+
+    monkeypatch.setattr(writer.XmlWriter, "_layer", failing)
+    with pytest.raises(FileError if isinstance(error, OSError) else type(error)):
+        save_model(convert_model(plain), old_pair)
+    assert len(written) == 3
+    assert_untouched(old_pair)
+
+
+def test_error_while_moving(plain: Path, old_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The .bin is in its place already when the .xml cannot be moved: it goes back."""
+    replace = os.replace
+
+    def failing(source: Any, target: Any) -> None:
+        if Path(target) == old_pair and ".tmp" in str(source):
+            raise OSError(5, "Input/output error", str(target))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(FileError) as caught:
+        save_model(convert_model(plain), old_pair)
+    assert caught.value.code == "ML218"
+    assert_untouched(old_pair)
+
+
+def save_apart(folder: Path, location: str) -> None:
+    """m.onnx, its weights in a file of their own."""
+    made = parsed(PLAIN)
+    made.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.arange(3, dtype=np.float32), "w"))
+    onnx.save(made, folder / "m.onnx", save_as_external_data=True, location=location, size_threshold=0)
+
+
+def test_weights_of_the_model_are_not_overwritten(tmp_path: Path) -> None:
+    """External data may lie exactly where the .bin would go."""
+    save_apart(tmp_path, "m.bin")
+    data = (tmp_path / "m.bin").read_bytes()
+    done = invoke(tmp_path / "m.onnx", "-o", tmp_path / "m.xml")
+    assert done.exit_code == 2
+    assert_clear(done.stderr)
+    assert (tmp_path / "m.bin").read_bytes() == data
+    assert not (tmp_path / "m.xml").exists()
+
+
+def test_source_gone_before_the_end(tmp_path: Path) -> None:
+    """Weights are read when they are written; the message names what is missing."""
+    save_apart(tmp_path, "w.data")
+    converted = convert_model(tmp_path / "m.onnx")
+    (tmp_path / "w.data").unlink()
+    with pytest.raises(FileError) as caught:
+        save_model(converted, tmp_path / "m.xml")
+    assert "w.data" in str(caught.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx"]

@@ -1,0 +1,23 @@
+"""What the command lines of the tools that run many models have in common."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+
+
+def add_common(parser: argparse.ArgumentParser, unit: str) -> None:
+    """The options of a run over many models, or whatever `unit` calls them."""
+    parser.add_argument("--jobs", "-j", type=int, default=2, help="worker processes")
+    parser.add_argument("--verbose", "-v", action="store_true", help=f"one line a {unit}, on stderr")
+
+
+def parse(
+    parser: argparse.ArgumentParser, arguments: list[str] | None, listed: str, known: Collection[str], what: str
+) -> argparse.Namespace:
+    """The parsed arguments; an error if the option `listed`, names with commas between, has one that is not known."""
+    options = parser.parse_args(arguments)
+    unknown = [name for name in getattr(options, listed).split(",") if name not in known]
+    if unknown:
+        parser.error(f"unknown {what} {', '.join(unknown)}")
+    return options
