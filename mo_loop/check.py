@@ -195,7 +195,7 @@ def _fed_by(parameter: Parameter) -> Value | None:
     """The outer value that a body's Parameter starts from; None for a model input."""
     owner = parameter.graph.owner
     if isinstance(owner, Control):
-        for entry, value in zip(owner.input_map, owner.inputs[owner.first_data_port :], strict=True):
+        for entry, value in owner.fed:
             if parameter in vars(entry).values():
                 return value
     return None

@@ -157,10 +157,6 @@ class TensorType:
         flat = tuple(self.known.flat)
         return flat if all(isinstance(item, int) for item in flat) else None
 
-    @property
-    def is_unknown(self) -> bool:
-        return self.dtype is None
-
     def with_shape(self, shape: Shape) -> TensorType:
         return TensorType(self.dtype, shape)
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from mo_loop.errors import InternalError, MoLoopError, TypeError_
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.shape import Shape, merge
+from mo_loop.shape import Shape
 from mo_loop.tensor import ArrayTensor, Tensor
 from mo_loop.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 
@@ -344,12 +344,3 @@ def type_of_tensor(tensor: Tensor) -> TensorType:
     if (tensor.dtype.is_integer or tensor.dtype is boolean) and tensor.size <= KNOWN_LIMIT and tensor.dtype.bits >= 8:
         known = known_array([int(item) for item in tensor.array().reshape(-1)], tensor.shape)
     return TensorType(tensor.dtype, tensor.shape, known)
-
-
-def merged_type(declared: TensorType, inferred: TensorType) -> TensorType:
-    """Two statements about one tensor made one; TypeError_ when they contradict."""
-    if declared.dtype is not None and inferred.dtype is not None and declared.dtype is not inferred.dtype:
-        raise TypeError_(f"element type is both {declared.dtype} and {inferred.dtype}", code="ML233")
-    return TensorType(inferred.dtype or declared.dtype, merge(inferred.shape, declared.shape), inferred.known)
-
-

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from mo_loop.errors import TypeError_
-from mo_loop.graph import Graph, Node
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.shape import Dimension, Symbol, element_count, fresh, high, join_shapes, low, normalise_axis, widen
 from mo_loop.types import TensorType, boolean, i32, i64
@@ -136,6 +136,17 @@ class Control(Op, abstract=True):
         for body in self.bodies:
             body.owner = self
 
+    @property
+    def fed(self) -> list[tuple[Any, Value]]:
+        """The entries of the input map, each with the outer value that feeds it."""
+        pairs = zip(self.input_map, self.data_inputs, strict=True)
+        return [(entry, value) for entry, value in pairs if value is not None]
+
+    @property
+    def data_inputs(self) -> tuple[Value | None, ...]:
+        """The inputs that the input map runs parallel to: all but trip count and conditions."""
+        return self.inputs[self.first_data_port :]
+
     def xml_attributes(self) -> dict[str, Any]:
         return {}
 
@@ -168,11 +179,7 @@ class Iteration(Control, abstract=True):
     @property
     def count(self) -> Dimension:
         """How often the body runs."""
-        sliced = [
-            self._slice_type(entry, value.type)[1]
-            for entry, value in zip(self.input_map, self.inputs, strict=True)
-            if isinstance(entry, Sliced) and value is not None
-        ]
+        sliced = [self._slice_type(entry, value.type)[1] for entry, value in self.fed if isinstance(entry, Sliced)]
         return iteration_count(None, sliced)
 
     def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:

@@ -5,7 +5,6 @@
 `oracle`       ONNX Runtime and the ONNX reference evaluator as sources of expected values
 `runtime`      OpenVINO's CPU device: one compiled model, many inferences
 `compare`      expected against actual: shape, element type, values
-`inputs`       seeded random inputs for the declared inputs of an ONNX model
 =============  ====================================================================================
 
 OpenVINO, ONNX Runtime and onnx are imported inside functions only, so importing this package costs next to nothing.

@@ -26,7 +26,7 @@ class BindConstants(FunctionPass):
 
     def _bind(self, node: Control) -> bool:
         keep = []
-        data = node.inputs[node.first_data_port :]
+        data = node.data_inputs
         for number, (entry, value) in enumerate(zip(node.input_map, data, strict=True)):
             assert value is not None
             if isinstance(entry, Invariant) and isinstance(value.node, Constant):

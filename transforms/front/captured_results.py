@@ -30,7 +30,7 @@ class CapturedResults(FunctionPass):
 
 def captured(node: Iteration, entry: Final) -> Value | None:
     """The outer value that the body returns as it is, or None."""
-    for outer, value in zip(node.input_map, node.inputs[node.first_data_port :], strict=True):
+    for outer, value in node.fed:
         if isinstance(outer, Invariant) and entry.result.value is outer.parameter.output:
             return value
     return None

@@ -27,11 +27,7 @@ class EmptyLoops(FunctionPass):
         return changed
 
     def _dissolve(self, node: Iteration) -> None:
-        initial: dict[object, Value | None] = {
-            entry.result: value
-            for entry, value in zip(node.input_map, node.inputs[node.first_data_port :], strict=True)
-            if isinstance(entry, Merged)
-        }
+        initial: dict[object, Value] = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             value = initial.get(entry.result) if isinstance(entry, Final) else None
             if value is None:

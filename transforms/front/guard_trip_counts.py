@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Concatenated, Loop
+from mo_loop.ops.control import Concatenated, Invariant, Loop
 from mo_loop.types import i64
 from transforms.base import FunctionPass
 
@@ -73,8 +73,6 @@ def _replace_trip(node: Loop, value: Value) -> bool:
 
 def _count_in_condition(node: Loop, trip: Value) -> None:
     """The trip count enters the body as an invariant and the condition counts against it."""
-    from mo_loop.ops.control import Invariant
-
     body, go = node.body, node.inputs[1]
     assert go is not None
     node.graph.set_input(node, 1, ops.LogicalAnd(go, ops.Greater(trip, 0)).output)

@@ -35,9 +35,7 @@ class GuardZeroTrips(FunctionPass):
 
     def _guard(self, node: Loop) -> bool:
         initial = {
-            entry.result: (entry.parameter, value)
-            for entry, value in zip(node.input_map, node.inputs[node.first_data_port :], strict=True)
-            if isinstance(entry, Merged)
+            entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)
         }
         ran: Value | None = None
         changed = False
@@ -52,7 +50,6 @@ class GuardZeroTrips(FunctionPass):
                 parameter, value = initial[entry.result]
                 if parameter.output.is_used:
                     continue
-                assert value is not None
                 ran = ran or _ran(node)
                 corrected = _chosen(captured(node, entry) or output, value, ran)
             else:

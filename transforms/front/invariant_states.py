@@ -20,7 +20,7 @@ class InvariantStates(FunctionPass):
     def _rewrite(self, node: Iteration) -> bool:
         constant = {
             entry.result: value
-            for entry, value in zip(node.input_map, node.inputs[node.first_data_port :], strict=True)
+            for entry, value in node.fed
             if isinstance(entry, Merged) and entry.result.value is entry.parameter.output
         }
         if not constant:
@@ -31,8 +31,6 @@ class InvariantStates(FunctionPass):
         )
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             if isinstance(entry, Final) and entry.result in constant:
-                initial = constant[entry.result]
-                assert initial is not None
-                replace_output(output, initial)
+                replace_output(output, constant[entry.result])
         return True
 

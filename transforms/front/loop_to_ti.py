@@ -90,7 +90,7 @@ def _replace(node: Loop, axes: dict[Invariant, int]) -> Iteration:
         for entry in node.input_map
     )
     new = TensorIterator(
-        *node.inputs[node.first_data_port :], graph=node.graph, name=node.name, body=body, input_map=input_map,
+        *node.data_inputs, graph=node.graph, name=node.name, body=body, input_map=input_map,
         output_map=node.output_map,
     )  # fmt: skip
     for old, replacement in zip(node.outputs, new.outputs, strict=True):

@@ -9,6 +9,7 @@ from mo_loop.ops.control import Loop, Merged
 from mo_loop.shape import Dimension, high, low
 from mo_loop.types import i64
 from transforms.base import FunctionPass
+from transforms.front.opaque import repeated_once
 
 
 class LoosenResults(FunctionPass):
@@ -24,10 +25,8 @@ class LoosenResults(FunctionPass):
         for node in graph.of(Loop):
             if low(node.count) > 0:
                 continue
-            for entry, initial in zip(node.input_map, node.inputs[node.first_data_port :], strict=True):
-                if not isinstance(entry, Merged) or initial is None:
-                    continue
-                axes = _excluding(entry.result.value, initial)
+            for entry, initial in node.fed:
+                axes = _excluding(entry.result.value, initial) if isinstance(entry, Merged) else []
                 if axes:
                     node.body.set_input(entry.result, 0, _loosened(node, entry.result.value, axes))
                     changed = True
@@ -51,9 +50,4 @@ def _covers(wide: Dimension, narrow: Dimension) -> bool:
 def _loosened(node: Loop, value: Value, axes: list[int]) -> Value:
     if node.iteration is None:
         node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
-    once = ops.Add(ops.Reshape(ops.Minimum(node.iteration, 0), [1]), 1)
-    ones = ops.Constant([1], graph=node.body)
-    for axis in axes:  # one at a time: the runtime repeats along several axes wrongly when told at run time
-        repeats = [once if i == axis else ones for i in range(value.type.rank)]
-        value = ops.Tile(value, ops.Concat(*repeats, axis=0)).output
-    return value
+    return repeated_once(value, axes, ops.Reshape(ops.Minimum(node.iteration, 0), [1]).output)

@@ -1,6 +1,8 @@
-"""A zero that nobody can fold."""
+"""What nobody can fold: a zero, and a shape that stays as it is."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,3 +22,13 @@ def opaque_zero(graph: Graph) -> Value:
     low, high = (Constant(each, graph=graph, dtype=i64) for each in (0, 1))
     number = ops.RandomUniform(shape, low, high, output_type=i64)
     return ops.Reshape(ops.ReverseSequence(number, [1]), [1]).output
+
+
+def repeated_once(value: Value, axes: Sequence[int], zero: Value) -> Value:
+    """`value` as it is, of unknown size along `axes`: repeated 1 + `zero` times, a zero [1] known only at run time."""
+    once = ops.Add(zero, 1).output
+    rank = value.type.rank
+    for axis in axes:  # one at a time: the runtime repeats along several axes wrongly when told at run time
+        ones = [once if i == axis else Constant([1], graph=value.graph).output for i in range(rank)]
+        value = ops.Tile(value, once if rank == 1 else ops.Concat(*ones, axis=0)).output
+    return value

@@ -7,6 +7,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.shape import is_static
 from transforms.base import FunctionPass
+from transforms.replace import move_readers
 
 
 class ReturnedInputs(FunctionPass):
@@ -33,9 +34,8 @@ class ReturnedInputs(FunctionPass):
     def _replace(self, result: Result, source: Value) -> None:
         old = result.value
         zeros = [0] * source.type.rank
-        new = ops.Reshape(source, zeros, special_zero=True, name=old.node.name).output
-        new.names, old.names = old.names, ()
-        result.graph.set_input(result, 0, new)
+        new = ops.Reshape(source, zeros, special_zero=True).output
+        move_readers(old, new, [(result, 0)])
 
 
 def _source(value: Value) -> Value:

@@ -111,7 +111,7 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
             for parameter in _parameters(entry):
                 if parameter is not None and parameter in parameter.graph:
                     parameter.graph.remove(parameter)
-    data = node.inputs[node.first_data_port :]
+    data = node.data_inputs
     node.input_map = tuple(node.input_map[number] for number in keep)
     values: list[Value | None] = [*node.inputs[: node.first_data_port], *(data[number] for number in keep)]
     node.graph.set_inputs(node, values)

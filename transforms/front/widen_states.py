@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.control import Final, Iteration, Merged
 from mo_loop.shape import Dimension, high
 from mo_loop.types import string
 from transforms.base import FunctionPass
-from transforms.front.opaque import opaque_zero
+from transforms.front.opaque import opaque_zero, repeated_once
 
 
 class WidenStates(FunctionPass):
@@ -36,7 +35,7 @@ class WidenStates(FunctionPass):
                 axes = _changing(value, entry)
                 if axes and value.dtype is not string:
                     zero = zero or opaque_zero(graph)
-                    graph.set_input(node, port, _widened(value, axes, zero))
+                    graph.set_input(node, port, repeated_once(value, axes, zero))
                     changed = True
         return changed
 
@@ -51,9 +50,3 @@ def _changing(initial: Value, entry: Merged) -> list[int]:
 
 def _is_bounded(dim: Dimension) -> bool:
     return high(dim) is not None
-
-
-def _widened(value: Value, axes: list[int], zero: Value) -> Value:
-    one = ops.Add(zero, 1).output
-    pieces = [one if axis in axes else ops.Constant([1], graph=value.graph).output for axis in range(value.type.rank)]
-    return ops.Tile(value, pieces[0] if len(pieces) == 1 else ops.Concat(*pieces, axis=0)).output
