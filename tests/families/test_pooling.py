@@ -105,3 +105,11 @@ def test_max_unpool(output_shape):
         expected = np.pad(expected, ((0, 2), (0, 1)))
     attributes = {"kernel_shape": [2, 2], "strides": [2, 2]}
     check_node("MaxUnpool", inputs, attributes, opset=11, expected=[expected.reshape(1, 1, *expected.shape)])
+
+
+def test_equal_channels_have_equal_means() -> None:
+    """ReduceMean adds the last, incomplete block of channels in another order on the CPU device."""
+    value = np.float32(2.151328e9)
+    x = np.full((1, 1000, 13, 13), value, np.float32)
+    (mean,) = check_node("GlobalAveragePool", {"x": x}, opset=9, expected=[np.full((1, 1000, 1, 1), value)], rtol=1e-5)
+    assert len(np.unique(mean)) == 1

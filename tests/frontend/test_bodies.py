@@ -195,3 +195,15 @@ def _field(number: int, data: bytes) -> bytes:
         size += bytes([length & 127 | 128])
         length >>= 7
     return bytes([number << 3 | 2]) + size + bytes([length]) + data
+
+
+@pytest.mark.parametrize(("shape", "all_of_them"), [("", "[N]"), ("[1]", "[N, 1]")])
+def test_the_declared_rank_of_the_iteration_number_holds(shape: str, all_of_them: str) -> None:
+    """ONNX Runtime gives a body its iteration number as a scalar or as [1], whichever the body declares."""
+    made = parsed(f"""
+        main (float[2] x, int64 n) => (float[2] y, int64{all_of_them} k) {{
+          y, k = Loop (n, "", x) <body = step (int64{shape} i, bool c, float[2] s)
+              => (bool d, float[2] t, int64{shape} j) {{
+            d = Identity (c) t = Identity (s) j = Add (i, i) }}>
+        }}""")
+    check(made, *({"x": floats(2), "n": n} for n in (3, 0, 1)))

@@ -1,0 +1,24 @@
+"""Cast to types whose range the values leave."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from .support import check_node
+
+
+@pytest.mark.parametrize(
+    ("to", "largest", "dtype"),
+    [
+        (TensorProto.FLOAT8E4M3FN, 448, ml_dtypes.float8_e4m3fn),
+        (TensorProto.FLOAT8E5M2, 57344, ml_dtypes.float8_e5m2),
+    ],
+)
+def test_float8_saturates_and_keeps_nan(to: int, largest: float, dtype: type) -> None:
+    """The runtime's own conversion gives NaN or infinity beyond the range."""
+    x = np.array([1e6, -1e6, np.nan, 1.5, 0], np.float32)
+    expected = np.array([largest, -largest, np.nan, 1.5, 0]).astype(dtype)
+    check_node("Cast", {"x": x}, {"to": to}, opset=19, expected=[expected])
