@@ -25,7 +25,6 @@ from mo_loop.ir.pair import new_pair
 from mo_loop.ir.weights import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant
-from mo_loop.tensor import FileTensor
 
 
 class Model:
@@ -89,7 +88,7 @@ def convert_model(
 
                 dumper = Dumper(dump)
                 dumper("loaded", graph)
-                observers.append(lambda each, changed: dumper(each.name, changed))
+                observers.append(lambda step: dumper(step.name, step.graph) if step.changed else None)
             _raise_failures(graph, model)
             Manager(default_pipeline(), observers).run(graph)
             last_check(graph)
@@ -130,7 +129,7 @@ def save_model(model: Model, xml_path: str | os.PathLike[str], compress_to_fp16:
 def _keep_sources(graph: Graph, path: Path) -> None:
     """Weights may still lie in the files that the model came from: those are not to be overwritten."""
     tensors = (node.tensor for scope in graph.scopes() for node in scope.of(Constant))
-    sources = {os.path.realpath(tensor.path) for tensor in tensors if isinstance(tensor, FileTensor)}
+    sources = {os.path.realpath(file) for tensor in tensors for file in tensor.files}
     for target in (path, path.with_suffix(".bin")):
         if os.path.realpath(target) in sources:
             raise UsageError(f"{target} holds weights of the model itself", hint="give the output another name")

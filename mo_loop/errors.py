@@ -11,7 +11,7 @@
     └── InternalError      ML4xx  exit code 4   a bug of mo_loop
 
 Codes are stable: a script may rely on them. Each message says what happened; `where` holds the scope path
-(`main/loop_body/node`), `hint` what would make it work.
+(`main/loop_body/node`), `hint` what would make it work, `during` the pass that found it, if one did.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class MoLoopError(Exception):
         self.message = message
         self.where = where
         self.hint = hint
+        self.during = ""
         if code is not None:
             self.code = code
 
@@ -37,6 +38,8 @@ class MoLoopError(Exception):
         parts = [f"{self.code}: {self.message}"]
         if self.where:
             parts.append(f"  where: {self.where}")
+        if self.during:
+            parts.append(f"  in:    {self.during}")
         if self.hint:
             parts.append(f"  help:  {self.hint}")
         return "\n".join(parts)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import networkx as nx
 import numpy as np
@@ -131,6 +131,8 @@ class Node:
     name: str
 
     bodies: tuple[Graph, ...] = ()
+    is_kept: ClassVar[bool] = False
+    """Whether it stays though nothing reads it: the ends of a graph, and sinks, which act by being run."""
 
     @property
     def output(self) -> Value:
@@ -157,6 +159,11 @@ class Node:
     def infer_types(self) -> Sequence[Any]:
         """The types of the outputs, from those of the inputs."""
         raise NotImplementedError
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anything reads one of its outputs."""
+        return bool(self.graph.nx._succ[self])
 
     def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
         """Give a copied control-flow node bodies of its own, port maps included."""
@@ -361,8 +368,11 @@ class Graph:
             self.results.remove(node)
 
     def sweep(self, keep: Iterable[Node] = ()) -> int:
-        """Remove every node whose outputs reach neither a Result nor a node in `keep`; Parameters stay."""
-        alive: set[Node] = set(keep) | set(self.results) | set(self.parameters)
+        """Remove every node whose outputs reach neither a Result, nor a sink, nor a node in `keep`; Parameters stay."""
+        alive: set[Node] = set(keep)
+        for cls, nodes in self._classes.items():
+            if cls.is_kept:
+                alive.update(nodes)
         stack = list(alive)
         while stack:
             for producer in self.nx._pred[stack.pop()]:

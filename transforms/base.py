@@ -2,10 +2,15 @@
 
     class DropEmptyLoops(FunctionPass):
         \"\"\"a Loop that provably never runs  ->  its initial values\"\"\"
-        bodies = "first"                       # bodies before the graph that holds them
+        bodies = "first"                            # bodies before the graph that holds them
 
-        def run_on_graph(self, graph):         # one graph, not its bodies
-            ...
+        def run_on_graph(self, graph):              # one graph, not its bodies
+            changed = False
+            for loop in self.candidates(graph, ops.Loop):
+                if loop.count != 0:
+                    self.refuse(loop, f"it runs {loop.count} times")      # for --explain-pass
+                    continue
+                ...
             return changed
 
 `run` walks the graph and its bodies as `bodies` says and tells whether anything changed. Types may be stale after it:
@@ -14,23 +19,48 @@ the Manager validates after every pass that changed something.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Iterator
+from typing import ClassVar, Literal, TypeVar
 
-from mo_loop.graph import Graph
+from mo_loop.errors import InternalError, MoLoopError
+from mo_loop.graph import Graph, Node
+from transforms.config import Explanation, PassConfig
+
+N = TypeVar("N", bound=Node)
 
 
 class FunctionPass:
     """A pass over a whole graph.
 
     `bodies` says when the bodies of control-flow nodes are visited: `first` (before the graph that holds them), `last`
-    (after it) or `never` (the pass descends by itself, or concerns the top level alone).
+    (after it) or `never` (the pass descends by itself, or concerns the top level alone). A pass that is not
+    `enabled_by_default` runs where its PassConfig enables it.
     """
 
     bodies: ClassVar[Literal["first", "last", "never"]] = "first"
+    enabled_by_default: ClassVar[bool] = True
+
+    at: Node | None = None
+    """The candidate that the pass looks at: an error that it raises is said to have happened there."""
+    matches: int = 0
+    """How many places it has changed so far, where it counts them."""
+
+    _config: PassConfig | None = None
 
     @property
     def name(self) -> str:
         return type(self).__name__
+
+    @property
+    def config(self) -> PassConfig:
+        """The configuration of the pipeline; one of its own for a pass that runs alone."""
+        if self._config is None:
+            self._config = PassConfig()
+        return self._config
+
+    def use(self, config: PassConfig) -> None:
+        """Share `config`; passes that hold others hand it on."""
+        self._config = config
 
     def run_on_graph(self, graph: Graph) -> bool:
         """Rewrite one graph; True if anything changed."""
@@ -53,3 +83,45 @@ class FunctionPass:
                 for body in node.bodies:
                     changed = self.run(body) or changed
         return changed
+
+    # -- what a pass says about the nodes it looks at
+
+    def candidates(self, graph: Graph, kind: type[N]) -> Iterator[N]:
+        """The nodes of a class that are still there and that no veto protects."""
+        for node in graph.of(kind):
+            if node in graph and not self.leaves(node):
+                yield node
+        self.at = None
+
+    def leaves(self, node: Node) -> bool:
+        """Whether a veto of the configuration protects `node` from this pass."""
+        self.at = node
+        reason = self.config.vetoed(self, node)
+        if reason:
+            self._record(node, "vetoed", reason)
+        return bool(reason)
+
+    def refuse(self, node: Node, reason: str, depth: int = 0) -> None:
+        """Say why a candidate is left as it is; kept only when this pass is to be explained."""
+        self._record(node, "refused", reason, depth)
+
+    def accept(self, node: Node) -> None:
+        """Count a candidate as changed."""
+        self.matches += 1
+        self._record(node, "changed")
+
+    def _record(
+        self, node: Node, outcome: Literal["changed", "refused", "vetoed"], reason: str = "", depth: int = 0
+    ) -> None:
+        if self.config.explains(self):
+            self.config.record(Explanation(self.name, node.path, outcome, reason, depth))
+
+
+def blamed(error: Exception, each: FunctionPass) -> MoLoopError:
+    """The error with the pass that raised it and the candidate it looked at; anything unexpected is our own bug."""
+    if not isinstance(error, MoLoopError):
+        error = InternalError(f"{type(error).__name__}: {error}")
+    error.during = error.during or f"the pass {each.name}"
+    if not error.where and each.at is not None:
+        error.where = each.at.path
+    return error

@@ -1,48 +1,165 @@
 """Runs passes one after another and validates types after each that changed something.
 
-    Manager([ScanLowering(), PortRenumbering()], observers=[dumper]).run(graph)
+    manager = Manager([ScanLowering(), GraphRewrite([GeluFusion()])], observers=[profile])
+    manager.config.disable("GeluFusion")
+    manager.run(graph)
 
-An observer is called with the pass and the graph after every pass that changed it: timing, dumps and checks are built
-on this one hook.
+An observer is called with a Step after every pass: timing, dumps, checks and pictures are built on this one hook. A
+Manager is a pass itself; one inside another shares its configuration and tells the same observers.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from mo_loop.errors import InternalError, MoLoopError
+from mo_loop.check import invariants
+from mo_loop.errors import InternalError, UsageError
 from mo_loop.graph import Graph
-from transforms.base import FunctionPass
+from transforms.base import FunctionPass, blamed
+from transforms.config import PassConfig
+from transforms.rewrite import GraphRewrite
+from transforms.validate import Validate
 
-Observer = Callable[[FunctionPass, Graph], None]
+
+@dataclass(frozen=True)
+class Step:
+    """What one pass did to the whole graph, its bodies included.
+
+    `seconds` holds the pass itself and the inference after it. `matches` counts the places it changed, and says so
+    for each matcher of a GraphRewrite in `matchers`; passes that do not count have 0. Nodes are those of all scopes.
+    """
+
+    each: FunctionPass
+    graph: Graph
+    changed: bool
+    seconds: float
+    matches: int
+    matchers: tuple[tuple[str, int], ...]
+    nodes_before: int
+    nodes_after: int
+
+    @property
+    def name(self) -> str:
+        return self.each.name
 
 
-class Manager:
-    """An ordered list of passes."""
+Observer = Callable[[Step], None]
 
-    def __init__(self, passes: Iterable[FunctionPass] = (), observers: Iterable[Observer] = ()) -> None:
-        self.passes = list(passes)
+
+class Stop(Exception):
+    """Raised by an observer: the passes after this one do not run. Not an error."""
+
+
+class Manager(FunctionPass):
+    """An ordered list of passes of any kind."""
+
+    bodies = "never"  # each pass says for itself how it treats bodies
+
+    def __init__(
+        self,
+        passes: Iterable[FunctionPass] = (),
+        observers: Iterable[Observer] = (),
+        *,
+        config: PassConfig | None = None,
+    ) -> None:
+        self.passes: list[FunctionPass] = []
         self.observers = list(observers)
+        self.use(config or PassConfig())
+        for each in passes:
+            self.register(each)
 
     def register(self, each: FunctionPass) -> FunctionPass:
-        """Append a pass."""
+        """Append a pass: a FunctionPass, a MatcherPass, a GraphRewrite, or another Manager."""
         self.passes.append(each)
+        each.use(self.config)
         return each
 
-    def run(self, graph: Graph) -> bool:
-        """Run all passes; True if any changed the graph. A pass that raises is named in the error."""
+    def use(self, config: PassConfig) -> None:
+        super().use(config)
+        for each in self.passes:
+            each.use(config)
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        """Run all passes that are enabled; True if any changed the graph. An error names the pass and the node."""
+        try:
+            return self._run(graph, self.observers)
+        except Stop:
+            return True
+
+    def _run(self, graph: Graph, observers: list[Observer]) -> bool:
         changed = False
         for each in self.passes:
-            try:
-                if not each.run(graph):
-                    continue
-                graph.validate()
-            except MoLoopError as error:
-                error.hint = error.hint or f"raised by the pass {each.name}"
-                raise
-            except Exception as error:
-                raise InternalError(f"{type(error).__name__} in the pass {each.name}: {error}") from error
-            changed = True
-            for observer in self.observers:
-                observer(each, graph)
+            if not self.config.is_enabled(each):
+                continue
+            if isinstance(each, Manager):
+                changed = each._run(graph, [*observers, *each.observers]) or changed
+                continue
+            step = _run_one(each, graph, bool(observers))
+            changed = changed or step.changed
+            for observer in observers:
+                observer(step)
         return changed
+
+
+def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
+    before = _count(graph) if observed else 0
+    counted = _matches(each)
+    start = time.perf_counter()
+    try:
+        changed = each.run(graph)
+        if changed:
+            Validate().run(graph)
+    except Exception as error:
+        raise blamed(error, each) from error
+    seconds = time.perf_counter() - start
+    matches = {name: count - counted[name] for name, count in _matches(each).items()}
+    own = matches.pop("", 0)
+    after = _count(graph) if observed and changed else before
+    return Step(each, graph, changed, seconds, own + sum(matches.values()), tuple(matches.items()), before, after)
+
+
+def _matches(each: FunctionPass) -> dict[str, int]:
+    """The counts so far: of the pass itself under an empty name, and of the matchers it holds."""
+    held = {inner.name: inner.matches for inner in each.passes} if isinstance(each, GraphRewrite) else {}
+    return {"": each.matches, **held}
+
+
+def _count(graph: Graph) -> int:
+    return sum(len(scope) for scope in graph.scopes())
+
+
+# -- observers that belong to every pipeline
+
+
+def stop_after(name: str, passes: Iterable[FunctionPass]) -> Observer:
+    """An observer that ends the run after the last pass called `name`; UsageError if there is none."""
+    last = [each for each in flattened(passes) if each.name == name]
+    if not last:
+        raise UsageError(f"no pass is called {name!r}", hint="the passes are listed by --passes")
+
+    def observer(step: Step) -> None:
+        if step.each is last[-1]:
+            raise Stop
+
+    return observer
+
+
+def check_invariants(step: Step) -> None:
+    """An observer that holds the graph against its invariants after every pass that changed it."""
+    if not step.changed:
+        return
+    found = invariants(step.graph)
+    if found:
+        error = InternalError(f"the graph is not whole any more: {'; '.join(found[:5])}", code="ML410")
+        error.during = f"the pass {step.name}"
+        raise error
+
+
+def flattened(passes: Iterable[FunctionPass]) -> list[FunctionPass]:
+    """The passes in the order in which they run, those of nested Managers in their places."""
+    found: list[FunctionPass] = []
+    for each in passes:
+        found.extend(flattened(each.passes) if isinstance(each, Manager) else [each])
+    return found

@@ -1,11 +1,40 @@
-"""Replacing values without losing what users know them by."""
+"""Replacing, inserting and eliminating nodes without losing what users know them by.
+
+    replace_node(div, ops.Multiply(x, ops.Power(y, -1.0)))    # every output, names and rt_info
+    replace_output(value, other)                              # one value
+    insert_after(value, ops.Relu)                             # between a value and its consumers
+    eliminate(node)                                           # its first input instead of its output
+
+A friendly name stays on the last node of what replaces a node, so that model outputs and layers that users asked for
+keep theirs; tensor names move with the value. What nothing reads any more is dropped; a value with other readers stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+from mo_loop.errors import InternalError
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
+
+
+def replace_node(old: Node, new: Any) -> None:
+    """`new` (a node, a value, or a value for each output) stands for `old` from now on.
+
+    Raises:
+        InternalError: `old` and `new` have different numbers of outputs.
+    """
+    values = _as_values(new)
+    if len(values) != len(old.outputs):
+        raise InternalError(f"{old!r} has {len(old.outputs)} outputs, its replacement {len(values)}", where=old.path)
+    # The readers of an output may make its replacement: a node put behind `old` still reads it.
+    for output, value in zip(old.outputs, values, strict=True):
+        replace_output(output, value)
+    last = values[0].node if values else old
+    if all(value.node is last for value in values) and last.name == "" and not isinstance(last, Parameter | Constant):
+        last.name = old.name
+    drop_dead([old])
 
 
 def replace_output(old: Value, new: Value) -> None:
@@ -30,6 +59,48 @@ def replace_output(old: Value, new: Value) -> None:
         _move_names(old, new)
 
 
+def replace_output_update_name(old: Value, new: Value) -> bool:
+    """`replace_output` only where it needs no node between; rt_info that the node of `new` lacks goes to it.
+
+    False, and nothing is changed, when `old` is a model output whose name `new` cannot bear: it is an input, a
+    constant, or another output.
+    """
+    if _is_model_output(old) and _is_taken(new):
+        return False
+    for key, value in _info(old.node).items():
+        new.node.rt_info.setdefault(key, value)
+    replace_output(old, new)
+    drop_dead([old.node])
+    return True
+
+
+def eliminate(node: Node, port: int = 0) -> bool:
+    """Readers of the only output of `node` read its input `port` instead, if that can bear the names; True if so."""
+    value = node.inputs[port]
+    return value is not None and replace_output_update_name(node.output, value)
+
+
+def insert_after(value: Value, make: Callable[[Value], Any]) -> Any:
+    """Put the node that `make` returns for `value` between it and all its present consumers; returns the node.
+
+    Names move to the new node: its output is what they meant. rt_info stays where it is.
+    """
+    readers = value.uses
+    node = make(value)
+    move_readers(value, node.output, readers)
+    return node
+
+
+def insert_before(node: Node, port: int, make: Callable[[Value], Any]) -> Any:
+    """Put the node that `make` returns for input `port` of `node` between the two; returns it."""
+    value = node.inputs[port]
+    if value is None:
+        raise InternalError(f"{node!r} has no input {port}", where=node.path)
+    new = make(value)
+    node.graph.set_input(node, port, new.output)
+    return new
+
+
 def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) -> None:
     """The `readers` of `old`, taken before `new` was made of it, read `new`, and so do its names."""
     new.names, old.names = old.names, ()
@@ -39,10 +110,67 @@ def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) ->
         node.graph.set_input(node, port, new)
 
 
+def drop_dead(nodes: Iterable[Node]) -> None:
+    """Remove those of `nodes` that nothing reads, and then what only they read. Parameters, Results and sinks stay."""
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        graph = node.graph
+        if node not in graph or node.is_kept or node.is_used:
+            continue
+        producers = [value.node for value in node.inputs if value is not None]
+        graph.remove(node)
+        pending.extend(reversed(producers))
+
+
+def copy_runtime_info(sources: Node | Sequence[Node], targets: Node | Sequence[Node]) -> None:
+    """Give every target the rt_info of all sources: 1:1, 1:N, N:1 and N:M alike.
+
+    What a target had of its own is lost, unless it is among the sources as well, as with nGraph's function of that
+    name. Where sources disagree about a key, their common `merge` joins the values if they have one, sets of names
+    separated by commas (`fused_names`) are joined, and otherwise the first source is right.
+    """
+    sources = (sources,) if isinstance(sources, Node) else sources
+    targets = (targets,) if isinstance(targets, Node) else targets
+    merged: dict[str, Any] = {}
+    for node in sources:
+        for key, value in _info(node).items():
+            merged[key] = value if key not in merged else _merged(key, merged[key], value)
+    for node in targets:
+        if merged or _info(node):
+            node.rt_info.clear()
+            node.rt_info.update(merged)
+
+
+def _merged(key: str, first: Any, second: Any) -> Any:
+    if first == second:
+        return first
+    if hasattr(first, "merge"):
+        return first.merge(second)
+    if key == "fused_names":
+        return {**first, "value": ",".join(sorted({*first["value"].split(","), *second["value"].split(",")}))}
+    return first
+
+
+def _info(node: Node) -> dict[str, Any]:
+    info: dict[str, Any] | None = getattr(node, "_rt_info", None)  # reading must not make one for every node
+    return info or {}
+
+
+def _as_values(new: Any) -> Sequence[Value]:
+    if isinstance(new, Node):
+        return new.outputs
+    if isinstance(new, Value):
+        return (new,)
+    return [each.output if isinstance(each, Node) else each for each in new]
+
+
+def _is_model_output(value: Value) -> bool:
+    return any(isinstance(use.node, Result) and use.node.output_names for use in value.uses)
+
+
 def _is_taken(value: Value) -> bool:
-    return isinstance(value.node, Parameter | Constant) or any(
-        isinstance(use.node, Result) and use.node.output_names for use in value.uses
-    )
+    return isinstance(value.node, Parameter | Constant) or _is_model_output(value)
 
 
 def _move_names(old: Value, new: Value) -> None:

@@ -34,6 +34,7 @@ FAMILIES: dict[str, str] = {
     "detection": "NonMaxSuppression NonMaxSuppression9 ROIAlign ROIAlign9 ROIPooling GridSample DeformableConvolution "
     "Col2Im",
     "random": "RandomUniform",
+    "state": "ReadValue Assign",
     "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence",
 }
 """Family (module) -> the classes it defines."""

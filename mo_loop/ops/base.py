@@ -32,7 +32,8 @@ _MISSING = object()
 class Op(Node):
     """Base of all operations. Class keywords: `opset` (the lowest that has it), `type` (the IR's name, default the
     class name), `index` (input ports whose scalars and arrays become i64), `abstract` (a base class of a family),
-    `random` (two equal nodes are not the same value)."""
+    `random` (two equal nodes are not the same value), `kept` (a node stays though nothing reads it: a sink, which
+    acts by being run)."""
 
     type: ClassVar[str] = ""
     opset: ClassVar[int] = 0
@@ -50,13 +51,15 @@ class Op(Node):
     _least: ClassVar[int] = 0
 
     def __init_subclass__(
-        cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False, random: bool = False
-    ) -> None:
+        cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False,
+        random: bool = False, kept: bool = False,
+    ) -> None:  # fmt: skip
         super().__init_subclass__()
         cls.abstract = abstract
         cls.type = type or cls.__name__
         cls.opset = opset
         cls.random = random
+        cls.is_kept = kept
         cls.attributes = dict(cls.attributes)
         cls._kinds = dict(cls._kinds)
         for name, kind in inspect.get_annotations(cls).items():
@@ -228,7 +231,7 @@ def _checked(op: Op, key: str, value: Any) -> Any:
     raise TypeError_(f"{op.type}: {value!r} is not a valid {key}", code="ML236", where=op._where())
 
 
-class Parameter(Op, opset=1):
+class Parameter(Op, opset=1, kept=True):
     """An input of a graph. `shape` None is an unknown rank. Spec: Parameter-1."""
 
     value_type: ClassVar[Any]
@@ -259,7 +262,7 @@ class Parameter(Op, opset=1):
         return {"shape": self.value_type.shape, "element_type": self.value_type.dtype}
 
 
-class Result(Op, opset=1):
+class Result(Op, opset=1, kept=True):
     """An output of a graph. `name` is the layer's; `output_names` are the tensor names. Spec: Result-1."""
 
     output_names: ClassVar[tuple[str, ...]] = ()

@@ -1,0 +1,28 @@
+"""Variables that keep their value from one inference to the next."""
+
+from typing import Any
+
+from mo_loop.ops.base import Op
+from mo_loop.types import ElementType, TensorType
+
+
+class Variable(Op, abstract=True):
+    """What reading and assigning share: the name of the variable, and its type."""
+
+    variable_id: str
+    variable_type: ElementType
+    variable_shape: tuple  # of ints and Dims
+
+
+class ReadValue(Variable, opset=6):
+    """The value of a variable; `initial` where it was never assigned. Spec: ReadValue-6."""
+
+    def infer(self, initial: Any = None) -> Any:
+        return TensorType(self.variable_type, self.variable_shape)
+
+
+class Assign(Variable, opset=6, kept=True):
+    """Gives the variable a value, and hands the value on. A sink. Spec: Assign-6."""
+
+    def infer(self, value: Any) -> Any:
+        return value

@@ -1,0 +1,463 @@
+"""Patterns of values, and how they are found in a graph.
+
+    x = any_input()
+    gate = wrap_type(HSigmoid, x, when=consumers_count(1))
+    hswish = any_order(Multiply, x, gate)          # x * HSigmoid(x), whichever way round
+
+    match = Matcher(hswish).match(node)            # a fresh Match, or None; nothing to clear
+    match[x], match.node(gate), match.root         # a Value, its Node, the node that was asked about
+
+A pattern stands for one value: used twice, it means the same value twice. Matching goes from the root to its producers
+and tries every way that `any_of`, `any_order`, `optional` and `repeated` leave open; the first that fits is taken.
+Nothing in a pattern changes while it is matched, so one pattern serves any number of matchers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import Any
+
+from mo_loop.graph import Node, Value
+from mo_loop.ops.base import Constant
+from transforms.predicates import Check, Predicate, as_predicate
+
+Bound = dict["Pattern", Any]
+"""What each pattern stands for: a Value (the values of a chain, for the private end of a `repeated`)."""
+Agenda = list[tuple["Pattern", Value]]
+Kinds = type[Node] | tuple[type[Node], ...]
+Refusal = str | Predicate
+Way = tuple[Agenda, Bound]
+"""One way that a choice may go: what is still to be matched, and what is bound by taking it."""
+
+
+class Pattern:
+    """What all patterns share. `when` holds questions to the value; `name` is what explanations call it."""
+
+    __slots__ = ("name", "when")
+
+    chooses = False
+    """Whether there may be several ways to match."""
+
+    def __init__(self, when: Check | None = None, name: str = "") -> None:
+        self.when = None if when is None else as_predicate(when)
+        self.name = name
+
+    def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
+        """Check `value` itself and put its inputs on the agenda; what refused it, if anything did."""
+        return self.when if self.when is not None and not self.when(value) else None
+
+    def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
+        """The ways of a pattern that `chooses`, best first."""
+        raise NotImplementedError
+
+    def root_types(self) -> frozenset[type[Node]] | None:
+        """The classes that a matching node can have, subclasses apart; None for any."""
+        return None
+
+    def may_match(self, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
+        """False only if no node of class `cls` whose first inputs come from `producers` can match."""
+        return True
+
+    def output(self, index: int) -> Pattern:
+        """The output `index` of the node that this pattern stands for."""
+        return _Output(self, index)
+
+    def __repr__(self) -> str:
+        return self.name or type(self).__name__.lower()
+
+
+class _AnyInput(Pattern):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return self.name or "any_input"
+
+
+class _WrapType(Pattern):
+    """A node of certain classes with certain inputs and attributes."""
+
+    __slots__ = ("attributes", "classes", "inputs", "is_open", "plain")
+
+    def __init__(
+        self, kinds: Kinds, inputs: Sequence[Any], attributes: Mapping[str, Any], when: Check | None, name: str
+    ) -> None:
+        super().__init__(when, name)
+        self.classes = kinds if isinstance(kinds, tuple) else (kinds,)
+        self.is_open = bool(inputs) and inputs[-1] is ...
+        self.inputs: tuple[Pattern | None, ...] = tuple(each for each in inputs if each is not ...)
+        self.attributes = dict(attributes)
+        self.plain = bool(inputs) and not self.is_open and None not in inputs
+
+    def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
+        refusal = self.fits(value)
+        if refusal is not None:
+            return refusal
+        if self.inputs or self.is_open:
+            return self.pair(value.node.inputs, self.inputs, agenda)
+        return None
+
+    def fits(self, value: Value) -> Refusal | None:
+        """What refuses the node as it is, its inputs apart."""
+        node = value.node
+        if not isinstance(node, self.classes):
+            return f"is a {type(node).__name__}"
+        for key, wanted in self.attributes.items():
+            found = getattr(node, key, None)
+            if not (wanted(found) if callable(wanted) else found == wanted):
+                return f"has {key}={found!r}"
+        return self.when if self.when is not None and not self.when(value) else None
+
+    def pair(
+        self, values: tuple[Value | None, ...], patterns: tuple[Pattern | None, ...], agenda: Agenda
+    ) -> Refusal | None:
+        """Put every input on the agenda beside its pattern. None stands for an input that is absent."""
+        if self.plain and len(values) == len(patterns) and None not in values:
+            agenda.extend(zip(patterns, values, strict=True))  # type: ignore[arg-type]  # no None is among them
+            return None
+        if len(values) > len(patterns) and not self.is_open and any(v is not None for v in values[len(patterns) :]):
+            return f"has {len(values)} inputs"
+        for port, pattern in enumerate(patterns):
+            value = values[port] if port < len(values) else None
+            if (value is None) != (pattern is None):
+                return f"has {'no' if value is None else 'an'} input {port}"
+            if value is not None and pattern is not None:
+                agenda.append((pattern, value))
+        return None
+
+    def root_types(self) -> frozenset[type[Node]] | None:
+        return frozenset(self.classes)
+
+    def may_match(self, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
+        return issubclass(cls, self.classes) and self._may_pair(self.inputs, producers)
+
+    def _may_pair(self, patterns: Iterable[Pattern | None], producers: Sequence[type[Node] | None]) -> bool:
+        for pattern, producer in zip(patterns, producers, strict=False):
+            if pattern is None or producer is None:
+                if (pattern is None) != (producer is None):
+                    return False
+                continue
+            types = pattern.root_types()
+            if types is not None and not issubclass(producer, tuple(types)):
+                return False
+        return True
+
+    def __repr__(self) -> str:
+        return self.name or "|".join(cls.__name__ for cls in self.classes)
+
+
+class _AnyOrder(_WrapType):
+    """A node whose inputs may stand in any order."""
+
+    __slots__ = ()
+
+    chooses = True
+
+    def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
+        refusal = self.fits(value)
+        if refusal is not None:
+            if trace is not None:
+                trace.refused(len(bound), self, value, refusal)
+            return
+        for order in permutations(self.inputs):
+            agenda: Agenda = []
+            refusal = self.pair(value.node.inputs, order, agenda)
+            if refusal is None:
+                yield agenda, {self: value}
+            elif trace is not None:
+                trace.refused(len(bound), self, value, refusal)
+
+    def may_match(self, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
+        return issubclass(cls, self.classes) and any(
+            self._may_pair(order, producers) for order in permutations(self.inputs)
+        )
+
+
+class _AnyOf(Pattern):
+    __slots__ = ("patterns",)
+
+    chooses = True
+
+    def __init__(self, patterns: Sequence[Pattern], when: Check | None, name: str) -> None:
+        super().__init__(when, name)
+        self.patterns = tuple(patterns)
+
+    def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
+        if self.when is not None and not self.when(value):
+            if trace is not None:
+                trace.refused(len(bound), self, value, self.when)
+            return
+        for pattern in self.patterns:
+            yield [(pattern, value)], {self: value}
+
+    def root_types(self) -> frozenset[type[Node]] | None:
+        return _union(self.patterns)
+
+    def may_match(self, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
+        return any(pattern.may_match(cls, producers) for pattern in self.patterns)
+
+    def __repr__(self) -> str:
+        return self.name or f"any_of({', '.join(map(repr, self.patterns))})"
+
+
+class _Optional(Pattern):
+    """A node that may be missing: `source` is then the value itself."""
+
+    __slots__ = ("source", "step")
+
+    chooses = True
+
+    def __init__(self, step: Pattern, source: Pattern, name: str) -> None:
+        super().__init__(None, name)
+        self.step = step
+        self.source = source
+
+    def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
+        yield [(self.step, value)], {self: value}
+        yield [(self.source, value)], {}
+
+    def root_types(self) -> frozenset[type[Node]] | None:
+        return _union((self.step, self.source))
+
+    def __repr__(self) -> str:
+        return self.name or f"optional({self.step!r})"
+
+
+class _Repeated(Pattern):
+    """A chain of equal steps above `source`, as long as it goes."""
+
+    __slots__ = ("at_least", "at_most", "hole", "source", "step")
+
+    chooses = True
+
+    def __init__(
+        self, step: Callable[[Pattern], Pattern], source: Pattern, at_least: int, at_most: int | None, name: str
+    ) -> None:
+        super().__init__(None, name)
+        self.hole: Pattern = _AnyInput(name="previous")
+        self.step = step(self.hole)
+        self.source = source
+        self.at_least = at_least
+        self.at_most = at_most
+
+    def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
+        values = [value]  # from the last step upwards: each but the final one is the root of a step that reads the next
+        while self.at_most is None or len(values) <= self.at_most:
+            found = solve([(self.step, values[-1])], dict(bound), trace)
+            if found is None:
+                break
+            values.append(found[self.hole])
+        for steps in range(len(values) - 1, self.at_least - 1, -1):
+            yield [(self.source, values[steps])], {self: value, self.hole: values[: steps + 1]}
+
+    def root_types(self) -> frozenset[type[Node]] | None:
+        return self.step.root_types() if self.at_least else _union((self.step, self.source))
+
+    def __repr__(self) -> str:
+        return self.name or f"repeated({self.step!r})"
+
+
+class _Output(Pattern):
+    """One output of a node of several."""
+
+    __slots__ = ("index", "pattern")
+
+    def __init__(self, pattern: Pattern, index: int) -> None:
+        super().__init__()
+        self.pattern = pattern
+        self.index = index
+
+    def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
+        if value.index != self.index:
+            return f"is output {value.index}"
+        agenda.append((self.pattern, value.node.outputs[0]))  # whichever output is read, the node is one
+        return None
+
+    def root_types(self) -> frozenset[type[Node]] | None:
+        return self.pattern.root_types()
+
+    def may_match(self, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
+        return self.pattern.may_match(cls, producers)
+
+    def __repr__(self) -> str:
+        return self.name or f"output {self.index} of {self.pattern!r}"
+
+
+# -- what patterns are made of
+
+
+def any_input(when: Check | None = None, *, name: str = "") -> Pattern:
+    """Any value for which `when` holds."""
+    return _AnyInput(when, name)
+
+
+def wrap_type(
+    kinds: Kinds, *inputs: Any, when: Check | None = None, attributes: Mapping[str, Any] | None = None, name: str = ""
+) -> Pattern:
+    """A node of one of `kinds` or a subclass.
+
+    Without `inputs` they may be anything; else each has a pattern, None stands for an absent one, a last `...` for any
+    more. `attributes` maps names to values or to functions of the value.
+    """
+    return _WrapType(kinds, inputs, attributes or {}, when, name)
+
+
+def any_order(
+    kinds: Kinds, *inputs: Any, when: Check | None = None, attributes: Mapping[str, Any] | None = None, name: str = ""
+) -> Pattern:
+    """`wrap_type` of a commutative operation: the inputs may stand in any order."""
+    return _AnyOrder(kinds, inputs, attributes or {}, when, name)
+
+
+def any_of(*patterns: Pattern, when: Check | None = None, name: str = "") -> Pattern:
+    """What one of `patterns` matches; the first that fits the rest as well is taken."""
+    return _AnyOf(patterns, when, name)
+
+
+def optional(kinds: Kinds, source: Pattern, *inputs: Any, when: Check | None = None,
+             attributes: Mapping[str, Any] | None = None, name: str = "") -> Pattern:  # fmt: skip
+    """A node of `kinds` whose first input is `source`, or `source` itself. `match.get` tells which."""
+    return _Optional(wrap_type(kinds, source, *inputs, when=when, attributes=attributes), source, name)
+
+
+def repeated(
+    step: Callable[[Pattern], Pattern], source: Pattern, *, at_least: int = 1, at_most: int | None = None,
+    name: str = "",
+) -> Pattern:  # fmt: skip
+    """A chain of `step(previous)` above `source`, the longest that fits.
+
+    `repeated(lambda x: wrap_type(ReLU, x), data)` is a chain of ReLUs of any length from 1 on. What the step
+    names anew may differ from step to step; `match.chain` gives the nodes.
+    """
+    return _Repeated(step, source, at_least, at_most, name)
+
+
+def constant(when: Check | None = None, *, name: str = "") -> Pattern:
+    """A Constant for which `when` holds."""
+    return wrap_type(Constant, when=when, name=name)
+
+
+# -- matching
+
+
+class Match:
+    """Where a pattern was found. Indexed by patterns it gives Values."""
+
+    __slots__ = ("_bound", "_pattern", "root")
+
+    def __init__(self, root: Node, pattern: Pattern, bound: Bound) -> None:
+        self.root = root
+        self._pattern = pattern
+        self._bound = bound
+
+    def __getitem__(self, pattern: Pattern) -> Value:
+        return self._bound[pattern]
+
+    def __contains__(self, pattern: Pattern) -> bool:
+        return pattern in self._bound
+
+    def get(self, pattern: Pattern) -> Value | None:
+        """The value of a pattern; None for one that an `optional` or `any_of` did without."""
+        return self._bound.get(pattern)
+
+    def node(self, pattern: Pattern) -> Any:
+        """The node that makes the value of `pattern`."""
+        return self._bound[pattern].node
+
+    def chain(self, pattern: Pattern) -> list[Node]:
+        """The nodes of a `repeated`, in the order of the data: the one that reads its source comes first."""
+        assert isinstance(pattern, _Repeated)
+        values: list[Value] = self._bound[pattern.hole]
+        return [value.node for value in reversed(values[:-1])]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes of the match that a `wrap_type` or `repeated` names, the root first; each once."""
+        named = [value.node for pattern, value in self._bound.items() if isinstance(pattern, _WrapType)]
+        chains = [node for pattern in self._bound if isinstance(pattern, _Repeated) for node in self.chain(pattern)]
+        return list(dict.fromkeys((self.root, *named, *chains)))
+
+    def leaks(self) -> Value | None:
+        """An inner value that something outside the match reads; None when the match is contained."""
+        inner = [node for node in self.nodes if node is not self.root and not isinstance(node, Constant)]
+        within = {*inner, self.root}
+        for node in inner:
+            for value in node.outputs:
+                if any(use.node not in within for use in value.uses):
+                    return value
+        return None
+
+
+class Trace:
+    """Remembers the refusal that came when most of a pattern had been found."""
+
+    def __init__(self) -> None:
+        self.depth = -1
+        self.reason = ""
+
+    def refused(self, depth: int, pattern: Pattern, value: Value, refusal: Refusal) -> None:
+        if depth > self.depth:
+            self.depth = depth
+            said = refusal.reason(value) if isinstance(refusal, Predicate) else refusal
+            self.reason = f"{pattern!r} at {value.node.path}: {said}"
+
+
+class Matcher:
+    """One pattern, asked about one node after another."""
+
+    __slots__ = ("contained", "pattern")
+
+    def __init__(self, pattern: Pattern, *, contained: bool = False) -> None:
+        """With `contained`, a match of which something outside reads an inner value is none."""
+        self.pattern = pattern
+        self.contained = contained
+
+    def match(self, node: Node, trace: Trace | None = None) -> Match | None:
+        """The match with `node` as its root, or None; `trace` learns why."""
+        for value in node.outputs:
+            bound = solve([(self.pattern, value)], {}, trace)
+            if bound is None:
+                continue
+            match = Match(node, self.pattern, bound)
+            leak = match.leaks() if self.contained else None
+            if leak is None:
+                return match
+            if trace is not None:
+                trace.refused(len(bound), self.pattern, leak, "something outside the match reads it")
+        return None
+
+
+def solve(agenda: Agenda, bound: Bound, trace: Trace | None) -> Bound | None:
+    """Match everything on the agenda, consistently with what is bound; None if that cannot be done."""
+    while agenda:
+        pattern, value = agenda.pop()
+        seen = bound.get(pattern)
+        if seen is not None:
+            if seen is value:
+                continue
+            if trace is not None:
+                trace.refused(len(bound), pattern, value, f"is not the value that {pattern!r} was before")
+            return None
+        if pattern.chooses:
+            for more, chosen in pattern.ways(value, bound, trace):
+                found = solve([*agenda, *more], {**bound, **chosen}, trace)
+                if found is not None:
+                    return found
+            return None
+        refusal = pattern.enter(value, agenda)
+        if refusal is not None:
+            if trace is not None:
+                trace.refused(len(bound), pattern, value, refusal)
+            return None
+        bound[pattern] = value
+    return bound
+
+
+def _union(patterns: Iterable[Pattern]) -> frozenset[type[Node]] | None:
+    found: frozenset[type[Node]] = frozenset()
+    for pattern in patterns:
+        types = pattern.root_types()
+        if types is None:
+            return None
+        found |= types
+    return found

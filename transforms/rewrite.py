@@ -1,0 +1,228 @@
+"""Rewriting by patterns.
+
+    class HSwishFusion(MatcherPass):
+        \"\"\"x * HSigmoid(x)  ->  HSwish(x)\"\"\"
+
+        def __init__(self):
+            super().__init__()
+            self.x = any_input()
+            self.gate = wrap_type(ops.HSigmoid, self.x, when=consumers_count(1))
+            self.register_matcher(any_order(ops.Multiply, self.x, self.gate), self.fuse)
+
+        def fuse(self, match) -> bool:
+            return self.replace(match, ops.HSwish(match[self.x]))     # moves uses, names and rt_info; drops what died
+
+    HSwishFusion().run(graph)                                         # the whole graph, bodies included
+    HSwishFusion().run_on_node(node)                                  # one node
+    GraphRewrite([HSwishFusion(), GeluFusion()]).run(graph)           # both in one traversal
+
+`GraphRewrite` walks the nodes once, producers first, and asks about each the matchers whose root can be of its class
+and whose next level can be of the classes above it. Who they are is remembered for each such combination, so the cost
+of a node does not grow with the number of matchers. The first callback that returns True ends the visit of a node.
+Nodes given to `register_new_node` are visited next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from mo_loop.errors import InternalError
+from mo_loop.graph import Graph, Node, Value
+from transforms.base import FunctionPass, blamed
+from transforms.config import PassConfig
+from transforms.pattern import Match, Matcher, Pattern, Trace
+from transforms.replace import copy_runtime_info, replace_node
+
+Callback = Callable[[Match], bool]
+Asked = tuple["MatcherPass", ...]
+
+
+class MatcherPass(FunctionPass):
+    """One pattern and one callback, which returns True when it replaced the root."""
+
+    def __init__(self) -> None:
+        self._matcher: Matcher | None = None
+        self._callback: Callback | None = None
+        self._new: list[Node] = []
+
+    def register_matcher(self, pattern: Pattern, callback: Callback, *, contained: bool = False) -> None:
+        """Say what to look for and what to do. Only one matcher for a pass.
+
+        An inner value that something outside the match reads stays as it is beside the replacement; with `contained`
+        such a match is left alone.
+        """
+        if self._matcher is not None:
+            raise InternalError(f"{self.name} registers a second matcher; a MatcherPass has one")
+        self._matcher = Matcher(pattern, contained=contained)
+        self._callback = callback
+
+    @property
+    def matcher(self) -> Matcher:
+        if self._matcher is None:
+            raise InternalError(f"{self.name} registered no matcher: call register_matcher in __init__")
+        return self._matcher
+
+    def match(self, node: Node) -> Match | None:
+        """The match with `node` as its root, or None. Changes nothing."""
+        return self.matcher.match(node)
+
+    def run_on_node(self, node: Node) -> bool:
+        """Match `node`, and call back unless a veto protects it; True if the callback replaced it."""
+        self.at = node
+        trace = Trace() if self.config.explains(self) else None
+        match = self.matcher.match(node, trace)
+        if match is None:
+            if trace is not None:
+                self.refuse(node, trace.reason, trace.depth)
+            return False
+        assert self._callback is not None
+        if self.leaves(node):
+            return False
+        done = self._callback(match)
+        if done:
+            self.accept(node)
+        elif trace is not None:
+            self.refuse(node, "the pattern matched, but the callback changed nothing", len(match.nodes))
+        return done
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return GraphRewrite([self]).run_on_graph(graph)
+
+    # -- for callbacks
+
+    def register_new_node(self, node: Any) -> Any:
+        """Have `node` visited next; returns it. Several nodes are given in topological order."""
+        self._new.append(node)
+        return node
+
+    def take_new_nodes(self) -> list[Node]:
+        """What callbacks registered since this was last called."""
+        new, self._new = self._new, []
+        return new
+
+    def replace(self, match: Match, replacement: Any, *, also: Sequence[Node] = ()) -> bool:
+        """The root of `match` gives way to `replacement` (a node, a value, or a value for each output); always True.
+
+        Uses, tensor names and the friendly name move; rt_info of the matched nodes goes to the replacement and to the
+        nodes in `also`, the inner ones of a larger replacement. Nodes that nothing reads any more are dropped.
+        """
+        matched = match.nodes
+        fresh = [*also, replacement] if isinstance(replacement, Node) else [*also]
+        copy_runtime_info(matched, fresh)
+        replace_node(match.root, replacement)
+        return True
+
+
+class GraphRewrite(FunctionPass):
+    """Several matchers in one traversal, producers first.
+
+    Its own `bodies` says when bodies are visited; a matcher whose `bodies` is `never` is not asked inside them.
+    """
+
+    def __init__(self, passes: Iterable[MatcherPass] = ()) -> None:
+        self.passes: list[MatcherPass] = []
+        for each in passes:
+            self.add_matcher(each)
+
+    def add_matcher(self, each: MatcherPass) -> MatcherPass:
+        """Register a matcher; those registered first are asked first."""
+        each.matcher  # noqa: B018  # a pass without a matcher is refused here, not in the middle of a run
+        self.passes.append(each)
+        if self._config is not None:
+            each.use(self._config)
+        return each
+
+    def use(self, config: PassConfig) -> None:
+        super().use(config)
+        for each in self.passes:
+            each.use(config)
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        asked = [each for each in self.passes if each.config.is_enabled(each)]
+        if graph.owner is not None:
+            asked = [each for each in asked if each.bodies != "never"]
+        dispatch = Dispatch(asked)
+        changed = False
+        for node in self.start(graph):
+            if dispatch.of(node):
+                changed = self._visit(graph, node, dispatch) or changed
+        return changed
+
+    def _visit(self, graph: Graph, node: Node, dispatch: Dispatch) -> bool:
+        """One node, and then the nodes that its rewriting registered."""
+        changed = False
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            for each in dispatch.of(node):
+                if node not in graph:  # an earlier rewriting dropped it
+                    break
+                try:
+                    done = each.run_on_node(node)
+                except Exception as error:
+                    raise blamed(error, each) from error
+                pending.extend(reversed(each.take_new_nodes()))
+                if done:
+                    changed = True
+                    break
+        return changed
+
+    def start(self, graph: Graph) -> Iterable[Node]:
+        """The nodes in the order of the visit."""
+        return graph.ordered()
+
+
+class BackwardGraphRewrite(GraphRewrite):
+    """Several matchers in one traversal, consumers first."""
+
+    def start(self, graph: Graph) -> Iterable[Node]:
+        return reversed(graph.ordered())
+
+
+class Dispatch:
+    """Which of `passes` are worth asking about a node, from its class and those of its first two producers."""
+
+    def __init__(self, passes: Sequence[MatcherPass]) -> None:
+        self._passes = passes
+        self._by_root: dict[type[Node], Asked] = {}
+        self._by_producer: dict[tuple[Any, Any], Asked] = {}
+        self._by_producers: dict[tuple[Any, Any, Any], Asked] = {}
+
+    def of(self, node: Node) -> Asked:
+        """The passes to ask, in the order of their registration."""
+        # One lookup for most nodes, and no more of them than it takes to find that nobody is interested.
+        cls = type(node)
+        asked = self._by_root.get(cls)
+        if asked is None:
+            asked = self._by_root[cls] = tuple(each for each in self._passes if _has_root(each, cls))
+        inputs = node.inputs
+        if not asked or not inputs:
+            return asked
+        first = _producer(inputs[0])
+        narrowed = self._by_producer.get((cls, first))
+        if narrowed is None:
+            narrowed = self._by_producer[cls, first] = _narrowed(asked, cls, (first,))
+        if not narrowed or len(inputs) == 1:
+            return narrowed
+        key = (cls, first, _producer(inputs[1]))
+        found = self._by_producers.get(key)
+        if found is None:
+            found = self._by_producers[key] = _narrowed(narrowed, cls, key[1:])
+        return found
+
+
+def _producer(value: Value | None) -> type[Node] | None:
+    return None if value is None else type(value.node)
+
+
+def _has_root(each: MatcherPass, cls: type[Node]) -> bool:
+    roots = each.matcher.pattern.root_types()
+    return roots is None or issubclass(cls, tuple(roots))
+
+
+def _narrowed(passes: Asked, cls: type[Node], producers: Sequence[type[Node] | None]) -> Asked:
+    # A pass that is to be explained is asked about every candidate root: it knows the reason better.
+    return tuple(
+        each for each in passes if each.config.explains(each) or each.matcher.pattern.may_match(cls, producers)
+    )

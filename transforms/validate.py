@@ -1,0 +1,20 @@
+"""Types and shapes anew, where something changed."""
+
+from __future__ import annotations
+
+from mo_loop.graph import Graph
+from transforms.base import FunctionPass
+
+
+class Validate(FunctionPass):
+    """the types of changed nodes and of what depends on them  ->  what inference gives now
+
+    The Manager runs it after every pass that changed something; a function that runs passes by hand does so itself.
+    """
+
+    bodies = "never"  # inference descends by itself: a body is typed when its owner is
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        was_dirty = graph.is_dirty
+        graph.validate()
+        return was_dirty
