@@ -15,8 +15,10 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from mo_loop.convert import Model as Model
     from mo_loop.convert import convert_model as convert_model
+    from mo_loop.convert import read_model as read_model
     from mo_loop.convert import save_model as save_model
     from mo_loop.errors import MoLoopError as MoLoopError
+    from mo_loop.extensions import Extensions as Extensions
     from mo_loop.graph import Graph as Graph
     from mo_loop.graph import Node as Node
     from mo_loop.graph import Value as Value
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
 _HOME = {
     "Model": "mo_loop.convert",
     "convert_model": "mo_loop.convert",
+    "read_model": "mo_loop.convert",
     "save_model": "mo_loop.convert",
     "MoLoopError": "mo_loop.errors",
+    "Extensions": "mo_loop.extensions",
     "Graph": "mo_loop.graph",
     "Node": "mo_loop.graph",
     "Value": "mo_loop.graph",

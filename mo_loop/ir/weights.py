@@ -6,12 +6,11 @@ byte. Only then: a fingerprint that agrees proves nothing, and hashing everythin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import zip_longest
 from typing import BinaryIO
 
 from mo_loop.ir.copying import append_span
-from mo_loop.tensor import FileTensor, Tensor
+from mo_loop.tensor import SAMPLE, FileTensor, Tensor
 
 ALIGNMENT = 64
 """Constants of at least this many bytes start at a multiple of it, so that a runtime may map them."""
@@ -31,8 +30,8 @@ class Weights:
         key = (tensor.dtype.name, size, tensor.sample())
         candidates = self._known.setdefault(key, [])
         for other, offset in candidates:
-            if size <= 4096 or other is tensor or same_bytes(tensor, other):
-                return offset, size  # up to 4096 bytes the sample is the whole content
+            if size <= SAMPLE or other is tensor or same_bytes(tensor, other):
+                return offset, size
         if size >= ALIGNMENT and self._end % ALIGNMENT:
             self._file.write(b"\0" * (-self._end % ALIGNMENT))
             self._end += -self._end % ALIGNMENT
@@ -49,17 +48,4 @@ class Weights:
 
 def same_bytes(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors of equal size have equal bytes, compared piece by piece."""
-    return all(x == y for x, y in zip_longest(_even(a), _even(b)))
-
-
-def _even(tensor: Tensor, size: int = 1 << 16) -> Iterator[bytes]:
-    """The bytes in pieces of `size`, whatever blocks the tensor makes."""
-    rest = b""
-    for block in tensor.blocks():
-        view = memoryview(rest + bytes(block) if rest else block)
-        whole = len(view) - len(view) % size
-        for start in range(0, whole, size):
-            yield bytes(view[start : start + size])
-        rest = bytes(view[whole:])
-    if rest:
-        yield rest
+    return all(x == y for x, y in zip_longest(a.pieces(1 << 16), b.pieces(1 << 16)))

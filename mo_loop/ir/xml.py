@@ -9,6 +9,9 @@ inputs first, outputs after them. The same graph always gives the same bytes.
 
 from __future__ import annotations
 
+import math
+import re
+import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
@@ -17,20 +20,21 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.ir.weights import Weights
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Concatenated, Control, If, Loop, Sliced
+from mo_loop.ops.opaque import Opaque
 from mo_loop.shape import Dim, Shape
 from mo_loop.types import ElementType
 
 _ESCAPES = str.maketrans({
     "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;",
 })  # fmt: skip
+_FORBIDDEN = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]")
 
 
 def escape(text: str) -> str:
     """`text` as an attribute value; characters that XML cannot hold become U+FFFD."""
     if text.isalnum():
         return text
-    text = "".join(c if c >= " " or c in "\n\r\t" else "\ufffd" for c in text) if not text.isprintable() else text
-    return text.translate(_ESCAPES)
+    return (text if text.isprintable() else _FORBIDDEN.sub("\ufffd", text)).translate(_ESCAPES)
 
 
 def spelled(value: Any) -> str:
@@ -40,7 +44,7 @@ def spelled(value: Any) -> str:
     if isinstance(value, str):
         return escape(value)
     if isinstance(value, float):
-        return f"{value:.9g}"
+        return _decimal(value)
     if isinstance(value, tuple):
         return ",".join(spelled(each) for each in value)
     if isinstance(value, Dim):
@@ -48,6 +52,25 @@ def spelled(value: Any) -> str:
     if isinstance(value, ElementType):
         return value.name
     return str(value)
+
+
+def _decimal(value: float) -> str:
+    """Nine digits say any f32; a number that is none, and an integer (a bound of an integer type), needs more."""
+    short = f"{value:.9g}"
+    if float(short) == value or not math.isfinite(value):
+        return short
+    if value.is_integer() and abs(value) < 1 << 63:
+        return f"{value:.0f}"
+    return short if nearest_single(value) == value else repr(value)
+
+
+def nearest_single(value: float) -> float:
+    """The f32 next to a number, infinite beyond their range."""
+    try:
+        single: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return single
 
 
 def _range(dim: Dim) -> str:
@@ -99,39 +122,37 @@ class XmlWriter:
         write(f"{pad}</edges>\n")
 
     def _layer(self, node: Any, number: int, name: str, pad: str) -> None:
-        parts = [
-            f'{pad}<layer id="{number}" name="{escape(name)}" type="{node.type}" version="opset{node.opset}"'
-        ]
+        version = escape(node.version) if isinstance(node, Opaque) else f"opset{node.opset}"
+        parts = [f'{pad}<layer id="{number}" name="{escape(name)}" type="{escape(node.type)}" version="{version}"']
         if isinstance(node, Result) and node.output_names:
             parts.append(f' output_names="{_joined_names(node.output_names)}"')
         parts.append(">\n")
         attributes = node.xml_attributes()
-        if isinstance(node, Constant):
-            offset, size = self._weights.add(node.tensor)
+        tensor = node.tensor if isinstance(node, Constant) else getattr(node, "blob", None)
+        if tensor is not None:
+            offset, size = self._weights.add(tensor)
             attributes |= {"offset": offset, "size": size}
         data = "".join(f' {key}="{spelled(value)}"' for key, value in attributes.items() if value is not None)
         if data:
             parts.append(f"{pad}\t<data{data} />\n")
         info = getattr(node, "_rt_info", None)
         if info:
-            parts.append(f"{pad}\t<rt_info>\n")
-            for key, value in info.items():
-                fields = "".join(f' {k}="{spelled(v)}"' for k, v in value.items())
-                parts.append(f'{pad}\t\t<attribute name="{escape(key)}"{fields} />\n')
-            parts.append(f"{pad}\t</rt_info>\n")
+            parts.append(_attribute_info(info, pad + "\t"))
         if isinstance(node, Control):
             parts.extend(port_map_lines(node, pad + "\t"))
         inputs = [value for value in node.inputs if value is not None]
         if inputs:
             parts.append(f"{pad}\t<input>\n")
-            parts.extend(_port(port, value, pad, "") for port, value in enumerate(inputs))
+            parts.extend(
+                _port(port, value, pad, "", node.port_info.get(("input", port))) for port, value in enumerate(inputs)
+            )
             parts.append(f"{pad}\t</input>\n")
         if node.outputs:
             parts.append(f"{pad}\t<output>\n")
             first = len(inputs)
             for value in node.outputs:
                 names = f' names="{_joined_names(value.names)}"' if value.names else ""
-                parts.append(_port(first + value.index, value, pad, names))
+                parts.append(_port(first + value.index, value, pad, names, node.port_info.get(("output", value.index))))
             parts.append(f"{pad}\t</output>\n")
         self._file.write("".join(parts))
         if isinstance(node, Control):
@@ -139,7 +160,9 @@ class XmlWriter:
             for tag, body in zip(tags, node.bodies, strict=True):
                 self._file.write(f"{pad}\t<{tag}>\n")
                 self._graph(body, pad + "\t\t")
-                self._file.write(f"{pad}\t\t<rt_info />\n{pad}\t</{tag}>\n")
+                lines = "".join(_info_lines(body.rt_info, pad + "\t\t\t"))
+                info = f"{pad}\t\t<rt_info>\n{lines}{pad}\t\t</rt_info>\n" if lines else f"{pad}\t\t<rt_info />\n"
+                self._file.write(f"{info}{pad}\t</{tag}>\n")
         self._file.write(f"{pad}</layer>\n")
 
 
@@ -176,15 +199,26 @@ def _joined_names(names: tuple[str, ...]) -> str:
     return ",".join(escape(name.replace(",", "\\,")) for name in names)
 
 
-def _port(number: int, value: Value, pad: str, names: str) -> str:
+def _attribute_info(info: Mapping[str, Any], pad: str) -> str:
+    """The <rt_info> of a layer or port: name -> fields, or one value."""
+    lines = [f"{pad}<rt_info>\n"]
+    for key, value in info.items():
+        pairs = value if isinstance(value, Mapping) else {"value": value}
+        fields = "".join(f' {k}="{spelled(v)}"' for k, v in pairs.items())
+        lines.append(f'{pad}\t<attribute name="{escape(key)}"{fields} />\n')
+    return "".join((*lines, f"{pad}</rt_info>\n"))
+
+
+def _port(number: int, value: Value, pad: str, names: str, info: Mapping[str, Any] | None) -> str:
     dtype = value.dtype
     if dtype is None or dtype.precision is None:
         raise InternalError(f"a port of type {dtype} reached the writer", where=value.node.path)
     head = f'{pad}\t\t<port id="{number}" precision="{dtype.precision}"{names}'
     shape: Shape = value.shape
-    if not shape:
+    if not shape and not info:
         return head + " />\n"
-    dims = "".join(f"{pad}\t\t\t<dim>{dim if isinstance(dim, int) else -1}</dim>\n" for dim in shape)
+    dims = "".join(f"{pad}\t\t\t<dim>{dim if isinstance(dim, int) else -1}</dim>\n" for dim in shape or ())
+    dims += _attribute_info(info, pad + "\t\t\t") if info else ""
     return f"{head}>\n{dims}{pad}\t\t</port>\n"
 
 
@@ -253,6 +287,3 @@ def _branch_map(node: If, tag: str, branch: str, body: Graph, pad: str) -> Itera
     for port, entry in enumerate(node.output_map, len(node.inputs)):
         yield _map_line("output", port, ids[getattr(entry, branch)], None, pad)
     yield f"{pad}</{tag}>\n"
-
-
-

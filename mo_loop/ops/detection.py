@@ -79,6 +79,10 @@ class ROIPooling(Op, opset=2):
     def xml_attributes(self) -> dict[str, Any]:
         return {"output_size": (self.pooled_h, self.pooled_w), **self.attribute_values()}
 
+    @classmethod
+    def from_xml(cls, data: dict[str, str]) -> dict[str, str]:
+        return {key: text for key, text in data.items() if key != "output_size"}
+
 
 class GridSample(Op, opset=9):
     """x [N, C, H, W] read at the places of a grid [N, h, w, 2], each from -1 to 1. Spec: GridSample-9."""

@@ -60,6 +60,10 @@ class AvgPool(Pool, opset=1):
     def xml_attributes(self) -> dict[str, Any]:
         return {key.replace("exclude_pad", "exclude-pad"): value for key, value in self.attribute_values().items()}
 
+    @classmethod
+    def from_xml(cls, data: dict[str, str]) -> dict[str, str]:
+        return {key.replace("exclude-pad", "exclude_pad"): text for key, text in data.items()}
+
 
 class AvgPool14(AvgPool, opset=14, type="AvgPool"):
     """AvgPool whose rounding may drop a last window that starts in the padding. Spec: AvgPool-14."""

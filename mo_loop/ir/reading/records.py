@@ -1,0 +1,98 @@
+"""What an IR file says, as plain records: ids and port labels as text, attributes as text, nothing resolved yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mo_loop.errors import IrError
+
+Info = dict[str, dict[str, str]]
+"""The <rt_info> of a layer or port: name of an attribute -> its fields."""
+
+
+@dataclass(slots=True)
+class Port:
+    """A port of a layer. `dims` holds -1 for an unknown dimension; () is a scalar or an unknown rank."""
+
+    label: str
+    precision: str
+    dims: tuple[int, ...]
+    names: tuple[str, ...]
+    rt_info: Info
+
+
+@dataclass(slots=True)
+class Cut:
+    """How a port map cuts a tensor into slices, or joins it of them."""
+
+    axis: int
+    start: int
+    end: int
+    stride: int
+    part_size: int
+
+
+@dataclass(slots=True)
+class Link:
+    """A line of a port map. `port` is the label of the outer port, None where there is none."""
+
+    port: str | None
+    layer: str
+    purpose: str
+    cut: Cut | None
+
+
+@dataclass(slots=True)
+class PortMap:
+    """The inputs and outputs that a port map ties to layers of a body."""
+
+    inputs: list[Link] = field(default_factory=list)
+    outputs: list[Link] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Layer:
+    """A layer. `where` is its place in the model, for messages."""
+
+    where: str
+    id: str
+    name: str
+    type: str
+    version: str
+    data: dict[str, str]
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    output_names: tuple[str, ...] = ()
+    rt_info: Info = field(default_factory=dict)
+    port_maps: dict[str, PortMap] = field(default_factory=dict)
+    back_edges: list[tuple[str, str]] = field(default_factory=list)
+    """(Result, Parameter): ids of layers of the body."""
+    bodies: dict[str, Net] = field(default_factory=dict)
+
+    def wrong(self, message: str, code: str = "ML250") -> IrError:
+        """An error at this layer."""
+        return IrError(f"layer {self.id} ({self.type}): {message}", where=self.where, code=code)
+
+
+@dataclass(slots=True)
+class Edge:
+    """An edge between two ports."""
+
+    from_layer: str
+    from_port: str
+    to_layer: str
+    to_port: str
+
+    def __str__(self) -> str:
+        return f"the edge from layer {self.from_layer}:{self.from_port} to layer {self.to_layer}:{self.to_port}"
+
+
+@dataclass(slots=True)
+class Net:
+    """A model or a body."""
+
+    name: str
+    path: str
+    layers: list[Layer]
+    edges: list[Edge]
+    rt_info: dict[str, object]

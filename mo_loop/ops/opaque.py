@@ -1,0 +1,56 @@
+"""Operations of an IR that have no class here: kept as they stand in the file."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, ClassVar
+
+from mo_loop.ops.base import Op
+from mo_loop.shape import fresh
+from mo_loop.types import BY_PRECISION, ElementType, TensorType
+
+
+class Opaque(Op, opset=1, random=True):
+    """An operation of which only type, version and attributes are known, as written in the file.
+
+    Its outputs have the types that the file declares: `precisions` and `shapes`, -1 for an unknown dimension. Nothing
+    is inferred, evaluated, or taken as equal to another one.
+    """
+
+    kind: str
+    version: str
+    data: Any  # attribute -> its text, in the order of the file
+    precisions: tuple[str, ...]
+    shapes: tuple[Any, ...]
+
+    blob: ClassVar[Any] = None
+    """The Tensor behind the attributes `offset` and `size`, for a constant of an element type unknown here."""
+
+    def __init__(self, *inputs: Any, graph: Any, name: str = "", **attributes: Any) -> None:
+        super().__init__(*inputs, graph=graph, name=name, **attributes)
+        self.__dict__["type"] = self.kind
+
+    def infer(self, *inputs: Any) -> Any:
+        return self._declared()
+
+    def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:
+        return self._declared()  # also where an input is of unknown type
+
+    def _declared(self) -> Sequence[Any]:
+        return [
+            TensorType(element_type(precision), tuple(fresh() if dim < 0 else dim for dim in shape))
+            for precision, shape in zip(self.precisions, self.shapes, strict=True)
+        ]
+
+    def xml_attributes(self) -> dict[str, Any]:
+        return dict(self.data)
+
+
+class OpaqueSink(Opaque, opset=1, random=True, kept=True):
+    """An opaque operation that acts by being run, such as Assign of a version unknown here."""
+
+
+@cache
+def element_type(precision: str, name: str = "") -> ElementType:
+    """The element type of a port precision; a placeholder that nothing computes with where the table has none."""
+    known = BY_PRECISION.get(precision)
+    return known or ElementType(name or precision.lower(), precision, 0, 8, "foreign", "object")
