@@ -11,17 +11,23 @@ tuple of dimensions, or None when not even the rank is known.
 
 Two symbols are equal when they bear the same name and bounds; a fresh symbol has a name nobody else has and prints as
 `?` (or `a..b` when bounded), so that printed graphs do not depend on what was created before.
+
+The same class stands for values of shape arithmetic that are not fully known (`TensorType.known`). A value may be
+negative, a dimension not: `low` and `high` are the bounds of a dimension, `least` and `most` those of a value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import count
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from mo_loop.errors import TypeError_
 
-_fresh_numbers = count(1)
+_made = 0
+"""How many fresh symbols there are: they are numbered from 1 on."""
+
+LEAST = -(2**62)
+"""The lower bound of a value of which none is known."""
 
 
 class Symbol:
@@ -36,12 +42,7 @@ class Symbol:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return (
-            isinstance(other, Symbol)
-            and self.name == other.name
-            and self.lo == other.lo
-            and self.hi == other.hi
-        )
+        return isinstance(other, Symbol) and self.name == other.name and self.lo == other.lo and self.hi == other.hi
 
     def __hash__(self) -> int:
         return self._hash
@@ -76,17 +77,17 @@ class Dim:
         total = self.const
         for symbol, factor in self.terms:
             bound = symbol.lo if factor > 0 else symbol.hi
-            if bound is None:
-                return -(2**62)
+            if bound is None or bound <= LEAST:
+                return LEAST
             total += factor * bound
-        return total
+        return max(total, LEAST)
 
     @property
     def hi(self) -> int | None:
         total = self.const
         for symbol, factor in self.terms:
             bound = symbol.hi if factor > 0 else symbol.lo
-            if bound is None:
+            if bound is None or bound <= LEAST:
                 return None
             total += factor * bound
         return total
@@ -185,9 +186,54 @@ def named(name: str, lo: int = 0, hi: int | None = None) -> Dim:
 
 def fresh(lo: int = 0, hi: int | None = None) -> Dimension:
     """A dimension of which only the bounds are known; equal to nothing but itself. Static if the bounds meet."""
+    return unknown(max(lo, 0), hi)
+
+
+def unknown(lo: int = LEAST, hi: int | None = None) -> Dimension:
+    """A value, negative ones included, of which only the bounds are known. Static if the bounds meet."""
+    global _made
     if lo == hi:
         return lo
-    return Dim(((Symbol(f"?{next(_fresh_numbers)}", max(lo, 0), hi), 1),))
+    _made += 1
+    return Dim(((Symbol(f"?{_made}", lo, hi), 1),))
+
+
+def fresh_symbols() -> int:
+    """How many fresh symbols were made so far; those of an inference bear the numbers between two answers."""
+    return _made
+
+
+class Renaming:
+    """Whether an inference said the same as an earlier one but for the names of the fresh symbols that each made.
+
+    `old` and `new` are the numbers of those symbols: after the first, up to the second. A fresh symbol from elsewhere
+    is a certain size of something else and must be the same; one made here must stand for one made there, throughout.
+    """
+
+    def __init__(self, old: tuple[int, int], new: tuple[int, int]) -> None:
+        self._old, self._new = old, new
+        self._forth: dict[Symbol, Symbol] = {}
+        self._back: dict[Symbol, Symbol] = {}
+
+    def agrees(self, a: Dimension, b: Dimension) -> bool:
+        """Whether `a` of the old inference and `b` of the new one are the same."""
+        if isinstance(a, int) or isinstance(b, int):
+            return a == b
+        if a.const != b.const or len(a.terms) != len(b.terms):
+            return False
+        return all(x == y and self._is_same(s, t) for (s, x), (t, y) in zip(a.terms, b.terms, strict=True))
+
+    def _is_same(self, a: Symbol, b: Symbol) -> bool:
+        made = (_is_within(a, self._old), _is_within(b, self._new))
+        if not any(made):
+            return a == b
+        if not all(made) or (a.lo, a.hi) != (b.lo, b.hi):
+            return False
+        return self._forth.setdefault(a, b) == b and self._back.setdefault(b, a) == a
+
+
+def _is_within(symbol: Symbol, numbers: tuple[int, int]) -> bool:
+    return symbol.is_fresh and numbers[0] < int(symbol.name[1:]) <= numbers[1]
 
 
 def low(dim: Dimension) -> int:
@@ -196,6 +242,24 @@ def low(dim: Dimension) -> int:
 
 def high(dim: Dimension) -> int | None:
     return dim if isinstance(dim, int) else dim.hi
+
+
+def least(value: Dimension) -> int:
+    """The lower bound of a value, `LEAST` if there is none."""
+    return value if isinstance(value, int) else value.lo
+
+
+def most(value: Dimension) -> int | None:
+    """The upper bound of a value."""
+    return high(value)
+
+
+def join_values(a: Dimension, b: Dimension) -> Dimension:
+    """A value that is one of two."""
+    if a == b:
+        return a
+    hi_a, hi_b = most(a), most(b)
+    return unknown(min(least(a), least(b)), None if hi_a is None or hi_b is None else max(hi_a, hi_b))
 
 
 def is_static(shape: Shape) -> bool:
@@ -303,12 +367,9 @@ def merge(a: Shape, b: Shape) -> Shape:
 
 
 def join(a: Dimension, b: Dimension) -> Dimension:
-    """A dimension that covers both."""
+    """A dimension that is one of two. Where they differ it is a new one: `?` may be the size of something else."""
     if a == b:
         return a
-    for one, other in ((a, b), (b, a)):  # an unbounded fresh one already covers everything
-        if isinstance(one, Dim) and one.is_fresh and covers(one, other):
-            return one
     hi_a, hi_b = high(a), high(b)
     return fresh(min(low(a), low(b)), None if hi_a is None or hi_b is None else max(hi_a, hi_b))
 
@@ -330,11 +391,27 @@ def join_shapes(a: Shape, b: Shape) -> Shape:
     return tuple(join(x, y) for x, y in zip(a, b, strict=True))
 
 
-def widen(old: Shape, new: Shape) -> Shape:
-    """As join, but terminating: a dimension that changes becomes unbounded at once."""
+def widen(old: Shape, new: Shape, outer: Collection[Symbol]) -> Shape:
+    """As join, but terminating: a dimension that leaves its bounds becomes unbounded at once.
+
+    `outer` are the symbols of what surrounds the loop. A dimension that changes cannot be one of them.
+    """
     if old is None or new is None or len(old) != len(new):
         return None
-    return tuple(x if covers(x, y) else fresh() for x, y in zip(old, new, strict=True))
+    return tuple(_widened(x, y, outer) for x, y in zip(old, new, strict=True))
+
+
+def _widened(old: Dimension, new: Dimension, outer: Collection[Symbol]) -> Dimension:
+    if old == new:
+        return old
+    if not covers(old, new):
+        return fresh()
+    return fresh(low(old), high(old)) if any(symbol in outer for symbol in symbols_of((old,))) else old
+
+
+def symbols_of(dims: Iterable[Dimension]) -> Iterator[Symbol]:
+    """All symbols in some dimensions or values."""
+    return (symbol for dim in dims if isinstance(dim, Dim) for symbol in dim.symbols())
 
 
 def show(shape: Shape | Sequence[Dimension]) -> str:

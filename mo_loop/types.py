@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -182,24 +182,50 @@ class TensorType:
         return f"{self.dtype or '?'}{show(self.shape)}"
 
 
+class _NoTensor:
+    """What `TensorType` would say of a value that is no tensor: nothing."""
+
+    dtype: ClassVar[None] = None
+    shape: ClassVar[None] = None
+    known: ClassVar[None] = None
+    integers: ClassVar[None] = None
+
+
 @dataclass(frozen=True)
-class SequenceType:
-    """A list of tensors: what is common to its elements."""
+class SequenceType(_NoTensor):
+    """A list of tensors: what is common to its elements, and how many there are (None: any number).
+
+    The element of a list of length 0 says nothing but the element type. A dimension of the element with a fresh symbol
+    is some size for each element: two elements need not have the same.
+    """
 
     element: TensorType
+    length: Dimension | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no element for certain, so that `element` has no shape to speak of."""
+        return self.length == 0
+
+    def without_known(self) -> SequenceType:
+        return self
 
     def __repr__(self) -> str:
-        return f"seq({self.element})"
+        return f"seq({self.element}{'' if self.length is None else f', {self.length}'})"
 
 
 @dataclass(frozen=True)
-class OptionalType:
-    """A tensor or a sequence that may be absent."""
+class OptionalType(_NoTensor):
+    """A tensor or a sequence that may be absent; `present` is None where only the run can tell."""
 
     element: TensorType | SequenceType
+    present: bool | None = None
+
+    def without_known(self) -> OptionalType:
+        return self
 
     def __repr__(self) -> str:
-        return f"optional({self.element})"
+        return f"optional({self.element}{'' if self.present is None else ', here' if self.present else ', absent'})"
 
 
 UNKNOWN = TensorType(None, None)

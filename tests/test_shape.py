@@ -28,6 +28,7 @@ from mo_loop.shape import (
     named,
     normalise_axis,
     show,
+    symbols_of,
     widen,
 )
 
@@ -217,7 +218,13 @@ class TestJoin:
     def test_it_covers_both(self, a: Dimension, b: Dimension) -> None:
         both = join(a, b)
         assert all(covers(both, each) for each in (a, b))
-        assert join(both, a) == both == join(both, b)
+        assert bounds(join(both, a)) == bounds(both) == bounds(join(both, b))
+
+    @given(dims, dims)
+    def test_two_that_differ_make_a_third(self, a: Dimension, b: Dimension) -> None:
+        """An unknown size that covers another one is the size of something, and not always that of the result."""
+        assume(a != b)
+        assert join(a, b) not in (a, b)
 
     def test_shapes(self) -> None:
         n = named("N")
@@ -228,14 +235,23 @@ class TestJoin:
 
     @given(st.lists(st.tuples(dims, dims), min_size=1, max_size=8))
     def test_widening_ends(self, pairs: list[tuple[Dimension, Dimension]]) -> None:
-        """Whatever comes, a dimension changes at most once."""
+        """Whatever comes, a dimension changes at most twice: it becomes another one, then one without bounds."""
         shape: Any = (pairs[0][0],)
+        outer = set(symbols_of(shape))
         changes = 0
         for _, new in pairs:
-            wider = widen(shape, (new,))
+            wider = widen(shape, (new,), outer)
             changes += wider != shape
             shape = wider
-        assert changes <= 1
+        assert changes <= 2
+
+    def test_a_size_of_something_else_does_not_widen(self) -> None:
+        """What changes from one iteration to the next is not the size of a tensor outside."""
+        outside = fresh()
+        (same,) = widen((outside,), (outside,), set(symbols_of((outside,)))) or ()
+        (other,) = widen((outside,), (outside + 1,), set(symbols_of((outside,)))) or ()
+        assert same == outside and other != outside and bounds(other) == (0, None)
+        assert widen((other,), (other + 1,), set(symbols_of((outside,)))) == (other,)
 
 
 def test_axes_count_from_both_ends() -> None:

@@ -5,14 +5,17 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Unary
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import wide
+from mo_loop.ops.infer import elementwise, wide
 from mo_loop.types import TensorType
 
 
 class ReLU(Unary, opset=1):
     """max(x, 0). Spec: ReLU-1."""
+
+    _rule = staticmethod(lambda x: values.maximum(x, 0))
 
     _numpy = staticmethod(lambda x: np.maximum(x, 0))
 
@@ -81,7 +84,10 @@ class Clamp(Unary, opset=1):
 
     def infer(self, x: Any) -> Any:
         self.require(self.min <= self.max, f"the bounds {self.min} and {self.max} are the wrong way round")
-        return x
+        if x.known is None or not (self.min.is_integer() and self.max.is_integer()):
+            return x
+        lo, hi = int(self.min), int(self.max)
+        return elementwise((x,), rule=lambda item: values.minimum(values.maximum(item, lo), hi))
 
     def evaluate(self, *inputs: Any) -> Any:
         return np.clip(inputs[0], self.min, self.max).astype(inputs[0].dtype)

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mo_loop.ops import values
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import elementwise, wide
-from mo_loop.shape import Dim, normalise_axis
-from mo_loop.types import TensorType
+from mo_loop.shape import normalise_axis
 
 
 class Binary(Op, abstract=True):
@@ -17,11 +17,12 @@ class Binary(Op, abstract=True):
 
     auto_broadcast: Literal["numpy", "none"] = "numpy"
 
-    _known: ClassVar[Callable[..., Any] | None] = None
+    _rule: ClassVar[Callable[..., Any] | None] = None
+    """How one value of the result follows from one of each input; None where no shape arithmetic uses the operation."""
     _numpy: ClassVar[Any] = None
 
     def infer(self, a: Any, b: Any) -> Any:
-        return elementwise((a, b), on_known=type(self)._known)
+        return elementwise((a, b), rule=type(self)._rule)
 
     def evaluate(self, *inputs: Any) -> Any:
         if self._numpy is None:
@@ -33,83 +34,22 @@ class Binary(Op, abstract=True):
 class Add(Binary, opset=1):
     """a + b. Spec: Add-1."""
 
-    _known = staticmethod(lambda a, b: a + b)
+    _rule = staticmethod(values.add)
     _numpy = staticmethod(np.add)
 
 
 class Subtract(Binary, opset=1):
     """a - b. Spec: Subtract-1."""
 
-    _known = staticmethod(lambda a, b: a - b)
+    _rule = staticmethod(values.subtract)
     _numpy = staticmethod(np.subtract)
 
 
 class Multiply(Binary, opset=1):
     """a * b. Spec: Multiply-1."""
 
-    _known = staticmethod(lambda a, b: a * b)
+    _rule = staticmethod(values.multiply)
     _numpy = staticmethod(np.multiply)
-
-
-def _each(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A function of two items, applied to object arrays; None as soon as one item has no known result."""
-
-    def apply(a: Any, b: Any) -> Any:
-        left, right = np.broadcast_arrays(a, b)
-        items = [function(x, y) for x, y in zip(left.flat, right.flat, strict=True)]
-        if any(item is None for item in items):
-            return None
-        result = np.empty(len(items), object)
-        result[:] = items
-        return result.reshape(left.shape)
-
-    return apply
-
-
-def _divide(a: Any, b: Any) -> Any:
-    if not isinstance(b, int) or b == 0:
-        return None
-    if isinstance(a, int):
-        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    return a // b if b > 0 and a.lo >= 0 else None
-
-
-def _floor_divide(a: Any, b: Any) -> Any:
-    return a // b if isinstance(a, int) and isinstance(b, int) and b else _divide(a, b)
-
-
-def _floor_mod(a: Any, b: Any) -> Any:
-    return a % b if isinstance(a, int) and isinstance(b, int) and b else None
-
-
-def _mod(a: Any, b: Any) -> Any:
-    return a - b * _divide(a, b) if isinstance(a, int) and isinstance(b, int) and b else None
-
-
-def _power(a: Any, b: Any) -> Any:
-    return a**b if isinstance(a, int) and isinstance(b, int) and 0 <= b < 64 else None
-
-
-def _maximum(a: Any, b: Any) -> Any:
-    return _extreme(a, b, largest=True)
-
-
-def _minimum(a: Any, b: Any) -> Any:
-    return _extreme(a, b, largest=False)
-
-
-def _extreme(a: Any, b: Any, *, largest: bool) -> Any:
-    if isinstance(a, int) and isinstance(b, int):
-        return max(a, b) if largest else min(a, b)
-    if a == b:
-        return a
-    lo_a, lo_b = (item.lo if isinstance(item, Dim) else item for item in (a, b))
-    hi_a, hi_b = (item.hi if isinstance(item, Dim) else item for item in (a, b))
-    if hi_a is not None and hi_a <= lo_b:
-        return b if largest else a
-    if hi_b is not None and hi_b <= lo_a:
-        return a if largest else b
-    return None
 
 
 class Divide(Binary, opset=1):
@@ -118,8 +58,7 @@ class Divide(Binary, opset=1):
     m_pythondiv: bool = True
 
     def infer(self, a: Any, b: Any) -> Any:
-        rule = _floor_divide if self.m_pythondiv else _divide
-        return elementwise((a, b), on_known=None if a.dtype.is_float else _each(rule))
+        return elementwise((a, b), rule=values.divide_down if self.m_pythondiv else values.divide)
 
     def evaluate(self, *inputs: Any) -> Any:
         a, b = inputs
@@ -137,7 +76,7 @@ class Divide(Binary, opset=1):
 class FloorMod(Binary, opset=1):
     """The remainder with the sign of the divisor. Spec: FloorMod-1."""
 
-    _known = staticmethod(_each(_floor_mod))
+    _rule = staticmethod(values.remainder_down)
 
     def evaluate(self, *inputs: Any) -> Any:
         return np.mod(*inputs) if np.all(inputs[1]) else NotImplemented
@@ -146,7 +85,7 @@ class FloorMod(Binary, opset=1):
 class Mod(Binary, opset=1):
     """The remainder with the sign of the dividend. Spec: Mod-1."""
 
-    _known = staticmethod(_each(_mod))
+    _rule = staticmethod(values.remainder)
 
     def evaluate(self, *inputs: Any) -> Any:
         return np.fmod(*inputs) if np.all(inputs[1]) else NotImplemented
@@ -155,7 +94,7 @@ class Mod(Binary, opset=1):
 class Power(Binary, opset=1):
     """a to the power b. Spec: Power-1."""
 
-    _known = staticmethod(_each(_power))
+    _rule = staticmethod(values.power)
     _numpy = staticmethod(np.power)
 
     def evaluate(self, *inputs: Any) -> Any:
@@ -167,14 +106,14 @@ class Power(Binary, opset=1):
 class Maximum(Binary, opset=1):
     """The larger of both. Spec: Maximum-1."""
 
-    _known = staticmethod(_each(_maximum))
+    _rule = staticmethod(values.maximum)
     _numpy = staticmethod(np.maximum)
 
 
 class Minimum(Binary, opset=1):
     """The smaller of both. Spec: Minimum-1."""
 
-    _known = staticmethod(_each(_minimum))
+    _rule = staticmethod(values.minimum)
     _numpy = staticmethod(np.minimum)
 
 
@@ -187,10 +126,13 @@ class SquaredDifference(Binary, opset=1):
 class Unary(Op, abstract=True):
     """One tensor in, one of the same type and shape out."""
 
+    _rule: ClassVar[Callable[..., Any] | None] = None
+    """How a value of the result follows from one of x; None where no shape arithmetic uses the operation."""
     _numpy: ClassVar[Any] = None
 
     def infer(self, x: Any) -> Any:
-        return x
+        rule = type(self)._rule
+        return x if rule is None or x.known is None else elementwise((x,), rule=rule)
 
     def evaluate(self, *inputs: Any) -> Any:
         if self._numpy is None:
@@ -202,20 +144,21 @@ class Unary(Op, abstract=True):
 class Negative(Unary, opset=1):
     """-x. Spec: Negative-1."""
 
+    _rule = staticmethod(values.negate)
     _numpy = staticmethod(np.negative)
-
-    def infer(self, x: Any) -> Any:
-        return TensorType(x.dtype, x.shape, None if x.known is None else np.asarray(-x.known, object))
 
 
 class Abs(Unary, opset=1):
     """|x|. Spec: Abs-1."""
 
+    _rule = staticmethod(values.absolute)
     _numpy = staticmethod(np.abs)
 
 
 class Ceiling(Unary, opset=1):
     """x rounded up. Spec: Ceiling-1."""
+
+    _rule = staticmethod(values.same)
 
     _numpy = staticmethod(np.ceil)
 
@@ -223,12 +166,15 @@ class Ceiling(Unary, opset=1):
 class Floor(Unary, opset=1):
     """x rounded down. Spec: Floor-1."""
 
+    _rule = staticmethod(values.same)
+
     _numpy = staticmethod(np.floor)
 
 
 class Sign(Unary, opset=1):
     """-1, 0 or 1. Spec: Sign-1."""
 
+    _rule = staticmethod(values.sign)
     _numpy = staticmethod(np.sign)
 
 

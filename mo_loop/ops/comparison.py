@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import elementwise, same_dtype
-from mo_loop.shape import broadcast
-from mo_loop.types import KNOWN_LIMIT, TensorType, boolean
+from mo_loop.types import TensorType, boolean
 
 
 class Comparison(Binary, abstract=True):
@@ -16,96 +16,89 @@ class Comparison(Binary, abstract=True):
 
     def infer(self, a: Any, b: Any) -> Any:
         same_dtype(a, b)
-        known = None
-        if a.integers is not None and b.integers is not None:
-            known = np.asarray(type(self)._numpy(a.known, b.known), object)
-            known = np.vectorize(int, otypes=[object])(known) if known.size else known
-            known = np.asarray(known, object)
-            if known.size > KNOWN_LIMIT:
-                known = None
-        return TensorType(boolean, broadcast(a.shape, b.shape), known)
+        return elementwise((a, b), boolean, type(self)._rule)
 
 
 class Equal(Comparison, opset=1):
     """Spec: Equal-1."""
 
+    _rule = staticmethod(values.equal)
     _numpy = staticmethod(np.equal)
 
 
 class NotEqual(Comparison, opset=1):
     """Spec: NotEqual-1."""
 
+    _rule = staticmethod(values.differ)
     _numpy = staticmethod(np.not_equal)
 
 
 class Greater(Comparison, opset=1):
     """Spec: Greater-1."""
 
+    _rule = staticmethod(values.greater)
     _numpy = staticmethod(np.greater)
 
 
 class GreaterEqual(Comparison, opset=1):
     """Spec: GreaterEqual-1."""
 
+    _rule = staticmethod(values.greater_equal)
     _numpy = staticmethod(np.greater_equal)
 
 
 class Less(Comparison, opset=1):
     """Spec: Less-1."""
 
+    _rule = staticmethod(values.less)
     _numpy = staticmethod(np.less)
 
 
 class LessEqual(Comparison, opset=1):
     """Spec: LessEqual-1."""
 
+    _rule = staticmethod(values.less_equal)
     _numpy = staticmethod(np.less_equal)
 
 
 class LogicalBinary(Binary, abstract=True):
     """Two tensors of booleans."""
 
-    _op: ClassVar[Any] = None
-
     def infer(self, a: Any, b: Any) -> Any:
         self.require(a.dtype is boolean and b.dtype is boolean, "inputs are not boolean")
-        function = type(self)._numpy
-
-        def on_known(x: Any, y: Any) -> Any:
-            if any(not isinstance(item, int) for item in (*x.flat, *y.flat)):
-                return None
-            return function(x.astype(bool), y.astype(bool)).astype(int).astype(object)
-
-        return elementwise((a, b), on_known=on_known)
+        return super().infer(a, b)
 
 
 class LogicalAnd(LogicalBinary, opset=1):
     """Spec: LogicalAnd-1."""
 
+    _rule = staticmethod(values.both)
     _numpy = staticmethod(np.logical_and)
 
 
 class LogicalOr(LogicalBinary, opset=1):
     """Spec: LogicalOr-1."""
 
+    _rule = staticmethod(values.either)
     _numpy = staticmethod(np.logical_or)
 
 
 class LogicalXor(LogicalBinary, opset=1):
     """Spec: LogicalXor-1."""
 
+    _rule = staticmethod(values.differ)
     _numpy = staticmethod(np.logical_xor)
 
 
 class LogicalNot(Unary, opset=1):
     """Spec: LogicalNot-1."""
 
+    _rule = staticmethod(values.invert)
     _numpy = staticmethod(np.logical_not)
 
     def infer(self, x: Any) -> Any:
         self.require(x.dtype is boolean, f"{x.dtype} is not boolean")
-        known = None if x.integers is None else np.asarray(1 - x.known, object)
-        return TensorType(boolean, x.shape, known)
+        return super().infer(x)
 
 
 class BitwiseAnd(Binary, opset=13):
@@ -151,13 +144,7 @@ class Select(Op, opset=1):
 
     def infer(self, condition: Any, then: Any, otherwise: Any) -> Any:
         self.require(condition.dtype is boolean, f"condition of type {condition.dtype}")
-        dtype = same_dtype(then, otherwise)
-        shape = broadcast(condition.shape, then.shape, otherwise.shape)
-        if condition.integers is not None and then.known is not None and otherwise.known is not None:
-            known = np.where(condition.known.astype(bool), then.known, otherwise.known)
-            if known.size <= KNOWN_LIMIT:
-                return TensorType(dtype, shape, np.asarray(known, object))
-        return TensorType(dtype, shape)
+        return elementwise((condition, then, otherwise), same_dtype(then, otherwise), values.choose)
 
     def evaluate(self, *inputs: Any) -> Any:
         return np.where(*inputs)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.ops.base import Op
+from mo_loop.ops.values import each, fitting, truth
 from mo_loop.types import ElementType, TensorType, boolean
 
 
@@ -14,10 +15,11 @@ class Convert(Op, opset=1):
     destination_type: ElementType
 
     def infer(self, x: Any) -> Any:
-        known = x.known if self.destination_type.is_integer else None
-        if self.destination_type is boolean and x.integers is not None:
-            known = (x.known != 0).astype(int).astype(object)
-        return TensorType(self.destination_type, x.shape, known)
+        to = self.destination_type
+        if x.known is None or not (to.is_integer or to is boolean):
+            return TensorType(to, x.shape)
+        known = each(truth)(x.known) if to is boolean else x.known
+        return TensorType(to, x.shape, fitting(known, to))
 
     def evaluate(self, *inputs: Any) -> Any:
         with np.errstate(all="ignore"):

@@ -7,8 +7,8 @@ import numpy as np
 
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import dims_of
-from mo_loop.shape import Dimension, broadcast, fresh, is_static
-from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType, tensor_of_known
+from mo_loop.shape import Dimension, broadcast, fresh, is_static, least, low, merge_dim, most
+from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType, known_array, tensor_of_known
 
 
 class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
@@ -29,6 +29,9 @@ class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
             target = broadcast(data.shape, target)
         elif target is not None and data.shape is not None and self.mode == "numpy":
             broadcast(data.shape, target)  # refuses what cannot be
+            gap = len(target) - len(data.shape)
+            self.require(gap >= 0, f"rank {len(data.shape)} into rank {len(target)}")
+            target = (*target[:gap], *map(_grown, data.shape, target[gap:]))
         known = None
         if data.known is not None and self.mode != "explicit" and is_static(target):
             assert target is not None
@@ -81,8 +84,8 @@ class Pad(Op, opset=1, index=("begin", "end")):
         known = None
         if self._is_plain(x, begin, end, value):
             filler = 0 if value is None else value.integers[0]
-            known = np.pad(x.known, (begin.integers[0], end.integers[0]), constant_values=filler)
-            known = known if known.size <= KNOWN_LIMIT else None
+            items = [filler] * begin.integers[0] + list(x.known) + [filler] * end.integers[0]
+            known = known_array(items, (len(items),)) if len(items) <= KNOWN_LIMIT else None
         return TensorType(x.dtype, shape, known)
 
     def _is_plain(self, x: Any, begin: Any, end: Any, value: Any) -> bool:
@@ -107,6 +110,11 @@ class Pad12(Pad, opset=12, type="Pad", index=("begin", "end")):
     """As Pad, and negative pads take elements away. Spec: Pad-12."""
 
 
+def _grown(dim: Dimension, target: Dimension) -> Dimension:
+    """A dimension after broadcasting to `target`: one that is not 1 cannot change."""
+    return merge_dim(dim, target) if low(dim) > 1 else target
+
+
 def _padded(dim: Dimension, before: Any, after: Any) -> Dimension:
     result = dim + before + after
     if isinstance(result, int):
@@ -127,11 +135,18 @@ class Range(Op, opset=4):
             if len(numbers) <= KNOWN_LIMIT:
                 return tensor_of_known(self.output_type, list(numbers))
             return TensorType(self.output_type, (len(numbers),))
-        if start.integers == (0,) and step.integers == (1,) and stop.known is not None:
-            limit = stop.known.reshape(-1)[0]
-            if not isinstance(limit, int) and limit.lo >= 0:
-                return TensorType(self.output_type, (limit,))
-        return TensorType(self.output_type, (fresh(),))
+        return TensorType(self.output_type, (self._count(start, stop, step),))
+
+    def _count(self, start: Any, stop: Any, step: Any) -> Dimension:
+        """ceil((stop - start) / step), at least 0."""
+        if start.known is None or stop.known is None or step.integers in (None, (0,)):
+            return fresh()
+        (by,) = step.integers
+        span = (stop.known.reshape(-1)[0] - start.known.reshape(-1)[0]) * (1 if by > 0 else -1)
+        if least(span) >= 0:
+            return (span + (abs(by) - 1)) // abs(by)
+        top = most(span)
+        return fresh(0, None if top is None else max(-(-top // abs(by)), 0))
 
     def evaluate(self, *inputs: Any) -> Any:
         return np.arange(*(each.item() for each in inputs), dtype=self.output_type.numpy)

@@ -5,8 +5,8 @@ from typing import Any, Literal
 import numpy as np
 
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import dims_of, same_dtype
-from mo_loop.shape import Dimension, element_count, fresh, high, merge_dim, normalise_axis
+from mo_loop.ops.infer import capped, dims_of, same_dtype
+from mo_loop.shape import Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
 from mo_loop.types import ElementType, TensorType, i64, known_array
 
 Reduction = Literal["none", "sum", "prod", "min", "max", "mean"]
@@ -18,8 +18,12 @@ class Gather(Op, opset=8, index=("indices", "axis")):
     batch_dims: int = 0
 
     def infer(self, data: Any, indices: Any, axis: Any) -> Any:
-        if data.shape is None or indices.shape is None or axis.integers is None:
+        if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, None)
+        if axis.integers is None:
+            batch = self.batch_dims if self.batch_dims >= 0 else self.batch_dims + len(indices.shape)
+            rank = len(data.shape) + len(indices.shape) - 1 - batch
+            return TensorType(data.dtype, tuple(fresh() for _ in range(rank)))
         at = normalise_axis(axis.integers[0], len(data.shape))
         batch = self.batch_dims if self.batch_dims >= 0 else self.batch_dims + len(indices.shape)
         shape = (*data.shape[:at], *indices.shape[batch:], *data.shape[at + 1 :])
@@ -232,7 +236,7 @@ class TopK(Op, opset=3, index=("k",)):
         if x.shape is None:
             return TensorType(x.dtype, None), TensorType(self.index_element_type, None)
         at = normalise_axis(self.axis, len(x.shape))
-        size: Dimension = fresh(0, high(x.shape[at])) if k.known is None else dims_of(k.known)[0]
+        size = capped(fresh() if k.known is None else dims_of(k.known)[0], x.shape[at])
         self.require(
             not isinstance(size, int) or not isinstance(x.shape[at], int) or size <= x.shape[at],
             f"the {size} largest of {x.shape[at]}",
@@ -257,7 +261,7 @@ class Unique(Op, opset=10, index=("axis",)):
     def infer(self, x: Any, axis: Any = None) -> Any:
         total = element_count(x.shape)
         if axis is None:
-            count = fresh(0, None if total is None else high(total))
+            count = fresh(*_distinct(total))
             shape: Any = (count,)
         elif x.shape is None or axis.integers is None:
             total = count = fresh()
@@ -265,7 +269,7 @@ class Unique(Op, opset=10, index=("axis",)):
         else:
             at = normalise_axis(axis.integers[0], len(x.shape))
             total = x.shape[at]
-            count = fresh(0, high(total))
+            count = fresh(*_distinct(total))
             shape = (*x.shape[:at], count, *x.shape[at + 1 :])
         index, times = self.index_element_type, self.count_element_type
         whole = fresh() if total is None else total
@@ -275,3 +279,8 @@ class Unique(Op, opset=10, index=("axis",)):
             TensorType(index, (whole,)),
             TensorType(times, (count,)),
         )
+
+
+def _distinct(total: Dimension | None) -> tuple[int, int | None]:
+    """How many distinct ones there are among `total`, at least and at most."""
+    return (0, None) if total is None else (min(low(total), 1), high(total))

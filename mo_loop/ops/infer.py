@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.shape import Dimension, Shape, broadcast, normalise_axis
-from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType
+from mo_loop.ops import values
+from mo_loop.shape import Dim, Dimension, Shape, broadcast, fresh, high, join, low, normalise_axis
+from mo_loop.types import ElementType, TensorType
 
 
 def same_dtype(*types: TensorType) -> ElementType:
@@ -21,18 +22,17 @@ def same_dtype(*types: TensorType) -> ElementType:
 
 
 def elementwise(
-    types: Sequence[TensorType], dtype: ElementType | None = None, on_known: Callable[..., Any] | None = None
+    types: Sequence[TensorType], dtype: ElementType | None = None, rule: Callable[..., Dimension] | None = None
 ) -> TensorType:
-    """A numpy-broadcast operation on tensors of one type. `on_known` computes values from object arrays."""
+    """A numpy-broadcast operation on tensors of one type. `rule` makes one value (see values.py) of one of each."""
     result = dtype or same_dtype(*types)
     shape = broadcast(*(each.shape for each in types))
-    if on_known is not None and all(each.known is not None for each in types):
-        known = on_known(*(each.known for each in types))
-        if known is not None:
-            known = np.asarray(known, object)
-            if known.size <= KNOWN_LIMIT:
-                return TensorType(result, shape, known)
-    return TensorType(result, shape)
+    if rule is None or all(type_.known is None for type_ in types):
+        return TensorType(result, shape)
+    arrays = [values.values_of(type_) for type_ in types]
+    if any(array is None for array in arrays):
+        return TensorType(result, shape)
+    return TensorType(result, shape, values.fitting(values.each(rule)(*arrays), result))
 
 
 def reduced(shape: Shape, axes: Sequence[int] | None, keep_dims: bool) -> Shape:
@@ -40,13 +40,19 @@ def reduced(shape: Shape, axes: Sequence[int] | None, keep_dims: bool) -> Shape:
     if shape is None:
         return None
     if axes is None:
-        from mo_loop.shape import fresh
-
-        return tuple(fresh() for _ in shape) if keep_dims else None
+        return tuple(join(dim, 1) for dim in shape) if keep_dims else None
     gone = {normalise_axis(axis, len(shape)) for axis in axes}
     if keep_dims:
         return tuple(1 if i in gone else dim for i, dim in enumerate(shape))
     return tuple(dim for i, dim in enumerate(shape) if i not in gone)
+
+
+def capped(dim: Dimension, limit: Dimension) -> Dimension:
+    """`dim`, which is at most `limit`. Only a fresh symbol can be replaced by a narrower one without losing a name."""
+    tops = [top for top in (high(dim), high(limit)) if top is not None]
+    if not isinstance(dim, Dim) or not dim.is_fresh or high(dim) == min(tops, default=None):
+        return dim
+    return fresh(low(dim), min(tops))
 
 
 def dims_of(known: Any) -> tuple[Dimension, ...]:

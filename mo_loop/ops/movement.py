@@ -5,9 +5,11 @@ from typing import Any, Literal
 import numpy as np
 
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import dims_of, same_dtype
-from mo_loop.shape import Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
-from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType, i64, tensor_of_known
+from mo_loop.ops.infer import capped, dims_of, same_dtype
+from mo_loop.ops.slicing import python_slice, sliced_dim
+from mo_loop.ops.values import fitting, values_of
+from mo_loop.shape import Dim, Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
+from mo_loop.types import ElementType, TensorType, i64, tensor_of_known
 
 
 class ShapeOf(Op, opset=3):
@@ -48,8 +50,15 @@ class Reshape(Op, opset=1, index=("pattern",)):
                 self.require(False, f"{item} is no dimension")
             else:
                 shape.append(item)
+        # A symbol could turn out as -1 or 0 only in a model that abuses the pattern: sizes stand for themselves. A
+        # value of which nothing is known may be either; alone, it is what is left in both cases.
+        doubtful = [i for i, dim in enumerate(shape) if isinstance(dim, Dim) and dim.is_fresh and dim.lo < 0]
+        for i in doubtful:
+            shape[i] = -1 if len(doubtful) == 1 and -1 not in shape and not self.special_zero else fresh()
         total = element_count(x.shape)
-        # A symbol could turn out as -1 or 0 only in a model that abuses the pattern; its bounds say that it does not.
+        vague = [(i, dim) for i, dim in enumerate(shape) if isinstance(dim, Dim)]
+        if isinstance(total, int) and len(vague) == 1 and -1 not in shape and vague[0][1].is_fresh:
+            shape[vague[0][0]] = -1  # the others leave one size only
         holes = [i for i, dim in enumerate(shape) if dim == -1]
         self.require(len(holes) <= 1, "more than one -1")
         if holes:
@@ -175,11 +184,13 @@ class Concat(Op, opset=1):
                 shape[i] = shape[i] + dim if i == axis else merge_dim(shape[i], dim)
         if len(ranked) < len(xs):
             shape[axis] = fresh(low(shape[axis]))
-        known = None
-        if all(x.known is not None for x in xs):
-            known = np.concatenate([x.known for x in xs], axis=axis)
-            known = known if known.size <= KNOWN_LIMIT else None
-        return TensorType(dtype, tuple(shape), known)
+        return TensorType(dtype, tuple(shape), self._joined(xs, axis, dtype))
+
+    def _joined(self, xs: Any, axis: int, dtype: ElementType) -> Any:
+        if all(x.known is None for x in xs):
+            return None
+        parts = [part for part in map(values_of, xs) if part is not None]
+        return fitting(np.concatenate(parts, axis=axis), dtype) if len(parts) == len(xs) else None
 
     def evaluate(self, *inputs: Any) -> Any:
         return np.concatenate(inputs, axis=self.axis)
@@ -201,11 +212,14 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
         bounds = [self._items(each, len(places)) for each in (start, stop, step)]
         for position, axis in enumerate(places):
             i = normalise_axis(axis, len(shape))
-            shape[i] = _sliced_dim(shape[i], *(items[position] for items in bounds))
+            shape[i] = sliced_dim(shape[i], *(items[position] for items in bounds))
         known = None
-        if x.known is not None and x.known.ndim == 1 and all(isinstance(b[0], int) for b in bounds if b):
-            known = x.known[tuple(slice(*_python_slice(*(items[0] for items in bounds))) for _ in places)]
-        return TensorType(x.dtype, tuple(shape) if known is None else known.shape, known)
+        if x.known is not None and all(isinstance(item, int) for items in bounds for item in items):
+            index = [slice(None)] * x.known.ndim
+            for position, axis in enumerate(places):
+                index[axis] = slice(*python_slice(*(items[position] for items in bounds)))
+            known = x.known[tuple(index)]
+        return TensorType(x.dtype, tuple(shape), known)
 
     def _items(self, type_: Any, count: int) -> list[Any]:
         if type_.known is None:
@@ -219,45 +233,8 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
         axes = inputs[4] if len(inputs) > 4 and inputs[4] is not None else range(len(start))
         index = [slice(None)] * x.ndim
         for axis, a, b, c in zip(axes, start, stop, step, strict=True):
-            index[int(axis)] = slice(*_python_slice(int(a), int(b), int(c)))
+            index[int(axis)] = slice(*python_slice(int(a), int(b), int(c)))
         return x[tuple(index)]
-
-
-def _python_slice(start: int, stop: int, step: int) -> tuple[int | None, int | None, int]:
-    """ONNX's and numpy's bounds differ where a huge negative stop means "to the very beginning"."""
-    if step < 0 and stop < -(2**30):
-        return start, None, step
-    return start, stop, step
-
-
-def _sliced_dim(dim: Dimension, start: Any, stop: Any, step: Any) -> Dimension:
-    if isinstance(dim, int) and all(isinstance(each, int) for each in (start, stop, step)) and step != 0:
-        return len(range(*slice(*_python_slice(start, stop, step)).indices(dim)))
-    if step == 1 and isinstance(start, int) and isinstance(stop, int):
-        large = stop >= 2**30
-        if start == 0 and large:
-            return dim
-        if start >= 0 and large and low(dim) >= start:
-            return dim - start
-        if start < 0 and large and low(dim) >= -start:
-            return -start
-        if start == 0 and stop < 0 and low(dim) >= -stop:
-            return dim + stop
-        if start >= 0 and stop >= 0 and low(dim) >= stop:
-            return max(stop - start, 0)
-        if (start < 0) == (stop < 0):
-            limit = max(stop - start, 0)
-            top = high(dim)
-            return fresh(0, limit if top is None else min(limit, top))
-    if step == 1 and start == 0 and stop == dim:
-        return dim
-    if step == -1 and start == -1 and isinstance(stop, int) and stop < -(2**30):
-        return dim
-    if step == 1 and start is not None and stop is not None and not isinstance(dim, int):
-        length = stop - start
-        if isinstance(length, int) and 0 <= length <= 1 and low(dim) >= 1 and start == dim - 1:
-            return length
-    return fresh(0, high(dim))
 
 
 class Split(Op, opset=1, index=("axis",)):
@@ -267,7 +244,8 @@ class Split(Op, opset=1, index=("axis",)):
 
     def infer(self, x: Any, axis: Any) -> Any:
         if x.shape is None or axis.integers is None:
-            return tuple(TensorType(x.dtype, None) for _ in range(self.num_splits))
+            shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
+            return tuple(TensorType(x.dtype, shape) for _ in range(self.num_splits))
         at = normalise_axis(axis.integers[0], len(x.shape))
         dim = x.shape[at]
         self.require(not isinstance(dim, int) or dim % self.num_splits == 0, f"{dim} into {self.num_splits} pieces")
@@ -284,11 +262,20 @@ class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
         count: Any = lengths.shape[0] if lengths.shape is not None and len(lengths.shape) == 1 else None
         self.require(isinstance(count, int), "how many pieces there are is not known")
         if x.shape is None or axis.integers is None:
-            return tuple(TensorType(x.dtype, None) for _ in range(count))
+            shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
+            return tuple(TensorType(x.dtype, shape) for _ in range(count))
         at = normalise_axis(axis.integers[0], len(x.shape))
         if lengths.known is None:
             return _pieces(x, at, [fresh(0, high(x.shape[at])) for _ in range(count)])
         sizes = list(dims_of(lengths.known))
+        # A length of which nothing is known may be -1: alone, it is what is left in both cases.
+        doubtful = [i for i, size in enumerate(sizes) if isinstance(size, Dim) and size.is_fresh and size.lo < 0]
+        for i in doubtful:
+            sizes[i] = -1 if len(doubtful) == 1 and -1 not in sizes else fresh(0, high(x.shape[at]))
+        vague = [(i, size) for i, size in enumerate(sizes) if isinstance(size, Dim)]
+        if isinstance(x.shape[at], int) and len(vague) == 1 and -1 not in sizes and vague[0][1].is_fresh:
+            sizes[vague[0][0]] = -1  # the others leave one size only
+        sizes = [size if size == -1 else capped(size, x.shape[at]) for size in sizes]
         holes = [i for i, size in enumerate(sizes) if size == -1]
         self.require(len(holes) <= 1, "more than one -1")
         total: Any = sum((size for size in sizes if size != -1), start=0)

@@ -1,12 +1,15 @@
 """Reductions over axes."""
 
+import functools
 from typing import Any, ClassVar
 
 import numpy as np
 
+from mo_loop.ops import values
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import reduced, wide
-from mo_loop.types import TensorType, boolean, tensor_of_known
+from mo_loop.ops.values import fitting
+from mo_loop.types import TensorType, boolean, known_array
 
 
 class Reduction(Op, abstract=True):
@@ -31,18 +34,21 @@ class Reduction(Op, abstract=True):
 class Folding(Reduction, abstract=True):
     """Reductions whose result is known where a vector of known integers goes in: shape arithmetic."""
 
+    _rule: ClassVar[Any] = None
+    """How two values are made one."""
+    _empty: ClassVar[int | None] = None
+    """The result for no values at all."""
+
     def infer(self, x: Any, axes: Any) -> Any:
         plain = super().infer(x, axes)
         if x.known is None or axes.integers not in ((0,), (-1,)) or x.known.ndim != 1:
             return plain
-        result = self._folded(list(x.known))
-        if result is None:
+        items = list(x.known)
+        if not items and self._empty is None:
             return plain
-        return tensor_of_known(x.dtype, [result] if self.keep_dims else result)
-
-    def _folded(self, items: list[Any]) -> Any:
-        """The result for ints and Dims, None where it is not known."""
-        raise NotImplementedError
+        result = functools.reduce(type(self)._rule, items if self._empty is None else [self._empty, *items])
+        known = known_array([result], (1,) if self.keep_dims else ())
+        return TensorType(x.dtype, plain.shape, fitting(known, x.dtype))
 
 
 class ReduceSum(Folding, opset=1, index=("axes",)):
@@ -50,8 +56,8 @@ class ReduceSum(Folding, opset=1, index=("axes",)):
 
     _numpy = staticmethod(np.sum)
 
-    def _folded(self, items: list[Any]) -> Any:
-        return sum(items)
+    _rule = staticmethod(values.add)
+    _empty = 0
 
 
 class ReduceMean(Reduction, opset=1, index=("axes",)):
@@ -75,8 +81,7 @@ class ReduceMax(Extreme, opset=1, index=("axes",)):
 
     _numpy = staticmethod(np.max)
 
-    def _folded(self, items: list[Any]) -> Any:
-        return max(items) if items and all(isinstance(item, int) for item in items) else None
+    _rule = staticmethod(values.maximum)
 
 
 class ReduceMin(Extreme, opset=1, index=("axes",)):
@@ -84,8 +89,7 @@ class ReduceMin(Extreme, opset=1, index=("axes",)):
 
     _numpy = staticmethod(np.min)
 
-    def _folded(self, items: list[Any]) -> Any:
-        return min(items) if items and all(isinstance(item, int) for item in items) else None
+    _rule = staticmethod(values.minimum)
 
 
 class ReduceProd(Folding, opset=1, index=("axes",)):
@@ -93,11 +97,8 @@ class ReduceProd(Folding, opset=1, index=("axes",)):
 
     _numpy = staticmethod(np.prod)
 
-    def _folded(self, items: list[Any]) -> Any:
-        product: Any = 1
-        for item in items:
-            product = product * item
-        return product
+    _rule = staticmethod(values.multiply)
+    _empty = 1
 
 
 class ReduceL1(Reduction, opset=4, index=("axes",)):

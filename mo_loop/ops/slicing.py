@@ -1,0 +1,74 @@
+"""How many elements a slice keeps of a dimension of which not everything is known.
+
+    x[1:] of N        ->  0..        x[1:] of 2..   ->  1..        x[:N] of N  ->  N
+    x[-3:] of 0..9    ->  0..3       x[::2] of N    ->  floor(N+1/2)
+
+Bounds count from behind where they are negative and are clamped to the tensor, as numpy does.
+"""
+
+from typing import Any
+
+from mo_loop.shape import LEAST, Dimension, fresh, high, least, low, most
+
+FAR = 2**30
+"""Bounds beyond this mean the end of the tensor."""
+
+
+def python_slice(start: int, stop: int, step: int) -> tuple[int | None, int | None, int]:
+    """ONNX's and numpy's bounds differ where a huge negative stop means "to the very beginning"."""
+    if step < 0 and stop < -(2**30):
+        return start, None, step
+    return start, stop, step
+
+
+def sliced_dim(dim: Dimension, start: Any, stop: Any, step: Any) -> Dimension:
+    """How many elements a slice keeps of a dimension; a bound that is None is not known."""
+    if not isinstance(step, int) or step == 0 or start is None or stop is None:
+        return fresh(0, high(dim))
+    if step < 0:  # the same elements are picked from the reversed tensor by the complements of the bounds
+        start, stop, step = -start - 1, -stop - 1, -step
+    begin, end = _place(start, dim), _place(stop, dim)
+    if begin is None or end is None:
+        return _slice_bounds(dim, start, stop, step)
+    span = end - begin
+    if isinstance(span, int):
+        return -(-max(span, 0) // step)
+    if span.lo < 0:
+        return _slice_bounds(dim, start, stop, step)
+    return (span + (step - 1)) // step
+
+
+def _place(bound: Any, dim: Dimension) -> Dimension | None:
+    """Where a bound of a slice lies between 0 and `dim`; None where that depends on values."""
+    lo, hi = least(bound), most(bound)
+    if lo >= FAR:
+        return dim
+    if lo < 0 and (hi is None or hi >= 0):
+        return None
+    if isinstance(bound, int) and bound <= -FAR:
+        return 0
+    place = bound if lo >= 0 else bound + dim
+    top, rest = most(place), least(dim - place)
+    if rest >= 0 and least(place) >= 0:
+        return place
+    if top is not None and top <= 0:
+        return 0
+    room = most(dim - place)
+    return dim if room is not None and room <= 0 else None
+
+
+def _slice_bounds(dim: Dimension, start: Any, stop: Any, step: int) -> Dimension:
+    """The least and most elements that a slice can keep, its step being positive."""
+    top = high(dim)
+    if not isinstance(start, int) or not isinstance(stop, int):
+        ends = [top, most(stop) if least(stop) >= 0 else None]  # no place is beyond either
+        if (most(start) or 0) < 0 and least(start) > LEAST:
+            ends.append(-least(start))
+        end = min((each for each in ends if each is not None and each < FAR), default=None)
+        return fresh(0, None if end is None else -(-end // step))
+    kept = [len(range(*slice(start, stop, step).indices(size))) for size in (low(dim), FAR if top is None else top)]
+    if start < 0 <= stop < FAR:  # more elements are not kept of a longer tensor: these begin too late
+        most_kept = -(-min(-start, stop) // step)
+        return fresh(0, most_kept if top is None else min(most_kept, -(-top // step)))
+    endless = top is None and (0 <= start < FAR or start <= -FAR) and (-FAR < stop < 0 or stop >= FAR)
+    return fresh(kept[0], None if endless else kept[1])

@@ -1,0 +1,38 @@
+"""Where the models of an audit come from: the conformance suites, the models of the tests, random control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mo_loop.verify.workers import Pool
+from tools.auditing.ports import Task
+from tools.exporting.inputs import read_cases
+
+MODELS = Path(__file__).resolve().parents[2] / "tests" / "models"
+FOLDERS = "models"
+RANDOM = "fuzz"
+
+
+def exported() -> Iterator[Task]:
+    """The models on disk, each with the inputs its cases.toml lists."""
+    for listed in sorted(MODELS.glob("*/cases.toml")):
+        for name, model in sorted(read_cases(listed).items()):
+            yield Task(FOLDERS, f"{listed.parent.name}/{name}", str(listed.parent / f"{name}.onnx"), model.sets)
+
+
+def suites(kinds: Sequence[str]) -> Iterator[Task]:
+    """The cases of the conformance suites that have tensors at their boundary."""
+    from tools.conformance import collect
+
+    for entry in collect(kinds):
+        if entry.sample is not None:
+            yield Task(entry.kind, entry.name, entry.sample.model, entry.sample.feeds)
+
+
+def random(count: int, seed: int, jobs: int) -> Iterator[Task]:
+    """Random control-flow models; those that ONNX Runtime refuses are left out, as in the fuzzer."""
+    with Pool("tools.fuzzing.check:oracle", jobs=jobs, limit=30, memory=6 << 30) as oracle:
+        for outcome in oracle.map((seed, index) for index in range(count)):
+            if outcome.ok and not isinstance(outcome.value, str):
+                yield Task(RANDOM, outcome.value.name, outcome.value.model, outcome.value.feeds)
