@@ -1,68 +1,209 @@
-"""Where a conversion starts and ends: the tensors that become inputs and outputs, by ONNX name."""
+"""Where a conversion starts and ends: the tensors that become inputs, constants and outputs.
+
+    Cut.of(model, "x[1,3,?,224..512],sr->16000", "logits")
+    Cut.of(model, {"x": [1, 3, None, (224, 512)]}, ["logits", "block_3:0"])
+
+Tensors are named as in ONNX; a node stands for its first output, `node:1` for another one, `1:node` for what it reads.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
-from mo_loop.errors import UsageError
+import numpy as np
+
+from mo_loop.errors import UnsupportedError, UsageError
+from mo_loop.frontend.declared import type_from
+from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs, shape_of
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.shape import Dimension, Shape, fresh, named
+from mo_loop.shape import Shape, is_static
+from mo_loop.types import UNKNOWN, ElementType, TensorType
 
 
 @dataclass
 class Cut:
-    """`inputs` name -> shape (`KEEP` leaves the declared one); None for either means what the model says."""
+    """What was asked of the inputs, by name, and the names of the outputs; None means what the model says."""
 
-    inputs: dict[str, Any] | None = None
+    inputs: dict[str, InputEntry] | None = None
     outputs: list[str] | None = None
-    KEEP: Any = field(default=..., repr=False)
 
     @classmethod
     def of(cls, model: OnnxModel, input: Any, output: Any) -> Cut:
         """From the arguments of convert_model; UsageError for a name that the model does not have."""
-        inputs: dict[str, Any] | None = None
-        if isinstance(input, Mapping):
-            inputs = {name: _shape(given) for name, given in input.items()}
-        elif input is not None:
-            inputs = dict.fromkeys([input] if isinstance(input, str) else list(input), ...)
-        outputs = None if output is None else [output] if isinstance(output, str) else list(output)
-        if inputs is not None or outputs is not None:
-            known = _tensor_names(model)
-            for name in [*(inputs or ()), *(outputs or ())]:
-                _check(name, known)
+        if input is None and output is None:
+            return cls()
+        names = _Names(model)
+        inputs = None
+        if input is not None:
+            listed = names.of_inputs()
+            inputs = {}
+            for place, entry in enumerate(_entries(input, names)):
+                if not entry.name and place >= len(listed):
+                    raise UsageError(f"there are {len(listed)} inputs, but {place + 1} shapes", code="ML202")
+                name = names.resolved(entry.name) if entry.name else listed[place]
+                if name in inputs:
+                    raise UsageError(f"{name!r} is named twice among the inputs", code="ML202")
+                inputs[name] = replace(entry, name=name)
+        outputs = None
+        if output is not None:
+            wanted = [output] if isinstance(output, str) else list(output)
+            outputs = list(dict.fromkeys(names.resolved(name) for name in wanted))
         return cls(inputs, outputs)
 
+    def parameters(self, model: OnnxModel) -> Iterator[Start]:
+        """Where the conversion starts, in order.
 
-def _shape(given: Any) -> Shape | Any:
-    if given is None or given == ...:
-        return ...
-    dims: list[Dimension] = []
-    for dim in given:
-        if isinstance(dim, int) and dim >= 0:
-            dims.append(dim)
-        elif isinstance(dim, str) and dim.isidentifier():
-            dims.append(named(dim))
-        elif dim in (None, -1, "?"):
-            dims.append(fresh())
+        The model's own order holds unless all its inputs are named, or an inner tensor is; the model's other inputs are
+        then kept as far as the outputs still need them. An initializer listed as an input, as IR version 3 demanded, is
+        none.
+
+        Raises:
+            UsageError: a type is neither declared nor given, or a value does not fit it.
+        """
+        proto = model.proto.graph
+        constants = {each.name for each in proto.initializer} | {each.values.name for each in proto.sparse_initializer}
+        listed = {entry.name: entry.type for entry in proto.input if entry.name not in constants}
+        declared = {entry.name: entry.type for entry in (*proto.value_info, *proto.output)} | listed
+        asked = self.inputs or {}
+        cuts = not set(asked) <= set(listed)
+        names = listed if set(asked) < set(listed) else dict.fromkeys((*asked, *listed))
+        for name in names:
+            try:
+                type_ = type_from(declared[name], symbolic=True) if name in declared else UNKNOWN
+            except UnsupportedError as error:
+                error.where = name
+                raise
+            yield Start(name, *_asked_for(name, type_, asked.get(name)), cuts and name not in asked)
+
+
+class Start(NamedTuple):
+    """One input: `value` is None unless it is frozen; `if_needed` ones are kept where something reads them."""
+
+    name: str
+    type: Any
+    value: Any
+    if_needed: bool
+
+
+def _asked_for(name: str, type_: Any, entry: InputEntry | None) -> tuple[Any, Any]:
+    """The type and the value (None unless frozen) of an input, after what was asked of it."""
+    if not isinstance(type_, TensorType):
+        return type_, None
+    if entry is not None:
+        shape = type_.shape if entry.shape is KEEP else entry.shape
+        type_ = TensorType(entry.dtype or type_.dtype, shape)
+    if type_.dtype is None:
+        raise UsageError(
+            f"the element type of {name!r} is not declared: it cannot become an input", code="ML202",
+            hint=f"name the type as well: {name}{{f32}}",
+        )  # fmt: skip
+    return type_, None if entry is None or entry.value is None else _frozen(name, type_, type_.dtype, entry.value)
+
+
+def _frozen(name: str, type_: TensorType, dtype: ElementType, value: Any) -> Any:
+    """The value as an array of the input's type."""
+    try:
+        array = np.asarray(value)
+        with np.errstate(invalid="ignore"):  # what does not fit is refused below
+            cast = array.astype(dtype.numpy)
+    except (TypeError, ValueError):
+        raise UsageError(f"{value!r} is no value of {dtype} for the input {name!r}", code="ML202") from None
+    if not dtype.is_float and not np.array_equal(cast, array):
+        raise UsageError(f"the input {name!r} is of {dtype}, which cannot hold {value!r}", code="ML202")
+    shape: Shape = type_.shape
+    if shape is None or cast.shape == shape:
+        return cast
+    if is_static(shape):
+        sizes: Any = shape
+        if cast.size == np.prod(sizes, dtype=np.int64):
+            return cast.reshape(sizes)
+        if cast.ndim == 0:
+            return np.broadcast_to(cast, sizes)
+    elif cast.ndim == len(shape):
+        return cast
+    elif cast.size == 1:
+        return cast.reshape([1] * len(shape))
+    raise UsageError(f"a value of shape {list(cast.shape)} does not fit the input {name!r}: {type_}", code="ML202")
+
+
+def _entries(given: Any, names: _Names) -> list[InputEntry]:
+    """The argument `input` in any of its forms as entries."""
+    if isinstance(given, str):
+        return parse_inputs(given, names)
+    if isinstance(given, Mapping):
+        return [_entry(name, *_shape_and_type(each)) for name, each in given.items()]
+    if isinstance(given, tuple) and not all(isinstance(each, str) for each in given):
+        given = [given]  # one ("x", shape, dtype)
+    found: list[InputEntry] = []
+    for each in given:
+        if isinstance(each, str):
+            found.extend(parse_inputs(each, names))
+        elif isinstance(each, tuple) and each and isinstance(each[0], str):
+            found.append(_entry(*each))
         else:
-            raise UsageError(f"{dim!r} is no dimension", hint="use a number, a name, -1 or None")
-    return tuple(dims)
+            hint = 'write ("x", [1, 3]) or ("x", [1, 3], "f32")'
+            raise UsageError(f"{each!r} names no input", hint=hint, code="ML202")
+    return found
 
 
-def _tensor_names(model: OnnxModel) -> set[str]:
-    graph = model.proto.graph
-    names = {entry.name for entry in (*graph.input, *graph.initializer, *graph.output)}
-    names.update(name for node in graph.node for name in node.output if name)
-    return names
+def _shape_and_type(given: Any) -> tuple[Any, ...]:
+    """A shape, or a pair of a shape and an element type."""
+    is_pair = isinstance(given, tuple) and len(given) == 2 and _is_shape(given[0]) and not _is_shape(given[1])
+    return given if is_pair else (given,)
 
 
-def _check(name: str, known: Iterable[str]) -> None:
-    if name in known:
-        return
-    close = difflib.get_close_matches(name, known, 1)
-    raise UsageError(
-        f"the model has no tensor {name!r}", hint=f"did you mean {close[0]!r}?" if close else "", code="ML202"
-    )
+def _entry(name: str, *parts: Any) -> InputEntry:
+    """Shapes are sequences; what is none is an element type."""
+    entry = InputEntry(name)
+    for part in parts:
+        if part is None or part is KEEP:
+            continue
+        entry = replace(entry, shape=shape_of(part)) if _is_shape(part) else replace(entry, dtype=dtype_of(part))
+    return entry
+
+
+def _is_shape(given: Any) -> bool:
+    return isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+
+
+class _Names:
+    """The names that a model's tensors can be asked for by."""
+
+    def __init__(self, model: OnnxModel) -> None:
+        graph = model.proto.graph
+        self._graph = graph
+        self._tensors = {entry.name for entry in (*graph.input, *graph.initializer, *graph.output)}
+        self._tensors.update(name for node in graph.node for name in node.output if name)
+        self._nodes = {node.name: node for node in graph.node if node.name}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors or name in self._nodes
+
+    def of_inputs(self) -> list[str]:
+        constants = {each.name for each in self._graph.initializer}
+        return [entry.name for entry in self._graph.input if entry.name not in constants]
+
+    def resolved(self, name: str) -> str:
+        """The tensor that `name` means: a tensor's own name, a node's, or a node's with a port."""
+        if name in self._tensors:
+            return name
+        if name in self._nodes:
+            return self._port(name, self._nodes[name].output, 0)
+        node, _, port = name.rpartition(":")
+        if node in self._nodes and port.isdecimal():
+            return self._port(name, self._nodes[node].output, int(port))
+        port, _, node = name.partition(":")
+        if node in self._nodes and port.isdecimal():
+            return self._port(name, self._nodes[node].input, int(port))
+        close = difflib.get_close_matches(name, [*self._tensors, *self._nodes], 1)
+        hint = f"did you mean {close[0]!r}?" if close else ""
+        raise UsageError(f"the model has no tensor {name!r}", hint=hint, code="ML202")
+
+    def _port(self, name: str, ports: Iterable[str], number: int) -> str:
+        ports = list(ports)
+        if number >= len(ports) or not ports[number]:
+            raise UsageError(f"there is no port {number} for {name!r}: the node has {len(ports)}", code="ML202")
+        return ports[number]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mo_loop.errors import UnsupportedError
-from mo_loop.shape import Dimension, Shape, fresh, named
+from mo_loop.graph import Value
+from mo_loop.shape import Dimension, Shape, fresh, high, low, named
 from mo_loop.types import UNKNOWN, OptionalType, SequenceType, TensorType, from_onnx
 
 
@@ -36,3 +38,41 @@ def _shape_from(proto: Any, symbolic: bool) -> Shape:
         else:
             dims.append(fresh())
     return tuple(dims)
+
+
+def contradictions(proto: Any, values: Mapping[str, Value], path: str) -> list[str]:
+    """What a GraphProto declares of its inner values and outputs and what cannot be; inference is right.
+
+    Models declare wrongly after edits and after exports with another batch size; the numbers do not depend on it.
+    """
+    found = []
+    for entry in (*proto.value_info, *proto.output):
+        value = values.get(entry.name)
+        if value is None or not entry.type.HasField("tensor_type") or not isinstance(value.type, TensorType):
+            continue
+        if _contradicts(entry.type.tensor_type, value.type):
+            declared = type_from(entry.type, symbolic=True)
+            where = f"{path}/" if path else ""
+            found.append(f"{where}{entry.name} is declared as {declared}, but it is {value.type}")
+    return found
+
+
+def _contradicts(declared: Any, inferred: TensorType) -> bool:
+    """Whether no tensor is of both types. Symbols of one name may differ: that proves nothing."""
+    if inferred.dtype is None:
+        return False
+    if declared.elem_type and declared.elem_type != inferred.dtype.onnx:
+        return True
+    if not declared.HasField("shape") or inferred.shape is None:
+        return False
+    dims = declared.shape.dim
+    if len(dims) != len(inferred.shape):
+        return True
+    for dim, found in zip(dims, inferred.shape, strict=True):
+        size = dim.dim_value
+        if not dim.HasField("dim_value") or size < 0 or size == found:
+            continue
+        most = high(found)
+        if size < low(found) or (most is not None and size > most):
+            return True
+    return False

@@ -1,0 +1,134 @@
+"""What `--input` says: names, shapes, element types and values, in the syntax of ovc and of the Model Optimizer.
+
+>>> entry, frozen = parse_inputs("x[1,3,?,224..512]{f16},sr->16000")
+>>> entry.name, entry.shape, entry.dtype
+('x', (1, 3, ?, 224..512), f16)
+>>> frozen.name, frozen.value
+('sr', 16000)
+
+An entry is `name[shape]{type}->value`, each part but the name may be left out; a shape alone stands for the input at
+its place. Dimensions are separated by commas or spaces: a number, `?` or -1, a range `a..b`, `a..`, `..b`, or the name
+of a symbol. Ports of nodes are written `node:0` (an output) and `0:node` (an input).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mo_loop.errors import UnsupportedError, UsageError
+from mo_loop.shape import Dimension, fresh, named
+from mo_loop.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
+
+KEEP: Any = ...
+"""The shape of an entry that says nothing about it."""
+
+_ENTRY = re.compile(r"(?P<name>.*?)(?P<shape>[\[(][^\])]*[\])])?(?P<type>\{[^}]*\})?(?P<value>->.*)?", re.DOTALL)
+_SYNTAX = "an entry is name[shape]{type}->value, as in x[1,3,?,224..512]{f32} or rate->16000"
+
+
+@dataclass(frozen=True)
+class InputEntry:
+    """What is asked of one input: `shape` KEEP and `dtype`, `value` None leave what the model says."""
+
+    name: str = ""
+    shape: Any = KEEP
+    dtype: ElementType | None = None
+    value: Any = None
+
+
+def parse_inputs(text: str, known: Container[str] = ()) -> list[InputEntry]:
+    """The entries of `text`; a name in `known` is taken whole, whatever characters it holds.
+
+    Raises:
+        UsageError: the text is not of that form.
+    """
+    return [_entry(item.strip(), known) for item in _split(text) if item.strip()]
+
+
+def _split(text: str) -> Iterator[str]:
+    """The parts between commas that stand in no brackets."""
+    depth = start = 0
+    for place, character in enumerate(text):
+        depth += (character in "[({") - (character in "])}")
+        if character == "," and depth == 0:
+            yield text[start:place]
+            start = place + 1
+    if depth:
+        raise UsageError(f"brackets do not match in {text!r}", hint=_SYNTAX)
+    yield text[start:]
+
+
+def _entry(text: str, known: Container[str]) -> InputEntry:
+    if text in known:
+        return InputEntry(text)
+    found = _ENTRY.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r} cannot be understood", hint=_SYNTAX)
+    shape, type_, value = found["shape"], found["type"], found["value"]
+    return InputEntry(
+        found["name"].strip(),
+        KEEP if shape is None else shape_of(re.split(r"[,\s]+", shape[1:-1].strip()) if shape[1:-1].strip() else ()),
+        None if type_ is None else dtype_of(type_[1:-1].strip()),
+        None if value is None else _value(value[2:].strip()),
+    )
+
+
+def shape_of(dims: Any) -> Any:
+    """A shape from numbers, None, -1, `?`, ranges `a..b` and names of symbols."""
+    return tuple(_dimension(dim) for dim in dims)
+
+
+def _dimension(given: Any) -> Dimension:
+    if isinstance(given, tuple) and len(given) == 2:  # as a range in Python
+        given = "..".join("" if bound in (None, -1) else str(bound) for bound in given)
+    text = "?" if given is None else str(given).strip()
+    if text in ("?", "-1"):
+        return fresh()
+    if text.isdecimal():
+        return int(text)
+    low, dots, high = text.partition("..")
+    if dots and all(bound == "" or bound.isdecimal() for bound in (low, high)):
+        if low and high and int(low) > int(high):
+            raise UsageError(f"the range {text!r} is empty", hint="write the smaller bound first")
+        return fresh(int(low or 0), int(high) if high else None)
+    if text.isidentifier():
+        return named(text)
+    raise UsageError(f"{text!r} is no dimension", hint="use a number, ?, a range such as 1..8, or a name")
+
+
+_ALIASES = {
+    "bool": "boolean", "half": "f16", "float": "f32", "double": "f64", "int": "i32", "long": "i64", "str": "string",
+}  # fmt: skip
+
+
+def dtype_of(given: Any) -> ElementType:
+    """An element type from its name in the IR, in numpy, or as the precision of a port."""
+    if isinstance(given, ElementType):
+        return given
+    if isinstance(given, str):
+        name = _ALIASES.get(given.lower(), given.lower())
+        if name in BY_NAME:
+            return BY_NAME[name]
+        if given.upper() in BY_PRECISION:
+            return BY_PRECISION[given.upper()]
+    try:
+        return from_numpy(given)
+    except (TypeError, UnsupportedError):
+        names = ", ".join(sorted(BY_NAME))
+        raise UsageError(f"{given!r} is no element type", hint=f"there are {names}") from None
+
+
+def _value(text: str) -> Any:
+    """A number, a truth value, or a list of them in brackets, nested or not, with commas or spaces."""
+    spaced = re.sub(r"\s+", ",", re.sub(r"\s*([\[\],])\s*", r"\1", text)) if text.startswith("[") else text
+    words = {"true": "True", "false": "False", "inf": "1e999"}
+    plain = re.sub(r"[A-Za-z]+", lambda word: words.get(word[0].lower(), word[0]), spaced)
+    try:
+        value = ast.literal_eval(plain)
+    except (ValueError, SyntaxError):
+        raise UsageError(f"{text!r} is no value", hint="write a number, true, false, or a list such as [1,2]") from None
+    return value

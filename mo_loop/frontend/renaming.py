@@ -1,0 +1,97 @@
+"""ONNX graphs with nodes of the graph around them put behind their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def extended(
+    branch: Any, outputs: Sequence[str], nodes: Sequence[Any], wanted: Sequence[str]
+) -> tuple[dict[str, str], Any]:
+    """`branch` with copies of `nodes` behind its own, returning `wanted` instead of its outputs.
+
+    `nodes` are of the graph around the branch and read its outputs by the names `outputs`, as they are called there.
+    What they make is renamed where the branch has such names itself. The dictionary says which names of the result
+    stand for outer names that the branch hides.
+    """
+    copy = type(branch)()
+    copy.CopyFrom(branch)
+    taken = _names_in(branch)
+    inner = {name: entry.name for name, entry in zip(outputs, branch.output, strict=False) if name}
+    made = {name for node in nodes for name in node.output if name}
+    inner.update({name: _fresh(name, taken) for name in made})
+    aliases: dict[str, str] = {}
+    for name in sorted({name for node in nodes for name in _read_by(node)} - inner.keys()):
+        if name in taken:
+            inner[name] = _fresh(name, taken)
+            aliases[inner[name]] = name
+    copy.node.extend(renamed(node, inner) for node in nodes)
+    del copy.output[:]
+    for name in wanted:
+        copy.output.add().name = inner[name]
+    return aliases, copy
+
+
+def renamed(node: Any, names: Mapping[str, str]) -> Any:
+    """A copy of a NodeProto with other names for what it and its bodies read, and for what it makes."""
+    copy = type(node)()
+    copy.CopyFrom(node)
+    _rename(copy, names)
+    return copy
+
+
+def _rename(node: Any, names: Mapping[str, str]) -> None:
+    node.input[:] = [names.get(name, name) for name in node.input]
+    node.output[:] = [names.get(name, name) for name in node.output]
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            _rename_captures(attribute.g, names)
+
+
+def _rename_captures(graph: Any, names: Mapping[str, str]) -> None:
+    """Other names for what a body reads from outside; names of its own are others, and stay."""
+    own = _own_names(graph)
+    captured = {name: other for name, other in names.items() if name not in own}
+    for node in graph.node:
+        _rename(node, captured)
+    for entry in graph.output:
+        entry.name = captured.get(entry.name, entry.name)
+
+
+def _own_names(graph: Any) -> set[str]:
+    own = {entry.name for entry in (*graph.input, *graph.initializer)}
+    own.update(each.values.name for each in graph.sparse_initializer)
+    own.update(name for node in graph.node for name in node.output)
+    return own
+
+
+def _names_in(graph: Any) -> set[str]:
+    """All names that a graph or a body below it defines or reads."""
+    found = _own_names(graph) | {entry.name for entry in graph.output}
+    for node in graph.node:
+        found.update(node.input)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                found |= _names_in(attribute.g)
+    return found
+
+
+def _read_by(node: Any) -> set[str]:
+    """What a node and its bodies read of the graph it stands in."""
+    found = set(filter(None, node.input))
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            inner = {name for each in attribute.g.node for name in _read_by(each)}
+            inner |= {entry.name for entry in attribute.g.output}
+            found |= inner - _own_names(attribute.g)
+    return found
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """`name`, numbered where it is taken; taken from now on."""
+    found, number = name, 1
+    while found in taken:
+        found, number = f"{name}.{number}", number + 1
+    taken.add(found)
+    return found

@@ -1,0 +1,219 @@
+"""Branches of an If that return values of different rank: their consumers move into the branches.
+
+    y = If(c, then: a [2], else: b [2,1])          then: a' = Softmax(a)  r = ReduceSum(a')  []
+    s = Softmax(y)                           ->    else: b' = Softmax(b)  r = ReduceSum(b')  []
+    r = ReduceSum(s)                               r = If(c, ...)
+
+The runtime has no value of unknown rank. Moved are the nodes that read a value whose rank differs, and, so that nothing
+depends on itself, every node on a path from the If to one of them; values that enter become captures, values whose
+ranks agree leave as outputs. It is done on ONNX nodes, because translators look at ranks: each branch is translated
+with the moved nodes behind its own. A moved node that no tensor of a branch's type can go through proves that this
+branch is never taken in a successful run; the other one is taken then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.errors import InputError, UnsupportedError
+from mo_loop.frontend.context import Body, Context, TranslatedBody
+from mo_loop.frontend.ops.control import is_decided
+from mo_loop.frontend.renaming import extended
+from mo_loop.frontend.scope import Scope
+from mo_loop.graph import Value
+from mo_loop.ops.front import Failed
+from mo_loop.types import TensorType
+
+if TYPE_CHECKING:
+    from mo_loop.frontend.translate import Translation
+
+LIMIT = 1000
+"""How many nodes may move: both branches receive a copy of each."""
+
+BRANCHES = ("then_branch", "else_branch")
+
+RANDOM = frozenset(
+    ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli")
+)
+"""Operators that stay where they are: a draw is made once, whichever branch is taken."""
+
+
+def sink_consumers(
+    translation: Translation, proto: Any, rest: Sequence[Any], outputs: Iterable[str], scope: Scope
+) -> frozenset[int]:
+    """Move what has to be moved of `rest`, the nodes still to be translated, into the branches of the If `proto`.
+
+    Returns the numbers of the nodes in `rest` that are translated now. None are where all ranks agree, or where a
+    value whose rank differs leaves the graph; the last check refuses the If then.
+    """
+    split = {name for name in proto.output if name and _is_split(scope.values.get(name))}
+    if not split or any(each.ref_attr_name for each in proto.attribute):
+        return frozenset()
+    return _Sinking(translation, proto, rest, outputs, scope).run(split)
+
+
+def _is_split(value: Value | None) -> bool:
+    return value is not None and isinstance(value.type, TensorType) and value.dtype is not None and value.rank is None
+
+
+class _Sinking:
+    def __init__(
+        self, translation: Translation, proto: Any, rest: Sequence[Any], outputs: Iterable[str], scope: Scope
+    ) -> None:
+        self.translation = translation
+        self.proto = proto
+        self.rest = rest
+        self.scope = scope
+        self.reads = [translation.reads(node) for node in rest]
+        self.makes = [frozenset(filter(None, node.output)) for node in rest]
+        self.outputs = frozenset(outputs)
+        self.own = [name for name in proto.output if name]
+        self.branches = {each.name: each.g for each in proto.attribute if each.name in BRANCHES}
+        decided = is_decided(scope[proto.input[0]])
+        self.live = BRANCHES if decided is None else (BRANCHES[not decided],)
+        self.descends = self._descending()
+
+    def run(self, split: set[str]) -> frozenset[int]:
+        distance = 1
+        while True:
+            near = self._closed(self._near(split, distance))
+            reason = self._obstacle(near)
+            if reason:
+                return self._refuse(split, reason)
+            first = self._independent(near)
+            for i in first:
+                self.translation.node(self.rest[i], self.scope)
+            self.descends -= first
+            names = [*self.own, *(name for i in sorted(near) for name in sorted(self.makes[i]))]
+            bodies = [self._body(key, near, names).translate([]) for key in self.live]
+            if any(body.has_failed for body in bodies):
+                return first | self._decided(bodies)
+            differing = {name for name, ranks in _ranks(names, bodies) if len(ranks) > 1 or None in ranks}
+            moved = self._differing(split, near, differing)
+            if moved is not None:
+                return first | self._move(moved, split | differing)
+            distance *= 2
+
+    # -- which nodes
+
+    def _descending(self) -> frozenset[int]:
+        """The nodes of `rest` that depend on the If."""
+        names, found = set(self.own), set()
+        for i, reads in enumerate(self.reads):
+            if not names.isdisjoint(reads):
+                found.add(i)
+                names |= self.makes[i]
+        return frozenset(found)
+
+    def _near(self, split: set[str], limit: int) -> set[int]:
+        """The nodes at most `limit` steps behind a split value."""
+        steps = dict.fromkeys(split, 0)
+        found = set()
+        for i in sorted(self.descends):
+            nearest = min((steps[name] for name in self.reads[i] if name in steps), default=limit)
+            if nearest < limit:
+                found.add(i)
+                steps.update(dict.fromkeys(self.makes[i], nearest + 1))
+        return found
+
+    def _closed(self, moved: set[int]) -> frozenset[int]:
+        """`moved` and every node on a path from the If to one of them."""
+        closed = set(moved)
+        names: set[str] = set()
+        for i in sorted(self.descends, reverse=True):
+            if i in closed or not names.isdisjoint(self.makes[i]):
+                closed.add(i)
+                names |= self.reads[i]
+        return frozenset(closed)
+
+    def _independent(self, moved: frozenset[int]) -> frozenset[int]:
+        """Nodes that `moved` ones read and that do not depend on the If: they come first."""
+        found, names = set(), {name for i in moved for name in self.reads[i]}
+        for i in reversed(range(len(self.rest))):
+            if i not in self.descends and not names.isdisjoint(self.makes[i]) and not self._is_made(i):
+                found.add(i)
+                names |= self.reads[i]
+        return frozenset(found)
+
+    def _is_made(self, i: int) -> bool:
+        return all(name in self.scope.values for name in self.makes[i])
+
+    def _differing(self, split: set[str], near: frozenset[int], differing: set[str]) -> frozenset[int] | None:
+        """The nodes that have to move, now that the ranks in `near` are known; None if more have to be looked at."""
+        moved, names = set(), set(split)
+        for i in sorted(self.descends):
+            if names.isdisjoint(self.reads[i]):
+                continue
+            if i not in near:
+                return None
+            moved.add(i)
+            names |= self.makes[i] & differing
+        return self._closed(moved)
+
+    def _obstacle(self, moved: frozenset[int]) -> str:
+        """Why `moved` cannot move; empty if they can."""
+        if len(moved) > LIMIT:
+            return f"more than {LIMIT} nodes read it before the ranks agree"
+        draws = [self.rest[i].op_type for i in sorted(moved) if self.rest[i].op_type in RANDOM]
+        return f"{draws[0]} among its readers draws once, whichever branch is taken" if draws else ""
+
+    def _refuse(self, split: set[str], reason: str) -> frozenset[int]:
+        """Put a Failed node in the place of the values whose rank differs."""
+        names = sorted(split)
+        context = Context(self.translation, self.proto, self.scope, 0)
+        error = UnsupportedError(
+            f"the branches of If return {', '.join(names)} with different ranks, and {reason}", where=context.path,
+            code="ML315", hint="give the condition a constant value, or make both branches return one rank",
+        )  # fmt: skip
+        failed = Failed(graph=self.scope.graph, error=error, count=len(names), name=context.path)
+        self.translation.redefine(self.proto, names, failed.outputs, self.scope)
+        return frozenset()
+
+    # -- moving them
+
+    def _body(self, key: str, moved: Iterable[int], names: Sequence[str]) -> Body:
+        """A branch that computes the `moved` nodes as well, and returns `names`."""
+        branch = self.branches[key]
+        aliases, proto = extended(branch, self.proto.output, [self.rest[i] for i in sorted(moved)], names)
+        scope = self.scope
+        if aliases:
+            scope = Scope(self.scope.graph, self.scope, self.scope.path)
+            scope.depth = self.scope.depth
+            scope.aliases = aliases
+        context = Context(self.translation, self.proto, self.scope, 0)
+        return Body(self.translation, proto, scope, context.path)
+
+    def _move(self, moved: frozenset[int], differing: set[str]) -> frozenset[int]:
+        made = [*self.own, *(name for i in sorted(moved) for name in self.rest[i].output if name)]
+        later = {name for i, reads in enumerate(self.reads) if i not in moved for name in reads}
+        wanted = [name for name in made if name in later or name in self.outputs]
+        if not differing.isdisjoint(wanted):
+            return frozenset()
+        bodies = [self._body(key, moved, wanted) for key in BRANCHES]
+        self.translation.rebranch(self.proto, bodies, wanted, self.scope)
+        return moved
+
+    def _decided(self, bodies: Sequence[TranslatedBody]) -> frozenset[int]:
+        """Take the branch that moved nodes can read, if the other one cannot be part of a successful run."""
+        failed = [body.has_failed for body in bodies]
+        if failed in ([True, False], [False, True]) and _is_ill_typed(bodies[failed.index(True)]):
+            dead, alive = BRANCHES if failed[0] else BRANCHES[::-1]
+            reason = bodies[failed.index(True)].failures()[0]
+            context = Context(self.translation, self.proto, self.scope, 0)
+            self.translation.doubt(
+                f"{context.path}: {dead} is taken to be never run, for what follows cannot read what it returns "
+                f"({reason.where}: {reason.message}); the model is converted with {alive} alone"
+            )
+            body = self._body(alive, (), self.own)
+            self.translation.redefine(self.proto, self.own, body.inline(), self.scope)
+        return frozenset()
+
+
+def _is_ill_typed(body: TranslatedBody) -> bool:
+    return all(isinstance(error, InputError) for error in body.failures())
+
+
+def _ranks(names: Sequence[str], bodies: Sequence[TranslatedBody]) -> Iterable[tuple[str, set[int | None]]]:
+    for place, name in enumerate(names):
+        yield name, {body.results[place].value.rank for body in bodies}
