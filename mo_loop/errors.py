@@ -5,7 +5,9 @@
     │   ├── UsageError     ML20x                an argument makes no sense
     │   ├── FileError      ML21x                a file is missing, unreadable, or of another kind
     │   ├── ModelError     ML22x                the ONNX model breaks a rule of ONNX
-    │   └── TypeError_     ML23x                types or shapes that do not fit an operation
+    │   ├── TypeError_     ML23x                types or shapes that do not fit an operation
+    │   ├── IrError        ML25x                an IR to be read breaks a rule of its format
+    │   └── ExtensionError ML26x                an extension of the user cannot be loaded, or fails
     ├── UnsupportedError   ML3xx  exit code 3   valid ONNX that cannot be expressed
     ├── ConversionErrors   (its worst part)     several of the above at once, grouped
     └── InternalError      ML4xx  exit code 4   a bug of mo_loop
@@ -16,7 +18,10 @@ Codes are stable: a script may rely on them. Each message says what happened; `w
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 
 class MoLoopError(Exception):
@@ -76,6 +81,18 @@ class TypeError_(InputError):
     code = "ML230"
 
 
+class ExtensionError(InputError):
+    """An extension of the user cannot be loaded, or one of its passes or translators fails."""
+
+    code = "ML260"
+
+
+class IrError(InputError):
+    """An IR to be read breaks a rule of its format."""
+
+    code = "ML250"
+
+
 class UnsupportedError(MoLoopError):
     """Valid ONNX that cannot be expressed in OpenVINO IR, or not yet."""
 
@@ -118,6 +135,34 @@ class ConversionErrors(MoLoopError):
 
     def __str__(self) -> str:
         return self.message
+
+
+def extension_failed(what: str, origin: str, error: BaseException, code: str) -> ExtensionError:
+    """The error for `what` of the extension `origin`, which raised `error`: where in its file, and whose fault."""
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, MoLoopError):
+        said = f"{error.code}: {error.message}"
+    line = line_of(error)
+    return ExtensionError(
+        f"{what} of {origin} raised {said}", where=error.where if isinstance(error, MoLoopError) else "", code=code,
+        hint=f"{f'it happened at {line}; ' if line else ''}the fault is in the extension (--debug shows the traceback)",
+    )  # fmt: skip
+
+
+_OWN = tuple(str(Path(__file__).parent.with_name(name)) + os.sep for name in ("mo_loop", "transforms"))
+
+
+def line_of(error: BaseException) -> str:
+    """`file:line` of the last line in the first file of others that the traceback of `error` goes through."""
+    foreign = ""
+    found = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not foreign and not file.startswith((*_OWN, "<frozen")):
+            foreign = file
+        if file == foreign:
+            found = f"{file}:{line}"
+    return found
 
 
 def _flat(errors: Iterable[MoLoopError]) -> Iterator[MoLoopError]:

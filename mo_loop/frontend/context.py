@@ -86,6 +86,10 @@ class Body:
         """The declared type of input number `index`; UNKNOWN if there is none."""
         return type_from(self.proto.input[index].type, symbolic=False)
 
+    def declared_output(self, index: int) -> Any:
+        """The declared type of output number `index`; UNKNOWN if there is none."""
+        return type_from(self.proto.output[index].type, symbolic=False)
+
     def translate(self, types: Sequence[Any]) -> TranslatedBody:
         """The body with its inputs of these types. Raises ModelError when their number is wrong."""
         if len(types) != len(self.proto.input):

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, TypeVar
@@ -44,8 +44,13 @@ FAMILIES: dict[str, str] = {
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",
     "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK Unique "
     "TensorScatter",
+    "lists": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength SplitToSequence "
+    "ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
 }
 """Family (module of mo_loop.frontend.ops) -> the operators it translates. Families are imported on first use."""
+
+TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", *FAMILIES["lists"].split()))
+"""Operators whose inputs, or whose bodies' outer values, may be sequences or optionals."""
 
 REQUIRED = inspect.Parameter.empty
 """The default in `Translator.attributes` of an attribute that has none."""
@@ -67,6 +72,8 @@ class Translator:
     attributes: Mapping[str, Any]
     kinds: Mapping[str, Any] = field(default_factory=dict)
     wants_node: bool = False
+    origin: str = ""
+    """The extension it comes from; empty for those of mo_loop itself."""
 
 
 _translators: dict[str, list[Translator]] = {}
@@ -84,8 +91,13 @@ def translates(op: str, *, since: int) -> Callable[[F], F]:
 
 def add(translator: Translator) -> None:
     """Put a translator into the table; one of the same operator and opset is replaced."""
-    kept = [each for each in _translators.get(translator.op, ()) if each.since != translator.since]
-    _translators[translator.op] = sorted([*kept, translator], key=lambda each: each.since)
+    _translators[translator.op] = with_one(_translators.get(translator.op, ()), translator)
+
+
+def with_one(listed: Sequence[Translator], translator: Translator) -> list[Translator]:
+    """The translators of one operator, oldest first, with another in the place of one of the same opset."""
+    kept = [each for each in listed if each.since != translator.since]
+    return sorted([*kept, translator], key=lambda each: each.since)
 
 
 def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
@@ -130,8 +142,13 @@ def find(op: str, opset: int) -> Translator | None:
     """The translator for `op` of the default domain at `opset`, or None."""
     if op not in _translators and op in _FAMILY_OF:
         import_module(f"mo_loop.frontend.ops.{_FAMILY_OF[op]}")
+    return newest(_translators.get(op, ()), opset)
+
+
+def newest(listed: Iterable[Translator], opset: int) -> Translator | None:
+    """The last of those that hold at `opset`; `listed` is oldest first."""
     best = None
-    for translator in _translators.get(op, ()):
+    for translator in listed:
         if translator.since <= opset:
             best = translator
     return best

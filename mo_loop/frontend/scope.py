@@ -33,6 +33,9 @@ class Scope:
         self.values: dict[str, Value] = {}
         self.lazy: dict[str, Callable[[], Value]] = {}
         self.captures: list[Capture] = []
+        self._fed: dict[Value, Value] = {}
+        # Names under which this scope knows outer values whose own names something inside hides.
+        self.aliases: dict[str, str] = {}
         # Bodies inherit what their function was called with: its attributes and the opsets it was written for.
         self.attributes: dict[str, Any] = outer.attributes if outer is not None else {}
         self.opsets: dict[str, int] = outer.opsets if outer is not None else {}
@@ -56,7 +59,7 @@ class Scope:
         if name in self.lazy:
             value = self.values[name] = self.lazy.pop(name)()
             return value
-        outer = self.outer.find(name) if self.outer is not None else None
+        outer = self.outer.find(self.aliases.get(name, name)) if self.outer is not None else None
         if outer is None:
             return None
         value = self.values[name] = outer if outer.graph is self.graph else self._capture(name, outer)
@@ -65,10 +68,12 @@ class Scope:
     def _capture(self, name: str, outer: Value) -> Value:
         if isinstance(outer.node, Constant):
             value = Constant(outer.node.tensor, graph=self.graph, name=outer.node.name).output
+        elif outer in self._fed:  # two names of one value, through an Identity
+            value = self._fed[outer]
         else:
             parameter = Parameter(graph=self.graph, type=outer.type, name=name)
             self.captures.append(Capture(outer, parameter))
-            value = parameter.output
+            value = self._fed[outer] = parameter.output
         value.add_name(name)
         return value
 

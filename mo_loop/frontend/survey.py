@@ -11,36 +11,40 @@ from typing import Any
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend import registry
+from mo_loop.frontend.custom import CustomTranslators
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.translate import unsupported
 
 
-def unsupported_operators(model: OnnxModel) -> list[UnsupportedError]:
-    """One error a node, bodies and called functions included."""
-    return list(_nodes(model, model.proto.graph.node, model.opsets, "", frozenset()))
+def unsupported_operators(model: OnnxModel, custom: CustomTranslators) -> list[UnsupportedError]:
+    """One error a node, bodies and called functions included; `custom` translators count."""
+    return list(_nodes(model, custom, model.proto.graph.node, model.opsets, "", frozenset()))
 
 
 def _nodes(
-    model: OnnxModel, nodes: Sequence[Any], opsets: Mapping[str, int], path: str, calls: frozenset[Any]
-) -> Iterator[UnsupportedError]:
+    model: OnnxModel, custom: CustomTranslators, nodes: Sequence[Any], opsets: Mapping[str, int], path: str,
+    calls: frozenset[Any],
+) -> Iterator[UnsupportedError]:  # fmt: skip
     for node in nodes:
         domain = "" if node.domain == "ai.onnx" else node.domain
         name = node.name or next((out for out in node.output if out), node.op_type)
         where = f"{path}/{name}" if path else name
         key = (domain, node.op_type, getattr(node, "overload", ""))
-        function = model.functions.get(key)
+        opset = opsets.get(domain, 0)
+        is_custom = custom.find(domain, node.op_type, opset) is not None
+        function = None if is_custom else model.functions.get(key)
         if function is not None:
             if key not in calls:
                 inner = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
-                yield from _nodes(model, function.node, {**opsets, **inner}, where, calls | {key})
-        elif not _is_translated(domain, node.op_type, opsets.get(domain, 0)):
-            error = unsupported(domain, node.op_type, opsets.get(domain, 0))
+                yield from _nodes(model, custom, function.node, {**opsets, **inner}, where, calls | {key})
+        elif not is_custom and not _is_translated(domain, node.op_type, opset):
+            error = unsupported(domain, node.op_type, opset, custom)
             error.where = where
             yield error
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 graph = attribute.g
-                yield from _nodes(model, graph.node, opsets, f"{where}/{graph.name or 'body'}", calls)
+                yield from _nodes(model, custom, graph.node, opsets, f"{where}/{graph.name or 'body'}", calls)
 
 
 def _is_translated(domain: str, op: str, opset: int) -> bool:

@@ -9,18 +9,20 @@ depends on it as well; the last check before emission raises all of them at once
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from mo_loop.errors import InternalError, ModelError, MoLoopError, UnsupportedError, UsageError
+from mo_loop.errors import ExtensionError, InternalError, ModelError, MoLoopError, UnsupportedError
 from mo_loop.frontend import functions, registry
 from mo_loop.frontend.context import Body, Context
-from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.declared import type_from
+from mo_loop.frontend.custom import CustomTranslators, called, defined_at
+from mo_loop.frontend.cut import Cut, Start
+from mo_loop.frontend.declared import contradictions, type_from
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.order import in_order, listed_order
 from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.weights import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
@@ -42,10 +44,13 @@ CALL_LIMIT = 100
 """How deep calls of functions may be nested."""
 
 
-def translate(model: OnnxModel, cut: Cut | None = None) -> Graph:
+def translate(
+    model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *, strict: bool = False
+) -> Graph:
     """The whole model as a Graph, `Failed` nodes included; `cut` says where it starts and ends.
 
     Raises:
+        ExtensionError: one of the `custom` translators fails.
         ModelError: the graph itself is broken (a cycle, an output nobody computes).
     """
     cut = cut or Cut()
@@ -54,17 +59,15 @@ def translate(model: OnnxModel, cut: Cut | None = None) -> Graph:
     scope = Scope(graph)
     scope.opsets = model.opsets
     outputs = cut.outputs or [entry.name for entry in proto.output]
-    translation = Translation(model, outputs)
-    for name, type_ in _inputs(model, cut):
-        if not isinstance(type_, TensorType):
-            raise UnsupportedError(
-                f"the input {name!r} is a {type_}: only tensors can enter an IR", code="ML310", where=name
-            )
-        value = Parameter(graph=graph, type=type_, name=name).output
-        value.add_name(name)
-        scope.values[name] = value
+    translation = Translation(model, outputs, custom, trusts_declarations=cut.inputs is None, strict=strict)
+    for start in cut.parameters(model):
+        if start.if_needed:
+            scope.lazy[start.name] = partial(_input, graph, start)
+        else:
+            scope.values[start.name] = _input(graph, start)
     translation.top = scope
     translation.statements(proto, scope, outputs)
+    translation.warn_of_contradictions()
     for name in outputs:
         _result(scope[name], name)
     metadata = {entry.key: entry.value for entry in model.proto.metadata_props}
@@ -73,27 +76,19 @@ def translate(model: OnnxModel, cut: Cut | None = None) -> Graph:
     return graph
 
 
-def _inputs(model: OnnxModel, cut: Cut) -> Iterator[tuple[str, Any]]:
-    """Names and types of the inputs, in order. An initializer listed as an input, as IR version 3 demanded, is none."""
-    proto = model.proto.graph
-    constants = {each.name for each in proto.initializer} | {each.values.name for each in proto.sparse_initializer}
-    listed = {entry.name: entry.type for entry in proto.input if entry.name not in constants}
-    declared = {entry.name: entry.type for entry in (*proto.value_info, *proto.output)} | listed
-    keep_listed = cut.inputs is None or all(name in listed for name in cut.inputs)
-    names = list(listed) if keep_listed else []
-    for name in dict.fromkeys([*names, *(cut.inputs or ())]):
-        shape = ... if cut.inputs is None else cut.inputs.get(name, ...)
-        try:
-            type_ = type_from(declared[name], symbolic=True) if name in declared else UNKNOWN
-        except UnsupportedError as error:
-            error.where = name
-            raise
-        if isinstance(type_, TensorType):
-            if type_.dtype is None:
-                raise UsageError(f"the element type of {name!r} is not declared: it cannot become an input")
-            if shape is not ...:
-                type_ = type_.with_shape(shape)
-        yield name, type_
+def _input(graph: Graph, start: Start) -> Value:
+    """A Parameter, or the Constant that an input is frozen to."""
+    name, type_ = start.name, start.type
+    if not isinstance(type_, TensorType):
+        raise UnsupportedError(
+            f"the input {name!r} is a {type_}: only tensors can enter an IR", code="ML310", where=name
+        )
+    if start.value is None:
+        value = Parameter(graph=graph, type=type_, name=name).output
+    else:
+        value = Constant(start.value, graph=graph, dtype=type_.dtype, name=name).output
+    value.add_name(name)
+    return value
 
 
 def _result(value: Value, name: str) -> None:
@@ -113,13 +108,22 @@ def _result(value: Value, name: str) -> None:
 class Translation:
     """One run over one model."""
 
-    def __init__(self, model: OnnxModel, outputs: Iterable[str]) -> None:
+    def __init__(
+        self, model: OnnxModel, outputs: Iterable[str], custom: CustomTranslators | None = None, *,
+        trusts_declarations: bool = True, strict: bool = False,
+    ) -> None:  # fmt: skip
+        """Without `trusts_declarations` the inputs are not those that the model declares types for."""
+        self.strict = strict
+        self._doubts: set[str] = set()
         self.model = model
+        self.custom = custom or CustomTranslators()
         # By identity; each entry holds its message, for protobuf makes wrappers anew once nobody holds them.
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
         self._free: dict[int, tuple[Any, frozenset[str]]] = {}
         self._calls: list[tuple[str, str, str]] = []
         self._warned: dict[int, Any] = {}
+        self._contradictions: dict[int, tuple[Any, list[str]]] = {}
+        self.trusts_declarations = trusts_declarations
         self.output_names = frozenset(outputs)
         self.top: Scope | None = None
 
@@ -137,6 +141,15 @@ class Translation:
                 scope.lazy[name] = _initializer(scope, name, partial(dense_from_sparse, each, *where))
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
+        if self.trusts_declarations:
+            # A body may be translated again under wider types: what was found first says nothing then.
+            self._contradictions[id(proto)] = (proto, contradictions(proto, scope.values, scope.path))
+
+    def warn_of_contradictions(self) -> None:
+        """Warn of all types that the model declares and that cannot be."""
+        for _, found in self._contradictions.values():
+            for text in found:
+                warnings.warn(text, stacklevel=3)
 
     def warn_of_hidden_names(self, proto: Any, scope: Scope) -> None:
         """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
@@ -146,12 +159,55 @@ class Translation:
         named = [each.name for each in (*proto.input, *proto.initializer)]
         for name in dict.fromkeys([*named, *(name for node in proto.node for name in node.output if name)]):
             if scope.is_outer_name(name):
-                warnings.warn(f"{scope.path}: {name!r} hides an outer value of that name", stacklevel=2)
+                self.doubt(f"{scope.path}: {name!r} hides an outer value of that name")
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. A name the scope has already is not made again."""
-        for proto in self._needed(nodes, [name for name in outputs if name not in scope.values], scope):
+        outputs = list(outputs)
+        kept = self._needed(nodes, [name for name in outputs if name not in scope.values], scope)
+        done: set[int] = set()
+        for place, proto in enumerate(kept):
+            if place in done:
+                continue
             self.node(proto, scope)
+            if proto.op_type == "If" and not proto.domain:
+                rest = [each for each in range(place + 1, len(kept)) if each not in done]
+                moved = sink_consumers(self, proto, [kept[each] for each in rest], outputs, scope)
+                done.update(rest[each] for each in moved)
+
+    def reads(self, node: Any) -> frozenset[str]:
+        """The names that a node and its bodies read of the graph it stands in."""
+        return frozenset(filter(None, node.input)) | frozenset(self._captured(node))
+
+    def rebranch(self, proto: Any, bodies: Sequence[Body], names: Sequence[str], scope: Scope) -> None:
+        """Translate an If anew, with other branches, whose outputs are what `names` mean from now on."""
+        opset = scope.opsets.get("", 0)
+        context = Context(self, proto, scope, opset)
+        translator = registry.find("If", opset)
+        assert translator is not None
+        made = translator.function(scope[proto.input[0]], then_branch=bodies[0], else_branch=bodies[1], node=context)
+        self.redefine(proto, names, _as_values(made), scope)
+
+    def redefine(self, proto: Any, names: Sequence[str], values: Sequence[Value | None], scope: Scope) -> None:
+        """Let `names` mean other values than the node `proto` gave them at first."""
+        for name, value in zip(names, values, strict=True):
+            assert value is not None
+            scope.values[name] = value
+            value.add_name(name)
+            if not value.node.name:
+                value.node.name = proto.name or name
+
+    def doubt(self, text: str) -> None:
+        """Say what had to be assumed of the model.
+
+        Raises:
+            ModelError: nothing may be assumed in a strict conversion.
+        """
+        if self.strict:
+            raise ModelError(f"refused because the conversion is strict: {text}", code="ML229")
+        if text not in self._doubts:  # a body may be translated more than once
+            self._doubts.add(text)
+            warnings.warn(text, stacklevel=2)
 
     def _needed(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> list[Any]:
         wanted = set(outputs)
@@ -213,6 +269,9 @@ class Translation:
                 self._define(context, self._failed(context, inputs, None))
                 return
             values = self._translated(context, domain, inputs)
+        except ExtensionError as error:  # at once: its traceback says more than a list of what else is wrong
+            context.blame(error)
+            raise
         except MoLoopError as error:
             context.blame(error)
             values = self._failed(context, inputs, error)
@@ -234,22 +293,34 @@ class Translation:
 
     def _translated(self, context: Context, domain: str, inputs: list[Value | None]) -> Sequence[Value | None]:
         proto = context.proto
+        custom = self.custom.find(domain, proto.op_type, context.opset)
         function = self.model.functions.get((domain, proto.op_type, getattr(proto, "overload", "")))
-        if function is not None:
+        if function is not None and custom is None:
             return self._call(context, function, inputs)
-        translator = None if domain else registry.find(proto.op_type, context.opset)
+        translator = custom or (None if domain else registry.find(proto.op_type, context.opset))
         if translator is None:
             outer = context.scope.attributes
             expanded = functions.schema_function(domain, proto, context.opset, inputs, outer)
             if expanded is not None:
                 return self._call(context, expanded, inputs)
-            raise unsupported(domain, proto.op_type, context.opset)
-        given = _arity(translator, inputs, context)
-        keywords = self._attributes(context, translator)
+            raise unsupported(domain, proto.op_type, context.opset, self.custom)
+        try:
+            given = _arity(translator, inputs, context)
+            keywords = self._attributes(context, translator)
+        except ModelError as error:
+            if custom is not None:
+                error.hint = f"so says the signature of its translator, {defined_at(custom.function)}"
+            raise
         if translator.wants_node:
             keywords["node"] = context
+        if custom is None and context.op_type not in registry.TAKING_SEQUENCES:
+            _require_tensors(given, context)
         youngest = context.graph._next_id
-        outputs = _as_values(translator.function(*given, **keywords))
+        outputs: Sequence[Value | None]
+        if custom is not None:
+            outputs = called(custom, given, keywords, context)
+        else:
+            outputs = _as_values(translator.function(*given, **keywords))
         _name_nodes(context, outputs, youngest)
         return outputs
 
@@ -352,12 +423,19 @@ class Translation:
         return bool(count <= schema.max_output < 1000)
 
 
-def unsupported(domain: str, op: str, opset: int) -> UnsupportedError:
+def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> UnsupportedError:
     """The error for an operator that nothing translates."""
+    since = custom.oldest(domain, op)
+    if since is not None:
+        imported = f"imports version {opset}" if opset else "does not import the domain"
+        return UnsupportedError(
+            f"operator {domain or 'ai.onnx'}::{op} (opset {opset}) is not supported", code="ML302",
+            hint=f"the extension translates it from version {since} on, and the model {imported}",
+        )  # fmt: skip
     if domain:
         return UnsupportedError(
             f"operator {domain}::{op} (opset {opset}) is not supported", code="ML302",
-            hint="give the model a function of that name, or export without custom operators",
+            hint="give the model a function of that name, or a translator by --extension (docs/passes.md)",
         )  # fmt: skip
     return UnsupportedError(f"operator {op} (opset {opset}) is not supported", code="ML302")
 
@@ -388,6 +466,12 @@ def _arity(translator: registry.Translator, inputs: list[Value | None], context:
         wanted = ", ".join(translator.inputs[: translator.required])
         raise ModelError(f"{context.op_type} needs the inputs {wanted}", code="ML227")
     return present
+
+
+def _require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
+    for value in inputs:
+        if value is not None and not isinstance(value.type, TensorType):
+            raise ModelError(f"{context.op_type} takes tensors, and an input is {value.type}", code="ML227")
 
 
 def _as_values(result: Any) -> list[Value | None]:

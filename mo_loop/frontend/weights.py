@@ -83,9 +83,7 @@ def _misfit(proto: Any, got: str, dtype: ElementType, shape: tuple[int, ...]) ->
     return ModelError(f"tensor {proto.name!r} holds {got}, not what {dtype}{list(shape)} needs", code="ML225")
 
 
-def _external(
-    proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: str | None, own: str | None
-) -> Tensor:
+def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: str | None, own: str | None) -> Tensor:
     info = {entry.key: entry.value for entry in proto.external_data}
     location = info.get("location", "")
     path = own if location == OWN and own else _contained(proto, location, folder)

@@ -1,0 +1,242 @@
+"""Extensions: passes at places of the pipeline and translators of operators, given by the user for one conversion.
+
+    def register(extensions):                                    # in file.py: mo-loop convert --extension file.py
+        extensions.add_pass(FuseGates, before="LoopToTI")
+        extensions.translates("Gate", domain="com.example")(gate)
+
+    convert_model("model.onnx", extensions=["file.py"])          # the same from Python; docs/passes.md says all of it
+
+Nothing is global: what one conversion was given does not exist for the next. A file given as an extension is run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mo_loop.errors import ExtensionError, extension_failed, line_of
+from mo_loop.frontend.context import Body as Body
+from mo_loop.frontend.context import Context as Context
+from mo_loop.frontend.custom import CustomTranslators, described, require_operator
+
+if TYPE_CHECKING:
+    from transforms.base import FunctionPass
+    from transforms.places import Placed
+
+GROUP = "mo_loop.passes"
+"""The group of entry points by which installed packages extend every conversion; each loads a `register`."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Extensions:
+    """What extensions add to a conversion, in the order in which they say so."""
+
+    def __init__(self, origin: str = "an extension") -> None:
+        """`origin` is what errors call the extension."""
+        self.origin = origin
+        self.passes: list[Placed] = []
+        self.translators = CustomTranslators()
+
+    def add_pass(
+        self,
+        new: FunctionPass | type[FunctionPass],
+        *,
+        before: str | type[FunctionPass] = "",
+        after: str | type[FunctionPass] = "",
+        at: str = "",
+    ) -> None:
+        """Put a pass before or after one of the pipeline, or `at` one of the places of transforms/pipelines.py.
+
+        Args:
+            new: a class (each conversion makes an instance of its own, without arguments) or an instance, of any kind
+                of pass: FunctionPass, MatcherPass, GraphRewrite, Manager.
+
+        Raises:
+            ExtensionError: it is no pass, or not exactly one place is named.
+        """
+        from transforms.base import FunctionPass
+        from transforms.config import name_of
+        from transforms.places import Placed
+
+        if not isinstance(new, FunctionPass) and not (isinstance(new, type) and issubclass(new, FunctionPass)):
+            raise ExtensionError(
+                f"{self.origin} adds {new!r}, which is no pass", code="ML263",
+                hint="a pass derives from FunctionPass or MatcherPass, or is a GraphRewrite or a Manager",
+            )  # fmt: skip
+        place = [before, after, at]
+        if sum(bool(each) for each in place) != 1 or not all(isinstance(each, str | type) for each in place):
+            raise ExtensionError(
+                f"{self.origin} does not name one place for {name_of(new)}", code="ML263",
+                hint="say one of before=, after= (the name or class of a pass) and at=",
+            )  # fmt: skip
+        self.passes.append(Placed(new, name_of(before), name_of(after), name_of(at), self.origin, _caller()))
+
+    def translates(self, op: str, *, domain: str = "", since: int = 1) -> Callable[[F], F]:
+        """Register the decorated function for the operator `op` of a domain from its version `since` on.
+
+        Positional parameters are the inputs, keyword-only ones the attributes, as in mo_loop/frontend/registry.py. It
+        is asked before a function of the model and before our own translator; ExtensionError for another signature.
+        """
+        require_operator(op, domain, since)
+
+        def register(function: F) -> F:
+            self.translators.add(domain, described(op, since, function, self.origin))
+            return function
+
+        return register
+
+    def update(self, other: Extensions) -> None:
+        """Add all that `other` holds."""
+        self.passes.extend(other.passes)
+        self.translators.update(other.translators)
+
+    def arranged(self, pipeline: list[FunctionPass]) -> list[FunctionPass]:
+        """The passes of `pipeline` and these among them. ExtensionError for a place that there is not."""
+        if not self.passes:
+            return pipeline
+        from transforms.places import arranged
+
+        return arranged(pipeline, self.passes)
+
+
+def gathered(given: Any = (), *, plugins: bool = True) -> Extensions:
+    """The extensions of one conversion: those installed, unless `plugins` is False, then those `given`, in order.
+
+    Args:
+        given: paths of Python files, modules with a function `register`, such functions, and Extensions; or one alone.
+
+    Raises:
+        ExtensionError: one of them cannot be loaded, or registers what is none.
+    """
+    everything = Extensions()
+    for entry in installed(tuple(sys.path)) if plugins else ():
+        everything.update(_of_entry_point(entry))
+    for each in _listed(given):
+        everything.update(_of(each))
+    return everything
+
+
+def _listed(given: Any) -> Iterable[Any]:
+    if given is None:
+        return ()
+    return given if isinstance(given, list | tuple) else (given,)
+
+
+def _of(given: Any) -> Extensions:
+    if isinstance(given, Extensions):
+        return given
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        return _of_module(_loaded(path), str(path))
+    if isinstance(given, ModuleType):
+        return _of_module(given, given.__name__)
+    if callable(given) and not isinstance(given, type):
+        return _registered(given, getattr(given, "__module__", None) or "an extension")
+    raise ExtensionError(
+        f"{given!r} is no extension",
+        code="ML260",
+        hint="give a path, a module, a function `register`, or Extensions, to which passes are added by `add_pass`",
+    )
+
+
+def _of_module(module: ModuleType, origin: str) -> Extensions:
+    register = getattr(module, "register", None)
+    if not callable(register):
+        raise ExtensionError(
+            f"{origin} has no function `register`", code="ML263",
+            hint="write: def register(extensions): extensions.add_pass(MyPass, at='start')",
+        )  # fmt: skip
+    return _registered(register, origin)
+
+
+def _registered(register: Callable[[Extensions], Any], origin: str) -> Extensions:
+    found = Extensions(origin)
+    with _blamed_on(origin, "registering"):
+        register(found)
+    return found
+
+
+def _loaded(path: Path) -> ModuleType:
+    """The file as a module of its own: it is run, found under its name meanwhile, and leaves nothing behind."""
+    try:
+        source = path.read_bytes()
+    except FileNotFoundError:
+        raise ExtensionError(f"there is no file {path}", code="ML261", hint="check the path") from None
+    except OSError as error:
+        raise ExtensionError(f"{path} cannot be read: {error.strerror or error}", code="ML261") from None
+    try:
+        code = compile(source, str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise ExtensionError(f"{path} is not Python: {said}", where=f"{path}{line}", code="ML262") from error
+    module = ModuleType(f"mo_loop_extension_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look their module up while they are made
+    try:
+        with _blamed_on(str(path), "loading"):
+            exec(code, module.__dict__)
+    finally:
+        sys.modules.pop(module.__name__, None)  # another thread may load a file of the same name
+    return module
+
+
+@contextmanager
+def _blamed_on(origin: str, doing: str) -> Iterator[None]:
+    """Whatever is raised inside is a fault of the extension, at a line of its file."""
+    try:
+        yield
+    except ExtensionError as error:
+        error.where = error.where or line_of(error)
+        raise
+    except (Exception, SystemExit) as error:
+        raise extension_failed(doing, origin, error, "ML262") from error
+
+
+def _caller() -> str:
+    """`file:line` of the first caller outside this file."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+# -- installed packages
+
+
+@cache
+def installed(path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
+    """The entry points of our group in the packages on `path` (sys.path), by package and name.
+
+    Looked up once for a process: reading what every installed package offers takes a millisecond or two.
+    """
+    return tuple(sorted(metadata.entry_points(group=GROUP), key=lambda entry: (_package(entry), entry.name)))
+
+
+def _package(entry: metadata.EntryPoint) -> str:
+    dist = getattr(entry, "dist", None)
+    return "an unknown package" if dist is None else str(dist.name)
+
+
+def _of_entry_point(entry: metadata.EntryPoint) -> Extensions:
+    origin = f"the installed package {_package(entry)} (entry point {entry.name!r})"
+    try:
+        register = entry.load()
+    except (Exception, SystemExit) as error:
+        failed = extension_failed("loading", origin, error, "ML267")
+        failed.hint = f"{entry.value} is what it names; update or remove {_package(entry)}, or use --no-plugins"
+        raise failed from error
+    if not callable(register):
+        raise ExtensionError(
+            f"{origin} names {entry.value}, which is no function `register`", code="ML267",
+            hint=f"update or remove {_package(entry)}, or use --no-plugins",
+        )  # fmt: skip
+    return _registered(register, origin)

@@ -1,0 +1,153 @@
+"""Translators of extensions: they hold for one conversion, and nothing about them is taken on trust.
+
+    custom = CustomTranslators()
+    custom.add("com.example", described("Twice", 1, function, "twice.py"))
+    translate(model, custom=custom)
+
+The signature is the schema here as in registry.py. It is checked where a translator is registered, what it returns
+where it is called; both errors are the extension's.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mo_loop.errors import ExtensionError, InternalError, MoLoopError, extension_failed
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.registry import Translator, describe, newest, with_one
+from mo_loop.graph import Node, Value
+
+KINDS = ("int", "float", "str", "tuple[int, ...]", "tuple[float, ...]", "tuple[str, ...]", "Body", "Any")
+"""What an attribute may be annotated with, `| None` besides. `Any` stands for tensors and for whatever comes."""
+
+
+class CustomTranslators:
+    """Those of one conversion: for operators of any domain, asked before functions of the model and before ours."""
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[str, str], list[Translator]] = {}
+
+    def add(self, domain: str, translator: Translator) -> None:
+        """Put a translator in; one of the same operator and version is replaced."""
+        key = ("" if domain == "ai.onnx" else domain, translator.op)
+        self._of[key] = with_one(self._of.get(key, ()), translator)
+
+    def update(self, other: CustomTranslators) -> None:
+        """Put in all translators of `other`."""
+        for (domain, _), listed in other._of.items():
+            for each in listed:
+                self.add(domain, each)
+
+    def find(self, domain: str, op: str, opset: int) -> Translator | None:
+        """The newest that holds at version `opset` of the domain, or None."""
+        return newest(self._of.get((domain, op), ()), opset)
+
+    def oldest(self, domain: str, op: str) -> int | None:
+        """The version from which on one holds; None where there is none at all."""
+        listed = self._of.get((domain, op))
+        return listed[0].since if listed else None
+
+
+def require_operator(op: Any, domain: Any, since: Any) -> None:
+    """ExtensionError unless these name an operator and a version of its domain."""
+    if not isinstance(op, str) or not op or not isinstance(domain, str):
+        raise ExtensionError(
+            f"{domain!r} and {op!r} are no domain and operator", code="ML263",
+            hint='write: @extensions.translates("MyOp", domain="com.example", since=1)',
+        )  # fmt: skip
+    if not isinstance(since, int) or isinstance(since, bool) or since < 1:
+        raise ExtensionError(f"the translator of {op} holds since {since!r}, which is no version", code="ML263")
+
+
+def described(op: str, since: int, function: Callable[..., Any], origin: str) -> Translator:
+    """What the signature of an extension's function says. ExtensionError where it says what no operator has."""
+    if not callable(function):
+        raise ExtensionError(f"the translator of {op} is {function!r}, not a function", code="ML263")
+    for parameter in inspect.signature(function).parameters.values():
+        problem = _problem(parameter)
+        if problem:
+            raise ExtensionError(
+                f"the translator of {op}: {problem}", where=defined_at(function), code="ML263",
+                hint="positional parameters are inputs (None as default: optional), keyword-only ones are attributes",
+            )  # fmt: skip
+    said = describe(op, since, function)
+    kinds = {name: _kind(annotation) for name, annotation in said.kinds.items()}
+    # What is not annotated, or as Any, may be of any kind: only texts are held against the model.
+    return replace(said, kinds={name: None if kind == "Any" else kind for name, kind in kinds.items()}, origin=origin)
+
+
+def _problem(parameter: inspect.Parameter) -> str:
+    if parameter.kind is parameter.VAR_KEYWORD:
+        return f"**{parameter.name} names no attribute"
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return ""
+    if parameter.kind is not parameter.KEYWORD_ONLY:
+        if parameter.name == "node":
+            return "`node` has to be keyword-only"
+        return "" if parameter.default in (parameter.empty, None) else f"the input {parameter.name} has a default"
+    kind = _kind(parameter.annotation)
+    if parameter.name == "node" or set(kind.split(" | ")) - {"None"} <= set(KINDS):
+        return ""
+    return f"the attribute {parameter.name} is annotated as {kind}; wanted is one of {', '.join(KINDS)}"
+
+
+def _kind(annotation: Any) -> str:
+    """An annotation as text: names of classes without their modules."""
+    if annotation is inspect.Parameter.empty:
+        return "Any"
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return " | ".join(part if "[" in part else part.rpartition(".")[2] for part in text.split(" | "))
+
+
+def defined_at(function: Any) -> str:
+    """`file:line` of a function's definition, where it has one."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def called(
+    translator: Translator, given: Sequence[Value | None], keywords: Mapping[str, Any], context: Context
+) -> list[Value | None]:
+    """What the function makes of a node, a value for each output that is named.
+
+    Raises:
+        ExtensionError: it raised anything but an error of the model, or returned something else.
+    """
+    what = f"the translator of {translator.op}"
+    try:
+        values = _values(translator.function(*given, **keywords))
+    except Exception as error:
+        inside = isinstance(error, MoLoopError) and error.where.startswith(f"{context.path}/")
+        if inside or (isinstance(error, MoLoopError) and not isinstance(error, InternalError)):
+            raise
+        raise extension_failed(what, translator.origin, error, "ML266") from error
+    problem = _wrong(values, context)
+    if problem:
+        raise ExtensionError(
+            f"{what} of {translator.origin} returned {problem}", code="ML266",
+            hint=f"it is defined at {defined_at(translator.function)}; wanted is a node, a value or a list of them",
+        )  # fmt: skip
+    return values
+
+
+def _values(result: Any) -> list[Any]:
+    if isinstance(result, Node):
+        return list(result.outputs)
+    if isinstance(result, tuple | list):
+        return [each.output if isinstance(each, Node) else each for each in result]
+    return [result]
+
+
+def _wrong(values: Sequence[Any], context: Context) -> str:
+    for value in values:
+        if value is not None and not isinstance(value, Value):
+            return f"{value!r}, which is no value of the graph"
+        if value is not None and (value.node.graph is not context.graph or value.node not in context.graph):
+            return f"{value!r}, which belongs to another graph"
+    for index, name in enumerate(context.outputs):
+        if name and (index >= len(values) or values[index] is None):
+            return f"nothing for the output {name!r}, {len(values)} in all"
+    return ""
