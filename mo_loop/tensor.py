@@ -19,6 +19,9 @@ from mo_loop.types import ElementType, from_numpy
 BLOCK = 1 << 20
 """Bytes read or written at once."""
 
+SAMPLE = 4096
+"""Bytes up to which a sample is the whole content."""
+
 
 class Tensor:
     """Constant data of `shape` and `dtype`."""
@@ -47,9 +50,33 @@ class Tensor:
         """The bytes of the .bin, in order, in pieces of about BLOCK."""
         raise NotImplementedError
 
+    def pieces(self, size: int = BLOCK) -> Iterator[bytes]:
+        """The bytes of the .bin in pieces of `size`, the last one shorter, whatever blocks the tensor makes."""
+        rest = b""
+        for block in self.blocks():
+            view = memoryview(rest + bytes(block) if rest else block)
+            whole = len(view) - len(view) % size
+            for start in range(0, whole, size):
+                yield bytes(view[start : start + size])
+            rest = bytes(view[whole:])
+        if rest:
+            yield rest
+
     def sample(self) -> bytes:
-        """A few pages of the content, cheap to get: equal tensors have equal samples."""
+        """Up to SAMPLE bytes the whole content, of more a few pages of it, cheap to get.
+
+        Two tensors with other samples may still be equal when one of them is deferred.
+        """
         return b""
+
+    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        """The same bytes as data of another shape of as many elements."""
+        raise NotImplementedError
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that must stay as they are until the data is written."""
+        return ()
 
 
 class ArrayTensor(Tensor):
@@ -79,12 +106,15 @@ class ArrayTensor(Tensor):
         return self._packed
 
     def blocks(self) -> Iterator[bytes | memoryview]:
-        if self.size:
+        if self.nbytes:  # strings have some even where there are none
             yield self._bytes()
 
     def sample(self) -> bytes:
-        data = self._bytes() if self.size else b""
-        return bytes(data) if len(data) <= 4096 else bytes(data[:2048]) + bytes(data[-2048:])
+        data = self._bytes() if self.nbytes else b""
+        return bytes(data) if len(data) <= SAMPLE else bytes(data[:2048]) + bytes(data[-2048:])
+
+    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        return ArrayTensor(self._array.reshape(shape), self.dtype)
 
 
 class FileTensor(Tensor):
@@ -98,10 +128,7 @@ class FileTensor(Tensor):
         self.offset = offset
 
     def array(self) -> np.ndarray[Any, Any]:
-        data = b"".join(self.blocks())
-        if self.dtype.bits < 8:
-            return unpack(data, self.size, self.dtype).reshape(self.shape)
-        return np.frombuffer(data, self.dtype.numpy).reshape(self.shape)
+        return _array_of(b"".join(self.blocks()), self)
 
     def _read(self, file: Any, start: int, count: int) -> bytes:
         file.seek(self.offset + start)
@@ -120,28 +147,59 @@ class FileTensor(Tensor):
 
     def sample(self) -> bytes:
         with open(self.path, "rb") as file:
-            if self.nbytes <= 4096:
+            if self.nbytes <= SAMPLE:
                 return self._read(file, 0, self.nbytes)
             return self._read(file, 0, 2048) + self._read(file, self.nbytes - 2048, 2048)
 
+    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        return FileTensor(self.path, self.offset, self.dtype, shape)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (self.path,)
+
 
 class DeferredTensor(Tensor):
-    """Data that a function makes block by block while the .bin is written."""
+    """Data that a function makes block by block while the .bin is written, from what lies in `files`."""
 
-    __slots__ = ("_make",)
+    __slots__ = ("_files", "_make")
 
-    def __init__(self, dtype: ElementType, shape: tuple[int, ...], make: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(
+        self, dtype: ElementType, shape: tuple[int, ...], make: Callable[[], Iterator[bytes | memoryview]],
+        files: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         super().__init__(dtype, shape)
         self._make = make
+        self._files = files
 
     def array(self) -> np.ndarray[Any, Any]:
-        return np.frombuffer(b"".join(self._make()), self.dtype.numpy).reshape(self.shape)
+        return _array_of(b"".join(self._make()), self)
 
     def blocks(self) -> Iterator[bytes | memoryview]:
         return self._make()
 
     def sample(self) -> bytes:
-        return bytes(next(iter(self._make()), b""))[:2048]
+        size = SAMPLE if self.nbytes <= SAMPLE else SAMPLE // 2
+        start = b""
+        for block in self._make():
+            start += block[: size - len(start)]
+            if len(start) == size:
+                break
+        return start
+
+    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        return DeferredTensor(self.dtype, shape, self._make, self._files)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return self._files
+
+
+def _array_of(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The bytes of the .bin as the array of `tensor`."""
+    if tensor.dtype.bits < 8:
+        return unpack(data, tensor.size, tensor.dtype).reshape(tensor.shape)
+    return np.frombuffer(data, tensor.dtype.numpy).reshape(tensor.shape)
 
 
 def pack(array: np.ndarray[Any, Any], bits: int) -> bytes:

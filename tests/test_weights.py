@@ -56,6 +56,16 @@ def test_a_deferred_tensor_is_found_when_it_is_made_alike() -> None:
     assert data.add(made[0]) == data.add(made[1]) and data.length == len(raw)
 
 
+@pytest.mark.parametrize("count", [600, 1024, 1025])
+def test_deferred_tensors_that_differ_at_the_end_are_stored_apart(count: int) -> None:
+    """Up to 4096 bytes samples are compared alone, so they must hold everything."""
+    contents = [tensor(count).array().copy() for _ in range(2)]
+    contents[1][-1] += 1
+    data = Bin()
+    made = [DeferredTensor(f32, (count,), ArrayTensor(each).blocks) for each in contents]
+    assert len({data.add(each)[0] for each in made}) == 2
+
+
 @pytest.mark.parametrize("count", [1024, 1025, 40_000])
 def test_the_same_fingerprint_is_no_proof(count: int) -> None:
     """Only the middle differs, which no sampled page holds (up to 4096 bytes the sample is all there is)."""

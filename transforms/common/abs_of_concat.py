@@ -16,12 +16,17 @@ class AbsOfConcat(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(ops.Abs):
-            value = node.inputs[0]
-            if value is None or not isinstance(value.node, ops.Concat) or value.only_use is not None:
-                continue
-            larger = ops.Maximum(ops.Negative(value), value, name=node.name)
-            replace_output(node.output, larger.output)
-            graph.remove(node)
-            changed = True
+        for node in self.candidates(graph, ops.Abs):
+            changed = self._rewrite(node) or changed
         return changed
+
+    def _rewrite(self, node: ops.Abs) -> bool:
+        value = node.inputs[0]
+        if value is None or not isinstance(value.node, ops.Concat):
+            return self.refuse(node, "it reads no Concat")
+        if value.only_use is not None:
+            return self.refuse(node, "nothing else reads the Concat")
+        larger = ops.Maximum(ops.Negative(value), value, name=node.name)
+        replace_output(node.output, larger.output)
+        node.graph.remove(node)
+        return self.accept(node)

@@ -17,15 +17,19 @@ class GatherOfOne(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(ops.Gather):
-            data, indices, axis = node.inputs
-            assert data is not None and indices is not None and axis is not None
-            kept = None if node.batch_dims else _only_element(data, indices, axis)
-            if kept is not None:
-                replace_output(node.output, kept)
-                graph.remove(node)
-                changed = True
+        for node in self.candidates(graph, ops.Gather):
+            changed = self._rewrite(node) or changed
         return changed
+
+    def _rewrite(self, node: ops.Gather) -> bool:
+        data, indices, axis = node.inputs
+        assert data is not None and indices is not None and axis is not None
+        kept = None if node.batch_dims else _only_element(data, indices, axis)
+        if kept is None:
+            return self.refuse(node, "it is not known to take the only element of a dimension")
+        replace_output(node.output, kept)
+        node.graph.remove(node)
+        return self.accept(node)
 
 
 def _only_element(data: Value, indices: Value, axis: Value) -> Value | None:

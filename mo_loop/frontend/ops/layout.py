@@ -11,7 +11,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant, Identity
-from mo_loop.tensor import BLOCK, ArrayTensor, DeferredTensor, FileTensor, Tensor
+from mo_loop.tensor import BLOCK, ArrayTensor, DeferredTensor, Tensor
 
 
 def array_of(value: Value | None) -> np.ndarray[Any, Any] | None:
@@ -30,14 +30,7 @@ def reshaped(value: Value, shape: Sequence[int]) -> Value:
     full = tuple(dim if dim >= 0 else tensor.size // max(rest, 1) for dim in shape)
     if full == tensor.shape:
         return value
-    made: Tensor
-    if isinstance(tensor, FileTensor):
-        made = FileTensor(tensor.path, tensor.offset, tensor.dtype, full)
-    elif isinstance(tensor, ArrayTensor):
-        made = ArrayTensor(tensor.array().reshape(full), tensor.dtype)
-    else:
-        made = DeferredTensor(tensor.dtype, full, lambda: (bytes(block) for block in tensor.blocks()))
-    return Constant(made, graph=value.graph, name=value.node.name).output
+    return Constant(tensor.reshaped(full), graph=value.graph, name=value.node.name).output
 
 
 def rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:
@@ -50,6 +43,6 @@ def rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:
     else:
         # The shape is found on an array without memory behind it.
         probe = function(np.broadcast_to(np.zeros((), tensor.dtype.numpy), tensor.shape))
-        make = lambda: iter([np.ascontiguousarray(function(tensor.array())).tobytes()])  # noqa: E731
-        made = DeferredTensor(tensor.dtype, tuple(probe.shape), make)
+        make = lambda: ArrayTensor(function(tensor.array()), tensor.dtype).blocks()  # noqa: E731
+        made = DeferredTensor(tensor.dtype, tuple(probe.shape), make, tensor.files)
     return Constant(made, graph=value.graph, name=value.node.name).output

@@ -1,0 +1,85 @@
+"""Conversions of element types that change nothing."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.ops.base import Identity
+from mo_loop.types import ElementType, bf16, boolean, f16, f32, f64
+from transforms.common.elimination import Elimination, is_model_output
+from transforms.pattern import Match, any_input, wrap_type
+from transforms.predicates import Predicate
+
+DIGITS = {f16: 11, bf16: 8, f32: 24, f64: 53}
+"""Floats -> the bits of the integers that they hold exactly."""
+
+WITHIN = {f16: (f32, f64), bf16: (f32, f64), f32: (f64,)}
+"""Floats -> those that hold all their values."""
+
+
+def _is_unmarked(value: Value) -> bool:
+    return "decompression" not in value.node.rt_info
+
+
+UNMARKED = Predicate("no mark as decompression", _is_unmarked)
+
+
+class EliminateIdentity(Elimination):
+    """Identity(x)  ->  x, but where the Identity bears the name of a model output"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = any_input()
+        no_output = ~Predicate("a model output", is_model_output)
+        self.register_matcher(wrap_type(Identity, self.x, when=no_output), self.pass_by)
+
+    def pass_by(self, match: Match) -> bool:
+        return self.bypass(match, match[self.x])
+
+
+class EliminateConvert(Elimination):
+    """convert(x, the type of x)  ->  x"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        x = any_input()
+        self.eliminate(wrap_type(ops.Convert, x, when=UNMARKED), keeping=x)
+
+
+class MergeConverts(Elimination):
+    """convert(convert(x : a, b), c)  ->  convert(x, c), or x where c is a; b and c hold every value of a
+
+    f32 -> f64 -> f32 is nothing, u8 -> i32 -> i64 one step. A step that may lose or change a value stays.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = any_input()
+        self.inner = wrap_type(ops.Convert, self.x, when=UNMARKED)
+        self.register_matcher(wrap_type(ops.Convert, self.inner, when=UNMARKED), self.merge)
+
+    def merge(self, match: Match) -> bool:
+        x, middle, last = match[self.x], match[self.inner].dtype, match.root.output.dtype
+        if not holds_all(middle, x.dtype):
+            return False
+        if last is x.dtype:
+            return self.bypass(match, x)
+        return holds_all(last, x.dtype) and self.replace(match, ops.Convert(x, destination_type=last))
+
+
+def holds_all(wide: ElementType, narrow: ElementType) -> bool:
+    """Whether every value of `narrow` is one of `wide`, both being of 8 bits or more."""
+    if wide is narrow:
+        return True
+    if narrow.bits < 8 or wide.bits < 8:
+        return False
+    if narrow is boolean:
+        return wide.is_integer or wide in DIGITS
+    if narrow.is_float:
+        return wide in WITHIN.get(narrow, ())
+    if not narrow.is_integer:
+        return False
+    room = narrow.bits - (narrow.kind == "int")
+    if wide.is_integer:
+        return wide.bits - (wide.kind == "int") >= room and (wide.kind == "int" or narrow.kind == "uint")
+    return DIGITS.get(wide, 0) >= room

@@ -1,0 +1,62 @@
+"""What passes share that take a node out because its result is a value that is there already.
+
+    class EliminateAddZero(Elimination):
+        \"\"\"x + 0  ->  x\"\"\"
+
+        def __init__(self):
+            super().__init__()
+            x = any_input()
+            self.eliminate(any_order(ops.Add, x, constant(value_equals(0))), keeping=x)
+
+The type decides: a node goes only if what stays is proven to have its element type and each of its dimensions, so a
+constant that broadcasts the other operand keeps its node.
+"""
+
+from __future__ import annotations
+
+from mo_loop.graph import Value
+from mo_loop.ops.base import Constant, Identity, Parameter, Result
+from mo_loop.types import TensorType
+from transforms.pattern import Match, Pattern
+from transforms.replace import replace_output_update_name
+from transforms.rewrite import MatcherPass
+
+
+class Elimination(MatcherPass):
+    """A node whose result is a value that is there already  ->  that value
+
+    Tensor names and rt_info move. Before a model output the node that makes the value takes the output's name; where
+    it cannot, being an input, a constant or another output, an Identity bears it.
+    """
+
+    def eliminate(self, pattern: Pattern, *, keeping: Pattern) -> None:
+        """Readers of `pattern` are to read `keeping`, where both are proven to be of one type and shape."""
+
+        def callback(match: Match) -> bool:
+            kept, made = match[keeping], match.root.output
+            if is_alike(made, kept):
+                return self.bypass(match, kept)
+            self.refuse(match.root, f"{made.type} is not proven to be {kept.type}", len(match.nodes))
+            return False
+
+        self.register_matcher(pattern, callback)
+
+    def bypass(self, match: Match, value: Value) -> bool:
+        """Readers of the root read `value`, which is equal to its output; False where it has to stay."""
+        root = match.root
+        taken = isinstance(value.node, Parameter | Constant) or is_model_output(value)
+        if not (taken and is_model_output(root.output)) and replace_output_update_name(root.output, value):
+            return True
+        return not isinstance(root, Identity) and self.replace(match, Identity(value))
+
+
+def is_alike(a: Value, b: Value) -> bool:
+    """Whether both are proven to have the same element type and the same dimensions, in order."""
+    if not isinstance(a.type, TensorType) or not isinstance(b.type, TensorType) or a.shape is None:
+        return False
+    return a.dtype is b.dtype and a.shape == b.shape
+
+
+def is_model_output(value: Value) -> bool:
+    """Whether the model itself, not a body, returns the value."""
+    return value.graph.owner is None and any(isinstance(use.node, Result) for use in value.uses)

@@ -1,0 +1,17 @@
+"""Two nodes that compute the same become one."""
+
+from __future__ import annotations
+
+from mo_loop.ops.base import Op
+
+
+def absorb(survivor: Op, twin: Op) -> None:
+    """Readers, tensor names and rt_info of `twin` move to `survivor`, which keeps what it has; `twin` is removed."""
+    for old, new in zip(twin.outputs, survivor.outputs, strict=True):
+        old.replace_with(new)
+        for name in old.names:
+            new.add_name(name)
+    survivor.name = survivor.name or twin.name
+    for key, value in twin.rt_info.items():
+        survivor.rt_info.setdefault(key, value)
+    twin.graph.remove(twin)

@@ -1,0 +1,88 @@
+"""Operations at the lowest opset that expresses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.ops.base import Op
+from transforms.pattern import Match, any_input, wrap_type
+from transforms.predicates import Check, Predicate
+from transforms.rewrite import MatcherPass
+
+
+class LowerOpset(MatcherPass):
+    """An operation  ->  the same of an older opset, with the same inputs and what it knows of the attributes"""
+
+    def lower(self, old: type[Op], new: type[Op], *inputs: Any, when: Check | None = None, **attributes: Any) -> None:
+        """`when` and `attributes` (of `old`, by name) say where that gives the same."""
+
+        def callback(match: Match) -> bool:
+            node: Any = match.root
+            kept = {name: value for name, value in node.attribute_values().items() if name in new.attributes}
+            return self.replace(match, new(*node.inputs, **kept))
+
+        self.register_matcher(wrap_type(old, *inputs, when=when, attributes=attributes), callback)
+
+
+def _are_counts(value: Value) -> bool:
+    integers = value.type.integers
+    return integers is not None and min(integers, default=0) >= 0
+
+
+class Pad12ToPad1(LowerOpset):
+    """Pad-12 by constants of which none is negative  ->  Pad-1"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        counts = Predicate("known numbers of at least 0", _are_counts)
+        self.lower(ops.Pad12, ops.Pad, any_input(), any_input(counts), any_input(counts), ...)
+
+
+class ScatterElementsUpdate12ToScatterElementsUpdate3(LowerOpset):
+    """ScatterElementsUpdate-12 that replaces elements  ->  ScatterElementsUpdate-3"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lower(ops.ScatterElementsUpdate12, ops.ScatterElementsUpdate, reduction="none")
+
+
+class ScatterNDUpdate15ToScatterNDUpdate4(LowerOpset):
+    """ScatterNDUpdate-15 that replaces slices  ->  ScatterNDUpdate-4"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lower(ops.ScatterNDUpdate15, ops.ScatterNDUpdate, reduction="none")
+
+
+class TopK11ToTopK3(LowerOpset):
+    """TopK-11 of equal elements in any order  ->  TopK-3"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lower(ops.TopK11, ops.TopK, stable=False)
+
+
+class MaxPool14ToMaxPool8(LowerOpset):
+    """MaxPool-14 that rounds as ever  ->  MaxPool-8"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lower(ops.MaxPool14, ops.MaxPool8, rounding_type=lambda rounding: rounding != "ceil_torch")
+
+
+class AvgPool14ToAvgPool1(LowerOpset):
+    """AvgPool-14 that rounds as ever  ->  AvgPool-1"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lower(ops.AvgPool14, ops.AvgPool, rounding_type=lambda rounding: rounding != "ceil_torch")
+
+
+class ROIAlign9ToROIAlign3(LowerOpset):
+    """ROIAlign-9 without a shift of the corners  ->  ROIAlign-3"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lower(ops.ROIAlign9, ops.ROIAlign, aligned_mode="asymmetric")
