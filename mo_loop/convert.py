@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mo_loop.check import failures, last_check
 from mo_loop.collector import paused_collector
 from mo_loop.errors import ConversionErrors, UnsupportedError, UsageError
+from mo_loop.extensions import gathered
+from mo_loop.frontend.custom import CustomTranslators
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.survey import unsupported_operators
@@ -24,11 +26,15 @@ from mo_loop.graph import Graph
 from mo_loop.ir.pair import new_pair
 from mo_loop.ir.weights import Weights
 from mo_loop.ir.xml import XmlWriter
-from mo_loop.ops.base import Constant
+from mo_loop.ops.base import Constant, Result
+
+if TYPE_CHECKING:
+    from transforms.config import PassConfig
+    from transforms.manager import Manager, Observer
 
 
 class Model:
-    """A converted model: a checked `graph`, ready to be saved or run."""
+    """A converted model, or one that was read: its `graph`, ready to be saved or run."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -41,7 +47,7 @@ class Model:
     @property
     def outputs(self) -> list[str]:
         """Names of the outputs, in the order of the ONNX model."""
-        return [result.output_names[0] for result in self.graph.results]
+        return [_output_name(result) for result in self.graph.results]
 
     def to_openvino(self) -> Any:
         """An `openvino.Model` of the same content, made in memory. Needs the package openvino."""
@@ -61,15 +67,34 @@ def convert_model(
     input: str | Sequence[str] | Mapping[str, Any] | None = None,
     output: str | Sequence[str] | None = None,
     dump: str | os.PathLike[str] | None = None,
+    config: PassConfig | None = None,
+    observers: Iterable[Observer] = (),
+    stop_after: str | None = None,
+    check_passes: bool = False,
+    unroll: int = 0,
+    strict: bool = False,
+    extensions: Any = (),
+    plugins: bool = True,
 ) -> Model:
     """Convert an ONNX model.
 
     Args:
         source: path of an .onnx file, its bytes, or an `onnx.ModelProto`.
-        input: names of tensors that become the inputs (inner ones cut the model), or name -> shape, where a shape is a
-            sequence of ints, None and -1 (unknown) and strings (symbols).
-        output: names of tensors that become the outputs.
+        input: what to change about the inputs, as text (`"x[1,3,?,224..512]{f16},rate->16000"`), as name -> shape, or
+            as a list of names and tuples of a name, a shape and an element type. A shape is a sequence of ints, None or
+            -1 (unknown), pairs (bounds) and strings (symbols); inner tensors cut the model; values freeze an input.
+        output: names of the tensors (or nodes) that become the outputs.
         dump: folder that receives the graph as loaded and after every pass that changed it.
+        config: passes to enable, to disable or to explain, and vetoes of single nodes (`transforms.config`).
+        observers: called with a `transforms.manager.Step` after every pass.
+        stop_after: name of the last pass to run. For debugging: the later ones make what the runtime needs.
+        check_passes: hold the graph against its invariants after every pass that changed it; slow.
+        unroll: loops of a known number of iterations up to this one are written out (`UnrollLoops`); 0: none.
+        strict: refuse what is otherwise assumed with a warning: inner names that hide outer ones, branches that cannot
+            be taken because what follows cannot read what they return.
+        extensions: what adds passes and translators (`mo_loop.extensions`): paths of Python files, which are run,
+            modules, functions `register`, Extensions; or one alone.
+        plugins: whether extensions that installed packages offer take part as well.
 
     Raises:
         InputError: the file, the model or an argument is wrong.
@@ -78,32 +103,95 @@ def convert_model(
     from transforms.manager import Manager
     from transforms.pipelines import default_pipeline
 
+    added = gathered(extensions, plugins=plugins)
+    manager = Manager(added.arranged(default_pipeline(unroll)), config=config)
+    skipped = _skipped(manager, config, stop_after)
     with paused_collector():
         model = load(source)
         with blamed_on_names(model.proto):
-            graph = translate(model, Cut.of(model, input, output))
-            observers = []
-            if dump is not None:
-                from mo_loop.dump import Dumper
-
-                dumper = Dumper(dump)
-                dumper("loaded", graph)
-                observers.append(lambda step: dumper(step.name, step.graph) if step.changed else None)
-            _raise_failures(graph, model)
-            Manager(default_pipeline(), observers).run(graph)
-            last_check(graph)
+            graph = translate(model, Cut.of(model, input, output), added.translators, strict=strict)
+            manager.observers = [*_dumping(dump, graph), *observers, *_holding(check_passes, stop_after, manager)]
+            _raise_failures(graph, model, added.translators)
+            manager.run(graph)
+            _last_check(graph, skipped)
             if not has_text_names(graph):
                 require_text(model.proto)
         return Model(graph)
 
 
-def _raise_failures(graph: Graph, model: OnnxModel) -> None:
+def read_model(xml_path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Model:
+    """Read OpenVINO IR of version 10 or 11, whoever wrote it; `weights` is the .bin if not that of the same name.
+
+    Constants stay in the .bin until they are needed. Operations that are not known, or that the file types otherwise
+    than inference here, are kept as they stand.
+
+    Raises:
+        InputError: a file is missing, is no IR, or breaks a rule of the format.
+        UnsupportedError: the IR is of another version, or holds what cannot be read yet.
+    """
+    from mo_loop.ir.reader import read
+
+    with paused_collector():
+        return Model(read(Path(xml_path), None if weights is None else Path(weights)))
+
+
+def _output_name(result: Result) -> str:
+    """Older IR names the tensor that a Result reads, not the Result."""
+    names: tuple[str, ...] = result.output_names or result.value.names or (result.name,)
+    return names[0]
+
+
+def _skipped(manager: Manager, config: PassConfig | None, stop_after: str | None) -> list[str]:
+    """The names of passes that will not run for once; UsageError for names that no pass has."""
+    if config is None and stop_after is None:
+        return []
+    from transforms.selection import Selection
+
+    return Selection(manager, stop_after).skipped
+
+
+def _dumping(folder: str | os.PathLike[str] | None, graph: Graph) -> Iterator[Observer]:
+    """An observer that writes the graph into `folder`; it begins with the graph as it is now."""
+    if folder is None:
+        return
+    from mo_loop.dump import Dumper
+
+    dumper = Dumper(folder)
+    dumper("loaded", graph)
+    yield lambda step: dumper(step.name, step.graph) if step.changed else None
+
+
+def _holding(check_passes: bool, last: str | None, manager: Manager) -> Iterator[Observer]:
+    """Observers that may end the run; they come behind those that show what happened."""
+    from transforms.manager import check_invariants, stop_after
+
+    if check_passes:
+        yield check_invariants
+    if last is not None:
+        yield stop_after(last, manager.passes)
+
+
+def _last_check(graph: Graph, skipped: list[str]) -> None:
+    """The last check; what it finds may come of passes that were `skipped`, so the errors name them."""
+    try:
+        last_check(graph)
+    except ConversionErrors as found:
+        if not skipped:
+            raise
+        more = f" and {len(skipped) - 5} more" if len(skipped) > 5 else ""
+        hint = f"passes that did not run: {', '.join(skipped[:5])}{more}"
+        for error in found.errors:
+            error.hint = f"{error.hint}; {hint}" if error.hint else hint
+        raise ConversionErrors(found.errors) from None
+
+
+def _raise_failures(graph: Graph, model: OnnxModel, custom: CustomTranslators) -> None:
     """Raise everything that could not be translated; operators that nothing translates are listed wherever they are."""
     graph.sweep()
     errors = failures(graph)
     if any(isinstance(error, UnsupportedError) for error in errors):
         places = {error.where for error in errors}
-        errors += [error for error in unsupported_operators(model) if error.where not in places]
+        errors += [error for error in unsupported_operators(model, custom) if error.where not in places]
     if errors:
         raise ConversionErrors(errors)
 

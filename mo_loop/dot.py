@@ -1,6 +1,6 @@
 """Graphs as Graphviz dot: every node a box, every body a cluster inside the graph of its owner.
 
-    Path("graph.dot").write_text(to_dot(graph, types=True))      # then: dot -Tsvg graph.dot -o graph.svg
+    Path("graph.dot").write_text(to_dot(graph, shapes=True))     # then: dot -Tsvg graph.dot -o graph.svg
 
 Data flows along solid edges. What a port map ties together is dashed: the owner to the Parameters it feeds, Results to
 the owner that hands them on, and each back edge from a Result to the Parameter of the next iteration.
@@ -18,6 +18,7 @@ from mo_loop.ops.control import Control, Merged
 from mo_loop.ops.front import Failed
 from mo_loop.text.literals import INLINE_LIMIT, show_array
 from mo_loop.text.spelling import show_type
+from mo_loop.types import OptionalType, SequenceType
 
 _HEAD = (
     "  rankdir=TB; compound=true;",
@@ -29,9 +30,12 @@ _FILL = {Parameter: "#d7ecd9", Result: "#d7ecd9", Constant: "#eeeeee", Control: 
 _TAGS = {1: ("body",), 2: ("then_body", "else_body")}
 
 
-def to_dot(graph: Graph, *, types: bool = False) -> str:
-    """The whole graph, bodies included; `types` are written along the edges. The same graph gives the same text."""
-    writer = _Writer(types)
+def to_dot(graph: Graph, *, shapes: bool = False, types: bool = False) -> str:
+    """The whole graph, bodies included; `shapes` and element `types` stand along the edges, if asked for.
+
+    The same graph gives the same text.
+    """
+    writer = _Writer(shapes, types)
     lines = [f"digraph {quoted(graph.name or 'graph')} {{", *_HEAD, *writer.nodes(graph, "  ")]
     lines += [*writer.edges(graph), "}"]
     return "".join(line + "\n" for line in lines)
@@ -46,7 +50,8 @@ def quoted(text: str) -> str:
 
 
 class _Writer:
-    def __init__(self, types: bool) -> None:
+    def __init__(self, shapes: bool, types: bool) -> None:
+        self.shapes = shapes
         self.types = types
         self.ids: dict[Node, str] = {}
         self.clusters = 0
@@ -73,7 +78,7 @@ class _Writer:
                 if value is not None:
                     ends = (str(value.index) if len(value.node.outputs) > 1 else "",
                             str(port) if len(node.inputs) > 1 else "")  # fmt: skip
-                    note = show_type(value.type) if self.types else ""
+                    note = self._note(value.type)
                     yield self._edge(value.node, node, note, ends)
             for body in node.bodies:
                 yield from self.edges(body)
@@ -113,11 +118,21 @@ class _Writer:
         if isinstance(node, Constant):
             small = node.tensor.size <= INLINE_LIMIT
             lines.append(show_array(node.tensor) if small else show_type(node.output.type))
-        elif isinstance(node, Parameter) and self.types:
-            lines.append(show_type(node.output.type))
+        elif isinstance(node, Parameter) and (self.shapes or self.types):
+            lines.append(self._note(node.output.type))
         elif isinstance(node, Failed) and node.error is not None:
             lines.append(f"{node.error.code}: {node.error.message}"[:200])
         return "\n".join(lines)
+
+    def _note(self, type_: Any) -> str:
+        """What is wanted of `f32[2,N]`: all of it, `f32`, `[2,N]`, or nothing."""
+        text = show_type(type_) if self.shapes or self.types else ""
+        if self.shapes and self.types:
+            return text
+        if isinstance(type_, SequenceType | OptionalType):
+            return text  # the element's shape and type are not a pair of their own
+        dtype, bracket, dims = text.partition("[")
+        return dtype if self.types else bracket + dims
 
 
 def _described(entry: Any) -> str:

@@ -19,15 +19,15 @@ are its only writers. A body of a control-flow node is a Graph of its own with `
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import networkx as nx
 import numpy as np
 
 from mo_loop.errors import InternalError, ModelError
-from mo_loop.shape import Dim, Shape
-from mo_loop.types import ElementType, TensorType
+from mo_loop.shape import Renaming, Shape, fresh_symbols
+from mo_loop.types import ElementType, OptionalType, SequenceType, TensorType
 
 if TYPE_CHECKING:
     from mo_loop.ops.base import Parameter, Result
@@ -122,7 +122,7 @@ class Value:
 class Node:
     """A node of a graph; the operations in mo_loop.ops derive from it."""
 
-    __slots__ = ("_rt_info", "graph", "id", "inputs", "name", "outputs")
+    __slots__ = ("_rt_info", "graph", "id", "inputs", "made", "name", "outputs")
 
     graph: Graph
     id: int
@@ -131,6 +131,8 @@ class Node:
     name: str
 
     bodies: tuple[Graph, ...] = ()
+    made: tuple[int, int]
+    """The numbers of the fresh symbols that the inference of its types made: after the first, up to the second."""
     is_kept: ClassVar[bool] = False
     """Whether it stays though nothing reads it: the ends of a graph, and sinks, which act by being run."""
 
@@ -202,7 +204,7 @@ class Graph:
         return True  # a graph without nodes is a graph all the same
 
     def __iter__(self) -> Iterator[Node]:
-        return iter(self.ordered())
+        return iter(list(self.ordered()))  # a snapshot: the loop may make nodes
 
     def __contains__(self, node: Node) -> bool:
         return node in self.nx._node
@@ -401,6 +403,13 @@ class Graph:
     def is_dirty(self) -> bool:
         return bool(self._dirty)
 
+    @property
+    def waiting(self) -> Node | None:
+        """The first node, innermost, that is marked for re-inference: where `validate` would begin, or has stopped."""
+        node = next((node for node in self.ordered() if node in self._dirty), None)
+        inner = (body.waiting for body in node.bodies) if node is not None else iter(())
+        return next((each for each in inner if each is not None), node)
+
     def validate(self) -> None:
         """Infer types and shapes again, of the marked nodes and of what depends on a change."""
         if not self._dirty:
@@ -408,21 +417,32 @@ class Graph:
         for node in self.ordered():
             if node not in self._dirty:
                 continue
-            types = node.infer_types()
-            for output, new in zip(node.outputs, types, strict=True):
-                if not same_type(output.type, new):
-                    output.type = new
-                    for use in output._iter_uses():
-                        self._dirty[use.node] = None
+            for output in self._inferred_anew(node):
+                for use in output._iter_uses():
+                    self._dirty[use.node] = None
             self._dirty.pop(node, None)
 
     def validate_node(self, node: Node) -> None:
         """Infer one node at once, where a rewrite needs its new type before the next `validate`."""
-        for output, new in zip(node.outputs, node.infer_types(), strict=True):
-            if not same_type(output.type, new):
-                output.type = new
-                for use in output._iter_uses():
-                    self.touch(use.node)
+        for output in self._inferred_anew(node):
+            for use in output._iter_uses():
+                self.touch(use.node)
+
+    def _inferred_anew(self, node: Node) -> tuple[Value, ...]:
+        """Infer the types of a node; its outputs if anything changed. Types that say the same stay, all or none."""
+        start = fresh_symbols()
+        types = node.infer_types()
+        made = (start, fresh_symbols())
+        renaming = Renaming(_made(node), made) if made[1] > start else None
+        for output, new in zip(node.outputs, types, strict=True):
+            if not (output.type == new if renaming is None else same_type(output.type, new, renaming)):
+                break
+        else:
+            return ()
+        node.made = made
+        for output, new in zip(node.outputs, types, strict=True):
+            output.type = new
+        return node.outputs
 
     # -- copying
 
@@ -452,6 +472,11 @@ class Graph:
                     self.touch(copies[use.node])
         return [values[r.inputs[0]] for r in body.results if r.inputs[0] is not None]
 
+    def adopt(self, source: Graph, nodes: Collection[Node], values: dict[Value, Value]) -> None:
+        """Copy `nodes` of `source` into this graph. `values` says what their inputs are here, and learns of their
+        outputs."""
+        self._copy_nodes(source, values, skip=[node for node in source.ordered() if node not in nodes])
+
     def _copy_nodes(self, source: Graph, values: dict[Value, Value], skip: Iterable[Node] = ()) -> dict[Node, Node]:
         copies: dict[Node, Node] = {}
         skipped = set(skip)
@@ -461,7 +486,7 @@ class Graph:
             copy: Any = object.__new__(type(node))
             if hasattr(node, "__dict__"):
                 copy.__dict__.update(node.__dict__)
-            copy.name = node.name
+            copy.name, copy.made = node.name, _made(node)
             if getattr(node, "_rt_info", None):
                 copy.rt_info.update(node.rt_info)
             copy.inputs = tuple(None if value is None else values[value] for value in node.inputs)
@@ -503,21 +528,25 @@ def _constant(value: Value, depth: int) -> Any:
     return None if result is NotImplemented else np.asarray(result)
 
 
-def same_type(old: Any, new: Any) -> bool:
+def _made(node: Node) -> tuple[int, int]:
+    return getattr(node, "made", (0, 0))
+
+
+def same_type(old: Any, new: Any, renaming: Renaming) -> bool:
     """Whether inference found nothing new: equal but for fresh symbols, which every inference makes anew."""
-    if old == new:
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, SequenceType):
+        pair = (old.length, new.length)
+        same = pair == (None, None) or (None not in pair and renaming.agrees(*pair))
+        return same and same_type(old.element, new.element, renaming)
+    if isinstance(old, OptionalType):
+        return old.present is new.present and same_type(old.element, new.element, renaming)
+    if old.dtype is not new.dtype or old.rank != new.rank or (old.known is None) != (new.known is None):
+        return False
+    if not all(map(renaming.agrees, old.shape or (), new.shape or ())):
+        return False
+    if old.known is None or new.known is None:
         return True
-    if not isinstance(old, TensorType) or not isinstance(new, TensorType):
-        return False
-    if old.dtype is not new.dtype or old.known is not None or new.known is not None:
-        return False
-    if old.shape is None or new.shape is None or len(old.shape) != len(new.shape):
-        return False
-    for a, b in zip(old.shape, new.shape, strict=True):
-        if a == b:
-            continue
-        if not (isinstance(a, Dim) and isinstance(b, Dim) and a.is_fresh and b.is_fresh):
-            return False
-        if a.lo != b.lo or a.hi != b.hi:
-            return False
-    return True
+    items: Any = zip(old.known.flat, new.known.flat, strict=False)
+    return old.known.shape == new.known.shape and all(renaming.agrees(a, b) for a, b in items)

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
 # No deadline: the machine is shared and noisy. The same examples every time: a red run can be repeated.
 settings.register_profile("house", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("house")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def checked_passes() -> Iterator[None]:
+    """Every conversion in a test holds the graph against its invariants after each pass, unless it says otherwise."""
+    from mo_loop.convert import convert_model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(convert_model.__kwdefaults__, "check_passes", True)
+        yield

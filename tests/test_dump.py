@@ -62,7 +62,8 @@ graph main {
 class TestDot:
     def test_the_same_graph_gives_the_same_text(self) -> None:
         graph = parse(TEXT)
-        assert to_dot(graph, types=True) == to_dot(parse(TEXT), types=True) == to_dot(graph.clone(), types=True)
+        first, *others = (to_dot(each, shapes=True, types=True) for each in (graph, parse(TEXT), graph.clone()))
+        assert others == [first, first]
 
     def test_every_node_and_edge_is_there(self) -> None:
         graph = parse(TEXT)
@@ -84,10 +85,12 @@ class TestDot:
                      "iteration", "condition", "Branched", "Selected"):  # fmt: skip
             assert any(f'label="{note}' in line for line in dashed), note
 
-    def test_types_on_request(self) -> None:
+    def test_shapes_and_types_on_request(self) -> None:
         graph = parse(TEXT)
-        assert "f32[2,N]" in to_dot(graph, types=True)
-        assert "f32[2,N]" not in to_dot(graph)
+        assert 'label="f32[2,N]"' in to_dot(graph, shapes=True, types=True)
+        assert 'label="[2,N]"' in to_dot(graph, shapes=True) and "f32[2,N]" not in to_dot(graph, shapes=True)
+        assert 'label="f32"' in to_dot(graph, types=True) and "[2,N]" not in to_dot(graph, types=True)
+        assert 'label="f32"' not in to_dot(graph) and "[2,N]" not in to_dot(graph)
 
     @pytest.mark.parametrize(
         ("text", "written"),
@@ -98,7 +101,7 @@ class TestDot:
 
     @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
     def test_graphviz_reads_it(self) -> None:
-        dot = to_dot(parse(TEXT), types=True)
+        dot = to_dot(parse(TEXT), shapes=True, types=True)
         subprocess.run(["dot", "-Tsvg"], input=dot.encode(), check=True, capture_output=True, timeout=60)
 
 

@@ -38,7 +38,8 @@ NEVER = {
 
 # What the transformation library may know of the converter.
 TRANSFORMS_MAY_IMPORT = {
-    f"mo_loop.{room}" for room in ("types", "shape", "tensor", "graph", "ops", "errors", "check", "text", "names")
+    f"mo_loop.{room}"
+    for room in ("types", "shape", "tensor", "graph", "ops", "errors", "check", "text", "names", "dot", "files")
 }
 
 # Which files of the packages may import a third-party library (a name ending in / is a folder).

@@ -2,12 +2,16 @@
 
     python tools/bench.py                    every bench
     python tools/bench.py chain-30k help     these two
+    python tools/bench.py fusions flat       two that start no command
     python tools/bench.py --json             one JSON document on stdout, progress on stderr
 
 A row compares the best wall time of both sides: noise only ever adds. The rows `weights-...` hold what a conversion
 costs above that of a tiny model against `cp` of the same bytes, and their peak memory; they run when they are named.
 Runs alternate, so that a slow minute of the machine hits both. The ratio of the best times is held against the row's
 target; the exit code is 1 if one is missed.
+The rows `fusions`, `matchers`, `flat` and `inference` time functions of the library: against a loop written by hand,
+one matcher, small graphs, and ovc's whole conversion of `chain-100k`, which that row has measured if it ran before.
+tools/bench_functions.py holds them, and runs in a process for each.
 Models are written by a subprocess, so that this process stays small: the peak memory of a child is never counted below
 that of the process that starts it.
 """
@@ -31,13 +35,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+FUNCTIONS = Path(__file__).with_name("bench_functions.py")
 TIMEOUT = 900  # seconds for one run
 
 
 @dataclass(frozen=True)
 class Bench:
     """What both sides do: `--help` when there is no model, otherwise a conversion of a chain of `nodes` nodes; or, with
-    `gigabytes` of weights, a conversion against a copy of the file."""
+    `gigabytes` of weights, a conversion against a copy of the file. Without commands it is functions that are timed:
+    both sides are those of that name in bench_functions.py, or with `nodes` the peer is ovc's conversion of them."""
 
     name: str
     what: str
@@ -47,15 +53,17 @@ class Bench:
     gigabytes: float = 0.0
     external: bool = False
     peak_mib: float = float("inf")
+    commands: bool = True
 
 
 @dataclass
 class Side:
-    """One side's command, and what its runs took."""
+    """One side's command, and what its runs took; of functions, how many units of work that was."""
 
     command: list[str]
     seconds: list[float] = field(default_factory=list)
     peak_mib: float = 0.0
+    units: int = 1
 
     @property
     def best(self) -> float:
@@ -71,6 +79,10 @@ BENCHES = (
     Bench("chain-100k", "convert a chain of 100,000 nodes", 99_999, target=1 / 3, repetitions=1),
     Bench("tiny", "convert a model of 3 nodes", 3, target=1.5, repetitions=7),
     Bench("help", "print the help text", None, target=1.0, repetitions=7),
+    Bench("fusions", "25,000 fusions of three nodes, against a loop", None, 2.5, 4, commands=False),
+    Bench("matchers", "40 matchers without a match, against one", None, 2.0, 7, commands=False),
+    Bench("flat", "the pipeline a node, of 100,000 against 3,000", None, 1.3, 3, commands=False),
+    Bench("inference", "infer 100,000 nodes, against ovc's conversion", 99_999, 0.05, 3, commands=False),
 )
 ON_DEMAND = (
     Bench("weights-1g", "1 GB of embedded weights", 3, 2.0, 3, gigabytes=1, peak_mib=250),
@@ -157,8 +169,11 @@ def sides(bench: Bench, folder: Path) -> dict[str, Side]:
     }
 
 
-def run_once(side: Side, folder: Path) -> None:
-    """One run of one side: wall time from start to exit, and the peak resident memory the kernel reports for it."""
+def run_once(side: Side, folder: Path) -> str:
+    """One run of one side: wall time from start to exit, and the peak resident memory the kernel reports for it.
+
+    Returns what the command printed.
+    """
     environment = {**os.environ, "CI": "true", "PYTHONPATH": str(ROOT)}  # CI: ovc sends no usage events
     with open(folder / "output.txt", "w+b") as output:
         started = time.perf_counter()
@@ -171,8 +186,11 @@ def run_once(side: Side, folder: Path) -> None:
             output.seek(0)
             tail = output.read().decode(errors="replace")[-2000:]
             raise SystemExit(f"{' '.join(side.command)}: exit code {status}\n{tail}")
+        output.seek(0)
+        printed = output.read().decode(errors="replace")
     side.seconds.append(took)
     side.peak_mib = max(side.peak_mib, peak)
+    return printed
 
 
 def wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float]:
@@ -190,25 +208,63 @@ def wait(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, float]:
     return process.returncode, kib / 1024
 
 
-def measure(bench: Bench, repetitions: int, say: Callable[[str], None]) -> dict[str, Any]:
-    """Alternate both sides and reduce their runs to one row."""
+def measure(
+    bench: Bench, repetitions: int, say: Callable[[str], None], measured: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """The runs of both sides as one row. `measured` are the rows so far."""
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        pair = sides(bench, folder)
-        for repetition in range(repetitions):
-            order = list(pair) if repetition % 2 == 0 else list(reversed(pair))
-            for name in order:
-                if bench.gigabytes:  # writing over gigabytes that are still on their way to the disk costs more
-                    shutil.rmtree(folder / "out", ignore_errors=True)
-                    (folder / "out").mkdir()
-                run_once(pair[name], folder)
-                say(f"{bench.name} {repetition + 1}/{repetitions} {name}: {pair[name].seconds[-1]:.3f} s")
+        if bench.commands:
+            pair = run_commands(bench, repetitions, Path(scratch), say)
+        else:
+            pair = run_functions(bench, repetitions, Path(scratch), say, measured)
+    return row(bench, repetitions, pair)
+
+
+def run_commands(bench: Bench, repetitions: int, folder: Path, say: Callable[[str], None]) -> dict[str, Side]:
+    """Alternate the commands of both sides."""
+    pair = sides(bench, folder)
+    for repetition in range(repetitions):
+        order = list(pair) if repetition % 2 == 0 else list(reversed(pair))
+        for name in order:
+            if bench.gigabytes:  # writing over gigabytes that are still on their way to the disk costs more
+                shutil.rmtree(folder / "out", ignore_errors=True)
+                (folder / "out").mkdir()
+            run_once(pair[name], folder)
+            say(f"{bench.name} {repetition + 1}/{repetitions} {name}: {pair[name].seconds[-1]:.3f} s")
+    return pair
+
+
+def run_functions(
+    bench: Bench, repetitions: int, folder: Path, say: Callable[[str], None], measured: Sequence[dict[str, Any]]
+) -> dict[str, Side]:
+    """What bench_functions.py measures, and beside it ovc's conversion where that is the peer."""
+    command = [sys.executable, str(FUNCTIONS), bench.name, str(repetitions)]
+    pair: dict[str, Side] = {}
+    if bench.nodes is not None:
+        commands = sides(bench, folder)
+        command.append(str(folder / f"{bench.name}.onnx"))
+        known = [each["ovc"]["best_s"] for each in measured if each["bench"] == "chain-100k"]
+        pair["ovc"] = Side([], known) if known else commands["ovc"]
+        if not known:
+            run_once(pair["ovc"], folder)
+    ours = Side(command)
+    found = json.loads(run_once(ours, folder))
+    for name, seconds in found["seconds"].items():
+        pair[name] = Side(command, seconds, ours.peak_mib, found["units"][name])
+        say(f"{bench.name} {repetitions}/{repetitions} {name}: {min(seconds):.3f} s")
+    return {"mo-loop": pair.pop("mo-loop"), **pair}
+
+
+def row(bench: Bench, repetitions: int, pair: dict[str, Side]) -> dict[str, Any]:
+    """Ours first, then the peer; a third side is what both sides of `weights-...` cost without weights."""
     ours, peer, *tiny = pair.values()
     base = tiny[0].best if tiny else 0.0
-    ratio = max(ours.best - base, 0.0) / peer.best
+    per_unit = peer.units / ours.units
+    ratio = max(ours.best - base, 0.0) / peer.best * per_unit
     return {
         "bench": bench.name,
         "what": bench.what,
+        "peer": list(pair)[1],
         "repetitions": repetitions,
         **{
             name: {
@@ -219,7 +275,7 @@ def measure(bench: Bench, repetitions: int, say: Callable[[str], None]) -> dict[
             for name, side in pair.items()
         },
         "ratio": round(ratio, 4),
-        "median_ratio": round(max(ours.median - base, 0.0) / peer.median, 4),
+        "median_ratio": round(max(ours.median - base, 0.0) / peer.median * per_unit, 4),
         "target": round(bench.target, 4),
         "met": ratio <= bench.target and ours.peak_mib <= bench.peak_mib,
     }
@@ -237,10 +293,9 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
         table.add_column(column, justify="right")
     for row in rows:
         cells: list[str] = []
-        peer = "cp" if "cp" in row else "ovc"
-        for name in ("mo-loop", peer):
+        for name in ("mo-loop", row["peer"]):
             side = row[name]
-            cells += [peer] if name == peer else []
+            cells += [name] if name == row["peer"] else []
             cells += [f"{side['best_s']:.3f} ({side['median_s']:.3f})", f"{side['peak_mib']:.0f}"]
         verdict = "[green]met[/green]" if row["met"] else "[bold red]missed[/bold red]"
         table.add_row(row["bench"], *cells, f"<= {row['target']:.2f}", f"{row['ratio']:.2f}", verdict)
@@ -278,7 +333,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(line, file=sys.stderr, flush=True)
 
     chosen = [known[name] for name in options.benches] or list(BENCHES)
-    rows = [measure(bench, options.repetitions or bench.repetitions, say) for bench in chosen]
+    rows: list[dict[str, Any]] = []
+    for bench in chosen:
+        rows.append(measure(bench, options.repetitions or bench.repetitions, say, rows))
     if options.json:
         print(json.dumps({"benches": rows, "met": all(row["met"] for row in rows)}, indent=2))
     else:

@@ -6,12 +6,15 @@
 
         def run_on_graph(self, graph):              # one graph, not its bodies
             changed = False
-            for loop in self.candidates(graph, ops.Loop):
-                if loop.count != 0:
-                    self.refuse(loop, f"it runs {loop.count} times")      # for --explain-pass
-                    continue
-                ...
+            for loop in self.candidates(graph, ops.Loop):   # those that no veto protects
+                changed = self._dissolve(loop) or changed
             return changed
+
+        def _dissolve(self, loop):
+            if loop.count != 0:
+                return self.refuse(loop, "it may run")      # False, and a line for --explain-pass
+            ...
+            return self.accept(loop)                        # True, and counted
 
 `run` walks the graph and its bodies as `bodies` says and tells whether anything changed. Types may be stale after it:
 the Manager validates after every pass that changed something.
@@ -22,7 +25,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal, TypeVar
 
-from mo_loop.errors import InternalError, MoLoopError
+from mo_loop.errors import (
+    ExtensionError,
+    InternalError,
+    MoLoopError,
+    UnsupportedError,
+    UsageError,
+    extension_failed,
+)
 from mo_loop.graph import Graph, Node
 from transforms.config import Explanation, PassConfig
 
@@ -42,10 +52,13 @@ class FunctionPass:
 
     at: Node | None = None
     """The candidate that the pass looks at: an error that it raises is said to have happened there."""
+    origin: str = ""
+    """The extension that the pass comes from; empty for those of this library."""
     matches: int = 0
     """How many places it has changed so far, where it counts them."""
 
     _config: PassConfig | None = None
+    _shares: bool = False
 
     @property
     def name(self) -> str:
@@ -59,8 +72,10 @@ class FunctionPass:
         return self._config
 
     def use(self, config: PassConfig) -> None:
-        """Share `config`; passes that hold others hand it on."""
-        self._config = config
+        """Share `config`, which takes over what was said to this pass alone; passes that hold others hand it on."""
+        if self._config is not None and not self._shares:
+            config.adopt(self._config)
+        self._config, self._shares = config, True
 
     def run_on_graph(self, graph: Graph) -> bool:
         """Rewrite one graph; True if anything changed."""
@@ -101,14 +116,16 @@ class FunctionPass:
             self._record(node, "vetoed", reason)
         return bool(reason)
 
-    def refuse(self, node: Node, reason: str, depth: int = 0) -> None:
-        """Say why a candidate is left as it is; kept only when this pass is to be explained."""
+    def refuse(self, node: Node, reason: str, depth: int = 0) -> Literal[False]:
+        """Say why a candidate is left as it is, which is kept only when this pass is to be explained; always False."""
         self._record(node, "refused", reason, depth)
+        return False
 
-    def accept(self, node: Node) -> None:
-        """Count a candidate as changed."""
+    def accept(self, node: Node) -> Literal[True]:
+        """Count a candidate as changed; always True."""
         self.matches += 1
         self._record(node, "changed")
+        return True
 
     def _record(
         self, node: Node, outcome: Literal["changed", "refused", "vetoed"], reason: str = "", depth: int = 0
@@ -118,9 +135,18 @@ class FunctionPass:
 
 
 def blamed(error: Exception, each: FunctionPass) -> MoLoopError:
-    """The error with the pass that raised it and the candidate it looked at; anything unexpected is our own bug."""
-    if not isinstance(error, MoLoopError):
+    """The error with the pass that raised it and the candidate it looked at.
+
+    Anything unexpected is our own bug, but that of the extension where the pass comes from one; of errors that such a
+    pass raises, only those stay as they are that say what the user asked for or what is not supported.
+    """
+    raised = error
+    if each.origin and not isinstance(error, UnsupportedError | UsageError | ExtensionError):
+        error = extension_failed(f"the pass {each.name}", each.origin, error, "ML265")
+    elif not isinstance(error, MoLoopError):
         error = InternalError(f"{type(error).__name__}: {error}")
+    if error is not raised:
+        error.__cause__ = raised
     error.during = error.during or f"the pass {each.name}"
     if not error.where and each.at is not None:
         error.where = each.at.path

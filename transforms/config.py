@@ -68,6 +68,14 @@ class PassConfig:
         vetoed = (name for names, _ in self._vetoes for name in names)
         return frozenset((*self._enabled, *vetoed, *self._explained))
 
+    def adopt(self, other: PassConfig) -> None:
+        """Take over what `other` says; where both say whether a pass runs, this one is right."""
+        if other is not self:
+            self._enabled = {**other._enabled, **self._enabled}
+            self._vetoes += other._vetoes
+            self._explained |= other._explained
+            self.explanations += other.explanations
+
     # -- which nodes a pass leaves alone
 
     def veto(self, callback: Veto, *passes: Any) -> None:

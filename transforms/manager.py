@@ -66,7 +66,8 @@ class Manager(FunctionPass):
     ) -> None:
         self.passes: list[FunctionPass] = []
         self.observers = list(observers)
-        self.use(config or PassConfig())
+        if config is not None:
+            self.use(config)
         for each in passes:
             self.register(each)
 
@@ -107,12 +108,18 @@ def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
     before = _count(graph) if observed else 0
     counted = _matches(each)
     start = time.perf_counter()
+    each.at = None
     try:
         changed = each.run(graph)
+        each.at = None  # inference looks at nodes of its own
+        if each.origin:  # a pass of an extension may forget to say so
+            changed = bool(changed) or graph.is_dirty
         if changed:
             Validate().run(graph)
+        if each.origin and changed:
+            _require_whole(graph)
     except Exception as error:
-        raise blamed(error, each) from error
+        raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
     seconds = time.perf_counter() - start
     matches = {name: count - counted[name] for name, count in _matches(each).items()}
     own = matches.pop("", 0)
@@ -122,8 +129,10 @@ def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
 
 def _matches(each: FunctionPass) -> dict[str, int]:
     """The counts so far: of the pass itself under an empty name, and of the matchers it holds."""
-    held = {inner.name: inner.matches for inner in each.passes} if isinstance(each, GraphRewrite) else {}
-    return {"": each.matches, **held}
+    found = {"": each.matches}
+    for inner in each.passes if isinstance(each, GraphRewrite) else ():
+        found[inner.name] = found.get(inner.name, 0) + inner.matches
+    return found
 
 
 def _count(graph: Graph) -> int:
@@ -150,11 +159,17 @@ def check_invariants(step: Step) -> None:
     """An observer that holds the graph against its invariants after every pass that changed it."""
     if not step.changed:
         return
-    found = invariants(step.graph)
-    if found:
-        error = InternalError(f"the graph is not whole any more: {'; '.join(found[:5])}", code="ML410")
+    try:
+        _require_whole(step.graph)
+    except InternalError as error:
         error.during = f"the pass {step.name}"
-        raise error
+        raise
+
+
+def _require_whole(graph: Graph) -> None:
+    found = invariants(graph)
+    if found:
+        raise InternalError(f"the graph is not whole any more: {'; '.join(found[:5])}", code="ML410")
 
 
 def flattened(passes: Iterable[FunctionPass]) -> list[FunctionPass]:

@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
+from mo_loop.errors import InternalError
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
 from transforms.predicates import Check, Predicate, as_predicate
 
 Bound = dict["Pattern", Any]
-"""What each pattern stands for: a Value (the values of a chain, for the private end of a `repeated`)."""
+"""What each pattern stands for: a Value (what each step of a chain found, for the private end of a `repeated`)."""
 Agenda = list[tuple["Pattern", Value]]
 Kinds = type[Node] | tuple[type[Node], ...]
 Refusal = str | Predicate
@@ -45,11 +46,15 @@ class Pattern:
 
     def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
         """Check `value` itself and put its inputs on the agenda; what refused it, if anything did."""
-        return self.when if self.when is not None and not self.when(value) else None
+        return self.when if self.when is not None and not self.when.check(value) else None
 
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
         """The ways of a pattern that `chooses`, best first."""
         raise NotImplementedError
+
+    def parts(self) -> Iterable[Pattern]:
+        """The patterns that this one is directly made of."""
+        return ()
 
     def root_types(self) -> frozenset[type[Node]] | None:
         """The classes that a matching node can have, subclasses apart; None for any."""
@@ -84,6 +89,8 @@ class _WrapType(Pattern):
     ) -> None:
         super().__init__(when, name)
         self.classes = kinds if isinstance(kinds, tuple) else (kinds,)
+        if ... in inputs[:-1]:
+            raise InternalError("`...` stands for the remaining inputs: it comes last in a pattern")
         self.is_open = bool(inputs) and inputs[-1] is ...
         self.inputs: tuple[Pattern | None, ...] = tuple(each for each in inputs if each is not ...)
         self.attributes = dict(attributes)
@@ -106,7 +113,7 @@ class _WrapType(Pattern):
             found = getattr(node, key, None)
             if not (wanted(found) if callable(wanted) else found == wanted):
                 return f"has {key}={found!r}"
-        return self.when if self.when is not None and not self.when(value) else None
+        return self.when if self.when is not None and not self.when.check(value) else None
 
     def pair(
         self, values: tuple[Value | None, ...], patterns: tuple[Pattern | None, ...], agenda: Agenda
@@ -124,6 +131,9 @@ class _WrapType(Pattern):
             if value is not None and pattern is not None:
                 agenda.append((pattern, value))
         return None
+
+    def parts(self) -> Iterable[Pattern]:
+        return (each for each in self.inputs if each is not None)
 
     def root_types(self) -> frozenset[type[Node]] | None:
         return frozenset(self.classes)
@@ -183,12 +193,15 @@ class _AnyOf(Pattern):
         self.patterns = tuple(patterns)
 
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
-        if self.when is not None and not self.when(value):
+        if self.when is not None and not self.when.check(value):
             if trace is not None:
                 trace.refused(len(bound), self, value, self.when)
             return
         for pattern in self.patterns:
             yield [(pattern, value)], {self: value}
+
+    def parts(self) -> Iterable[Pattern]:
+        return self.patterns
 
     def root_types(self) -> frozenset[type[Node]] | None:
         return _union(self.patterns)
@@ -214,7 +227,10 @@ class _Optional(Pattern):
 
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
         yield [(self.step, value)], {self: value}
-        yield [(self.source, value)], {}
+        yield [(self.source, value)], {self: value}
+
+    def parts(self) -> Iterable[Pattern]:
+        return self.step, self.source
 
     def root_types(self) -> frozenset[type[Node]] | None:
         return _union((self.step, self.source))
@@ -226,7 +242,7 @@ class _Optional(Pattern):
 class _Repeated(Pattern):
     """A chain of equal steps above `source`, as long as it goes."""
 
-    __slots__ = ("at_least", "at_most", "hole", "source", "step")
+    __slots__ = ("at_least", "at_most", "hole", "outer", "source", "step")
 
     chooses = True
 
@@ -236,19 +252,31 @@ class _Repeated(Pattern):
         super().__init__(None, name)
         self.hole: Pattern = _AnyInput(name="previous")
         self.step = step(self.hole)
+        if self.hole not in _within(self.step):
+            raise InternalError("a step of `repeated` reads the pattern that it is given: the step before it")
+        # What a second step names as well comes from outside: it stands for the same value in all steps.
+        again = set(_within(step(_AnyInput())))
+        self.outer = tuple(each for each in _within(self.step) if each in again)
         self.source = source
         self.at_least = at_least
         self.at_most = at_most
 
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
-        values = [value]  # from the last step upwards: each but the final one is the root of a step that reads the next
-        while self.at_most is None or len(values) <= self.at_most:
-            found = solve([(self.step, values[-1])], dict(bound), trace)
-            if found is None:
+        steps: list[Bound] = []  # what each step found anew, from the last step of the chain upwards
+        above, shared = value, [dict[Pattern, Any]()]
+        while self.at_most is None or len(steps) < self.at_most:
+            found = solve([(self.step, above)], {**bound, **shared[-1]}, trace)
+            if found is None or found[self.hole] is above:
                 break
-            values.append(found[self.hole])
-        for steps in range(len(values) - 1, self.at_least - 1, -1):
-            yield [(self.source, values[steps])], {self: value, self.hole: values[: steps + 1]}
+            above = found[self.hole]
+            steps.append({pattern: each for pattern, each in found.items() if pattern not in bound})
+            shared.append({pattern: found[pattern] for pattern in self.outer if pattern in found})
+        for count in range(len(steps), self.at_least - 1, -1):
+            first = steps[count - 1][self.hole] if count else value
+            yield [(self.source, first)], {**shared[count], self: value, self.hole: steps[:count]}
+
+    def parts(self) -> Iterable[Pattern]:
+        return self.step, self.source
 
     def root_types(self) -> frozenset[type[Node]] | None:
         return self.step.root_types() if self.at_least else _union((self.step, self.source))
@@ -272,6 +300,9 @@ class _Output(Pattern):
             return f"is output {value.index}"
         agenda.append((self.pattern, value.node.outputs[0]))  # whichever output is read, the node is one
         return None
+
+    def parts(self) -> Iterable[Pattern]:
+        return (self.pattern,)
 
     def root_types(self) -> frozenset[type[Node]] | None:
         return self.pattern.root_types()
@@ -316,7 +347,8 @@ def any_of(*patterns: Pattern, when: Check | None = None, name: str = "") -> Pat
 
 def optional(kinds: Kinds, source: Pattern, *inputs: Any, when: Check | None = None,
              attributes: Mapping[str, Any] | None = None, name: str = "") -> Pattern:  # fmt: skip
-    """A node of `kinds` whose first input is `source`, or `source` itself. `match.get` tells which."""
+    """A node of `kinds` whose first input is `source`, or `source` itself. `match.get` tells which; `match[...]` is
+    the value either way."""
     return _Optional(wrap_type(kinds, source, *inputs, when=when, attributes=attributes), source, name)
 
 
@@ -326,8 +358,9 @@ def repeated(
 ) -> Pattern:  # fmt: skip
     """A chain of `step(previous)` above `source`, the longest that fits.
 
-    `repeated(lambda x: wrap_type(ReLU, x), data)` is a chain of ReLUs of any length from 1 on. What the step
-    names anew may differ from step to step; `match.chain` gives the nodes.
+    `repeated(lambda x: wrap_type(ReLU, x), data)` is a chain of ReLUs of any length from 1 on. What `step` makes anew
+    may differ from step to step; a pattern from outside stands for one value in all of them. `match.chain` gives the
+    nodes.
     """
     return _Repeated(step, source, at_least, at_most, name)
 
@@ -354,11 +387,11 @@ class Match:
         return self._bound[pattern]
 
     def __contains__(self, pattern: Pattern) -> bool:
-        return pattern in self._bound
+        return (pattern.step if isinstance(pattern, _Optional) else pattern) in self._bound
 
     def get(self, pattern: Pattern) -> Value | None:
         """The value of a pattern; None for one that an `optional` or `any_of` did without."""
-        return self._bound.get(pattern)
+        return self._bound[pattern] if pattern in self else None
 
     def node(self, pattern: Pattern) -> Any:
         """The node that makes the value of `pattern`."""
@@ -367,15 +400,12 @@ class Match:
     def chain(self, pattern: Pattern) -> list[Node]:
         """The nodes of a `repeated`, in the order of the data: the one that reads its source comes first."""
         assert isinstance(pattern, _Repeated)
-        values: list[Value] = self._bound[pattern.hole]
-        return [value.node for value in reversed(values[:-1])]
+        return [step[pattern.step].node for step in reversed(self._bound[pattern.hole])]
 
     @property
     def nodes(self) -> list[Node]:
-        """All nodes of the match that a `wrap_type` or `repeated` names, the root first; each once."""
-        named = [value.node for pattern, value in self._bound.items() if isinstance(pattern, _WrapType)]
-        chains = [node for pattern in self._bound if isinstance(pattern, _Repeated) for node in self.chain(pattern)]
-        return list(dict.fromkeys((self.root, *named, *chains)))
+        """All nodes of the match that a `wrap_type` names, those in the steps of a `repeated` too; the root first."""
+        return list(dict.fromkeys((self.root, *_named(self._bound))))
 
     def leaks(self) -> Value | None:
         """An inner value that something outside the match reads; None when the match is contained."""
@@ -451,6 +481,27 @@ def solve(agenda: Agenda, bound: Bound, trace: Trace | None) -> Bound | None:
             return None
         bound[pattern] = value
     return bound
+
+
+def _within(pattern: Pattern) -> list[Pattern]:
+    """The pattern and all that it is made of, each once."""
+    found = {pattern: None}
+    pending = [pattern]
+    while pending:
+        for each in pending.pop().parts():
+            if each not in found:
+                found[each] = None
+                pending.append(each)
+    return list(found)
+
+
+def _named(bound: Bound) -> Iterator[Node]:
+    for pattern, found in bound.items():
+        if isinstance(pattern, _WrapType):
+            yield found.node
+        elif isinstance(pattern, _Repeated):
+            for step in reversed(bound[pattern.hole]):
+                yield from _named(step)
 
 
 def _union(patterns: Iterable[Pattern]) -> frozenset[type[Node]] | None:

@@ -42,17 +42,22 @@ class Predicate:
         second = as_predicate(other)
 
         def found(value: Value) -> str:
-            first = next(each for each in (self, second) if not each(value))
+            first = next((each for each in (self, second) if not each(value)), self)
             return first.reason(value).partition(", found ")[2]
 
-        return Predicate(f"{self.wanted} and {second.wanted}", lambda v: self.check(v) and second.check(v), found)
+        return Predicate(f"{_grouped(self)} and {_grouped(second)}", lambda v: self.check(v) and second.check(v), found)
 
     def __or__(self, other: Check) -> Predicate:
         second = as_predicate(other)
         return Predicate(f"{self.wanted} or {second.wanted}", lambda v: self.check(v) or second.check(v), self.found)
 
     def __invert__(self) -> Predicate:
-        return Predicate(f"not {self.wanted}", lambda v: not self.check(v), self.found)
+        return Predicate(f"not {_grouped(self, ' and ')}", lambda v: not self.check(v), self.found)
+
+
+def _grouped(each: Predicate, *joints: str) -> str:
+    """Its text in brackets where another word would bind to a part of it alone."""
+    return f"({each.wanted})" if any(joint in each.wanted for joint in (" or ", *joints)) else each.wanted
 
 
 def as_predicate(check: Check) -> Predicate:
@@ -76,17 +81,17 @@ def consumers_more_than(count: int) -> Predicate:
 
 def rank_equals(*ranks: int) -> Predicate:
     """The rank is known and one of `ranks`."""
-    return Predicate(f"rank {_either(ranks)}", lambda v: v.rank in ranks, _rank)
+    return Predicate(f"rank {_either(ranks)}", lambda v: _rank_of(v) in ranks, _rank)
 
 
 def rank_more_than(rank: int) -> Predicate:
     """The rank is known and above `rank`."""
-    return Predicate(f"a rank above {rank}", lambda v: v.rank is not None and v.rank > rank, _rank)
+    return Predicate(f"a rank above {rank}", lambda v: (found := _rank_of(v)) is not None and found > rank, _rank)
 
 
 def has_static_rank() -> Predicate:
     """The rank is known."""
-    return Predicate("a known rank", lambda v: v.rank is not None, _rank)
+    return Predicate("a known rank", lambda v: _rank_of(v) is not None, _rank)
 
 
 def has_static_shape() -> Predicate:
@@ -153,12 +158,18 @@ def _shape(value: Value) -> Shape:
     return value.shape if isinstance(value.type, TensorType) else None
 
 
+def _rank_of(value: Value) -> int | None:
+    shape = _shape(value)
+    return None if shape is None else len(shape)
+
+
 def _consumers(value: Value) -> str:
     return str(len(value.uses))
 
 
 def _rank(value: Value) -> str:
-    return "an unknown rank" if value.rank is None else str(value.rank)
+    rank = _rank_of(value)
+    return "an unknown rank" if rank is None else str(rank)
 
 
 def _either(items: tuple[Any, ...], word: str = "or") -> str:

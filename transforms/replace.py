@@ -1,6 +1,6 @@
 """Replacing, inserting and eliminating nodes without losing what users know them by.
 
-    replace_node(div, ops.Multiply(x, ops.Power(y, -1.0)))    # every output, names and rt_info
+    replace_node(div, ops.Multiply(x, ops.Power(y, -1.0)))    # every output and its names
     replace_output(value, other)                              # one value
     insert_after(value, ops.Relu)                             # between a value and its consumers
     eliminate(node)                                           # its first input instead of its output
@@ -40,13 +40,17 @@ def replace_node(old: Node, new: Any) -> None:
 def replace_output(old: Value, new: Value) -> None:
     """Consumers of `old` read `new`; tensor names move along, and so does the name that a model output bears.
 
-    A Result of `old` whose replacement already has a name of its own (it is an input, a constant, or another output)
-    gets an Identity between, so that the node before a Result keeps bearing the model output's name.
+    A Result of `old` whose replacement already has a name of its own (it is an input, a constant, or another output, or
+    its node bears the name of one) gets an Identity between, so that the node before a Result keeps bearing the model
+    output's name.
     """
+    if new is old:
+        return
+    bears = _can_bear(new, old)  # before the first Result of `old` reads it
     for node, port in old.uses:
         if node is new.node:
             continue
-        if isinstance(node, Result) and node.output_names and _is_taken(new):
+        if isinstance(node, Result) and node.output_names and not bears:
             bridge = Identity(new, name=old.node.name)
             bridge.output.names = old.names
             node.graph.set_input(node, port, bridge.output)
@@ -54,8 +58,7 @@ def replace_output(old: Value, new: Value) -> None:
             node.graph.set_input(node, port, new)
             if isinstance(node, Result) and node.output_names and isinstance(new.node, Op):
                 new.node.name = old.node.name
-                _move_names(old, new)
-    if not _is_taken(new):
+    if bears:
         _move_names(old, new)
 
 
@@ -63,9 +66,9 @@ def replace_output_update_name(old: Value, new: Value) -> bool:
     """`replace_output` only where it needs no node between; rt_info that the node of `new` lacks goes to it.
 
     False, and nothing is changed, when `old` is a model output whose name `new` cannot bear: it is an input, a
-    constant, or another output.
+    constant, or another output, or its node bears the name of one already.
     """
-    if _is_model_output(old) and _is_taken(new):
+    if _is_model_output(old) and not _can_bear(new, old):
         return False
     for key, value in _info(old.node).items():
         new.node.rt_info.setdefault(key, value)
@@ -92,18 +95,26 @@ def insert_after(value: Value, make: Callable[[Value], Any]) -> Any:
 
 
 def insert_before(node: Node, port: int, make: Callable[[Value], Any]) -> Any:
-    """Put the node that `make` returns for input `port` of `node` between the two; returns it."""
+    """Put the node that `make` returns for input `port` of `node` between the two; returns it.
+
+    Before a model output it gets that output's name, which the value before it loses.
+    """
     value = node.inputs[port]
     if value is None:
         raise InternalError(f"{node!r} has no input {port}", where=node.path)
     new = make(value)
     node.graph.set_input(node, port, new.output)
+    if isinstance(node, Result) and node.output_names:
+        new.name = node.output_names[0]
+        value.names = tuple(name for name in value.names if name not in node.output_names)
+        for name in node.output_names:
+            new.output.add_name(name)
     return new
 
 
 def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) -> None:
     """The `readers` of `old`, taken before `new` was made of it, read `new`, and so do its names."""
-    new.names, old.names = old.names, ()
+    _move_names(old, new)
     for node, port in readers:
         if isinstance(node, Result) and node.output_names:
             new.node.name = node.output_names[0]
@@ -169,8 +180,12 @@ def _is_model_output(value: Value) -> bool:
     return any(isinstance(use.node, Result) and use.node.output_names for use in value.uses)
 
 
-def _is_taken(value: Value) -> bool:
-    return isinstance(value.node, Parameter | Constant) or _is_model_output(value)
+def _can_bear(new: Value, old: Value) -> bool:
+    if isinstance(new.node, Parameter | Constant) or _is_model_output(new):
+        return False
+    if new.node.name == old.node.name or not _is_model_output(old):
+        return True
+    return not any(_is_model_output(each) for each in new.node.outputs)  # a node of several outputs has one name
 
 
 def _move_names(old: Value, new: Value) -> None:

@@ -29,6 +29,7 @@ from typing import Any
 
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Result
 from transforms.base import FunctionPass, blamed
 from transforms.config import PassConfig
 from transforms.pattern import Match, Matcher, Pattern, Trace
@@ -54,6 +55,8 @@ class MatcherPass(FunctionPass):
         """
         if self._matcher is not None:
             raise InternalError(f"{self.name} registers a second matcher; a MatcherPass has one")
+        if any(issubclass(cls, Result) for cls in pattern.root_types() or ()):
+            raise InternalError(f"{self.name}: a pattern stands for a value, and a Result makes none")
         self._matcher = Matcher(pattern, contained=contained)
         self._callback = callback
 
@@ -70,8 +73,9 @@ class MatcherPass(FunctionPass):
     def run_on_node(self, node: Node) -> bool:
         """Match `node`, and call back unless a veto protects it; True if the callback replaced it."""
         self.at = node
+        matcher = self._matcher or self.matcher  # asked so often that a call less is worth it
         trace = Trace() if self.config.explains(self) else None
-        match = self.matcher.match(node, trace)
+        match = matcher.match(node, trace)
         if match is None:
             if trace is not None:
                 self.refuse(node, trace.reason, trace.depth)
@@ -79,15 +83,16 @@ class MatcherPass(FunctionPass):
         assert self._callback is not None
         if self.leaves(node):
             return False
+        said = len(self.config.explanations)
         done = self._callback(match)
         if done:
             self.accept(node)
-        elif trace is not None:
+        elif trace is not None and len(self.config.explanations) == said:  # the callback may say it better
             self.refuse(node, "the pattern matched, but the callback changed nothing", len(match.nodes))
         return done
 
     def run_on_graph(self, graph: Graph) -> bool:
-        return GraphRewrite([self]).run_on_graph(graph)
+        return GraphRewrite([self], config=self.config).ask(graph, [self])
 
     # -- for callbacks
 
@@ -95,6 +100,10 @@ class MatcherPass(FunctionPass):
         """Have `node` visited next; returns it. Several nodes are given in topological order."""
         self._new.append(node)
         return node
+
+    @property
+    def has_new_nodes(self) -> bool:
+        return bool(self._new)
 
     def take_new_nodes(self) -> list[Node]:
         """What callbacks registered since this was last called."""
@@ -120,8 +129,10 @@ class GraphRewrite(FunctionPass):
     Its own `bodies` says when bodies are visited; a matcher whose `bodies` is `never` is not asked inside them.
     """
 
-    def __init__(self, passes: Iterable[MatcherPass] = ()) -> None:
+    def __init__(self, passes: Iterable[MatcherPass] = (), *, config: PassConfig | None = None) -> None:
         self.passes: list[MatcherPass] = []
+        if config is not None:
+            self.use(config)
         for each in passes:
             self.add_matcher(each)
 
@@ -129,8 +140,7 @@ class GraphRewrite(FunctionPass):
         """Register a matcher; those registered first are asked first."""
         each.matcher  # noqa: B018  # a pass without a matcher is refused here, not in the middle of a run
         self.passes.append(each)
-        if self._config is not None:
-            each.use(self._config)
+        each.use(self.config)
         return each
 
     def use(self, config: PassConfig) -> None:
@@ -142,9 +152,13 @@ class GraphRewrite(FunctionPass):
         asked = [each for each in self.passes if each.config.is_enabled(each)]
         if graph.owner is not None:
             asked = [each for each in asked if each.bodies != "never"]
+        return self.ask(graph, asked)
+
+    def ask(self, graph: Graph, asked: Sequence[MatcherPass]) -> bool:
+        """Ask the passes in `asked`, in this order, about the nodes of one graph; True if anything changed."""
         dispatch = Dispatch(asked)
         changed = False
-        for node in self.start(graph):
+        for node in tuple(self.start(graph)):  # as they are now: new nodes are visited where they are registered
             if dispatch.of(node):
                 changed = self._visit(graph, node, dispatch) or changed
         return changed
@@ -161,8 +175,9 @@ class GraphRewrite(FunctionPass):
                 try:
                     done = each.run_on_node(node)
                 except Exception as error:
-                    raise blamed(error, each) from error
-                pending.extend(reversed(each.take_new_nodes()))
+                    raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
+                if each.has_new_nodes:
+                    pending.extend(reversed(each.take_new_nodes()))
                 if done:
                     changed = True
                     break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mo_loop.errors import InternalError, MoLoopError
 from mo_loop.graph import Graph
 from transforms.base import FunctionPass
 
@@ -16,5 +17,12 @@ class Validate(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         was_dirty = graph.is_dirty
-        graph.validate()
+        try:
+            graph.validate()
+        except MoLoopError:
+            raise
+        except Exception as error:
+            node = graph.waiting
+            where = "" if node is None else node.path
+            raise InternalError(f"inference: {type(error).__name__}: {error}", where=where) from error
         return was_dirty

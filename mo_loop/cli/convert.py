@@ -3,35 +3,55 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
-import warnings
 from typing import Any
 
 import click
 
-from mo_loop.cli.errors import reported
+from mo_loop.cli.errors import reported, told_warnings
+from mo_loop.cli.inspection import Inspection, listing
+from mo_loop.cli.passes import PassOptions, pass_options
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", type=click.Path(), required=False, metavar="MODEL")
 @click.option(
-    "-o", "--output-model", "target", required=True, type=click.Path(),
-    help="The .xml to write; the .bin goes beside it.",
-)  # fmt: skip
-@click.option("--input", "inputs", help="Tensors that become the inputs, separated by commas.")
+    "-o", "--output-model", "target", type=click.Path(), help="The .xml to write; the .bin goes beside it.  [required]"
+)
+@click.option(
+    "--input", "inputs", help="Inputs as name[shape]{type}->value, separated by commas: x[1,3,?,224..512],rate->16000."
+)
 @click.option("--output", "outputs", help="Tensors that become the outputs, separated by commas.")
 @click.option("--compress-to-fp16", is_flag=True, help="Store f32 weights as f16; the default is lossless.")
 @click.option(
+    "--unroll", type=click.IntRange(min=0), default=0, metavar="N",
+    help="Write out loops of a known number of iterations up to N.",
+)  # fmt: skip
+@click.option("--strict", is_flag=True, help="Refuse what is otherwise assumed of a model with a warning.")
+@click.option(
     "--dump", type=click.Path(file_okay=False), help="Write the graph as loaded and after every pass that changed it."
 )
+@click.option(
+    "--extension", "extensions", metavar="FILE", multiple=True, type=click.Path(),
+    help="A Python file with passes or translators; it is run. May be given more than once.",
+)  # fmt: skip
+@click.option("--no-plugins", is_flag=True, help="Leave out extensions that installed packages offer.")
+@pass_options
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
 def command(
-    model: str,
-    target: str,
+    context: click.Context,
+    model: str | None,
+    target: str | None,
     inputs: str | None,
     outputs: str | None,
     compress_to_fp16: bool,
+    unroll: int,
+    strict: bool,
     dump: str | None,
+    extensions: tuple[str, ...],
+    no_plugins: bool,
     debug: bool,
 ) -> None:
     """Convert the ONNX file MODEL to OpenVINO IR.
@@ -40,18 +60,39 @@ def command(
     mo-loop convert model.onnx -o out/model.xml
     mo-loop convert model.onnx -o out/model.xml --dump steps
     """
-    with reported(debug), warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
+    options = context.ensure_object(PassOptions)
+    with reported(debug), told_warnings():
         from mo_loop.convert import convert_model, save_model
+        from mo_loop.extensions import gathered
+        from transforms.pipelines import default_pipeline
 
+        added = gathered(extensions, plugins=not no_plugins)
+        if options.passes:
+            click.echo(listing(options, added.arranged(default_pipeline())))
+            return
+        if model is None or target is None:
+            raise _missing(context, "model" if model is None else "target")
+        files = (model, target, os.path.splitext(target)[0] + ".bin")
+        inside = Inspection(options.told(os.environ), lambda: added.arranged(default_pipeline()), files)
         start = time.perf_counter()
-        converted = convert_model(model, input=_names(inputs), output=_names(outputs), dump=dump)
-        save_model(converted, target, compress_to_fp16=compress_to_fp16)
+        with inside.shown():
+            converted = convert_model(
+                model, input=inputs, output=_names(outputs), dump=dump, extensions=added, plugins=False,
+                config=inside.config, observers=inside.observers, stop_after=inside.options.stop_after,
+                check_passes=inside.options.check_passes, unroll=unroll, strict=strict,
+            )  # fmt: skip
+            with inside.writing():
+                save_model(converted, target, compress_to_fp16=compress_to_fp16)
         seconds = time.perf_counter() - start
-    for text in dict.fromkeys(str(each.message) for each in heard):
-        click.echo(f"warning: {text}", err=True)
+        inside.save()
     click.echo(f"{target}: {_summary(converted, compress_to_fp16)}, {seconds:.2f} s")
     gc.freeze()  # the process ends here: what is left need not be searched for cycles, a fifth of a large conversion
+
+
+def _missing(context: click.Context, name: str) -> click.MissingParameter:
+    """What click says itself of a parameter that only --passes does without."""
+    parameter = next(each for each in context.command.params if each.name == name)
+    return click.MissingParameter(ctx=context, param=parameter)
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -32,3 +33,15 @@ def reported(debug: bool) -> Iterator[None]:
         click.echo(f"error: ML499: {type(error).__name__}: {error}", err=True)
         click.echo("This is a bug of mo-loop. Please report it with the output of --debug.", err=True)
         sys.exit(4)
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Python warnings inside become lines on stderr, each once; an error does not swallow those before it."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(each.message) for each in heard):
+                click.echo(f"warning: {text}", err=True)

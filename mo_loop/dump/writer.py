@@ -19,7 +19,7 @@ from typing import Any
 import networkx as nx
 
 from mo_loop.dot import to_dot
-from mo_loop.errors import FileError
+from mo_loop.files import write_whole
 from mo_loop.graph import Graph, Node
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Control
@@ -48,17 +48,11 @@ class Dumper:
         self.count += 1
         texts = {
             "txt": to_text(graph),
-            "dot": to_dot(graph, types=True),
+            "dot": to_dot(graph, shapes=True, types=True),
             "json": json.dumps(node_link_data(graph), indent=1) + "\n",
         }
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for ending, text in texts.items():
-                path = self.folder / f"{stem}.{ending}"
-                path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise FileError(f"{self.folder} cannot be written to: {reason}", code="ML219") from None
+        for ending, text in texts.items():
+            write_whole(self.folder / f"{stem}.{ending}", text)
 
 
 def node_link_data(graph: Graph) -> dict[str, Any]:

@@ -12,6 +12,10 @@ FAMILIES: dict[str, str] = {
     "base": "Op Parameter Result Constant Identity",
     "control": "Loop TensorIterator If Control Iteration Invariant Merged Sliced Final Concatenated Branched Selected",
     "front": "Failed Scan",
+    "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceErase SequenceAt SequenceLength "
+    "SplitToSequence ConcatFromSequence SequenceExtend StackedSequence JoinedSequence PackedSequence PackSequence "
+    "Optional OptionalHasElement OptionalGetElement",
+    "opaque": "Opaque OpaqueSink",
     "arithmetic": "Add Subtract Multiply Divide FloorMod Mod Power Maximum Minimum SquaredDifference Abs Ceiling Floor "
     "Negative Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf Round CumSum",
     "comparison": "Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr LogicalXor LogicalNot "

@@ -15,14 +15,14 @@ is that of the first Value. Inference runs before anything is attached, so a fai
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
 
 from mo_loop.errors import InternalError, MoLoopError, TypeError_
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.shape import Shape
+from mo_loop.shape import Shape, fresh_symbols
 from mo_loop.tensor import ArrayTensor, Tensor
 from mo_loop.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 
@@ -42,6 +42,8 @@ class Op(Node):
     """Attribute name -> default; `Op.REQUIRED` where there is none."""
     index_ports: ClassVar[frozenset[int]] = frozenset()
     random: ClassVar[bool] = False
+    port_info: ClassVar[Mapping[tuple[str, int], Any]] = {}
+    """What a file that was read says of ports: ("input" or "output", index) -> rt_info."""
     abstract: ClassVar[bool] = True
     REQUIRED: ClassVar[object] = _MISSING
 
@@ -126,7 +128,9 @@ class Op(Node):
     def _attach(self, graph: Graph, values: list[Any], name: str) -> None:
         types = [None if v is None else v.type if isinstance(v, Value) else v.outputs[0].type for v in values]
         self.name = name
+        start = fresh_symbols()
         result = self._inferred(types)
+        self.made = (start, fresh_symbols())
         graph.require_own((value for value in values if isinstance(value, Value)), self)
         for position, value in enumerate(values):
             if isinstance(value, Constant):
@@ -191,6 +195,11 @@ class Op(Node):
     def xml_attributes(self) -> dict[str, Any]:
         """What the writer puts into <data>; None leaves an attribute out. Override where the IR spells differently."""
         return self.attribute_values()
+
+    @classmethod
+    def from_xml(cls, data: dict[str, str]) -> dict[str, str]:
+        """The text of each attribute by its name here, from <data>: the inverse of the spelling in `xml_attributes`."""
+        return data
 
 
 def _among(result: Any, types: Sequence[Any]) -> bool:

@@ -17,8 +17,18 @@ from typing import Any, ClassVar
 from mo_loop.errors import TypeError_
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result
-from mo_loop.shape import Dimension, Symbol, element_count, fresh, high, join_shapes, low, normalise_axis, widen
-from mo_loop.types import TensorType, boolean, i32, i64
+from mo_loop.ops.joining import covers_type, exported, join_types, symbols_in, widen_types
+from mo_loop.shape import (
+    Dimension,
+    Symbol,
+    element_count,
+    fresh,
+    high,
+    least,
+    low,
+    normalise_axis,
+)
+from mo_loop.types import UNKNOWN, TensorType, boolean, i32, i64
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,11 @@ class Final:
 
 @dataclass(frozen=True)
 class Concatenated:
-    """The values of `result` of all iterations, joined along `axis`; a stride below 0 joins them in reverse."""
+    """The values of `result` of all iterations, joined along `axis`; a stride below 0 joins them in reverse.
+
+    `declared` holds dimensions of the whole that only the model's declaration tells, -1 for all others: those that an
+    output without iterations has.
+    """
 
     result: Result
     axis: int
@@ -65,6 +79,7 @@ class Concatenated:
     end: int = -1
     stride: int = 1
     part_size: int = 1
+    declared: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,7 +114,12 @@ def slice_count(dim: Dimension, start: int, end: int, stride: int, part_size: in
 
 
 def iteration_count(
-    trip: TensorType | None, sliced: Sequence[Dimension], *, starts: bool = True, goes_on: bool = True
+    trip: TensorType | None,
+    sliced: Sequence[Dimension],
+    *,
+    starts: bool = True,
+    goes_on: bool = True,
+    stops: bool = False,
 ) -> Dimension:
     """How often a body runs, as exactly as can be said.
 
@@ -108,13 +128,16 @@ def iteration_count(
         sliced: number of pieces of each sliced input, where there is no trip count.
         starts: the execution condition is proven true before the first iteration.
         goes_on: the body's own condition is proven true.
+        stops: the body's own condition is proven false: there is no second iteration.
     """
     if trip is None:
         static = [count for count in sliced if isinstance(count, int)]
         return static[0] if static else sliced[0] if sliced else 1
     limit: Any = trip.known.reshape(-1)[0] if trip.known is not None and trip.known.size == 1 else None
     if isinstance(limit, int) and limit < 0:
-        return fresh(1 if starts else 0)
+        return fresh(1 if starts else 0, 1 if stops else None)
+    if stops:
+        return fresh(min(max(least(limit), 0), 1) if starts and limit is not None else 0, 1)
     if limit is None or (not isinstance(limit, int) and limit.lo < 0):
         return fresh()
     dimension: Dimension = limit
@@ -195,6 +218,7 @@ class Iteration(Control, abstract=True):
         before = self.__dict__["_initial"]
         afresh = before is not None and before != list(types)
         self.__dict__["_initial"] = list(types)
+        outer = _symbols_of(types)
         counts: list[Dimension] = []
         for entry, type_ in zip(self.input_map, types, strict=True):
             if isinstance(entry, Sliced):
@@ -203,23 +227,24 @@ class Iteration(Control, abstract=True):
                 entry.parameter.retype(piece)
             elif isinstance(entry, Invariant):
                 entry.parameter.retype(type_)
-            elif afresh or not _covers(entry.parameter.outputs[0].type, type_):
+            elif afresh or not covers_type(entry.parameter.outputs[0].type, type_, outer):
                 entry.parameter.retype(type_.without_known())
         for _ in range(1000):
             self.body.validate()
-            if not self._widen_states():
+            if not self._widen_states(outer):
                 return counts
         raise TypeError_("the types of the states do not settle", code="ML238")
 
-    def _widen_states(self) -> bool:
+    def _widen_states(self, outer: set[Symbol]) -> bool:
         changed = False
         for entry in self.back_edges:
             old, new = entry.parameter.outputs[0].type, entry.result.value.type
-            if old.dtype is not new.dtype:
-                raise TypeError_(f"a state starts as {old.dtype} and becomes {new.dtype}", code="ML239")
-            shape = widen(old.shape, new.shape)
-            if shape != old.shape:
-                entry.parameter.retype(TensorType(old.dtype, shape))
+            if type(old) is not type(new) or (old.dtype is not new.dtype and UNKNOWN not in (old, new)):
+                start, end = (each.dtype or each for each in (old, new))
+                raise TypeError_(f"a state starts as {start} and becomes {end}", code="ML239")
+            wide = widen_types(old, new, outer)
+            if wide is not old:
+                entry.parameter.retype(wide)
                 changed = True
         return changed
 
@@ -267,11 +292,13 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
 
     Inputs: trip count (i32 or i64, below 0 is endless), execution condition, then the data inputs. `iteration` is the
     body Parameter that receives the number of the iteration (None: not read), `condition` the body Result that says
-    whether another one follows.
+    whether another one follows. `none_below_zero` says that the trip count is one of ONNX, where below 0 means none;
+    GuardTripCounts makes it one of Loop-5.
     """
 
     iteration: Any = None
     condition: Any
+    none_below_zero: bool = False
 
     first_data_port = 2
 
@@ -285,10 +312,14 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
         return self._output_types(types, self._count(trip_count, condition))
 
     def _count(self, trip_count: TensorType, condition: TensorType) -> Dimension:
-        if condition.integers == (0,):
+        if condition.integers == (0,) or (self.none_below_zero and (trip_count.integers or (0,))[0] < 0):
             return 0
         return iteration_count(
-            trip_count, (), starts=condition.integers == (1,), goes_on=self.continues_always
+            trip_count,
+            (),
+            starts=condition.integers == (1,),
+            goes_on=self.continues_always,
+            stops=self.condition.value.type.integers == (0,),
         )
 
     @property
@@ -343,32 +374,14 @@ class If(Control, opset=8):
         outputs = []
         for number, entry in enumerate(self.output_map):
             a, b = entry.then.value.type, entry.otherwise.value.type
-            if a.dtype is not b.dtype:
+            if type(a) is not type(b) or (a.dtype is not b.dtype and UNKNOWN not in (a, b)):
                 raise TypeError_(f"output {number} is {a} in then_branch, {b} in else_branch", code="ML239")
-            outputs.append(exported(TensorType(a.dtype, join_shapes(a.shape, b.shape)), visible))
+            if condition.integers is not None:
+                outputs.append(exported(a if condition.integers == (1,) else b, visible))
+                continue
+            outputs.append(exported(join_types(a, b), visible))
         return tuple(outputs)
 
 
-def _covers(wide: TensorType, narrow: TensorType) -> bool:
-    return wide.dtype is narrow.dtype and wide.known is None and widen(wide.shape, narrow.shape) == wide.shape
-
-
-def _symbols_of(types: Sequence[TensorType]) -> set[Symbol]:
-    found: set[Symbol] = set()
-    for type_ in types:
-        dims = [*(type_.shape or ()), *(type_.known.flat if type_.known is not None else ())]
-        for dim in dims:
-            if not isinstance(dim, int):
-                found.update(dim.symbols())
-    return found
-
-
-def exported(type_: TensorType, visible: set[Symbol]) -> TensorType:
-    """A body's type as seen outside: a symbol born in the body may differ each time, so it means nothing there."""
-    if type_.shape is None:
-        return type_.without_known()
-    shape = tuple(
-        dim if isinstance(dim, int) or visible.issuperset(dim.symbols()) else fresh(low(dim), high(dim))
-        for dim in type_.shape
-    )
-    return TensorType(type_.dtype, shape)
+def _symbols_of(types: Sequence[Any]) -> set[Symbol]:
+    return {symbol for type_ in types for symbol in symbols_in(type_)}

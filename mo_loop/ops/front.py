@@ -6,7 +6,8 @@ from typing import Any
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Op
-from mo_loop.ops.control import Concatenated, Iteration, Sliced, exported, iteration_count
+from mo_loop.ops.control import Concatenated, Iteration, Sliced, iteration_count
+from mo_loop.ops.joining import exported
 from mo_loop.shape import Dimension, Symbol
 from mo_loop.types import UNKNOWN, TensorType
 

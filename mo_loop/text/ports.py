@@ -49,7 +49,7 @@ class Entry(NamedTuple):
 
     cls: type
     labels: list[str | None]
-    numbers: dict[str, int]
+    numbers: dict[str, int | tuple[int, ...]]
     line: int
 
 
@@ -85,10 +85,18 @@ def _entry(scanner: Scanner) -> Entry:
         if key not in keys:
             raise scanner.fail(f"{word} has no {key!r}", hint=f"it has {', '.join(keys)}")
         scanner.expect(":")
-        entry.numbers[key] = int(scanner.require(INTEGER, "an integer"))
+        entry.numbers[key] = _numbers(scanner)
 
     parse_list(scanner, "(", ")", part)
     return entry
+
+
+def _numbers(scanner: Scanner) -> int | tuple[int, ...]:
+    if not scanner.sees("["):
+        return int(scanner.require(INTEGER, "an integer"))
+    found: list[int] = []
+    parse_list(scanner, "[", "]", lambda: found.append(int(scanner.require(INTEGER, "an integer"))))
+    return tuple(found)
 
 
 def fed_types(cls: type[Control], ports: dict[str, Any], types: list[Any], branch: int) -> dict[str, Any]:

@@ -210,7 +210,7 @@ def _entry(entry: Any, bodies: list[_Plan]) -> str:
             plan = next(plans)
             parts.append("_" if value is None else plan.port(value))
         elif field.default is MISSING or value != field.default:
-            parts.append(f"{field.name}: {value}")
+            parts.append(f"{field.name}: {list(value) if isinstance(value, tuple) else value}")
     return f"{type(entry).__name__}({', '.join(parts)})"
 
 

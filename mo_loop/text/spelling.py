@@ -1,4 +1,4 @@
-"""Types and dimensions, both ways: `f32[2,2N+1,1..5]`, `seq(i64[...])`."""
+"""Types and dimensions, both ways: `f32[2,2N+1,1..5]`, `seq(i64[...], 3)`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from mo_loop.types import BY_NAME, UNKNOWN, ElementType, OptionalType, SequenceT
 def show_type(type_: Any) -> str:
     """Any type as text."""
     if isinstance(type_, SequenceType):
-        return f"seq({show_type(type_.element)})"
+        length = "" if type_.length is None else f", {show_dim(type_.length)}"
+        return f"seq({show_type(type_.element)}{length})"
     if isinstance(type_, OptionalType):
-        return f"optional({show_type(type_.element)})"
+        present = "" if type_.present is None else ", here" if type_.present else ", absent"
+        return f"optional({show_type(type_.element)}{present})"
     dims = "..." if type_.shape is None else ",".join(show_dim(dim) for dim in type_.shape)
     return f"{type_.dtype or '?'}[{dims}]"
 
@@ -55,13 +57,19 @@ def parse_type(scanner: Scanner) -> Any:
     if scanner.accept("seq"):
         scanner.expect("(")
         element = parse_type(scanner)
+        length = parse_dim(scanner) if scanner.accept(",") else None
         scanner.expect(")")
-        return SequenceType(element)
+        return SequenceType(element, length)
     if scanner.accept("optional"):
         scanner.expect("(")
         element = parse_type(scanner)
+        present = None
+        if scanner.accept(","):
+            present = scanner.accept("here")
+            if not present:
+                scanner.expect("absent")
         scanner.expect(")")
-        return OptionalType(element)
+        return OptionalType(element, present)
     dtype = None if scanner.accept("?") else parse_element_type(scanner)
     scanner.expect("[")
     if scanner.accept("..."):

@@ -1,0 +1,65 @@
+"""Environment variables that stand for flags: those that users of OpenVINO know, and ours. Only the command reads them.
+
+A value is on (1, true, on, yes), off (0, false, off, no, empty), or, for some variables, a text of its own. A flag
+that is given on the command line has its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mo_loop.errors import UsageError
+
+ON = ("1", "true", "on", "yes")
+OFF = ("", "0", "false", "off", "no")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable and the option it stands for: `option=value` when it is on.
+
+    `text` names the option that gets a value which is neither on nor off; `option` is then on as well if `also`.
+    One that is `of_pictures` means something where pictures are made, and is passed over elsewhere.
+    """
+
+    name: str
+    option: str
+    value: Any = True
+    text: str = ""
+    also: bool = False
+    of_pictures: bool = False
+
+
+VARIABLES = (
+    Variable("OV_ENABLE_PROFILE_PASS", "profile", text="profile_json"),
+    Variable("NGRAPH_PROFILE_PASS_ENABLE", "profile"),
+    Variable("OV_ENABLE_VISUALIZE_TRACING", "visualize", ".", text="visualize_after", also=True),
+    Variable("NGRAPH_ENABLE_VISUALIZE_TRACING", "visualize", ".", text="visualize_after", also=True),
+    Variable("OV_VISUALIZE_TREE_OUTPUT_SHAPES", "visualize_shapes", of_pictures=True),
+    Variable("NGRAPH_VISUALIZE_TREE_OUTPUT_SHAPES", "visualize_shapes", of_pictures=True),
+    Variable("OV_VISUALIZE_TREE_OUTPUT_TYPES", "visualize_types", of_pictures=True),
+    Variable("NGRAPH_VISUALIZE_TREE_OUTPUT_TYPES", "visualize_types", of_pictures=True),
+    Variable("MO_LOOP_CHECK_PASSES", "check_passes"),
+)
+
+
+def wanted(environment: Mapping[str, str]) -> Iterator[tuple[Variable, str, Any]]:
+    """What the variables ask for: (variable, option, value).
+
+    Raises:
+        UsageError: a value is neither on nor off where nothing else has a meaning.
+    """
+    for variable in VARIABLES:
+        text = environment.get(variable.name, "").strip()
+        if text.lower() in OFF:
+            continue
+        if text.lower() in ON or not variable.text:
+            if text.lower() not in ON:
+                raise UsageError(f"{variable.name}={text} is neither on nor off", hint="set it to 1 or 0, or unset it")
+            yield variable, variable.option, variable.value
+            continue
+        yield variable, variable.text, text
+        if variable.also:
+            yield variable, variable.option, variable.value

@@ -1,0 +1,111 @@
+"""The options that look into the passes and choose among them, for every command that converts.
+
+    @click.command()
+    @pass_options
+    @click.pass_context
+    def command(context: click.Context) -> None:
+        options = context.ensure_object(PassOptions).told(os.environ)
+
+Environment variables fill in what was not given (environment.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import click
+
+from mo_loop.cli.environment import VARIABLES, wanted
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class PassOptions:
+    """The options below, by the names of their flags."""
+
+    profile: bool = False
+    profile_json: str | None = None
+    visualize: str | None = None
+    visualize_after: tuple[str, ...] = ()
+    visualize_shapes: bool = False
+    visualize_types: bool = False
+    explain_pass: tuple[str, ...] = ()
+    disable_pass: tuple[str, ...] = ()
+    enable_pass: tuple[str, ...] = ()
+    stop_after: str | None = None
+    check_passes: bool = False
+    passes: bool = False
+
+    def told(self, environment: Mapping[str, str]) -> PassOptions:
+        """These options and those that variables stand for, each of which is said on stderr; given flags stay.
+
+        UsageError when a variable has a value without meaning.
+        """
+        found: PassOptions = replace(self)
+        for variable, option, value in wanted(environment):
+            if getattr(found, option) or (variable.of_pictures and found.visualize is None):
+                continue
+            setattr(found, option, _names(value) if option == "visualize_after" else value)
+            flag = f"--{option.replace('_', '-')}" + ("" if value is True else f" {value}")
+            click.echo(f"note: {variable.name} stands for {flag}", err=True)
+        return found
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    assert parameter.name is not None
+    setattr(context.ensure_object(PassOptions), parameter.name, value)
+
+
+def _keep_names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> None:
+    _keep(context, parameter, _names(",".join(value)))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _help(name: str, text: str) -> str:
+    """`text`, and the variables that stand for the option `name`."""
+    key = name.removeprefix("--").replace("-", "_")
+    variables = [each.name for each in VARIABLES if key in (each.option, each.text)]
+    return f"{text}  [env: {', '.join(variables)}]" if variables else text
+
+
+def _flag(name: str, text: str) -> Callable[[F], F]:
+    return click.option(name, is_flag=True, expose_value=False, callback=_keep, help=_help(name, text))
+
+
+def _passes(name: str, text: str) -> Callable[[F], F]:
+    return click.option(
+        name, metavar="NAME", multiple=True, expose_value=False, callback=_keep_names, help=_help(name, text)
+    )
+
+
+def _text(name: str, metavar: str, text: str) -> Callable[[F], F]:
+    return click.option(name, metavar=metavar, expose_value=False, callback=_keep, help=_help(name, text))
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    _flag("--passes", "List the passes in the order in which they run, and end. Needs no MODEL."),
+    _passes("--disable-pass", "Leave a pass out; may be repeated, or names separated by commas."),
+    _passes("--enable-pass", "Run a pass that is off by default; may be repeated, or names separated by commas."),
+    _text("--stop-after", "NAME", "Run no pass behind this one and write the graph as it is then. For debugging."),
+    _passes("--explain-pass", "Say of every candidate of a pass what was done, or what refused it; may be repeated."),
+    _flag("--profile", "Show the time, matches and nodes of each pass as a table on stderr."),
+    _text("--profile-json", "FILE", "Write the same as JSON."),
+    _text("--visualize", "DIR", "Draw the graph (.dot, .svg with Graphviz) after each pass that changed it."),
+    _passes("--visualize-after", "Draw it after these passes only; may be repeated, or names separated by commas."),
+    _flag("--visualize-shapes", "Show shapes in these pictures."),
+    _flag("--visualize-types", "Show element types in these pictures."),
+    _flag("--check-passes", "Hold the graph against its invariants after each pass that changed it; slow."),
+)
+
+
+def pass_options(command: F) -> F:
+    """Give `command` the options; their values are in the PassOptions of its context."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

@@ -1,0 +1,287 @@
+"""Sequences and optionals: ONNX's operations on them, and sequences given by tensors.
+
+Front operations all: passes make tensors of them (transforms/front/sequences), none reaches the IR. A sequence is given
+by its elements (`SequenceConstruct`) or in one of three ways by tensors:
+
+    StackedSequence(S)        element i is S[i]; all are of one shape
+    JoinedSequence(J, L)      the elements joined along an axis, and their sizes along it
+    PackedSequence(D, T)      the elements flattened and joined, and a table of their shapes, one row each
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mo_loop.errors import TypeError_
+from mo_loop.ops.base import Op
+from mo_loop.ops.joining import is_some_size, join_elements, of_one_element
+from mo_loop.shape import Dimension, Shape, fresh, join, join_shapes, low, normalise_axis
+from mo_loop.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType, boolean, f32, i32, i64
+
+
+class OnSequences(Op, abstract=True):
+    """What the operations here share."""
+
+    def require_sequence(self, type_: Any) -> None:
+        self.require(isinstance(type_, SequenceType), f"{type_} is no sequence")
+
+    def require_tensor(self, type_: Any) -> None:
+        self.require(isinstance(type_, TensorType), f"{type_} is no tensor")
+
+    def require_position(self, type_: Any) -> int | None:
+        """The position, None where it is not known."""
+        self.require(type_.dtype in (i32, i64), f"a position of type {type_.dtype or type_}")
+        values = type_.integers
+        self.require(values is None or len(values) == 1, f"a position of shape {type_.shape}")
+        return None if values is None else values[0]
+
+    def require_within(self, position: int | None, length: Dimension | None, last: int = 0) -> None:
+        """A known position lies among `length` elements, or `last` places behind them."""
+        if position is None or not isinstance(length, int):
+            return
+        plural = "" if length == 1 else "s"
+        self.require(
+            -length <= position < length + last, f"position {position} is outside a sequence of {length} element{plural}"
+        )
+
+
+def joined_elements(op: OnSequences, first: SequenceType, second: SequenceType) -> TensorType:
+    """The element type of what holds the elements of two sequences; TypeError_ where they cannot stand in one."""
+    a, b = first.element, second.element
+    op.require(a.dtype is b.dtype, f"elements of type {a.dtype} and {b.dtype} in one sequence")
+    if not first.is_empty and not second.is_empty:
+        ranks = (a.rank, b.rank)
+        op.require(None in ranks or ranks[0] == ranks[1], f"elements of rank {a.rank} and {b.rank} in one sequence")
+    return join_elements(first, second)
+
+
+def _plus(a: Dimension | None, b: Dimension | None) -> Dimension | None:
+    return None if a is None or b is None else a + b
+
+
+class SequenceEmpty(OnSequences):
+    """A sequence without elements. Spec: ONNX SequenceEmpty-11."""
+
+    dtype: ElementType = f32
+
+    def infer(self) -> Any:
+        return SequenceType(TensorType(self.dtype, None), 0)
+
+
+class SequenceConstruct(OnSequences):
+    """The inputs in order as a sequence. Spec: ONNX SequenceConstruct-11."""
+
+    def infer(self, first: Any, *rest: Any) -> Any:
+        for type_ in (first, *rest):
+            self.require_tensor(type_)
+        made = SequenceType(TensorType(first.dtype, first.shape), 1)
+        for type_ in rest:
+            made = SequenceType(joined_elements(self, made, SequenceType(type_.without_known(), 1)), 1)
+        return SequenceType(made.element, 1 + len(rest))
+
+
+class SequenceInsert(OnSequences):
+    """The sequence with a tensor put in before a position, at the end where there is none. Spec: SequenceInsert-11."""
+
+    def infer(self, sequence: Any, tensor: Any, position: Any = None) -> Any:
+        self.require_sequence(sequence)
+        self.require_tensor(tensor)
+        if position is not None:
+            self.require_within(self.require_position(position), sequence.length, last=1)
+        element = joined_elements(self, sequence, SequenceType(tensor.without_known(), 1))
+        return SequenceType(element, _plus(sequence.length, 1))
+
+
+class SequenceErase(OnSequences):
+    """The sequence without one element, by default the last. Spec: ONNX SequenceErase-11."""
+
+    def infer(self, sequence: Any, position: Any = None) -> Any:
+        self.require_sequence(sequence)
+        self.require(not sequence.is_empty, "there is nothing to erase in an empty sequence")
+        if position is not None:
+            self.require_within(self.require_position(position), sequence.length)
+        length = sequence.length
+        if length is None:
+            return SequenceType(sequence.element)
+        rest = length - 1
+        return SequenceType(sequence.element, rest if isinstance(rest, int) or rest.lo >= 0 else fresh(0, rest.hi))
+
+
+class SequenceAt(OnSequences):
+    """One element. Spec: ONNX SequenceAt-11.
+
+    Of an empty sequence it is of unknown type: a loop may start with one and read it only when it has grown.
+    """
+
+    def infer(self, sequence: Any, position: Any) -> Any:
+        self.require_sequence(sequence)
+        known = self.require_position(position)
+        if sequence.is_empty:
+            return UNKNOWN
+        self.require_within(known, sequence.length)
+        return of_one_element(sequence)
+
+
+class SequenceLength(OnSequences):
+    """The number of elements, an i64 scalar. Spec: ONNX SequenceLength-11."""
+
+    def infer(self, sequence: Any) -> Any:
+        from mo_loop.types import tensor_of_known
+
+        self.require_sequence(sequence)
+        return TensorType(i64, ()) if sequence.length is None else tensor_of_known(i64, sequence.length)
+
+
+class SplitToSequence(OnSequences):
+    """A tensor in pieces along an axis. Spec: ONNX SplitToSequence-24.
+
+    `split` is the size of each piece but the last (a scalar) or the sizes of all (a list); without it pieces are of
+    size 1, and without `keepdims` the axis is gone.
+    """
+
+    axis: int = 0
+    keepdims: bool = True
+
+    def infer(self, tensor: Any, split: Any = None) -> Any:
+        self.require_tensor(tensor)
+        if tensor.shape is None:
+            return SequenceType(TensorType(tensor.dtype, None))
+        axis = normalise_axis(self.axis, len(tensor.shape))
+        before, dim, after = tensor.shape[:axis], tensor.shape[axis], tensor.shape[axis + 1 :]
+        if split is None:
+            middle: tuple[Dimension, ...] = (1,) if self.keepdims else ()
+            return SequenceType(TensorType(tensor.dtype, (*before, *middle, *after)), dim)
+        self.require(split.dtype in (i32, i64), f"a split of type {split.dtype or split}")
+        self.require(split.rank in (0, 1), f"a split of shape {split.shape}")
+        size, count = self._chunks(dim, split) if split.rank == 0 else self._listed(dim, split)
+        return SequenceType(TensorType(tensor.dtype, (*before, size, *after)), count)
+
+    def _chunks(self, dim: Dimension, split: Any) -> tuple[Dimension, Dimension | None]:
+        if split.integers is None:
+            return fresh(), None
+        size = split.integers[0]
+        self.require(size > 0, f"pieces of size {size}")
+        count = (dim + (size - 1)) // size
+        return (size if isinstance(dim, int) and dim % size == 0 else fresh(0, size)), count
+
+    def _listed(self, dim: Dimension, split: Any) -> tuple[Dimension, Dimension]:
+        sizes = split.integers
+        if sizes is None:
+            return fresh(), split.shape[0]
+        total = sum(sizes)
+        self.require(all(each >= 0 for each in sizes), f"pieces of sizes {list(sizes)}")
+        self.require(not isinstance(dim, int) or dim == total, f"{dim} into pieces of {total} together")
+        joined: Dimension = sizes[0] if sizes else 0
+        for each in sizes[1:]:
+            joined = join(joined, each)
+        return joined, len(sizes)
+
+
+class ConcatFromSequence(OnSequences):
+    """All elements joined along an axis, a new one with `new_axis`. Spec: ONNX ConcatFromSequence-11."""
+
+    axis: int
+    new_axis: bool = False
+
+    def infer(self, sequence: Any) -> Any:
+        self.require_sequence(sequence)
+        if sequence.is_empty:
+            return UNKNOWN
+        element, length = sequence.element, sequence.length
+        if element.shape is None:
+            return TensorType(element.dtype, None)
+        rank = len(element.shape)
+        axis = normalise_axis(self.axis, rank + self.new_axis)
+        shape = of_one_element(sequence).dims
+        if self.new_axis:
+            return TensorType(element.dtype, (*shape[:axis], fresh() if length is None else length, *shape[axis:]))
+        dim = element.shape[axis]
+        total = fresh() if length is None or is_some_size(dim) else dim * length
+        return TensorType(element.dtype, (*shape[:axis], total, *shape[axis + 1 :]))
+
+
+class SequenceExtend(OnSequences):
+    """The elements of one sequence and then those of another."""
+
+    def infer(self, first: Any, second: Any) -> Any:
+        self.require_sequence(first)
+        self.require_sequence(second)
+        return SequenceType(joined_elements(self, first, second), _plus(first.length, second.length))
+
+
+class StackedSequence(OnSequences):
+    """S[N, ...]: element i is S[i]."""
+
+    def infer(self, stack: Any) -> Any:
+        self.require_tensor(stack)
+        if stack.shape is None:
+            return SequenceType(TensorType(stack.dtype, None))
+        return SequenceType(TensorType(stack.dtype, stack.shape[1:]), stack.shape[0])
+
+
+class JoinedSequence(OnSequences):
+    """The elements joined along `axis`, and their sizes along it, i64[N]."""
+
+    axis: int
+
+    def infer(self, joined: Any, sizes: Any) -> Any:
+        self.require_tensor(joined)
+        self.require(sizes.rank == 1, f"sizes of shape {sizes.shape}")
+        shape: Shape = joined.shape
+        if shape is not None:
+            shape = (*shape[: self.axis], fresh(), *shape[self.axis + 1 :])
+        return SequenceType(TensorType(joined.dtype, shape), sizes.shape[0])
+
+
+class PackedSequence(OnSequences):
+    """The elements flattened and joined, D[?], and a table of their shapes, T[N,R] (i64). Elements of rank 0 are
+    written as rank 1. `dims` says what is the same for all elements, -1 for other dimensions."""
+
+    dims: tuple[int, ...]
+
+    def infer(self, data: Any, table: Any) -> Any:
+        self.require_tensor(data)
+        self.require(table.rank == 2, f"a table of shape {table.shape}")
+        shape = tuple(fresh() if dim < 0 else dim for dim in self.dims)
+        return SequenceType(TensorType(data.dtype, shape), table.shape[0])
+
+
+class PackSequence(OnSequences):
+    """What a `PackedSequence` is made of: data D[?] and the table of shapes T[N,R]."""
+
+    def infer(self, sequence: Any) -> Any:
+        self.require_sequence(sequence)
+        element, length = sequence.element, sequence.length
+        columns = fresh() if element.rank is None else max(element.rank, 1)
+        rows = fresh() if length is None else length
+        return TensorType(element.dtype, (fresh(),)), TensorType(i64, (rows, columns))
+
+
+class Optional(OnSequences):
+    """A tensor or sequence that is there, or nothing where there is no input. Spec: ONNX Optional-15."""
+
+    dtype: Any = None
+
+    def infer(self, element: Any = None) -> Any:
+        if element is None:
+            return OptionalType(TensorType(self.dtype, None), False)
+        self.require(not isinstance(element, OptionalType), "an optional in an optional")
+        return OptionalType(element.without_known(), True)
+
+
+class OptionalHasElement(OnSequences):
+    """Whether there is something. Spec: ONNX OptionalHasElement-18."""
+
+    def infer(self, optional: Any) -> Any:
+        self.require(isinstance(optional, OptionalType), f"{optional} is no optional")
+        return TensorType(boolean, ())
+
+
+class OptionalGetElement(OnSequences):
+    """What is there. Spec: ONNX OptionalGetElement-18."""
+
+    def infer(self, optional: Any) -> Any:
+        self.require(isinstance(optional, OptionalType), f"{optional} is no optional")
+        if optional.present is False:
+            return UNKNOWN
+        element = optional.element
+        return of_one_element(SequenceType(element)) if isinstance(element, TensorType) else element

@@ -1,0 +1,569 @@
+"""The options of `mo-loop convert` that look into the passes, and what stands for them elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import native, parsed
+
+from mo_loop import ops
+from mo_loop.cli.environment import VARIABLES
+from mo_loop.convert import convert_model
+from mo_loop.errors import InternalError, MoLoopError, UsageError
+from mo_loop.graph import Graph
+from transforms import pipelines, visualize
+from transforms.base import FunctionPass
+from transforms.config import PassConfig
+from transforms.front.loop_to_ti import LoopToTI
+from transforms.manager import Step
+from transforms.pattern import any_input, wrap_type
+from transforms.predicates import consumers_count
+from transforms.rewrite import GraphRewrite, MatcherPass
+
+from .commands import assert_clear, body, invoke, run, saved
+
+SCAN = """
+main (float[3] s, float[N, 3] x) => (float[3] t, float[N, 3] y) {
+  [scan] t, y = Scan (s, x) <num_scan_inputs: int = 1,
+    body = step (float[3] a, float[3] b) => (float[3] c, float[3] d) { c = Add (a, b) d = Identity (c) }> }"""
+
+
+class NegTwice(MatcherPass):
+    """Negative(Negative(x))  ->  x"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = any_input()
+        inner = wrap_type(ops.Negative, self.x, when=consumers_count(1))
+        self.register_matcher(wrap_type(ops.Negative, inner), lambda match: self.replace(match, match[self.x]))
+
+
+class OnRequest(NegTwice):
+    """the same  ->  the same"""
+
+    enabled_by_default = False
+
+
+class ExpTwice(MatcherPass):
+    """never mind"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_matcher(wrap_type(ops.Exp, wrap_type(ops.Exp)), lambda match: False)
+
+
+class Broken(FunctionPass):
+    """Add  ->  an exception"""
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        for node in self.candidates(graph, ops.Add):
+            raise ZeroDivisionError(f"no luck with {node.name}")
+        return False
+
+
+class Tearing(FunctionPass):
+    """leaves an edge that no input knows"""
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        parameter, result = graph.parameters[0], graph.results[0]
+        graph.nx.add_edge(parameter, result, key=7, value=parameter.output)
+        return True
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Path:
+    """A loop with an Add, named, in its body; UnusedPorts and others change it."""
+    return saved(parsed(body("[inner_add] t = Add (s, s)")), tmp_path)
+
+
+@pytest.fixture
+def negs(tmp_path: Path) -> Path:
+    text = """main (float[3] x) => (float[3] y, float[3] z, float[3] w) {
+      [one] a = Neg (x) [two] b = Neg (a) y = Exp (b)
+      [three] c = Neg (x) [four] d = Neg (c) z = Add (c, d)
+      [five] e = Neg (x) w = Exp (e) }"""
+    return saved(parsed(text), tmp_path)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "out" / "model.xml"
+
+
+def add_passes(monkeypatch: pytest.MonkeyPatch, *passes: type[FunctionPass]) -> None:
+    """Put passes in front of the pipeline."""
+    original = pipelines.default_pipeline
+    monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [*(each() for each in passes), *original()])
+
+
+def set_passes(monkeypatch: pytest.MonkeyPatch, *passes: type[FunctionPass]) -> None:
+    """Let these be the whole pipeline."""
+    monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [each() for each in passes])
+
+
+def refused(done: Any, *words: str) -> None:
+    """A coded usage error that says `words`, and nothing written."""
+    assert done.exit_code == 2, done.output
+    assert_clear(done.stderr)
+    assert done.stderr.startswith("error: ML201")
+    for word in words:
+        assert word in done.stderr
+
+
+class TestListing:
+    def rows(self, *arguments: object) -> list[str]:
+        done = invoke("--passes", *arguments)
+        assert done.exit_code == 0 and not done.stderr
+        return done.stdout.splitlines()
+
+    def states(self, *arguments: object) -> dict[str, list[str]]:
+        """Name -> the words behind it, of passes that stand by themselves."""
+        rows = [row.split() for row in self.rows(*arguments)]
+        return {row[1]: row[2:4] for row in rows if row[0].isdigit()}
+
+    def test_the_pipeline_in_order_without_a_model(self) -> None:
+        rows = self.rows()[1:]
+        assert [row.split()[:2] for row in rows if row.lstrip()[0].isdigit()] == [
+            [str(place), each.name] for place, each in enumerate(pipelines.default_pipeline(), 1)
+        ]
+        row = next(row for row in rows if " LoopToTI " in row)
+        assert row.split()[2:4] == ["on", "last"]
+        assert row.endswith((LoopToTI.__doc__ or "").partition("\n")[0]) and "->" in row
+
+    def test_what_would_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        add_passes(monkeypatch, OnRequest)
+        state = self.states("--disable-pass=EmptyLoops")
+        assert state["OnRequest"][0] == "off" and state["EmptyLoops"][0] == "off" and state["LoopToTI"][0] == "on"
+        state = self.states("--enable-pass=OnRequest", "--stop-after=LoopToTI")
+        assert state["OnRequest"][0] == "on" and state["ScanLowering"] == ["not", "reached"]
+
+    def test_matchers_stand_below_their_traversal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [GraphRewrite([NegTwice(), OnRequest()])])
+        rows = self.rows()[1:]
+        assert [row.split()[0] for row in rows] == ["1", "NegTwice", "OnRequest"]
+        assert "Negative(Negative(x))  ->  x" in rows[1] and " off " in rows[2]
+
+    def test_a_typing_error(self) -> None:
+        refused(invoke("--passes", "--disable-pass", "LoopToTi"), "did you mean 'LoopToTI'?")
+
+    @pytest.mark.parametrize(("arguments", "missing"), [((), "MODEL"), (("m.onnx",), "--output-model")])
+    def test_a_conversion_needs_both(self, arguments: tuple[str, ...], missing: str) -> None:
+        done = invoke(*arguments)
+        assert done.exit_code == 2 and missing in done.stderr and "Missing" in done.stderr
+
+
+class TestProfile:
+    def test_table(self, loop: Path, target: Path) -> None:
+        done = invoke(loop, "-o", target, "--profile")
+        assert done.exit_code == 0
+        rows = [line.split()[0] for line in done.stderr.splitlines()]
+        passes = [each.name for each in pipelines.default_pipeline()]
+        assert rows == ["ms", "translation", *passes, "writing", "passes", "all"]
+        assert "%" not in done.stdout
+
+    def test_json(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        done = invoke(loop, "-o", target, "--profile-json", tmp_path / "new" / "p.json")
+        assert done.exit_code == 0 and not done.stderr
+        data = json.loads((tmp_path / "new" / "p.json").read_text("utf-8"))
+        assert [row["pass"] for row in data["passes"]] == [each.name for each in pipelines.default_pipeline()]
+        assert [row["phase"] for row in data["phases"]] == ["translation", "writing"]
+        assert data["seconds"] == pytest.approx(sum(row["seconds"] for row in data["passes"]))
+        for before, after in zip(data["passes"], data["passes"][1:], strict=False):
+            assert before["nodes_after"] == after["nodes_before"]
+
+    def test_quiet_by_default(self, loop: Path, target: Path) -> None:
+        assert invoke(loop, "-o", target).stderr == ""
+
+    def test_places_that_are_not_for_it(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        before = loop.read_bytes()
+        refused(invoke(loop, "-o", target, "--profile-json", loop), "file of the conversion")
+        refused(invoke(loop, "-o", target, "--profile-json", target.with_suffix(".bin")), "file of the conversion")
+        assert loop.read_bytes() == before and not target.exists()
+        (tmp_path / "taken").write_text("kept")
+        done = invoke(loop, "-o", target, "--profile-json", tmp_path / "taken" / "p.json")
+        assert done.exit_code == 2 and done.stderr.startswith("error: ML219")
+        assert (tmp_path / "taken").read_text() == "kept"
+
+
+class TestVisualize:
+    @pytest.fixture(autouse=True)
+    def without_graphviz(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(visualize, "_program", lambda: None)
+
+    def changed(self, loop: Path) -> list[str]:
+        steps: list[Step] = []
+        convert_model(loop, observers=[steps.append])
+        return [f"{place:03d}_{step.name}.dot" for place, step in enumerate(steps, 1) if step.changed]
+
+    def test_after_each_pass_that_changed_something(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        done = invoke(loop, "-o", target, "--visualize", tmp_path / "v")
+        assert done.exit_code == 0
+        assert done.stderr.count("warning: ") == 1 and "install Graphviz" in done.stderr
+        names = sorted(path.name for path in (tmp_path / "v").iterdir())
+        assert names == self.changed(loop) and len(names) > 1
+        assert "[3]" not in (tmp_path / "v" / names[0]).read_text("utf-8")
+
+    @pytest.mark.parametrize(
+        ("flags", "there", "not_there"),
+        [("--visualize-shapes", '"[3]"', "f32"), ("--visualize-types", '"f32"', "[3]")],
+    )
+    def test_shapes_and_types(
+        self, flags: str, there: str, not_there: str, loop: Path, target: Path, tmp_path: Path
+    ) -> None:
+        assert invoke(loop, "-o", target, "--visualize", tmp_path / "v", flags).exit_code == 0
+        text = next((tmp_path / "v").iterdir()).read_text("utf-8")
+        assert there in text and not_there not in text
+
+    def test_chosen_passes(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        name = self.changed(loop)[-1]
+        chosen = name[4:-4]
+        done = invoke(loop, "-o", target, "--visualize", tmp_path / "v", "--visualize-after", f"{chosen},LoopToTI")
+        assert done.exit_code == 0
+        assert {path.name[4:-4] for path in (tmp_path / "v").iterdir()} == {chosen}
+
+    def test_settings_without_pictures(self, loop: Path, target: Path) -> None:
+        for flags in (("--visualize-shapes",), ("--visualize-types",), ("--visualize-after", "LoopToTI")):
+            refused(invoke(loop, "-o", target, *flags), flags[0], "no effect without --visualize")
+        assert not target.exists()
+
+    def test_after_a_pass_that_does_not_run(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        common = (loop, "-o", target, "--visualize", tmp_path / "v", "--visualize-after", "LoopToTI")
+        refused(invoke(*common, "--disable-pass", "LoopToTI"), "it is disabled")
+        refused(invoke(*common, "--stop-after", "GatherOfOne"), "comes behind")
+        refused(invoke(*common[:-1], "LoopToTX"), "did you mean 'LoopToTI'?")
+        assert not (tmp_path / "v").exists()
+
+    def test_after_a_part_of_a_pass(self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Observers hear of the whole traversal alone."""
+        monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [GraphRewrite([NegTwice()])])
+        done = invoke(loop, "-o", target, "--visualize", "v", "--visualize-after", "NegTwice")
+        refused(done, "no step of its own", "the pass that holds it")
+
+    def test_a_folder_that_cannot_be_made(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        (tmp_path / "taken").write_text("kept")
+        done = invoke(loop, "-o", target, "--visualize", tmp_path / "taken")
+        assert done.exit_code == 2 and "error: ML219" in done.stderr
+        assert not target.exists()
+
+
+class TestExplain:
+    def test_every_candidate(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        add_passes(monkeypatch, NegTwice)
+        done = invoke(negs, "-o", target, "--explain-pass", "NegTwice")
+        assert done.exit_code == 0
+        head, *lines = done.stderr.splitlines()
+        assert head.startswith("NegTwice: ") and "1 changed" in head and "4 refused" in head
+        assert "  two: changed" in lines
+        four = next(line for line in lines if line.startswith("  four: "))
+        assert "refused: " in four and "at three: wants 1 consumer, found 2 (1 of the pattern matched before)" in four
+        assert any(line.startswith("  five: refused: ") and "is a Parameter" in line for line in lines)
+
+    def test_vetoes_are_named(self, negs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        set_passes(monkeypatch, NegTwice)
+        config = PassConfig()
+        config.explain("NegTwice")
+        config.veto(lambda node: "the user keeps it" if node.name == "two" else False, "NegTwice")
+        converted = convert_model(negs, config=config)
+        assert len(converted.graph.of(ops.Negative)) == 5
+        vetoed = [each for each in config.explanations if each.outcome == "vetoed"]
+        assert [(each.node, each.reason) for each in vetoed] == [("two", "the user keeps it")]
+
+    def test_no_candidates(self, negs: Path, target: Path) -> None:
+        done = invoke(negs, "-o", target, "--explain-pass", "LoopToTI,ScanLowering")
+        assert done.stderr.splitlines() == [
+            "LoopToTI: no candidates recorded", "ScanLowering: no candidates recorded",
+        ]  # fmt: skip
+
+    def test_a_pass_of_several_matchers(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its name stands for all of them that run."""
+
+        class Eliminations(GraphRewrite):
+            """all of these"""
+
+        held = (OnRequest, NegTwice, ExpTwice)
+        monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [Eliminations([each() for each in held])])
+        done = invoke(negs, "-o", target, "--explain-pass", "Eliminations")
+        heads = [line.partition(":")[0] for line in done.stderr.splitlines() if not line.startswith(" ")]
+        assert heads == ["NegTwice", "ExpTwice"]
+        assert "  two: changed" in done.stderr
+        nothing = invoke(negs, "-o", target, "--explain-pass", "Eliminations", "--disable-pass", "NegTwice,ExpTwice")
+        assert nothing.stderr == "Eliminations: no candidates recorded\n"
+
+    def test_also_when_the_conversion_fails(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        add_passes(monkeypatch, NegTwice, Broken)
+        done = invoke(negs, "-o", target, "--explain-pass", "NegTwice", "--explain-pass", "LoopToTI", "--profile")
+        assert done.exit_code == 4
+        assert "  two: changed" in done.stderr
+        assert "LoopToTI: the conversion ended before it ran" in done.stderr
+        assert re.search(r"^NegTwice +\d", done.stderr, re.MULTILINE)
+        assert done.stderr.index("two: changed") < done.stderr.index("error: ML")
+
+    def test_passes_that_do_not_run(self, negs: Path, target: Path) -> None:
+        refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--disable-pass=LoopToTI"), "it is disabled")
+        refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--stop-after=GatherOfOne"), "comes behind")
+        refused(invoke(negs, "-o", target, "--explain-pass=looptoti"), "did you mean 'LoopToTI'?")
+        assert not target.exists()
+
+
+class TestSelection:
+    def test_disabled(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        names = "GuardTripCounts,IsolateParameters"
+        done = invoke(
+            loop,
+            "-o",
+            target,
+            "--disable-pass",
+            names,
+            "--disable-pass",
+            "EmptyLoops",
+            "--profile-json",
+            tmp_path / "p",
+        )
+        assert done.exit_code == 0
+        ran = {row["pass"] for row in json.loads((tmp_path / "p").read_text("utf-8"))["passes"]}
+        assert "LoopToTI" in ran and not ran & {*names.split(","), "EmptyLoops"}
+        assert done.stderr.startswith("warning: the runtime may refuse or miscompute the result: ")
+        assert all(name in done.stderr for name in (*names.split(","), "EmptyLoops"))
+
+    def test_enabled(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        set_passes(monkeypatch, OnRequest)
+        assert len(convert_model(negs).graph.of(ops.Negative)) == 5
+        done = invoke(negs, "-o", target, "--enable-pass", "OnRequest")
+        assert done.exit_code == 0 and not done.stderr
+        assert target.read_text("utf-8").count('type="Negative"') == 3
+
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (["--disable-pass=LoopToTx"], ["did you mean 'LoopToTI'?"]),
+            (["--enable-pass=LoopToTx"], ["did you mean 'LoopToTI'?"]),
+            (["--stop-after=LoopToTx"], ["did you mean 'LoopToTI'?"]),
+            (["--stop-after=qqqq"], ["listed by --passes"]),
+            (["--enable-pass=LoopToTI"], ["no effect", "runs by default"]),
+            (["--disable-pass=OnRequest"], ["no effect", "off by default"]),
+            (["--enable-pass=OnRequest", "--disable-pass=OnRequest"], ["both"]),
+            (["--enable-pass=OnRequest", "--stop-after=NegTwice"], ["no effect", "comes behind"]),
+            (["--disable-pass=LoopToTI", "--stop-after=LoopToTI"], ["disabled"]),
+        ],
+    )
+    def test_what_makes_no_sense(
+        self, flags: list[str], words: list[str], loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        add_passes(monkeypatch, NegTwice, OnRequest)
+        refused(invoke(loop, "-o", target, *flags), *words)
+        assert not target.exists()
+
+    def test_stop(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        """The graph is written as it is then, and it is said that this may not do."""
+        common = (loop, "-o", target, "--dump", tmp_path / "steps", "--profile-json", tmp_path / "p.json")
+        done = invoke(*common, "--stop-after", "EmptyLoops")
+        assert done.exit_code == 0 and target.exists()
+        assert "warning: the runtime may refuse or miscompute the result: " in done.stderr
+        assert " more did not run" in done.stderr
+        ran = [row["pass"] for row in json.loads((tmp_path / "p.json").read_text("utf-8"))["passes"]]
+        assert ran[-1] == "EmptyLoops"
+        assert not any("GuardTripCounts" in path.name for path in (tmp_path / "steps").iterdir())
+
+    @pytest.mark.parametrize(
+        ("flags", "hint"),
+        [
+            (["--stop-after", "EmptyLoops"], "passes that did not run: "),
+            (["--disable-pass", "ScanLowering"], "passes that did not run: ScanLowering\n"),
+        ],
+    )
+    def test_a_graph_that_cannot_be_written(self, flags: list[str], hint: str, target: Path, tmp_path: Path) -> None:
+        """The error says which passes are missing; the dump is there to look at."""
+        model = saved(parsed(SCAN), tmp_path)
+        done = invoke(model, "-o", target, "--dump", tmp_path / "steps", *flags)
+        assert done.exit_code == 3
+        assert "error: ML320" in done.stderr and f"help:  {hint}" in done.stderr
+        assert (tmp_path / "steps" / "000_loaded.txt").exists() and not target.exists()
+
+    def test_a_plain_failure_says_nothing_of_passes(self, target: Path, tmp_path: Path) -> None:
+        model = saved(parsed("main (float[3] x) => (y) { y = SequenceConstruct (x) }"), tmp_path)
+        done = invoke(model, "-o", target)
+        assert done.exit_code != 0 and "did not run" not in done.stderr
+
+
+class TestBrokenPasses:
+    def test_the_report_names_pass_node_and_place(
+        self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        add_passes(monkeypatch, Broken)
+        done = invoke(loop, "-o", target)
+        assert done.exit_code == 4
+        assert done.stderr.splitlines()[:3] == [
+            "error: ML400: ZeroDivisionError: no luck with inner_add",
+            "  where: y/step/inner_add",
+            "  in:    the pass Broken",
+        ]
+        assert "Traceback" not in done.stderr and "report" in done.stderr
+        assert not target.exists()
+        with_debug = invoke(loop, "-o", target, "--debug")
+        assert "Traceback" in with_debug.stderr and "run_on_graph" in with_debug.stderr
+
+    def test_a_torn_graph_is_found_after_the_pass(
+        self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        add_passes(monkeypatch, Tearing)
+        done = invoke(loop, "-o", target, "--check-passes")
+        assert done.exit_code == 4
+        assert "error: ML410" in done.stderr and "in:    the pass Tearing" in done.stderr
+        unchecked = invoke(loop, "-o", target)
+        assert "ML410" not in unchecked.stderr
+
+    def test_a_whole_graph_passes_the_check(self, loop: Path, target: Path) -> None:
+        assert invoke(loop, "-o", target, "--check-passes").exit_code == 0
+
+
+class TestVariables:
+    @pytest.fixture(autouse=True)
+    def clean(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        for variable in VARIABLES:
+            monkeypatch.delenv(variable.name, raising=False)
+        monkeypatch.setattr(visualize, "_program", lambda: None)
+        monkeypatch.chdir(tmp_path)
+
+    def done(self, loop: Path, target: Path, *arguments: object, **variables: str) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            return invoke(loop, "-o", target, *arguments)
+
+    @pytest.mark.parametrize("name", [variable.name for variable in VARIABLES])
+    @pytest.mark.parametrize("value", ["", "0", "false", "OFF", "no", " "])
+    def test_off(self, name: str, value: str, loop: Path, target: Path, tmp_path: Path) -> None:
+        done = self.done(loop, target, **{name: value})
+        assert done.exit_code == 0 and not done.stderr
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["model.onnx", "out"]
+
+    @pytest.mark.parametrize("name", ["OV_ENABLE_PROFILE_PASS", "NGRAPH_PROFILE_PASS_ENABLE"])
+    @pytest.mark.parametrize("value", ["1", "true", "On"])
+    def test_profile(self, name: str, value: str, loop: Path, target: Path) -> None:
+        done = self.done(loop, target, **{name: value})
+        assert done.exit_code == 0
+        assert f"note: {name} stands for --profile\n" in done.stderr
+        assert re.search(r"^LoopToTI +\d", done.stderr, re.MULTILINE)
+
+    def test_profile_file(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        done = self.done(loop, target, OV_ENABLE_PROFILE_PASS="p.json")
+        assert done.stderr == "note: OV_ENABLE_PROFILE_PASS stands for --profile-json p.json\n"
+        assert json.loads((tmp_path / "p.json").read_text("utf-8"))["passes"]
+
+    @pytest.mark.parametrize("name", ["OV_ENABLE_VISUALIZE_TRACING", "NGRAPH_ENABLE_VISUALIZE_TRACING"])
+    def test_pictures(self, name: str, loop: Path, target: Path, tmp_path: Path) -> None:
+        assert self.done(loop, target, **{name: "1"}).exit_code == 0
+        pictures = {path.name for path in tmp_path.glob("*.dot")}
+        assert len(pictures) > 1
+        for path in tmp_path.glob("*.dot"):
+            path.unlink()
+        assert self.done(loop, target, **{name: "LoopToTI, GuardTripCounts"}).exit_code == 0
+        assert {path.name for path in tmp_path.glob("*.dot")} == {p for p in pictures if "GuardTripCounts" in p}
+
+    def test_flags_have_their_way(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        done = self.done(loop, target, "--visualize", tmp_path / "v", OV_ENABLE_VISUALIZE_TRACING="1")
+        assert done.exit_code == 0 and "note: " not in done.stderr
+        assert (tmp_path / "v").exists() and not list(tmp_path.glob("*.dot"))
+
+    @pytest.mark.parametrize("house", ["OV", "NGRAPH"])
+    def test_shapes_and_types(self, house: str, loop: Path, target: Path, tmp_path: Path) -> None:
+        """They say how pictures look; without pictures they mean nothing."""
+        both = {f"{house}_VISUALIZE_TREE_OUTPUT_{what}": "1" for what in ("SHAPES", "TYPES")}
+        assert self.done(loop, target, **both).stderr == ""
+        assert self.done(loop, target, "--visualize", tmp_path / "v", **both).exit_code == 0
+        assert "f32[3]" in next((tmp_path / "v").iterdir()).read_text("utf-8")
+
+    def test_checked_passes(self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        add_passes(monkeypatch, Tearing)
+        assert "error: ML410" in self.done(loop, target, MO_LOOP_CHECK_PASSES="1").stderr
+
+    @pytest.mark.parametrize("name", ["MO_LOOP_CHECK_PASSES", "NGRAPH_PROFILE_PASS_ENABLE"])
+    def test_values_without_meaning(self, name: str, loop: Path, target: Path) -> None:
+        refused(self.done(loop, target, **{name: "perhaps"}), f"{name}=perhaps")
+
+    def test_names_of_no_pass(self, loop: Path, target: Path) -> None:
+        done = self.done(loop, target, OV_ENABLE_VISUALIZE_TRACING="LoopToTx")
+        assert done.exit_code == 2 and "did you mean 'LoopToTI'?" in done.stderr
+
+    def test_help_names_them(self) -> None:
+        text = " ".join(invoke("--help").stdout.split())
+        assert [variable.name for variable in VARIABLES if variable.name not in text] == []
+        assert "table on stderr. [env: OV_ENABLE_PROFILE_PASS, NGRAPH_PROFILE_PASS_ENABLE]" in text
+
+    def test_the_library_reads_none(self, loop: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            for variable in VARIABLES:
+                patch.setenv(variable.name, "1")
+            convert_model(loop)
+        assert capfd.readouterr() == ("", "") and not list(tmp_path.glob("*.dot"))
+
+    def test_in_a_process_of_its_own(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OV_ENABLE_PROFILE_PASS", "1")
+            done = run(loop, "-o", target, cwd=tmp_path)
+        assert done.returncode == 0 and "IsolateParameters" in done.stderr and "IsolateParameters" not in done.stdout
+
+
+class TestLibrary:
+    def test_observers_see_every_pass(self, loop: Path) -> None:
+        steps: list[Step] = []
+        convert_model(loop, observers=(steps.append,))
+        assert [step.name for step in steps] == [each.name for each in pipelines.default_pipeline()]
+
+    def test_stop(self, loop: Path) -> None:
+        """Observers see the last pass too."""
+        steps: list[Step] = []
+        convert_model(loop, observers=[steps.append], stop_after="UnusedPorts")
+        names = [each.name for each in pipelines.default_pipeline()]
+        last = len(names) - names[::-1].index("UnusedPorts")
+        assert [step.name for step in steps] == names[:last]
+
+    def test_names_are_looked_at_before_the_model(self) -> None:
+        config = PassConfig()
+        config.disable("LoopToTx")
+        with pytest.raises(UsageError, match="LoopToTx"):
+            convert_model("no such file.onnx", config=config)
+        with pytest.raises(UsageError, match="LoopToTx"):
+            convert_model("no such file.onnx", stop_after="LoopToTx")
+
+    def test_checked_passes(self, loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        add_passes(monkeypatch, Tearing)
+        with pytest.raises(InternalError) as caught:
+            convert_model(loop, check_passes=True)
+        assert caught.value.code == "ML410"
+        with pytest.raises(InternalError):
+            convert_model(loop)  # tests check unless they say otherwise
+        with pytest.raises(MoLoopError) as other:
+            convert_model(loop, check_passes=False, stop_after="Tearing", output="no such")
+        assert other.value.code != "ML410"
+
+    def test_a_plain_conversion_loads_none_of_it(self, loop: Path, target: Path) -> None:
+        lines = (
+            "import sys",
+            "from mo_loop.cli import main",
+            "main(['convert', sys.argv[1], '-o', sys.argv[2]], standalone_mode=False)",
+            "rooms = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.dot')",
+            "print([room for room in rooms if room in sys.modules])",
+        )
+        command = [sys.executable, "-c", "\n".join(lines), str(loop), str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "[]"
+
+    def test_what_is_written_after_looking_inside_is_the_same(self, loop: Path, tmp_path: Path) -> None:
+        plain, looked = tmp_path / "a.xml", tmp_path / "b.xml"
+        assert invoke(loop, "-o", plain).exit_code == 0
+        flags = ("--profile", "--check-passes", "--visualize", tmp_path / "v", "--explain-pass", "LoopToTI")
+        assert invoke(loop, "-o", looked, *flags).exit_code == 0
+        assert plain.read_bytes() == looked.read_bytes()
+        assert plain.with_suffix(".bin").read_bytes() == looked.with_suffix(".bin").read_bytes()
+        feeds = [{"x": np.ones(3, np.float32), "n": np.int64(3)}]
+        assert native("run_ir", os.fspath(looked), feeds)[0][0][1].tolist() == [8.0, 8.0, 8.0]

@@ -1,0 +1,118 @@
+"""Which passes of a pipeline run, and whether names that a user gave are names of passes.
+
+    chosen = Selection(Manager(default_pipeline(), config=config), stop_after="LoopToTI")
+    chosen.require("LoopToTi")          # UsageError: did you mean 'LoopToTI'?
+    chosen.runs("PortRenumbering")      # False: it comes behind the last one
+    chosen.skipped                      # what a plain run would have done besides
+    chosen.held("EliminateNoOps")       # the matchers of that GraphRewrite
+
+Nothing runs here, and no observer is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from mo_loop.errors import UsageError
+from transforms.base import FunctionPass
+from transforms.manager import Manager, flattened
+from transforms.rewrite import GraphRewrite
+
+PARTS = "name the pass that holds it, or one that it holds: --passes shows which"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One pass in its place. `depth` counts the Managers and GraphRewrites that hold it."""
+
+    each: FunctionPass
+    depth: int
+    enabled: bool
+    by_default: bool
+    reached: bool
+
+    @property
+    def name(self) -> str:
+        return self.each.name
+
+    @property
+    def runs(self) -> bool:
+        return self.enabled and self.reached
+
+
+class Selection:
+    """What the configuration of `manager` and `stop_after` leave of its passes.
+
+    Raises:
+        UsageError: they name a pass that there is not, or the last one is disabled.
+    """
+
+    def __init__(self, manager: Manager, stop_after: str | None = None) -> None:
+        self._config = manager.config
+        self._last = None
+        self._reached = True
+        self._steps = flattened(manager.passes)
+        if stop_after is not None:
+            self._last = next((each for each in reversed(self._steps) if each.name == stop_after), None)
+        self.entries: list[Entry] = list(self._walk(manager.passes, 0, True, True))
+        self.require(*sorted(self._config.named), *([] if stop_after is None else [stop_after]))
+        if stop_after is not None and self._last is None:
+            raise UsageError(f"the run cannot stop after {stop_after}, which is no step of its own", hint=PARTS)
+        if not all(entry.enabled for entry in self.entries if entry.each is self._last):
+            raise UsageError(f"the run cannot stop after {stop_after}, which is disabled")
+
+    def _walk(self, passes: Iterable[FunctionPass], depth: int, on: bool, default: bool) -> Iterator[Entry]:
+        for each in passes:
+            enabled = on and self._config.is_enabled(each)
+            by_default = default and each.enabled_by_default
+            yield Entry(each, depth, enabled, by_default, self._reached)
+            if isinstance(each, Manager | GraphRewrite):
+                yield from self._walk(each.passes, depth + 1, enabled, by_default)
+            if each is self._last:
+                self._reached = False
+
+    def require(self, *names: str) -> None:
+        """UsageError for the first of `names` that no pass has."""
+        known = {entry.name for entry in self.entries}
+        for name in names:
+            if name not in known:
+                close = get_close_matches(name.lower(), [each.lower() for each in known], 1, 0.5)
+                meant = [each for each in sorted(known) if [each.lower()] == close]
+                hint = f"did you mean {meant[0]!r}?" if meant else "the passes are listed by --passes"
+                raise UsageError(f"no pass is called {name!r}", hint=hint)
+
+    @property
+    def steps(self) -> list[str]:
+        """The names of the passes that observers hear of: no Managers, and not what is within a GraphRewrite."""
+        return [each.name for each in self._steps]
+
+    def held(self, name: str) -> list[str]:
+        """The names of the matchers within the pass of that name that run; its own if it holds none."""
+        found: list[str] = []
+        within: int | None = None
+        for entry in self.entries:
+            within = within if within is not None and entry.depth > within else None
+            if within is not None and entry.runs and not isinstance(entry.each, Manager | GraphRewrite):
+                found.append(entry.name)
+            if within is None and entry.name == name:
+                within = entry.depth
+        return list(dict.fromkeys(found)) or [name]
+
+    def runs(self, name: str) -> bool:
+        """Whether a pass of that name runs, at least once."""
+        return any(entry.runs for entry in self.entries if entry.name == name)
+
+    @property
+    def skipped(self) -> list[str]:
+        """The passes that run by default and do not run now, in order, those within them left out."""
+        found: list[str] = []
+        above: int | None = None  # the depth of a skipped pass that the next entries are inside of
+        for entry in self.entries:
+            if above is not None and entry.depth > above:
+                continue
+            above = entry.depth if entry.by_default and not entry.runs else None
+            if above is not None:
+                found.append(entry.name)
+        return list(dict.fromkeys(found))
