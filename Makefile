@@ -16,10 +16,10 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint types golden bench conformance fuzz clean
+.PHONY: help demo test lint types golden bench bench-inference conformance fuzz clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed-verify ## convert a small model with a loop and compare OpenVINO with ONNX Runtime
 	$(PY) tools/demo.py $(ARGS)
@@ -38,6 +38,9 @@ golden: $(VENV)/.installed-dev ## write the golden text files anew (look at the 
 
 bench: $(VENV)/.installed-verify ## measure time and memory against ovc, fail where a target is missed
 	$(PY) tools/bench.py $(ARGS)
+
+bench-inference: $(VENV)/.installed-verify ## measure inference of both sides' IR, fail where a target is missed
+	$(PY) tools/bench_inference.py $(ARGS)
 
 conformance: $(VENV)/.installed-verify ## run the ONNX backend suite through conversion and OpenVINO, print a report
 	$(PY) tools/conformance.py $(ARGS)

@@ -71,6 +71,10 @@ class Compiled:
             found.append((names[0], from_tensor(self._request.get_tensor(port))))
         return found
 
+    def again(self) -> None:
+        """One more inference on what `run` was last given; its results are not read."""
+        self._request.infer()
+
     def _bind(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
         if not isinstance(feeds, Mapping):
             return list(feeds)

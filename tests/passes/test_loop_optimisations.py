@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
+from click.testing import CliRunner
 from support import check, floats, parsed
 
 from mo_loop import convert_model, ops
+from mo_loop.cli import main
 from mo_loop.graph import Node
 from passes.recurrent_models import feeds, loop, lstm_split, rnn, scan
 
@@ -111,3 +115,42 @@ def test_a_scan_written_out(batch_first: bool) -> None:
     model = scan(cell, batch_first=batch_first, reverse=True, output_reverse=True)
     assert kinds(model, ops.Iteration, unroll=5) == kinds(model, ops.LSTMSequence, unroll=5) == 0
     check(model, *feeds(cell, batch_first=batch_first), unroll=5)
+
+
+@pytest.mark.parametrize(("start", "cast"), [(0, False), (0, True), (2, False)])
+def test_a_while_loop_over_rows_counts(start: int, cast: bool) -> None:
+    """As TensorFlow writes it, with a comparison of floats; after fewer rows than it starts at, nothing has changed."""
+    to_float = "Cast<to=1>" if cast else "Identity"
+    model = parsed(f"""
+        main (float[N, 3] x, float[3] h) => (float[3] y, float[M, 3] ys) {{
+          dims = Shape (x)
+          zero = Constant<value=int64 {{0}}>()
+          j0 = Constant<value=int64 {{{start}}}>()
+          n = Gather<axis=0> (dims, zero)
+          fn = {to_float} (n)
+          f0 = {to_float} (j0)
+          go = Less (f0, fn)
+          unused, y, ys = Loop ("", go, j0, h) <body = step (int64 i, bool g, int64 j, float[3] s)
+            => (bool more, int64 k, float[3] t, float[3] u) {{
+            one = Constant<value=int64 {{1}}>()
+            k = Add (j, one)
+            fk = {to_float} (k)
+            more = Less (fk, fn)
+            a = Gather<axis=0> (x, j)
+            t = Add (s, a)
+            u = Neg (t)
+          }}>
+        }}""")
+    graph = convert_model(model).graph
+    (found,) = graph.of(ops.Loop)
+    assert found.continues_always
+    check(model, *({"x": floats(rows, 3, seed=rows), "h": floats(3)} for rows in (5, 1, 0, 2, 3)))
+
+
+def test_the_command_unrolls(tmp_path: Path) -> None:
+    source, target = tmp_path / "model.onnx", tmp_path / "model.xml"
+    onnx.save(loop(rnn("Tanh")), source)
+    for limit, layers in (("5", 0), ("4", 1)):
+        result = CliRunner().invoke(main, ["convert", str(source), "-o", str(target), "--unroll", limit])
+        assert result.exit_code == 0, result.output
+        assert target.read_text("utf-8").count('type="RNNSequence"') == layers

@@ -25,20 +25,25 @@ class IsolateParameters(FunctionPass):
 
     - p is the Result of another state; or p is a state, an A reads it, and another state's Result is reachable from it;
     - p is sliced or the iteration number, and a state's Result is reachable from it;
-    - p is invariant, and an A or a state's Result reads it.
+    - p is invariant, and an A or a state's Result reads it. A Gather is none whose index changes with the iteration:
+      it copies, and isolating p would copy all of it every time.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(Iteration):
-            for parameter in _endangered(node):
-                changed = _isolate(parameter) or changed
+        for node in self.candidates(graph, Iteration):
+            isolated = [_isolate(parameter) for parameter in _endangered(node)]
+            if any(isolated):
+                changed = self.accept(node)
+            else:
+                self.refuse(node, "isolated already" if isolated else "nothing overwrites its Parameters")
         return changed
 
 
 def _endangered(node: Iteration) -> list[Parameter]:
     states = {entry.result: entry.parameter for entry in node.back_edges}
     found: list[Parameter] = []
+    changing = _changing(node)
     if isinstance(node, Loop) and node.iteration is not None and _reaches_state([node.iteration], states):
         found.append(node.iteration)
     for entry in node.input_map:
@@ -51,7 +56,7 @@ def _endangered(node: Iteration) -> list[Parameter]:
             if passed_on or _reaches_state(views, others):
                 found.append(p)
         elif isinstance(entry, Invariant):
-            if any(reader in states or _is_in_place(reader) for reader in readers):
+            if any(reader in states or (_is_in_place(reader) and not _copies(reader, changing)) for reader in readers):
                 found.append(p)
         elif _reaches_state([p], states):
             found.append(p)
@@ -61,6 +66,21 @@ def _endangered(node: Iteration) -> list[Parameter]:
 def _is_in_place(node: Node) -> bool:
     # A control-flow operation may hand its input on as its output.
     return isinstance(node, Control | Identity) or getattr(node, "type", "") in IN_PLACE
+
+
+def _changing(node: Iteration) -> set[Node]:
+    """What depends on the number of the iteration, a state or a slice."""
+    constant = {entry.parameter for entry in node.input_map if isinstance(entry, Invariant)}
+    found: set[Node] = {parameter for parameter in node.body.parameters if parameter not in constant}
+    for each in node.body.ordered():
+        if any(value is not None and value.node in found for value in each.inputs):
+            found.add(each)
+    return found
+
+
+def _copies(reader: Node, changing: set[Node]) -> bool:
+    index = reader.inputs[1] if isinstance(reader, ops.Gather) else None
+    return index is not None and index.node in changing
 
 
 def _reaches_state(starts: list[Node] | list[Parameter], states: dict[Result, Parameter]) -> bool:
@@ -91,10 +111,4 @@ def _isolate(parameter: Parameter) -> bool:
 
 
 def _is_isolator(node: Node) -> bool:
-    return (
-        isinstance(node, ops.Maximum | ops.LogicalOr)
-        and len(node.inputs) == 2
-        and node.inputs[0] is node.inputs[1]
-    )
-
-
+    return isinstance(node, ops.Maximum | ops.LogicalOr) and len(node.inputs) == 2 and node.inputs[0] is node.inputs[1]

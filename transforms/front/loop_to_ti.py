@@ -2,99 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.ops.control import Invariant, Iteration, Loop, Sliced, TensorIterator
-from mo_loop.shape import low, normalise_axis
+from mo_loop.ops.base import Parameter
+from mo_loop.ops.control import Invariant, Loop, Sliced, TensorIterator
+from mo_loop.shape import low
 from transforms.base import FunctionPass
+from transforms.front.slice_reads import SliceRead, slice_reads
+from transforms.front.unused_ports import drop_unused_inputs
 from transforms.replace import replace_output
+
+Key = tuple[Invariant, int, bool]
+"""A tensor, the axis that it is read along, and whether from behind: one sliced input."""
 
 
 class LoopToTI(FunctionPass):
-    """for i in range(len(X)): Gather(X, i)  ->  TensorIterator that slices X
+    """for i in range(len(X)): X[i], X[:, i:i+1], X[n-1-i]  ->  TensorIterator that slices X
 
-    Holds when the condition is always true, the trip count is proven equal to X's length and at least 1, the iteration
-    number serves nothing but such Gathers, and no TensorIterator is the direct owner (the runtime fails on one directly
-    inside another).
+    Holds when the condition is always true, the trip count is proven equal to the length of everything that is read
+    slice by slice and at least 1, the iteration number serves nothing else, and no TensorIterator is the direct owner
+    (the runtime fails on one directly inside another). A tensor that is read along two axes, or in both directions, is
+    sliced twice; one that is read otherwise too stays an invariant input as well.
     """
 
     bodies = "last"
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        if isinstance(graph.owner, TensorIterator):
-            return False
-        for node in graph.of(Loop):
+        for node in self.candidates(graph, Loop):
             changed = self._rewrite(node) or changed
         return changed
 
     def _rewrite(self, node: Loop) -> bool:
-        go = node.inputs[1]
-        assert go is not None
-        if go.type.integers != (1,) or not node.continues_always or node.iteration is None:
-            return False
-        count = node.count
-        if low(count) < 1:
-            return False
-        gathers = _gathers(node)
-        if not gathers or not all(_length(node, entry, axis) == count for _, entry, axis, _ in gathers):
-            return False
-        axes: dict[Invariant, int] = {}
-        nodes = {gather for gather, *_ in gathers}
-        for _, entry, axis, _ in gathers:
-            if axes.setdefault(entry, axis) != axis or any(u.node not in nodes for u in entry.parameter.output.uses):
-                return False
-        for gather, entry, axis, is_scalar in gathers:
-            parameter = entry.parameter
-            piece = parameter.output.type.dims
-            parameter.retype(parameter.output.type.with_shape((*piece[:axis], 1, *piece[axis + 1 :])))
+        if isinstance(node.graph.owner, TensorIterator):
+            return self.refuse(node, "it is directly inside a TensorIterator")
+        reads, reason = counted_reads(node)
+        if reason:
+            return self.refuse(node, reason)
+        if low(node.count) < 1:
+            return self.refuse(node, "it may run zero times")
+        by_key: dict[Key, list[SliceRead]] = {}
+        for read in reads:
+            by_key.setdefault((read.entry, read.axis, read.reverse), []).append(read)
+        turned, added = _sliced_inputs(node, by_key)
+        _replace(node, turned, added)
+        return self.accept(node)
+
+
+def counted_reads(node: Loop) -> tuple[list[SliceRead], str]:
+    """What the loop reads slice by slice, if it runs once for every slice, whatever happens; else why not."""
+    go = node.inputs[1]
+    assert go is not None
+    if go.type.integers != (1,) or not node.continues_always:
+        return [], "its condition may be false"
+    reads, reason = slice_reads(node)
+    if not reason and any(read.length != node.count for read in reads):
+        return [], "its trip count is not proven to be the length of what it reads slice by slice"
+    return reads, reason
+
+
+def _sliced_inputs(
+    node: Loop, by_key: dict[Key, list[SliceRead]]
+) -> tuple[dict[Invariant, Sliced], list[tuple[Sliced, Value]]]:
+    """Invariant inputs that become sliced ones, and new sliced inputs with their outer values. Readers get slices."""
+    outer = {entry: value for entry, value in node.fed if isinstance(entry, Invariant)}
+    nodes = {read.node for reads in by_key.values() for read in reads}
+    turned: dict[Invariant, Sliced] = {}
+    added: list[tuple[Sliced, Value]] = []
+    for (entry, axis, reverse), reads in by_key.items():
+        whole = outer[entry].type
+        piece = whole.with_shape((*whole.dims[:axis], 1, *whole.dims[axis + 1 :]))
+        alone = entry not in turned and all(use.node in nodes for use in entry.parameter.output.uses)
+        parameter = entry.parameter if alone else Parameter(graph=node.body, type=piece)
+        sliced = Sliced(parameter, axis, start=-1, end=0, stride=-1) if reverse else Sliced(parameter, axis)
+        if alone:
+            parameter.retype(piece)
             node.body.validate_node(parameter)
-            new = ops.Squeeze(parameter.output, [axis]).output if is_scalar else parameter.output
-            gather.outputs[0].replace_with(new)
-        _replace(node, axes)
-        return True
+            turned[entry] = sliced
+        else:
+            added.append((sliced, outer[entry]))
+        _read_from(parameter.output, reads)
+    return turned, added
 
 
-def _gathers(node: Loop) -> list[tuple[ops.Gather, Invariant, int, bool]]:
-    """Every reader of the iteration number, if all are Gathers from an invariant: (node, entry, axis, scalar index)."""
-    entries = {entry.parameter: entry for entry in node.input_map if isinstance(entry, Invariant)}
-    found: list[tuple[ops.Gather, Invariant, int, bool]] = []
-    pending: list[tuple[Value, bool]] = [(node.iteration.output, True)]
-    while pending:
-        index, is_scalar = pending.pop()
-        for reader, port in index.uses:
-            if isinstance(reader, ops.Unsqueeze | ops.Reshape) and port == 0 and reader.output.shape == (1,):
-                pending.append((reader.output, False))
-                continue
-            if not isinstance(reader, ops.Gather) or port != 1 or reader.batch_dims:
-                return []
-            data, axis = reader.inputs[0], reader.inputs[2]
-            assert data is not None and axis is not None
-            if data.node not in entries or axis.type.integers is None or data.rank is None:
-                return []
-            found.append((reader, entries[data.node], normalise_axis(axis.type.integers[0], data.rank), is_scalar))
-    return found
+def _read_from(piece: Value, reads: Sequence[SliceRead]) -> None:
+    """The readers of whole tensors read the slice."""
+    element: Value | None = None
+    for read in reads:
+        new = piece
+        if not read.keeps:
+            element = new = element or ops.Squeeze(piece, [read.axis]).output
+        elif read.rest:
+            start, stop, step, axes = (list(each) for each in zip(*read.rest, strict=True))
+            new = ops.Slice(piece, start, stop, step, axes).output
+        read.node.outputs[0].replace_with(new)
 
 
-def _length(node: Loop, entry: Invariant, axis: int) -> object:
-    return entry.parameter.output.type.dims[axis]
-
-
-def _replace(node: Loop, axes: dict[Invariant, int]) -> Iteration:
+def _replace(node: Loop, turned: dict[Invariant, Sliced], added: Sequence[tuple[Sliced, Value]]) -> None:
     body = node.body
     body.remove(node.condition)
     body.sweep()
     body.remove(node.iteration)
-    input_map = tuple(
-        Sliced(entry.parameter, axes[entry]) if isinstance(entry, Invariant) and entry in axes else entry
-        for entry in node.input_map
-    )
+    entries = [turned.get(entry, entry) if isinstance(entry, Invariant) else entry for entry in node.input_map]
     new = TensorIterator(
-        *node.data_inputs, graph=node.graph, name=node.name, body=body, input_map=input_map,
-        output_map=node.output_map,
+        *node.data_inputs, *(value for _, value in added), graph=node.graph, name=node.name, body=body,
+        input_map=(*entries, *(entry for entry, _ in added)), output_map=node.output_map,
     )  # fmt: skip
+    new.rt_info.update(node.rt_info)
+    drop_unused_inputs(new)
     for old, replacement in zip(node.outputs, new.outputs, strict=True):
         replacement.names = old.names
         replace_output(old, replacement)
     node.graph.remove(node)
-    return new

@@ -1,0 +1,196 @@
+"""Measure inference on OpenVINO's CPU: what mo_loop converted against what ovc made of the same models.
+
+    python tools/bench_inference.py                        every model below tests/models, and cells in loops
+    python tools/bench_inference.py pytorch/lstm cell      those whose names hold one of these
+    python tools/bench_inference.py --json                 one JSON document on stdout, progress on stderr
+
+Both sides are compiled twice, and the four take turns in one process: what a row compares is the median over all
+rounds of the time of ours divided by that of ovc's in the same round. How far the two of a side are apart is the
+spread: that much of a ratio may be noise. Held against targets are the geometric mean of all exported models (1.02),
+each of them (1.10 beyond its spread), and how much faster cells written out in loops are (1.9 times); the exit code
+is 1 if one is missed. Models that a side refuses, or that give other numbers after ovc, are listed apart; one that
+our IR does not run is a miss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mo_loop.verify.workers import Pool
+from tools.exporting.inputs import read_cases
+from tools.measuring import OURS, PEER
+from tools.timing import Row, Task
+
+MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
+MEAN, EACH, FASTER = 1.02, 1.10, 1.9
+LENGTH, INPUT, HIDDEN = 200, 64, 128
+
+LSTM = """
+gx = MatMul(xt, w)
+gh = MatMul(h, r)
+s = Add(gx, gh)
+gates = Add(s, b)
+ip, fp, gp, op = Split<axis=1>(gates, sizes)
+i_ = Sigmoid(ip)
+f = Sigmoid(fp)
+g_ = Tanh(gp)
+o = Sigmoid(op)
+fc = Mul(f, c)
+ig = Mul(i_, g_)
+c2 = Add(fc, ig)
+tc = Tanh(c2)
+h2 = Mul(o, tc)
+"""
+GRU = """
+gx = MatMul(xt, w)
+gh = MatMul(h, r)
+xb = Add(gx, b)
+rx, zx, nx = Split<axis=1>(xb, sizes)
+rh, zh, nh = Split<axis=1>(gh, sizes)
+rp = Add(rx, rh)
+zp = Add(zx, zh)
+rr = Sigmoid(rp)
+z = Sigmoid(zp)
+rn = Mul(rr, nh)
+np = Add(nx, rn)
+n_ = Tanh(np)
+d = Sub(h, n_)
+zd = Mul(z, d)
+h2 = Add(n_, zd)
+"""
+RNN = """
+gx = MatMul(xt, w)
+gh = MatMul(h, r)
+s = Add(gx, gh)
+sb = Add(s, b)
+h2 = Tanh(sb)
+"""
+CELLS = {"cell/lstm": (LSTM, 4, ("h", "c")), "cell/gru": (GRU, 3, ("h",)), "cell/rnn": (RNN, 1, ("h",))}
+
+
+# -- what is measured
+
+
+def tasks(wanted: Sequence[str], rounds: int) -> Iterator[Task]:
+    """The models whose names hold one of `wanted`, all if none is given; each on its largest set of inputs."""
+    for folder in sorted(path.parent for path in MODELS.glob("*/cases.toml")):
+        for name, model in sorted(read_cases(folder / "cases.toml").items()):
+            full = f"{folder.name}/{name}"
+            if _is_wanted(full, wanted):
+                feeds = max(model.sets, key=lambda each: sum(array.size for array in each.values()))
+                yield Task(full, (folder / f"{name}.onnx").read_bytes(), feeds, rounds)
+    for name in CELLS:
+        if _is_wanted(name, wanted):
+            yield cell_task(name, rounds)
+
+
+def _is_wanted(name: str, wanted: Sequence[str]) -> bool:
+    return not wanted or any(each in name for each in wanted)
+
+
+def cell_task(name: str, rounds: int) -> Task:
+    """A cell written out in a Loop, batch 1."""
+    import numpy as np
+    import onnx
+    import onnx.parser
+    from onnx import numpy_helper
+
+    body, gates, states = CELLS[name]
+    carried = ", ".join(f"float[1,{HIDDEN}] {state}" for state in states)
+    text = f"""<ir_version: 9, opset_import: ["" : 18]>
+    main (float[{LENGTH},1,{INPUT}] x, {carried.replace("] ", "] first_")})
+      => (float[1,{HIDDEN}] last, float[{LENGTH},1,{HIDDEN}] all) {{
+      n = Constant<value=int64 {{{LENGTH}}}>()
+      go = Constant<value=bool {{1}}>()
+      {"last" if len(states) == 1 else "last, last_c"}, all = Loop(n, go, {", ".join(f"first_{s}" for s in states)})
+        <body = step (int64 i, bool g, {carried})
+          => (bool g2, {carried.replace(" h", " h2").replace(" c", " c2")}, float[1,{HIDDEN}] y) {{
+          g2 = Identity(g)
+          xt = Gather<axis=0>(x, i)
+          {body}
+          y = Identity(h2)
+        }}>
+    }}"""
+    model = onnx.parser.parse_model(text)
+    rng = np.random.default_rng(0)
+
+    def random(*shape: int) -> Any:
+        return (rng.standard_normal(shape) * 0.1).astype(np.float32)
+
+    weights = {"w": random(INPUT, gates * HIDDEN), "r": random(HIDDEN, gates * HIDDEN), "b": random(gates * HIDDEN)}
+    weights["sizes"] = np.full(gates, HIDDEN, np.int64)
+    model.graph.initializer.extend(numpy_helper.from_array(array, key) for key, array in weights.items())
+    feeds = {"x": random(LENGTH, 1, INPUT), **{f"first_{state}": random(1, HIDDEN) for state in states}}
+    return Task(name, model.SerializeToString(), feeds, rounds)
+
+
+# -- the report
+
+
+def judge(rows: Sequence[Row]) -> dict[str, Any]:
+    """Hold the rows against the targets: each learns what it missed; returns the summary."""
+    measured = [row for row in rows if not row.problem]
+    exported = [row for row in measured if row.name not in CELLS]
+    for row in measured:
+        if row.name in CELLS and row.name != "cell/gru" and row.ratio * FASTER > 1:
+            row.missed = f"less than {FASTER} times faster"
+        elif row.name not in CELLS and row.ratio > EACH + row.spread:
+            row.missed = f"above {EACH:.2f} and its spread"
+    mean = math.exp(statistics.mean(math.log(row.ratio) for row in exported)) if exported else None
+    missed = [row.name for row in measured if row.missed]
+    missed += ["geometric mean"] if mean is not None and mean > MEAN else []
+    missed += [row.name for row in rows if row.problem and (row.name in CELLS or row.problem.startswith(f"{OURS}:"))]
+    return {"models": len(exported), "geometric_mean": mean, "target": MEAN, "missed": missed}
+
+
+def table(rows: Sequence[Row], summary: Mapping[str, Any]) -> str:
+    """The rows as aligned text; times in milliseconds."""
+    width = max((len(row.name) for row in rows), default=5)
+    lines = [f"{'model':{width}}  {'ours':>9}  {'ovc':>9}  {'ratio':>6}  {'spread':>6}"]
+    for row in rows:
+        if not row.problem:
+            numbers = f"{1e3 * row.ours:9.3f}  {1e3 * row.peer:9.3f}  {row.ratio:6.3f}  {row.spread:6.3f}"
+            lines.append(f"{row.name:{width}}  {numbers}  {row.missed}".rstrip())
+    apart = [f"{row.name:{width}}  {row.problem}" for row in rows if row.problem]
+    if apart:
+        lines += ["", "not compared", *apart]
+    if summary["geometric_mean"] is not None:
+        lines += ["", f"geometric mean of {summary['models']} models {summary['geometric_mean']:.3f}, target {MEAN}"]
+    lines.append(f"missed: {', '.join(summary['missed'])}" if summary["missed"] else "all targets are met")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and report; 1 if a target is missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="parts of names of models; all without any")
+    parser.add_argument("--rounds", type=int, default=101, help="how often each model runs (101)")
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one model (300)")
+    parser.add_argument("--json", action="store_true", help="write JSON to stdout")
+    options = parser.parse_args(arguments)
+    rows: list[Row] = []
+    with Pool("tools.timing:measure", jobs=1, limit=options.limit) as pool:
+        for outcome in pool.map(tasks(options.names, options.rounds)):
+            side = outcome.stage if outcome.stage in (OURS, PEER) else "timing"
+            row = outcome.value if outcome.ok else Row(outcome.task.name, f"{side}: {outcome.message}"[:120])
+            rows.append(row)
+            print(f"{row.name}: {row.problem or f'{row.ratio:.3f}'}", file=sys.stderr, flush=True)
+    summary = judge(rows)
+    if options.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], **summary}, indent=2))
+    print(table(rows, summary), file=sys.stderr if options.json else sys.stdout)
+    return int(bool(summary["missed"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

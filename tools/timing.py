@@ -1,0 +1,109 @@
+"""What a worker does with one model: convert it with both converters, run what they wrote in turn, take the time.
+
+`measure` takes a `Task` and answers a `Row`; it runs in a child process, which may crash. `report_stage` tells whose
+fault that is.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mo_loop.errors import UnsupportedError
+from mo_loop.verify.workers import report_stage
+from tools.measuring import CONVERTERS, OURS, PEER
+
+LEAST = 2e-3
+"""Seconds that one measurement takes at least: so often the inference is repeated for it."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model, the inputs to run it on, and how many rounds."""
+
+    name: str
+    model: bytes
+    feeds: Mapping[str, Any]
+    rounds: int
+
+
+@dataclass
+class Row:
+    """What became of one model. `ratio` is the time of ours by that of ovc's, `spread` what of it may be noise."""
+
+    name: str
+    problem: str = ""
+    ours: float = 0.0
+    peer: float = 0.0
+    ratio: float = 0.0
+    spread: float = 0.0
+    missed: str = ""
+
+
+def measure(task: Task) -> Row:
+    """Convert with both, compile each twice, compare the numbers, and time the four in turn."""
+    from mo_loop.verify.compare import compare_all
+
+    row = Row(task.name)
+    compiled: dict[str, list[Any]] = {}
+    results = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch, "model.onnx")
+        source.write_bytes(task.model)
+        for side in (OURS, PEER):
+            report_stage(side)
+            try:
+                compiled[side] = _compiled_twice(side, source)
+                results[side], _ = (each.run(task.feeds) for each in compiled[side])
+            except Exception as error:
+                refuses = " refuses" if getattr(error, "exit_code", 0) == UnsupportedError.exit_code else ""
+                row.problem = f"{side}{refuses}: {_first_line(error)}"
+                return row
+    if not all(compare_all(results[OURS], results[PEER], rtol=1e-3, atol=1e-4)):
+        row.problem = f"{PEER}: other numbers than {OURS}"
+        return row
+    report_stage("timing")
+    a, b, c, d = _timed([*compiled[OURS], *compiled[PEER]], task.rounds)
+    rounds = list(zip(a, b, c, d, strict=True))
+    row.ours = statistics.median(first + second for first, second, _, _ in rounds) / 2
+    row.peer = statistics.median(third + fourth for _, _, third, fourth in rounds) / 2
+    row.ratio = statistics.median((first + second) / (third + fourth) for first, second, third, fourth in rounds)
+    twins = [statistics.median(x / y for x, y in zip(*pair, strict=True)) for pair in ((a, b), (c, d))]
+    row.spread = max(max(each, 1 / each) for each in twins) - 1
+    return row
+
+
+def _compiled_twice(side: str, source: Path) -> list[Any]:
+    from mo_loop.verify.runtime import compile_ir
+
+    target = source.with_name(f"{side}.xml")
+    CONVERTERS[side](source, target)
+    return [compile_ir(target), compile_ir(target)]
+
+
+def _timed(compiled: Sequence[Any], rounds: int) -> list[list[float]]:
+    """Seconds of one inference, for each of `compiled` one number a round; who begins changes with the round."""
+    times: list[list[float]] = [[] for _ in compiled]
+    repeats = max(1, math.ceil(LEAST / min(_once(each, 1) for each in (*compiled, *compiled))))
+    for number in range(rounds):
+        for step in range(len(compiled)):
+            place = (number + (step if number % 2 else -step)) % len(compiled)
+            times[place].append(_once(compiled[place], repeats))
+    return times
+
+
+def _once(compiled: Any, repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        compiled.again()
+    return (time.perf_counter() - start) / repeats
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:120]

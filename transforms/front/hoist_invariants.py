@@ -1,0 +1,159 @@
+"""Computation in a body that is the same in every iteration."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Use, Value
+from mo_loop.ops.activation import AlongAxis
+from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.base import Constant, Op, Parameter, Result
+from mo_loop.ops.control import Control, Invariant, Iteration
+from mo_loop.ops.reduction import Reduction
+from mo_loop.shape import Shape, is_static, low
+from mo_loop.types import TensorType, string
+from transforms.base import FunctionPass
+from transforms.front.unused_ports import drop_unused_inputs
+
+STAY = (ops.Parameter, ops.Result, Control, ops.Failed, ops.Opaque, ops.ReadValue)
+
+ENLARGE = (ops.Broadcast, ops.Tile)
+"""Operations that save little when they are done once, and whose results are large."""
+
+
+class HoistInvariants(FunctionPass):
+    """body(s, v): s + f(v), v the same in every iteration  ->  w = f(v) outside; body(s, w): s + w
+
+    What depends on invariant inputs and constants alone is computed before the loop and enters as an invariant input.
+    Inner bodies first, so that it leaves as many loops as it can. Random operations and control flow stay, and
+    constants, which are folded elsewhere.
+
+    A loop that may run zero times gives up only what cannot fail on data that its body was never meant to see:
+    element-wise operations (no division of integers), products, reductions, changes of shape, order and type, and only
+    where the shapes are proven to fit. No integer division, no indices, no patterns and axes of run time.
+
+    At the border, where a value would enter the body, these stay inside, for nothing would be saved: Broadcast and
+    Tile, arithmetic on shapes (whose values inference follows inside), what leaves the body at once.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in self.candidates(graph, Iteration):
+            changed = self._hoist(node) or changed
+        return changed
+
+    def _hoist(self, node: Iteration) -> bool:
+        moved = _invariant_nodes(node)
+        border = _border(moved)
+        if not border:
+            return self.refuse(node, "nothing that could leave its body is the same in every iteration")
+        _move(node, moved, border)
+        return self.accept(node)
+
+
+def _invariant_nodes(node: Iteration) -> dict[Node, bool]:
+    """The nodes that could be computed outside, in topological order; True for those that read an invariant input."""
+    entries = {entry.parameter for entry in node.input_map if isinstance(entry, Invariant)}
+    may_not_run = low(node.count) < 1
+    found: dict[Node, bool] = {}
+    for each in node.body.ordered():
+        if isinstance(each, Constant):
+            found[each] = False
+            continue
+        if not isinstance(each, Op) or isinstance(each, STAY) or each.random or each.is_kept or not each.inputs:
+            continue
+        producers = [value.node for value in each.inputs if value is not None]
+        if not all(producer in entries or producer in found for producer in producers):
+            continue
+        if not may_not_run or is_total(each):
+            found[each] = any(producer in entries or found.get(producer, False) for producer in producers)
+    return found
+
+
+def _border(moved: dict[Node, bool]) -> dict[Value, list[Use]]:
+    """The values that enter the body, with their readers there. What is not worth it is taken out of `moved`, unless
+    something else that moves reads it: then it is computed on both sides, as constants are."""
+    border: dict[Value, list[Use]] = {}
+    staying: set[Node] = set()
+    for node, depends in reversed(list(moved.items())):
+        inside = any(use.node in moved for output in node.outputs for use in output.uses)
+        left = [use for output in node.outputs for use in output.uses if use.node not in moved or use.node in staying]
+        if depends and (not left or _is_worth_an_input(node, left)):
+            readers = {output: [use for use in output.uses if use in left] for output in node.outputs}
+            border |= {output: uses for output, uses in readers.items() if uses}
+            continue
+        staying.add(node)
+        if not inside:
+            del moved[node]
+    return dict(reversed(border.items()))
+
+
+def _is_worth_an_input(node: Node, readers: list[Use]) -> bool:
+    if isinstance(node, ENLARGE) or any(isinstance(reader, Result) for reader, _ in readers):
+        return False
+    types = [output.type for output in node.outputs if output.is_used]
+    return all(
+        isinstance(each, TensorType) and each.shape is not None and each.dtype is not string and each.known is None
+        for each in types
+    )
+
+
+def _move(node: Iteration, moved: dict[Node, bool], border: dict[Value, list[Use]]) -> None:
+    outer, body = node.graph, node.body
+    values: dict[Value, Value] = {
+        entry.parameter.output: value for entry, value in node.fed if isinstance(entry, Invariant)
+    }
+    outer.adopt(body, moved, values)
+    entries = []
+    for output, readers in border.items():
+        parameter = Parameter(graph=body, type=output.type)
+        for reader, port in readers:
+            body.set_input(reader, port, parameter.output)
+        entries.append(Invariant(parameter))
+    node.input_map = (*node.input_map, *entries)
+    outer.set_inputs(node, [*node.inputs, *(values[output] for output in border)])
+    body.sweep()
+    drop_unused_inputs(node)
+
+
+# -- what cannot fail
+
+
+def is_total(node: Node) -> bool:
+    """Whether no data whatever makes `node` fail: its shapes are proven to fit, and nothing divides or points."""
+    types = [None if value is None else value.type for value in node.inputs]
+    if not all(isinstance(each, TensorType) and each.shape is not None for each in types if each is not None):
+        return False
+    shapes = [None if each is None else each.shape for each in types]
+    if isinstance(node, ops.Divide | ops.FloorMod | ops.Mod | ops.Power) and not node.inputs[0].dtype.is_float:
+        return False
+    if isinstance(node, Binary | ops.Select):
+        return _fit(shapes)
+    if isinstance(node, ops.MatMul):
+        return _is_total_product(node, shapes)
+    if isinstance(node, ops.Reshape | ops.Squeeze):
+        return is_static(shapes[0]) and _is_told(node)
+    if isinstance(node, ops.Concat):
+        return all(is_static(shape) for shape in shapes)
+    if isinstance(node, Reduction | ops.Unsqueeze | ops.Transpose):
+        return _is_told(node)
+    return isinstance(node, Unary | AlongAxis | ops.Convert | ops.Identity | ops.ShapeOf)
+
+
+def _is_told(node: Node) -> bool:
+    """Whether pattern, axes or order are known now, so that inference has checked them."""
+    return all(value is None or value.type.integers is not None for value in node.inputs[1:])
+
+
+def _fit(shapes: list[Shape]) -> bool:
+    """Whether all shapes can be broadcast to one, whatever their dynamic dimensions are."""
+    rank = max(len(shape or ()) for shape in shapes)
+    padded = [(1,) * (rank - len(shape or ())) + tuple(shape or ()) for shape in shapes]
+    return all(len({dim for dim in dims if dim != 1}) <= 1 for dims in zip(*padded, strict=True))
+
+
+def _is_total_product(node: ops.MatMul, shapes: list[Shape]) -> bool:
+    a, b = shapes
+    if not a or not b or len(a) < 2 or len(b) < 2:
+        return is_static(a) and is_static(b)
+    inner = (a[-2 if node.transpose_a else -1], b[-1 if node.transpose_b else -2])
+    return inner[0] == inner[1] and _fit([a[:-2], b[:-2]])

@@ -1,0 +1,167 @@
+"""The LSTMSequence, GRUSequence or RNNSequence that computes what a cell in a loop does.
+
+x [time, batch, input], h [batch, hidden]  ->  x [batch, time, input], h [batch, 1, hidden]  ->  the sequence
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.ops.base import Constant
+from mo_loop.shape import Dimension, low
+from mo_loop.types import i32
+from transforms.front.guard_zero_trips import TO_THE_END
+from transforms.front.recurrence.cells import Cell, Gate
+from transforms.front.recurrence.columns import width_of
+
+FROM_THE_END, TO_THE_START = -1, -(2**31) + 1
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A slice that the body reads: `value` there, of `outer` along `axis`, from behind if `reverse`."""
+
+    value: Value
+    outer: Value
+    axis: int
+    reverse: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All hidden states [batch, time, hidden] as the slices stand, and the last ones [batch, hidden]."""
+
+    node: Any
+    every: Value
+    last: tuple[Value, ...]
+
+
+def emitted(cell: Cell, leaves: Sequence[Leaf], initial: Sequence[Value], batch: Dimension, time: Dimension,
+            name: str) -> Outcome:  # fmt: skip
+    """The sequence on the outer values. `leaves` are those that the gates read, `initial` the first states."""
+    x = joined([_batch_first(leaf) for leaf in leaves])
+    graph, hidden, dtype = x.graph, len(cell.gates[0].bias), x.dtype
+    places, start = {}, 0
+    for leaf in leaves:
+        places[leaf.value] = start
+        start += width_of(leaf.value)
+    firsts = [_with_direction(each) for each in initial]
+    weights = [_weights(gate, places, start) for gate in cell.gates]
+    arrays = [
+        np.concatenate(weights),
+        np.concatenate([gate.recurrence for gate in cell.gates]),
+        np.concatenate([*(gate.bias for gate in cell.gates), *_present(cell.recurrent_bias)]),
+    ]
+    constants = [Constant(each[np.newaxis].astype(dtype.numpy), graph=graph, dtype=dtype).output for each in arrays]
+    attributes: dict[str, Any] = {
+        "direction": "reverse" if leaves[0].reverse else "forward", "hidden_size": hidden,
+        "activations": cell.activations,
+    }  # fmt: skip
+    if cell.kind == "GRU":
+        attributes["linear_before_reset"] = cell.linear_before_reset
+    kind = {"LSTM": ops.LSTMSequence, "GRU": ops.GRUSequence, "RNN": ops.RNNSequence}[cell.kind]
+    node = kind(x, *firsts, _lengths(x, batch, time), *constants, name=name, **attributes)
+    every = ops.Squeeze(node.outputs[0], [1]).output
+    last = [ops.Squeeze(output, [1]).output for output in node.outputs[1:]]
+    if low(time) < 1:  # after no steps at all the runtime leaves the last states as they were
+        ran = ops.Greater(ops.Gather(ops.ShapeOf(x), 1, 0), 0).output
+        last = [ops.Select(ran, a, rows(b)).output for a, b in zip(last, initial, strict=True)]
+        every = every if isinstance(batch, int) else _cut(every, ran)
+    return Outcome(node, every, tuple(last))
+
+
+def _cut(every: Value, ran: Value) -> Value:
+    """Nothing of a batch of unknown size where there were no steps, as ONNX Runtime gives it."""
+    large, none = (Constant(np.array([end]), graph=every.graph) for end in (TO_THE_END, 0))
+    return ops.Slice(every, [0], ops.Select(ran, large, none), [1], [0]).output
+
+
+def _present(array: Any) -> list[Any]:
+    return [] if array is None else [array]
+
+
+def _weights(gate: Gate, places: dict[Value, int], width: int) -> Any:
+    found = np.zeros((len(gate.bias), width), np.float32)
+    for source, matrix in gate.inputs:
+        start = places[source.value]
+        found[:, start + source.first : start + source.last] += matrix
+    return found
+
+
+def _lengths(x: Value, batch: Dimension, time: Dimension) -> Value:
+    """Every sequence is as long as the input."""
+    if isinstance(batch, int) and isinstance(time, int):
+        return Constant(np.full(batch, time, np.int32), graph=x.graph).output
+    dims = ops.ShapeOf(x).output
+    length = ops.Gather(dims, [1], 0).output
+    rows_ = ops.Gather(dims, [0], 0).output
+    return ops.Convert(ops.Broadcast(length, rows_), destination_type=i32).output
+
+
+# -- layouts
+
+
+def joined(values: Sequence[Value]) -> Value:
+    """Side by side along the last axis."""
+    return values[0] if len(values) == 1 else ops.Concat(*values, axis=2).output
+
+
+def row_axis(dims: Sequence[Dimension], taken: int | None = None) -> int | None:
+    """The axis of the batch among those before the last: the one that is not 1, else the first; None without any."""
+    free = [axis for axis in range(len(dims) - 1) if axis != taken]
+    return next((axis for axis in free if dims[axis] != 1), free[0] if free else None)
+
+
+def rows(value: Value) -> Value:
+    """[batch, columns] of a value that has dimensions of 1 besides, or no batch."""
+    dims = value.type.dims
+    batch = row_axis(dims)
+    if batch is None:
+        return ops.Unsqueeze(value, [0]).output
+    ones = [axis for axis in range(len(dims) - 1) if axis != batch]
+    return ops.Squeeze(value, ones).output if ones else value
+
+
+def _with_direction(state: Value) -> Value:
+    return ops.Unsqueeze(rows(state), [1]).output
+
+
+def _batch_first(leaf: Leaf) -> Value:
+    dims = leaf.outer.type.dims
+    batch = row_axis(dims, leaf.axis)
+    ones = [axis for axis in range(len(dims) - 1) if axis not in (leaf.axis, batch)]
+    value = ops.Squeeze(leaf.outer, ones).output if ones else leaf.outer
+    if batch is None:
+        return ops.Unsqueeze(value, [0]).output
+    return ops.Transpose(value, [1, 0, 2]).output if leaf.axis < batch else value
+
+
+def as_final(value: Value, dims: Sequence[Dimension]) -> Value:
+    """[batch, columns] in the shape that a Result has in the body."""
+    batch = row_axis(dims)
+    if batch is None:
+        return ops.Squeeze(value, [0]).output
+    ones = [axis for axis in range(len(dims) - 1) if axis != batch]
+    return ops.Unsqueeze(value, ones).output if ones else value
+
+
+def as_concatenated(value: Value, dims: Sequence[Dimension], axis: int) -> Value:
+    """[batch, time, columns] as the pieces of shape `dims` joined along `axis`."""
+    batch = row_axis(dims, axis)
+    if batch is None:
+        return ops.Squeeze(value, [0]).output
+    if axis < batch:
+        value = ops.Transpose(value, [1, 0, 2]).output
+    ones = [each for each in range(len(dims) - 1) if each not in (axis, batch)]
+    return ops.Unsqueeze(value, ones).output if ones else value
+
+
+def reversed_along(value: Value, axis: int) -> Value:
+    """The same in reverse order along an axis."""
+    return ops.Slice(value, [FROM_THE_END], [TO_THE_START], [-1], [axis]).output

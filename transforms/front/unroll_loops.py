@@ -1,0 +1,155 @@
+"""Loops of few iterations written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Constant
+from mo_loop.ops.control import Concatenated, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.shape import is_static, normalise_axis
+from transforms.base import FunctionPass
+from transforms.constant_folding import ConstantFolding
+from transforms.replace import replace_output
+
+MOST_NODES = 20_000
+"""How many nodes the copies of one body may have together."""
+
+
+class UnrollLoops(FunctionPass):
+    """for i in range(3): s = f(s, X[i])  ->  f(f(f(s, X[0]), X[1]), X[2])
+
+    A Loop of constant trip count whose condition is always true, a TensorIterator or a Scan of known length: its body
+    is copied once for each iteration. The number of the iteration becomes a constant, slices become Slices (Gathers
+    where the axis is gone), what is concatenated one Concat. Loops that hold each other count for as many iterations
+    as all of them together: either all are written out, or none. No body is written out beyond 20,000 nodes. What has
+    become constant is folded, for then the trip count of another loop may be.
+
+    Args:
+        limit: the largest number of iterations, those of nested loops multiplied; 0 unrolls nothing.
+    """
+
+    bodies = "never"  # a body is unrolled before the loop that holds it, and again when it has been copied
+
+    def __init__(self, limit: int = 0) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.limit > 0 and self._unroll(graph, 1)
+
+    def _unroll(self, graph: Graph, around: int) -> bool:
+        """Unroll what can be; the loops around this graph run `around` times together."""
+        changed = False
+        pending = graph.holders()
+        while pending:
+            node = pending.pop(0)
+            inner = around * self._factor(node)
+            if any([self._unroll(body, inner) for body in node.bodies]):
+                changed = True
+                graph.validate()
+            if not isinstance(node, Iteration) or self.leaves(node) or not self._is_short(node, around):
+                continue
+            before = set(graph.holders())
+            _write_out(node)
+            changed = self.accept(node)
+            graph.validate()
+            ConstantFolding().run_on_graph(graph)
+            graph.sweep()
+            graph.validate()
+            pending = [each for each in graph.holders() if each in pending or each not in before]
+        self.at = None
+        return changed
+
+    def _factor(self, node: Node) -> int:
+        """How many copies there will be, as far as the limit allows any."""
+        count = _count(node) if isinstance(node, Iteration) else 1
+        return count if 1 <= count <= self.limit else 1
+
+    def _deepest(self, node: Node) -> int:
+        """The copies of the loops in `node` that hold each other, `node` included."""
+        within = [self._deepest(each) for body in node.bodies for each in body.holders()]
+        return self._factor(node) * max(within, default=1)
+
+    def _is_short(self, node: Iteration, around: int) -> bool:
+        count = _count(node)
+        if count < 1:
+            return self.refuse(node, "how often it runs is not a known number, or none")
+        if count > self.limit or around * self._deepest(node) > self.limit:
+            return self.refuse(node, f"with the loops around it and in it, it runs more than {self.limit} times")
+        if count * sum(len(scope) for scope in node.body.scopes()) > MOST_NODES:
+            return self.refuse(node, f"written out it would have more than {MOST_NODES} nodes")
+        if any(isinstance(each, Sliced) and not _is_cut_evenly(each, value) for each, value in node.fed):
+            return self.refuse(node, "the length of something that it slices is not known, or its slices are uneven")
+        return True
+
+
+def _count(node: Iteration) -> int:
+    """How often the body runs; 0 where that is not known."""
+    return node.count if isinstance(node.count, int) else 0
+
+
+def _is_cut_evenly(entry: Sliced, value: Value) -> bool:
+    bounds = (entry.start, entry.end, entry.stride, entry.part_size)
+    if bounds not in ((0, -1, 1, 1), (-1, 0, -1, 1)) or value.shape is None:
+        return False
+    return isinstance(value.shape[normalise_axis(entry.axis, len(value.shape))], int)
+
+
+def _write_out(node: Iteration) -> None:
+    graph, body = node.graph, node.body
+    before = set(graph.ordered())
+    fed = dict(node.fed)
+    states = {entry: value for entry, value in node.fed if isinstance(entry, Merged)}
+    rounds: list[dict[Node, Value]] = []
+    for number in range(_count(node)):
+        bindings: dict[Node, Value] = {
+            entry.parameter: value for entry, value in fed.items() if isinstance(entry, Invariant)
+        }
+        bindings |= {entry.parameter: value for entry, value in states.items()}
+        for entry, value in fed.items():
+            if isinstance(entry, Sliced):
+                bindings[entry.parameter] = _piece(node, entry, value, number)
+        if isinstance(node, Loop) and node.iteration is not None:
+            bindings[node.iteration] = _number(node, number)
+        made = graph.inline(body, [bindings[parameter] for parameter in body.parameters])
+        results: dict[Node, Value] = dict(zip(body.results, made, strict=True))
+        rounds.append(results)
+        states = {entry: results[entry.result] for entry in states}
+    for each in graph.ordered():  # a name means one tensor
+        for output in each.outputs if each not in before else ():
+            output.names = ()
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        if not output.is_used:
+            continue
+        value = rounds[-1][entry.result]
+        if isinstance(entry, Concatenated):
+            value = _joined(node, entry, [results[entry.result] for results in rounds])
+        replace_output(output, value)
+    graph.remove(node)
+
+
+def _number(loop: Loop, number: int) -> Value:
+    type_ = loop.iteration.output.type
+    shape = type_.dims if is_static(type_.shape) else ()
+    return Constant(np.full(shape, number), graph=loop.graph, dtype=type_.dtype).output
+
+
+def _piece(node: Iteration, entry: Sliced, value: Value, number: int) -> Value:
+    """Slice `number` of a tensor; without the axis for a Scan."""
+    axis = normalise_axis(entry.axis, len(value.type.dims))
+    place = number if entry.stride > 0 else value.type.dims[axis] - 1 - number
+    if isinstance(node, ops.Scan):
+        return ops.Gather(value, place, axis).output
+    return ops.Slice(value, [place], [place + 1], [1], [axis]).output
+
+
+def _joined(node: Iteration, entry: Concatenated, values: Sequence[Value]) -> Value:
+    """The pieces in order along an axis, which a Scan's do not have yet."""
+    values = list(values) if entry.stride > 0 else list(reversed(values))
+    if isinstance(node, ops.Scan):
+        values = [ops.Unsqueeze(value, [entry.axis]).output for value in values]
+    return values[0] if len(values) == 1 else ops.Concat(*values, axis=entry.axis).output
