@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from mo_loop.graph import Graph as Graph
     from mo_loop.graph import Node as Node
     from mo_loop.graph import Value as Value
+    from mo_loop.sequences import pack_sequence as pack_sequence
+    from mo_loop.sequences import unpack_sequence as unpack_sequence
 
 _HOME = {
     "Model": "mo_loop.convert",
     "convert_model": "mo_loop.convert",
     "read_model": "mo_loop.convert",
     "save_model": "mo_loop.convert",
+    "pack_sequence": "mo_loop.sequences",
+    "unpack_sequence": "mo_loop.sequences",
     "MoLoopError": "mo_loop.errors",
     "Extensions": "mo_loop.extensions",
     "Graph": "mo_loop.graph",

@@ -9,7 +9,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Op, Parameter, Result
 from mo_loop.ops.control import Control, If, TensorIterator
 from mo_loop.ops.front import Failed
-from mo_loop.types import TensorType, string
+from mo_loop.types import OptionalType, SequenceType, TensorType, string
 
 # -- invariants of the graph: they hold between any two passes, whatever a pass did; a broken one is a bug
 
@@ -155,7 +155,26 @@ def failures(graph: Graph) -> list[MoLoopError]:
 def _front_operations(graph: Graph) -> Iterator[MoLoopError]:
     for node in graph.ordered():
         if isinstance(node, Op) and not node.opset:
-            yield UnsupportedError(f"{node.type} was not lowered to IR operations", where=node.path, code="ML320")
+            reason = _unheld(node)
+            yield UnsupportedError(
+                f"{node.type} was not lowered to IR operations{': ' if reason else ''}{reason}",
+                where=node.path, code="ML320", hint="declare the shapes of the inputs" if "rank" in reason else "",
+            )  # fmt: skip
+
+
+def _unheld(node: Node) -> str:
+    """Why a sequence that an operation makes or reads cannot be held in tensors."""
+    for value in (*node.outputs, *node.inputs):
+        type_ = None if value is None else value.type
+        if isinstance(type_, OptionalType):
+            return f"a value of type {type_}: only tensors may be absent"
+        if isinstance(type_, SequenceType) and type_.element.dtype is string:
+            return "a sequence of strings"
+        if isinstance(type_, SequenceType) and type_.element.shape is None and not type_.is_empty:
+            return "a sequence of tensors of unknown rank"
+        if isinstance(type_, SequenceType) and type_.is_empty:
+            return "an element of a sequence that is always empty"
+    return ""
 
 
 def _port_types(graph: Graph) -> Iterator[MoLoopError]:

@@ -73,6 +73,7 @@ def convert_model(
     check_passes: bool = False,
     unroll: int = 0,
     strict: bool = False,
+    sequence_io: str | None = None,
     extensions: Any = (),
     plugins: bool = True,
 ) -> Model:
@@ -92,6 +93,9 @@ def convert_model(
         unroll: loops of a known number of iterations up to this one are written out (`UnrollLoops`); 0: none.
         strict: refuse what is otherwise assumed with a warning: inner names that hide outer ones, branches that cannot
             be taken because what follows cannot read what they return.
+        sequence_io: "packed" lets sequences cross the boundary: `x` becomes the tensors `x.data`, all elements
+            flattened and joined, and `x.shapes`, one row each (`mo_loop.pack_sequence`); an optional input is taken to
+            be there. Without it a sequence at the boundary is refused.
         extensions: what adds passes and translators (`mo_loop.extensions`): paths of Python files, which are run,
             modules, functions `register`, Extensions; or one alone.
         plugins: whether extensions that installed packages offer take part as well.
@@ -103,13 +107,16 @@ def convert_model(
     from transforms.manager import Manager
     from transforms.pipelines import default_pipeline
 
+    if sequence_io not in (None, "packed"):
+        raise UsageError(f"sequence_io is {sequence_io!r}", hint='give "packed", or nothing')
+    packed = sequence_io == "packed"
     added = gathered(extensions, plugins=plugins)
     manager = Manager(added.arranged(default_pipeline(unroll)), config=config)
     skipped = _skipped(manager, config, stop_after)
     with paused_collector():
         model = load(source)
         with blamed_on_names(model.proto):
-            graph = translate(model, Cut.of(model, input, output), added.translators, strict=strict)
+            graph = translate(model, Cut.of(model, input, output), added.translators, strict=strict, packed=packed)
             manager.observers = [*_dumping(dump, graph), *observers, *_holding(check_passes, stop_after, manager)]
             _raise_failures(graph, model, added.translators)
             manager.run(graph)

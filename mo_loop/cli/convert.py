@@ -30,6 +30,10 @@ from mo_loop.cli.passes import PassOptions, pass_options
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="Refuse what is otherwise assumed of a model with a warning.")
 @click.option(
+    "--sequence-io", type=click.Choice(["packed"]),
+    help="Sequences at the boundary become two tensors, name.data and name.shapes.",
+)  # fmt: skip
+@click.option(
     "--dump", type=click.Path(file_okay=False), help="Write the graph as loaded and after every pass that changed it."
 )
 @click.option(
@@ -49,6 +53,7 @@ def command(
     compress_to_fp16: bool,
     unroll: int,
     strict: bool,
+    sequence_io: str | None,
     dump: str | None,
     extensions: tuple[str, ...],
     no_plugins: bool,
@@ -80,6 +85,7 @@ def command(
                 model, input=inputs, output=_names(outputs), dump=dump, extensions=added, plugins=False,
                 config=inside.config, observers=inside.observers, stop_after=inside.options.stop_after,
                 check_passes=inside.options.check_passes, unroll=unroll, strict=strict,
+                sequence_io=sequence_io,
             )  # fmt: skip
             with inside.writing():
                 save_model(converted, target, compress_to_fp16=compress_to_fp16)

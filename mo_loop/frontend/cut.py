@@ -20,7 +20,7 @@ from mo_loop.frontend.declared import type_from
 from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs, shape_of
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.shape import Shape, is_static
-from mo_loop.types import UNKNOWN, ElementType, TensorType
+from mo_loop.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
 
 
 @dataclass
@@ -90,6 +90,11 @@ class Start(NamedTuple):
 
 def _asked_for(name: str, type_: Any, entry: InputEntry | None) -> tuple[Any, Any]:
     """The type and the value (None unless frozen) of an input, after what was asked of it."""
+    if isinstance(type_, OptionalType):
+        element, value = _asked_for(name, type_.element, entry)
+        return OptionalType(element), value
+    if isinstance(type_, SequenceType) and entry is not None and entry.shape is not KEEP:
+        return SequenceType(TensorType(entry.dtype or type_.element.dtype, entry.shape)), None
     if not isinstance(type_, TensorType):
         return type_, None
     if entry is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mo_loop.graph import Value
-from mo_loop.types import TensorType
+from mo_loop.types import SequenceType, TensorType
 
 
 def bound_attributes(function: Any, call: Any, outer: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -100,8 +100,11 @@ def _parsed(onnx: Any, schema: Any, data: bytes) -> Any:
 def _type_proto(onnx: Any, value: Value | None) -> Any:
     if value is None:
         return onnx.TypeProto()
-    if not isinstance(value.type, TensorType) or value.type.dtype is None:
+    sequence = value.type if isinstance(value.type, SequenceType) else None
+    type_ = value.type if sequence is None else sequence.element
+    if not isinstance(type_, TensorType) or type_.dtype is None:
         return None
-    shape = value.shape
+    shape = type_.shape
     dims = None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
-    return onnx.helper.make_tensor_type_proto(value.type.dtype.onnx, dims)
+    made = onnx.helper.make_tensor_type_proto(type_.dtype.onnx, dims)
+    return made if sequence is None else onnx.helper.make_sequence_type_proto(made)

@@ -15,6 +15,7 @@ from typing import Any
 
 from mo_loop.errors import ExtensionError, InternalError, ModelError, MoLoopError, UnsupportedError
 from mo_loop.frontend import functions, registry
+from mo_loop.frontend.boundary import made_input, make_result
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.custom import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
@@ -25,7 +26,7 @@ from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.weights import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
+from mo_loop.ops.base import Constant
 from mo_loop.ops.front import Failed
 from mo_loop.types import UNKNOWN, TensorType
 
@@ -45,9 +46,12 @@ CALL_LIMIT = 100
 
 
 def translate(
-    model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *, strict: bool = False
-) -> Graph:
+    model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *,
+    strict: bool = False, packed: bool = False,
+) -> Graph:  # fmt: skip
     """The whole model as a Graph, `Failed` nodes included; `cut` says where it starts and ends.
+
+    With `packed`, sequences cross the boundary as data and shapes.
 
     Raises:
         ExtensionError: one of the `custom` translators fails.
@@ -62,47 +66,27 @@ def translate(
     translation = Translation(model, outputs, custom, trusts_declarations=cut.inputs is None, strict=strict)
     for start in cut.parameters(model):
         if start.if_needed:
-            scope.lazy[start.name] = partial(_input, graph, start)
+            scope.lazy[start.name] = partial(_input, graph, start, packed)
         else:
-            scope.values[start.name] = _input(graph, start)
+            scope.values[start.name] = _input(graph, start, packed)
     translation.top = scope
     translation.statements(proto, scope, outputs)
     translation.warn_of_contradictions()
     for name in outputs:
-        _result(scope[name], name)
+        make_result(scope[name], name, packed)
     metadata = {entry.key: entry.value for entry in model.proto.metadata_props}
     if metadata:
         graph.rt_info["framework"] = metadata
     return graph
 
 
-def _input(graph: Graph, start: Start) -> Value:
-    """A Parameter, or the Constant that an input is frozen to."""
-    name, type_ = start.name, start.type
-    if not isinstance(type_, TensorType):
-        raise UnsupportedError(
-            f"the input {name!r} is a {type_}: only tensors can enter an IR", code="ML310", where=name
-        )
+def _input(graph: Graph, start: Start, packed: bool) -> Value:
+    """What makes an input: a Parameter, or the Constant that it is frozen to."""
     if start.value is None:
-        value = Parameter(graph=graph, type=type_, name=name).output
-    else:
-        value = Constant(start.value, graph=graph, dtype=type_.dtype, name=name).output
-    value.add_name(name)
+        return made_input(graph, start.name, start.type, packed)
+    value = Constant(start.value, graph=graph, dtype=start.type.dtype, name=start.name).output
+    value.add_name(start.name)
     return value
-
-
-def _result(value: Value, name: str) -> None:
-    """A model output: the node before the Result bears its name, so each Result needs a node of its own."""
-    node = value.node
-    taken = any(use.node.type == "Result" for use in value.uses if isinstance(use.node, Op))
-    if node.name != name and (isinstance(node, Parameter | Constant) or (taken and len(node.outputs) == 1)):
-        node = Identity(value)
-        value.names = tuple(each for each in value.names if each != name)
-        value = node.output
-    if not isinstance(node, Parameter | Constant):
-        node.name = name
-    value.add_name(name)
-    Result(value, name=f"{name}/sink_port_0", names=(name,))
 
 
 class Translation:

@@ -142,10 +142,10 @@ def _joined_length(a: Dimension | None, b: Dimension | None) -> Dimension | None
 
 
 def _widened_element(old: SequenceType, new: SequenceType, outer: Collection[Symbol]) -> TensorType:
-    if old.is_empty:
-        return TensorType(new.element.dtype, new.element.shape if new.is_empty else _loosened(new.element.shape))
     if new.is_empty:
         return old.element
+    if old.is_empty:
+        return TensorType(new.element.dtype, _loosened(new.element.shape))
     shape: Shape = widen(old.element.shape, new.element.shape, outer)
     return old.element if shape == old.element.shape else TensorType(old.element.dtype, shape)
 

@@ -8,13 +8,11 @@ by its elements (`SequenceConstruct`) or in one of three ways by tensors:
     PackedSequence(D, T)      the elements flattened and joined, and a table of their shapes, one row each
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-from mo_loop.errors import TypeError_
 from mo_loop.ops.base import Op
 from mo_loop.ops.joining import is_some_size, join_elements, of_one_element
-from mo_loop.shape import Dimension, Shape, fresh, join, join_shapes, low, normalise_axis
+from mo_loop.shape import Dimension, Shape, fresh, join, normalise_axis
 from mo_loop.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType, boolean, f32, i32, i64
 
 
@@ -26,6 +24,10 @@ class OnSequences(Op, abstract=True):
 
     def require_tensor(self, type_: Any) -> None:
         self.require(isinstance(type_, TensorType), f"{type_} is no tensor")
+
+    def require_optional(self, type_: Any) -> None:
+        """An optional, or the list of one element or none that it has become (LowerOptionals)."""
+        self.require(isinstance(type_, OptionalType | SequenceType), f"{type_} is no optional")
 
     def require_position(self, type_: Any) -> int | None:
         """The position, None where it is not known."""
@@ -40,7 +42,8 @@ class OnSequences(Op, abstract=True):
             return
         plural = "" if length == 1 else "s"
         self.require(
-            -length <= position < length + last, f"position {position} is outside a sequence of {length} element{plural}"
+            -length <= position < length + last,
+            f"position {position} is outside a sequence of {length} element{plural}",
         )
 
 
@@ -96,7 +99,8 @@ class SequenceErase(OnSequences):
 
     def infer(self, sequence: Any, position: Any = None) -> Any:
         self.require_sequence(sequence)
-        self.require(not sequence.is_empty, "there is nothing to erase in an empty sequence")
+        if sequence.is_empty:  # refused where it is translated; a branch that is never taken may still hold one
+            return sequence
         if position is not None:
             self.require_within(self.require_position(position), sequence.length)
         length = sequence.length
@@ -272,7 +276,7 @@ class OptionalHasElement(OnSequences):
     """Whether there is something. Spec: ONNX OptionalHasElement-18."""
 
     def infer(self, optional: Any) -> Any:
-        self.require(isinstance(optional, OptionalType), f"{optional} is no optional")
+        self.require_optional(optional)
         return TensorType(boolean, ())
 
 
@@ -280,7 +284,9 @@ class OptionalGetElement(OnSequences):
     """What is there. Spec: ONNX OptionalGetElement-18."""
 
     def infer(self, optional: Any) -> Any:
-        self.require(isinstance(optional, OptionalType), f"{optional} is no optional")
+        self.require_optional(optional)
+        if isinstance(optional, SequenceType):
+            return UNKNOWN if optional.is_empty else of_one_element(optional)
         if optional.present is False:
             return UNKNOWN
         element = optional.element

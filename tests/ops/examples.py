@@ -53,8 +53,8 @@ def typed(given: Given) -> TensorType | None:
 
 
 def operations() -> list[str]:
-    """The names of all operations that infer types from inputs."""
-    names = [name for family in ops.FAMILIES.values() for name in family.split()]
+    """The names of all operations that infer types from inputs, but those on sequences, which are no tensors."""
+    names = [name for key, family in ops.FAMILIES.items() for name in family.split() if key != "sequences"]
     classes = {name: getattr(ops, name) for name in names}
     return [name for name, cls in classes.items() if isinstance(cls, type) and issubclass(cls, Op) and not cls.abstract]
 

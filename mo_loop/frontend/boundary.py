@@ -1,0 +1,71 @@
+"""What crosses the boundary of a model: tensors, and sequences as two tensors where that is asked for.
+
+x: seq(f32[?,4])   ->   x.data: f32[?]      the elements flattened and joined
+                        x.shapes: i64[?,2]  one row for each element
+"""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.errors import UnsupportedError
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
+from mo_loop.ops.sequences import Optional
+from mo_loop.shape import fresh
+from mo_loop.types import OptionalType, SequenceType, TensorType, i64, string
+
+PACK = "give --sequence-io packed: it becomes its data and its shapes, two tensors"
+
+
+def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | OptionalType, packed: bool) -> Value:
+    """The Parameter of an input; of a sequence two Parameters, and what makes a sequence of them.
+
+    An optional is taken to be there where sequences are packed.
+    """
+    if isinstance(type_, TensorType):
+        value = Parameter(graph=graph, type=type_, name=name).output
+        value.add_name(name)
+        return value
+    if not packed:
+        raise _refused(f"the input {name!r} is a {type_}: only tensors can enter an IR", name)
+    if isinstance(type_, OptionalType):
+        return made_input(graph, name, type_.element, packed)
+    element = type_.element
+    if element.dtype is None or element.shape is None or element.dtype is string:
+        what = "strings" if element.dtype is string else "tensors of unknown rank"
+        raise UnsupportedError(
+            f"the input {name!r} is a sequence of {what}: it cannot be packed", code="ML310", where=name,
+            hint="" if element.dtype is string else f"say the shape of an element: --input '{name}[?,?]'",
+        )  # fmt: skip
+    data = made_input(graph, f"{name}.data", TensorType(element.dtype, (fresh(),)), packed)
+    table = TensorType(i64, (fresh(), max(len(element.shape), 1)))
+    shapes = made_input(graph, f"{name}.shapes", table, packed)
+    dims = tuple(dim if isinstance(dim, int) else -1 for dim in element.shape)
+    return ops.PackedSequence(data, shapes, dims=dims, name=name).output
+
+
+def make_result(value: Value, name: str, packed: bool) -> None:
+    """A model output; of a sequence two. The node before a Result bears its name, so each needs one of its own."""
+    if isinstance(value.type, OptionalType) and isinstance(value.node, Optional) and value.node.inputs and packed:
+        assert value.node.inputs[0] is not None
+        value = value.node.inputs[0]
+    if isinstance(value.type, SequenceType) and packed:
+        for each, part in zip(ops.PackSequence(value).outputs, ("data", "shapes"), strict=True):
+            make_result(Identity(each).output, f"{name}.{part}", packed)
+        return
+    if isinstance(value.type, SequenceType | OptionalType):
+        raise _refused(f"the output {name!r} is a {value.type}: only tensors can leave an IR", name)
+    node = value.node
+    taken = any(use.node.type == "Result" for use in value.uses if isinstance(use.node, Op))
+    if node.name != name and (isinstance(node, Parameter | Constant) or (taken and len(node.outputs) == 1)):
+        node = Identity(value)
+        value.names = tuple(each for each in value.names if each != name)
+        value = node.output
+    if not isinstance(node, Parameter | Constant):
+        node.name = name
+    value.add_name(name)
+    Result(value, name=f"{name}/sink_port_0", names=(name,))
+
+
+def _refused(message: str, name: str) -> UnsupportedError:
+    return UnsupportedError(message, code="ML310", where=name, hint=PACK)

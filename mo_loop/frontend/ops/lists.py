@@ -1,0 +1,117 @@
+"""Sequences and optionals as front operations; an optional that is known to be there is what it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.control import one_element
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.types import OptionalType, SequenceType, TensorType, boolean, f32, from_onnx, i64, string
+
+
+@translates("SequenceEmpty", since=11)
+def sequence_empty(*, dtype: int | None = None, node: Context) -> Any:
+    return ops.SequenceEmpty(graph=node.graph, dtype=f32 if dtype is None else from_onnx(dtype))
+
+
+@translates("SequenceConstruct", since=11)
+def sequence_construct(*inputs: Any) -> Any:
+    _require_numbers(inputs[0].dtype)
+    return ops.SequenceConstruct(*inputs)
+
+
+@translates("SequenceInsert", since=11)
+def sequence_insert(input_sequence: Any, tensor: Any, position: Any = None) -> Any:
+    _require_numbers(tensor.dtype)
+    return ops.SequenceInsert(input_sequence, tensor, _position(position))
+
+
+@translates("SequenceAt", since=11)
+def sequence_at(input_sequence: Any, position: Any) -> Any:
+    _require_elements(input_sequence, "an element is read of")
+    return ops.SequenceAt(input_sequence, _position(position))
+
+
+@translates("SequenceErase", since=11)
+def sequence_erase(input_sequence: Any, position: Any = None) -> Any:
+    _require_elements(input_sequence, "an element is erased in")
+    return ops.SequenceErase(input_sequence, _position(position))
+
+
+@translates("SequenceLength", since=11)
+def sequence_length(input_sequence: Any) -> Any:
+    return ops.SequenceLength(input_sequence)
+
+
+@translates("SplitToSequence", since=11)
+def split_to_sequence(input: Any, split: Any = None, *, keepdims: int = 1, axis: int = 0) -> Any:
+    """`keepdims` says something of pieces of size 1 alone, where there is no `split`."""
+    _require_numbers(input.dtype)
+    if input.rank is None:
+        raise UnsupportedError("a tensor of unknown rank is split", code="ML314")
+    if split is not None and split.dtype is not i64:
+        split = ops.Convert(split, destination_type=i64).output
+    return ops.SplitToSequence(input, split, axis=axis, keepdims=bool(keepdims) or split is not None)
+
+
+@translates("ConcatFromSequence", since=11)
+def concat_from_sequence(input_sequence: Any, *, axis: int, new_axis: int = 0) -> Any:
+    _require_elements(input_sequence, "nothing is there to be joined in")
+    return ops.ConcatFromSequence(input_sequence, axis=axis, new_axis=bool(new_axis))
+
+
+@translates("Optional", since=15)
+def optional(input: Any = None, *, type: Any = None, node: Context) -> Any:
+    if input is not None:  # a sequence that is there is that sequence; one that may be absent is refused
+        return input if isinstance(input.type, SequenceType) else ops.Optional(input)
+    if type is None:
+        raise ModelError("an optional without an element needs the attribute 'type'", code="ML227")
+    dtype = type.element.dtype if isinstance(type, SequenceType) else type.dtype
+    return ops.Optional(graph=node.graph, dtype=dtype)
+
+
+@translates("OptionalHasElement", since=15)
+def optional_has_element(input: Any = None, *, node: Context) -> Any:
+    if input is None:
+        return node.constant(False, boolean)
+    if not isinstance(input.type, OptionalType):
+        return node.constant(True, boolean)
+    if input.type.present is not None:
+        return node.constant(input.type.present, boolean)
+    return ops.OptionalHasElement(input)
+
+
+@translates("OptionalGetElement", since=15)
+def optional_get_element(input: Any) -> Any:
+    if not isinstance(input.type, OptionalType):
+        return input
+    if input.type.present is False:
+        raise ModelError("the element of an optional that is empty", code="ML241")
+    held = input.node
+    return held.inputs[0] if isinstance(held, ops.Optional) else ops.OptionalGetElement(input)
+
+
+def _require_elements(sequence: Value, what: str) -> None:
+    if isinstance(sequence.type, SequenceType) and sequence.type.is_empty:
+        raise ModelError(f"{what} a sequence that is always empty", code="ML243")
+
+
+def _require_numbers(dtype: Any) -> None:
+    if dtype is string:
+        raise UnsupportedError(
+            "a sequence of strings: the runtime has none", code="ML303",
+            hint="cut the model behind its text processing, and give it the numbers as inputs",
+        )  # fmt: skip
+
+
+def _position(value: Value | None) -> Value | None:
+    """A position as an i64 scalar."""
+    if value is None or not isinstance(value.type, TensorType):
+        return value
+    if value.dtype is not i64:
+        value = ops.Convert(value, destination_type=i64).output
+    return one_element(value)

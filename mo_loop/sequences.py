@@ -1,0 +1,53 @@
+"""Lists of arrays as the two tensors that stand for a sequence at a model's boundary (`sequence_io="packed"`).
+
+>>> import numpy as np
+>>> data, shapes = pack_sequence([np.ones((2, 3)), np.zeros((1, 4))])
+>>> data.shape, shapes.tolist()
+((10,), [[2, 3], [1, 4]])
+>>> [each.shape for each in unpack_sequence(data, shapes)]
+[(2, 3), (1, 4)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop.errors import UsageError
+
+Array = np.ndarray[Any, Any]
+
+
+def pack_sequence(items: Sequence[Any], *, rank: int | None = None, dtype: Any = None) -> tuple[Array, Array]:
+    """All elements flattened and joined, and the table of their shapes: (data [?], shapes [N, rank] of int64).
+
+    Elements of rank 0 are written as [1]. `rank` and `dtype` are those of the elements; an empty list cannot tell them.
+
+    Raises:
+        UsageError: elements differ in rank or type, or an empty list comes without `rank` and `dtype`.
+    """
+    arrays = [np.atleast_1d(np.asarray(item) if dtype is None else np.asarray(item, dtype)) for item in items]
+    if not arrays and (rank is None or dtype is None):
+        raise UsageError("an empty list tells neither rank nor element type", hint="give rank and dtype")
+    ranks = {array.ndim for array in arrays} or {max(rank or 0, 1)}
+    types = {array.dtype for array in arrays} or {np.dtype(dtype)}
+    if len(ranks) > 1 or len(types) > 1 or (rank is not None and ranks != {max(rank, 1)}):
+        raise UsageError(f"elements of ranks {sorted(ranks)} and types {sorted(map(str, types))} in one sequence")
+    data = np.concatenate([array.reshape(-1) for array in arrays]) if arrays else np.zeros(0, types.pop())
+    return data, np.array([array.shape for array in arrays], np.int64).reshape(-1, ranks.pop())
+
+
+def unpack_sequence(data: Any, shapes: Any, *, scalars: bool = False) -> list[Array]:
+    """The elements of a packed sequence; with `scalars` they are of rank 0, and the table says [1] for each.
+
+    Raises:
+        UsageError: the shapes do not account for the data.
+    """
+    flat, table = np.asarray(data).reshape(-1), np.asarray(shapes, np.int64)
+    if table.ndim != 2 or (table < 0).any() or int(table.prod(1).sum()) != flat.size:
+        raise UsageError(f"{flat.size} numbers do not fill a sequence with a table of shape {list(table.shape)}")
+    ends = np.cumsum(table.prod(1))
+    pieces = [flat[end - row.prod() : end].reshape(row) for end, row in zip(ends, table, strict=True)]
+    return [piece.reshape(()) for piece in pieces] if scalars else pieces

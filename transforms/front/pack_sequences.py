@@ -1,0 +1,20 @@
+"""Sequences of any elements of one rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop.types import SequenceType
+from transforms.front.sequences.layouts import Kind
+from transforms.front.sequences.walk import SequencePass
+
+
+class PackSequences(SequencePass):
+    """[x, y, z]  ->  D = flat(x), flat(y), flat(z) in one tensor, T = their shapes, one row each
+
+    The general case: any length, ragged elements, places that only the run can tell. Exact to 2^24 numbers in all
+    elements together where they are joined along another axis than the first.
+    """
+
+    def kind(self, type_: SequenceType) -> Any:
+        return Kind.of(type_, always_packed=True)

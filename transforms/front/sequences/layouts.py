@@ -1,0 +1,394 @@
+"""How a sequence is held in tensors, and what its operations are on each way.
+
+    Kind      what is fixed for a state of a loop: element type, sizes that are known, the axis of the pieces
+    Layout    a sequence of that kind: its tensors
+
+    Stacked   S[N, ...]         elements of one shape      at(i) = S[i]                append: Concat, a new row
+    Joined    J, L[N]           ragged along one axis      at(i) = J[O[i] : O[i+1]]    append: Concat, on both
+    Packed    D[?], T[N, R]     ragged in any dimension    at(i) = D[O[i] : O[i+1]] reshaped to T[i]
+
+O are the offsets: running sums of the sizes. Places may be negative; one that is out of range is not noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant
+from mo_loop.shape import fresh
+from mo_loop.types import ElementType, SequenceType, TensorType, i64
+from transforms.front.sequences.shapes import (
+    as_list,
+    column,
+    cut,
+    dims_of,
+    from_front,
+    joined,
+    known,
+    merged,
+    moved,
+    numbers,
+    offsets,
+    plus,
+    repeated,
+    reshaped,
+    rows,
+    size,
+    vector,
+)
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Elements of one shape: S[N, ...]."""
+
+    stack: Value
+
+    @property
+    def tensors(self) -> tuple[Value, ...]:
+        return (self.stack,)
+
+    def like(self, tensors: Sequence[Value]) -> Stacked:
+        return Stacked(*tensors)
+
+    def sequence(self) -> Value:
+        return ops.StackedSequence(self.stack).output
+
+    def length(self) -> Value:
+        return rows(self.stack)
+
+    def at(self, place: Value) -> Value:
+        return ops.Gather(self.stack, place, 0).output
+
+    def extended(self, other: Stacked) -> Stacked:
+        return Stacked(ops.Concat(self.stack, other.stack, axis=0).output)
+
+    def inserted(self, item: Stacked, place: Value) -> Stacked:
+        position = as_list(place)
+        first, last = cut(self.stack, 0, None, position), cut(self.stack, 0, position, None)
+        return Stacked(ops.Concat(first, item.stack, last, axis=0).output)
+
+    def erased(self, place: Value | None) -> Stacked:
+        if place is None or known(place) == -1:
+            return Stacked(cut(self.stack, 0, None, numbers(self.stack.graph, [-1])))
+        if known(place) == 0:
+            return Stacked(cut(self.stack, 0, numbers(self.stack.graph, [1]), None))
+        position = from_front(as_list(place), size(self.stack, 0))
+        rest = cut(self.stack, 0, plus(position, np.array([1])), None)
+        return Stacked(ops.Concat(cut(self.stack, 0, None, position), rest, axis=0).output)
+
+    def concatenated(self, axis: int, new_axis: bool) -> Value:
+        front = moved(self.stack, 0, axis)
+        return front if new_axis else merged(front, axis)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Elements joined along `axis`, and their sizes along it, L[N]."""
+
+    data: Value
+    sizes: Value
+    axis: int
+
+    @property
+    def tensors(self) -> tuple[Value, ...]:
+        return (self.data, self.sizes)
+
+    def like(self, tensors: Sequence[Value]) -> Joined:
+        data, sizes = tensors
+        return Joined(data, sizes, self.axis)
+
+    def sequence(self) -> Value:
+        return ops.JoinedSequence(self.data, self.sizes, axis=self.axis).output
+
+    def length(self) -> Value:
+        return rows(self.sizes)
+
+    def at(self, place: Value) -> Value:
+        start, stop = bounds(self.sizes, from_front(as_list(place), size(self.sizes, 0)))
+        return cut(self.data, self.axis, start, stop)
+
+    def extended(self, other: Joined) -> Joined:
+        data = ops.Concat(self.data, other.data, axis=self.axis).output
+        return Joined(data, ops.Concat(self.sizes, other.sizes, axis=0).output, self.axis)
+
+    def inserted(self, item: Joined, place: Value) -> Joined:
+        position = from_front(as_list(place), size(self.sizes, 0))
+        start = ops.Gather(offsets(self.sizes), position, 0).output
+        data = _spliced(self.data, self.axis, start, start, item.data)
+        return Joined(data, _spliced(self.sizes, 0, position, position, item.sizes), self.axis)
+
+    def erased(self, place: Value | None) -> Joined:
+        position = _position(place, self.sizes)
+        start, stop = bounds(self.sizes, position)
+        data = _spliced(self.data, self.axis, start, stop)
+        return Joined(data, _spliced(self.sizes, 0, position, plus(position, np.array([1]))), self.axis)
+
+    def concatenated(self, axis: int, new_axis: bool) -> Value:
+        if axis == self.axis and not new_axis:
+            return self.data
+        return packed(self).concatenated(axis, new_axis)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Elements flattened and joined, D[?], and the table of their shapes, T[N,R]; `dims` are those all elements have,
+    -1 for others. Elements of rank 0 are held as rank 1: `dims` is () for them."""
+
+    data: Value
+    table: Value
+    dims: tuple[int, ...]
+
+    @property
+    def tensors(self) -> tuple[Value, ...]:
+        return (self.data, self.table)
+
+    def like(self, tensors: Sequence[Value]) -> Packed:
+        data, table = tensors
+        return Packed(data, table, self.dims)
+
+    def sequence(self) -> Value:
+        return ops.PackedSequence(self.data, self.table, dims=self.dims).output
+
+    def length(self) -> Value:
+        return rows(self.table)
+
+    def at(self, place: Value) -> Value:
+        position = from_front(as_list(place), size(self.table, 0))
+        start, stop = bounds(self._sizes(), position)
+        row = ops.Reshape(ops.Gather(self.table, position, 0), [max(len(self.dims), 1)]).output
+        dims = [dim if dim >= 0 else ops.Gather(row, [i], 0).output for i, dim in enumerate(self.dims)]
+        return reshaped(cut(self.data, 0, start, stop), dims)
+
+    def extended(self, other: Packed) -> Packed:
+        data = ops.Concat(self.data, other.data, axis=0).output
+        return Packed(data, ops.Concat(self.table, other.table, axis=0).output, self.dims)
+
+    def inserted(self, item: Packed, place: Value) -> Packed:
+        position = from_front(as_list(place), size(self.table, 0))
+        start = ops.Gather(offsets(self._sizes()), position, 0).output
+        data = _spliced(self.data, 0, start, start, item.data)
+        return Packed(data, _spliced(self.table, 0, position, position, item.table), self.dims)
+
+    def erased(self, place: Value | None) -> Packed:
+        position = _position(place, self.table)
+        start, stop = bounds(self._sizes(), position)
+        data = _spliced(self.data, 0, start, stop)
+        return Packed(data, _spliced(self.table, 0, position, plus(position, np.array([1]))), self.dims)
+
+    def concatenated(self, axis: int, new_axis: bool) -> Value:
+        if new_axis:
+            return moved(reshaped(self.data, [size(self.table, 0), *self._common()]), 0, axis)
+        dims = self._common(but=axis)
+        sizes = ops.Gather(self.table, np.array(axis), 1).output
+        total = ops.Gather(offsets(sizes), [-1], 0).output  # [1] to the runtime, however little it knows of N
+        data = self.data if axis == 0 else self._interleaved(axis, dims, sizes, total)
+        return reshaped(data, [*dims[:axis], total, *dims[axis + 1 :]])
+
+    def _interleaved(self, axis: int, dims: Sequence[Value | int], sizes: Value, total: Value) -> Value:
+        """Rows in the order of the result: row j of block p comes from the element i with O[i] <= j < O[i+1].
+
+        Element i has `before` blocks of `sizes[i]` rows of `after` numbers: row before*O[i] + p*sizes[i] + j - O[i].
+        """
+        graph = self.data.graph
+        before, after = (_product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
+        row = ops.Range(np.int64(0), ops.Reshape(total, np.zeros(0, np.int64)), np.int64(1), output_type=i64).output
+        element = _owner(row, ops.CumSum(sizes, 0).output)
+        start = ops.Gather(offsets(sizes), element, 0).output
+        local = ops.Subtract(row, start)
+        blocks = ops.Range(
+            numbers(graph, 0), ops.Reshape(before, np.zeros(0, np.int64)), numbers(graph, 1), output_type=i64
+        ).output
+        within = ops.Multiply(column(blocks), ops.Gather(sizes, element, 0))
+        place = ops.Add(within, ops.Add(ops.Multiply(before, start), local))
+        lines = ops.Reshape(self.data, vector(graph, [ops.Multiply(before, total).output, after])).output
+        return ops.Gather(lines, ops.Reshape(place, [-1]), 0).output
+
+    def _sizes(self) -> Value:
+        return ops.ReduceProd(self.table, [1]).output
+
+    def _common(self, but: int = -1) -> list[Value | int]:
+        """The dimensions that all elements have (0 where there is no element and nothing else says)."""
+        found: list[Value | int] = []
+        for axis, dim in enumerate(self.dims):
+            if dim >= 0 or axis == but:
+                found.append(max(dim, 0))
+                continue
+            none = numbers(self.table.graph, [0])
+            sizes = ops.Concat(ops.Gather(self.table, np.array(axis), 1), none, axis=0)
+            found.append(ops.ReduceMax(sizes, [0], keep_dims=True).output)
+        return found
+
+
+Layout: TypeAlias = Stacked | Joined | Packed
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is fixed for a sequence held in tensors. `dims` are those of an element, -1 where they differ."""
+
+    dtype: ElementType
+    dims: tuple[int, ...]
+    always_packed: bool = False
+
+    @classmethod
+    def of(cls, type_: SequenceType, always_packed: bool = False) -> Kind | None:
+        """The kind of a sequence type; None for elements of unknown rank or type."""
+        element = type_.element
+        if element.dtype is None or element.shape is None:
+            return None
+        return cls(element.dtype, tuple(d if isinstance(d, int) else -1 for d in element.shape), always_packed)
+
+    @property
+    def way(self) -> type[Layout]:
+        if self.always_packed or self.dims.count(-1) > 1:
+            return Packed
+        return Joined if -1 in self.dims else Stacked
+
+    @property
+    def axis(self) -> int:
+        return self.dims.index(-1)
+
+    def types(self) -> tuple[TensorType, ...]:
+        """Types of the tensors, whatever the length."""
+        if self.way is Stacked:
+            return (TensorType(self.dtype, (fresh(), *self.dims)),)
+        if self.way is Joined:
+            dims = tuple(fresh() if dim < 0 else dim for dim in self.dims)
+            return TensorType(self.dtype, dims), TensorType(i64, (fresh(),))
+        return TensorType(self.dtype, (fresh(),)), TensorType(i64, (fresh(), max(len(self.dims), 1)))
+
+    def made(self, tensors: Sequence[Value]) -> Layout:
+        """A sequence given by these tensors."""
+        if self.way is Stacked:
+            return Stacked(*tensors)
+        data, beside = tensors
+        return Joined(data, beside, self.axis) if self.way is Joined else Packed(data, beside, self.dims)
+
+    def empty(self, graph: Graph) -> Layout:
+        first, *rest = self.types()
+        shape = [0 if not isinstance(dim, int) else dim for dim in first.dims]
+        data = Constant(np.zeros(shape, self.dtype.numpy), graph=graph, dtype=self.dtype).output
+        return self.made([data, *(numbers(graph, np.zeros([0, *each.dims[1:]])) for each in rest)])
+
+    def of_items(self, items: Sequence[Value]) -> Layout:
+        """A sequence of these elements, at least one."""
+        graph = items[0].graph
+        if self.way is Stacked:
+            return Stacked(joined([ops.Unsqueeze(each, [0]).output for each in items], 0))
+        if self.way is Joined:
+            sizes = vector(graph, [dims_of(each)[self.axis] for each in items])
+            return Joined(joined(items, self.axis), sizes, self.axis)
+        flat = joined([ops.Reshape(each, [-1]).output for each in items], 0)
+        lines = [numbers(graph, [[1]]) if not self.dims else _line(each) for each in items]
+        return Packed(flat, joined(lines, 0), self.dims)
+
+    def of_layout(self, layout: Layout) -> Layout:
+        """The same sequence held in this way."""
+        if self.way is Packed:
+            loose = packed(layout)
+            return Packed(loose.data, loose.table, self.dims)  # what it holds now may be more alike than what may come
+        if isinstance(layout, self.way) and not (isinstance(layout, Joined) and layout.axis != self.axis):
+            return layout
+        if self.way is Joined:
+            if isinstance(layout, Stacked):
+                data = layout.concatenated(self.axis, new_axis=False)
+                each = size(layout.stack, self.axis + 1)
+                return Joined(data, repeated(each, size(layout.stack, 0), data.graph), self.axis)
+            loose = packed(layout)
+            source = Packed(loose.data, loose.table, self.dims)
+            sizes = ops.Gather(loose.table, np.array(self.axis), 1).output
+            return Joined(source.concatenated(self.axis, new_axis=False), sizes, self.axis)
+        loose = packed(layout)
+        return Stacked(reshaped(loose.data, [size(loose.table, 0), *self.dims]))
+
+
+def packed(layout: Layout) -> Packed:
+    """Any sequence as data and table."""
+    if isinstance(layout, Packed):
+        return layout
+    graph = layout.tensors[0].graph
+    if isinstance(layout, Stacked):
+        dims = dims_of(layout.stack)
+        flat = ops.Reshape(layout.stack, [-1]).output
+        line = vector(graph, dims[1:] or [1])
+        table = ops.Broadcast(line, vector(graph, [dims[0], max(len(dims) - 1, 1)])).output
+        return Packed(flat, table, _static(layout.stack.type.dims[1:]))
+    dims = dims_of(layout.data)
+    if not isinstance(dims[layout.axis], int):  # the runtime may take the size of a Concat for another one
+        dims[layout.axis] = ops.Gather(offsets(layout.sizes), [-1], 0).output
+    count = size(layout.sizes, 0)
+    columns = [layout.sizes if i == layout.axis else repeated(dim, count, graph) for i, dim in enumerate(dims)]
+    table = joined([column(each) for each in columns], 1)
+    flat = layout.data if layout.axis == 0 else _separated(layout, dims)
+    static = _static(layout.data.type.dims)
+    return Packed(ops.Reshape(flat, [-1]).output, table, (*static[: layout.axis], -1, *static[layout.axis + 1 :]))
+
+
+def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
+    """The rows of joined data in the order of the elements: the inverse of `Packed._interleaved`.
+
+    Row r belongs to the element i with before*O[i] <= r < before*O[i+1]; with k = r - before*O[i] it is row
+    O[i] + k mod sizes[i] of block k div sizes[i].
+    """
+    graph, axis = layout.data.graph, layout.axis
+    before, after = (_product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
+    total = vector(graph, [dims[axis]])
+    count = ops.Reshape(ops.Multiply(before, total), np.zeros(0, np.int64))
+    row = ops.Range(numbers(graph, 0), count, numbers(graph, 1), output_type=i64).output
+    element = _owner(row, ops.Multiply(ops.CumSum(layout.sizes, 0), before).output)
+    start = ops.Gather(offsets(layout.sizes), element, 0)
+    sizes = ops.Maximum(ops.Gather(layout.sizes, element, 0), np.int64(1))
+    local = ops.Subtract(row, ops.Multiply(start, before)).output
+    within = ops.FloorMod(local, sizes)
+    block = ops.Divide(ops.Subtract(local, within), sizes)  # without a rest, which the runtime may round
+    place = ops.Add(ops.Multiply(block, total), ops.Add(start, within))
+    lines = ops.Reshape(layout.data, vector(graph, [ops.Multiply(before, total).output, after])).output
+    return ops.Gather(lines, place, 0).output
+
+
+def _owner(row: Value, ends: Value) -> Value:
+    """For each row the number of pieces that end at it or before: the piece it belongs to."""
+    over = ops.GreaterEqual(column(row), ends)
+    return ops.ReduceSum(ops.Convert(over, destination_type=i64), [1]).output
+
+
+def bounds(sizes: Value, position: Value) -> tuple[Value, Value]:
+    """Where the piece at a position ([1], not negative) starts and stops."""
+    starts = offsets(sizes)
+    next_ = plus(position, np.array([1]))
+    return ops.Gather(starts, position, 0).output, ops.Gather(starts, next_, 0).output
+
+
+def _position(place: Value | None, sizes: Value) -> Value:
+    """A place, by default the last, as [1], counted from the front."""
+    last = numbers(sizes.graph, [-1])
+    return from_front(last if place is None else as_list(place), size(sizes, 0))
+
+
+def _spliced(x: Value, axis: int, start: Value, stop: Value, *between: Value) -> Value:
+    """x[:start], what comes between, x[stop:]."""
+    return ops.Concat(cut(x, axis, None, start), *between, cut(x, axis, stop, None), axis=axis).output
+
+
+def _line(x: Value) -> Value:
+    return ops.Unsqueeze(ops.ShapeOf(x), [0]).output
+
+
+def _static(dims: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(dim if isinstance(dim, int) else -1 for dim in dims)
+
+
+def _product(graph: Graph, dims: Sequence[Value | int]) -> Value:
+    """A product of dimensions, [1]."""
+    total = numbers(graph, [int(np.prod([dim for dim in dims if isinstance(dim, int)], dtype=np.int64))])
+    for dim in dims:
+        if not isinstance(dim, int):
+            total = ops.Multiply(total, dim).output
+    return total

@@ -1,0 +1,138 @@
+"""Arithmetic on shapes and places that the layouts are written in; what is known at conversion is folded at once.
+
+Numbers are i64. A place is a scalar, a size or an offset a tensor [1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant
+
+TO_THE_END = 1 << 30
+"""A Slice that stops here stops at the end; larger numbers are wrong on the runtime."""
+
+
+def numbers(graph: Graph, values: Any) -> Value:
+    """A constant of integers."""
+    return Constant(np.asarray(values, np.int64), graph=graph).output
+
+
+def known(value: Value) -> int | None:
+    """The only number in a value, where it is known."""
+    integers = value.type.integers
+    if integers is None and value.constant is not None:
+        integers = tuple(int(each) for each in np.asarray(value.constant).reshape(-1))
+    return integers[0] if integers is not None and len(integers) == 1 else None
+
+
+def folded(value: Value) -> Value:
+    """A constant where inference knows all numbers."""
+    integers = value.type.integers
+    if integers is None or isinstance(value.node, Constant):
+        return value
+    return numbers(value.graph, np.array(integers, np.int64).reshape(value.type.known.shape))
+
+
+def size(x: Value, axis: int) -> Value:
+    """One dimension, [1]."""
+    return folded(ops.Gather(ops.ShapeOf(x), [axis], 0).output)
+
+
+def rows(x: Value) -> Value:
+    """The first dimension as a scalar."""
+    return folded(ops.Gather(ops.ShapeOf(x), np.array(0), 0).output)
+
+
+def as_list(place: Value) -> Value:
+    """A scalar as [1]."""
+    number = known(place)
+    return numbers(place.graph, [number]) if number is not None else ops.Reshape(place, [1]).output
+
+
+def from_front(place: Value, length: Value) -> Value:
+    """A place, of the shape of `length`, that counts from behind below 0, counted from the front."""
+    number = known(place)
+    if number is not None and number >= 0:
+        return place
+    behind = ops.Add(place, length).output
+    if number is not None:
+        return behind
+    return ops.Select(ops.Less(place, np.int64(0)), behind, place).output
+
+
+def plus(a: Value, b: Any) -> Value:
+    return folded(ops.Add(a, b).output)
+
+
+def cut(x: Value, axis: int, start: Value | None, stop: Value | None) -> Value:
+    """x[start:stop] along an axis; None is an end of it."""
+    first = numbers(x.graph, [0]) if start is None else start
+    last = numbers(x.graph, [TO_THE_END]) if stop is None else stop
+    return ops.Slice(x, first, last, [1], [axis]).output
+
+
+def joined(values: Sequence[Value], axis: int) -> Value:
+    return values[0] if len(values) == 1 else ops.Concat(*values, axis=axis).output
+
+
+def vector(graph: Graph, parts: Sequence[Value | int]) -> Value:
+    """Numbers and tensors [1] as one list."""
+    if all(isinstance(part, int) for part in parts):
+        return numbers(graph, list(parts))
+    values = [numbers(graph, [part]) if isinstance(part, int) else part for part in parts]
+    return folded(joined(values, 0))
+
+
+def reshaped(x: Value, dims: Sequence[Value | int]) -> Value:
+    """`x` in a shape of numbers and tensors [1]; one that is not known is worked out from the rest where it can be."""
+    open_ = [i for i, dim in enumerate(dims) if not isinstance(dim, int)]
+    rest = [dim for dim in dims if isinstance(dim, int)]
+    if len(open_) == 1 and 0 not in rest and -1 not in rest:
+        dims = [-1 if i == open_[0] else dim for i, dim in enumerate(dims)]
+    return ops.Reshape(x, vector(x.graph, dims)).output
+
+
+def dims_of(x: Value) -> list[Value | int]:
+    """All dimensions: numbers where known, else tensors [1]."""
+    return [dim if isinstance(dim, int) else size(x, axis) for axis, dim in enumerate(x.type.dims)]
+
+
+def merged(x: Value, axis: int) -> Value:
+    """The dimensions `axis` and `axis + 1` as one."""
+    dims = dims_of(x)
+    a, b = dims[axis], dims[axis + 1]
+    if isinstance(a, int) and isinstance(b, int):
+        both: Value | int = a * b
+    else:
+        both = ops.Multiply(vector(x.graph, [a]), vector(x.graph, [b])).output
+    return reshaped(x, [*dims[:axis], both, *dims[axis + 2 :]])
+
+
+def moved(x: Value, source: int, target: int) -> Value:
+    """One axis elsewhere, the others in order."""
+    if source == target:
+        return x
+    order = [axis for axis in range(x.type.rank) if axis != source]
+    order.insert(target, source)
+    return ops.Transpose(x, order).output
+
+
+def repeated(number: Value | int, count: Value, graph: Graph) -> Value:
+    """A number (or tensor [1]), `count` (tensor [1]) times."""
+    value = numbers(graph, [number]) if isinstance(number, int) else number
+    return ops.Broadcast(value, count).output
+
+
+def offsets(sizes: Value) -> Value:
+    """Where each of the pieces starts, and behind the last where it ends: [N+1]."""
+    return ops.Concat(numbers(sizes.graph, [0]), ops.CumSum(sizes, 0), axis=0).output
+
+
+def column(values: Value) -> Value:
+    return ops.Unsqueeze(values, [1]).output

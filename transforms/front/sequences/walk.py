@@ -1,0 +1,457 @@
+"""Sequences replaced by their tensors, in a graph and its bodies.
+
+    s = SequenceInsert(StackedSequence(S), x)         s = StackedSequence(Concat(S, Unsqueeze(x, 0)))
+    y = SequenceAt(s, p)                        ->    y = Gather(Concat(...), p)
+    t = Loop(s) {..}                                  t = StackedSequence(Loop(S) {..})
+
+A walk goes through a graph in order. Every sequence it has dealt with is the output of a node that says which tensors
+it is given by (`SequenceEmpty`, `SequenceConstruct`, `StackedSequence`, `JoinedSequence`, `PackedSequence`), so that
+one step suffices for each operation, and what a pass leaves alone the next one understands. Loops and Ifs get ports for
+the tensors; the node that makes a sequence of them stands behind the ports, inside and outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import InternalError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Identity, Parameter, Result
+from mo_loop.ops.control import Branched, Control, Final, Invariant, Merged, Selected
+from mo_loop.ops.sequences import OnSequences
+from mo_loop.types import UNKNOWN, SequenceType
+from transforms.base import FunctionPass
+from transforms.constant_folding import ConstantFolding
+from transforms.front.sequences.layouts import Joined, Kind, Layout, Packed, Stacked
+from transforms.front.sequences.shapes import known, moved, numbers, size
+from transforms.replace import drop_dead, replace_output
+
+Rule: TypeAlias = "Callable[[SequencePass, Any], Value | Sequence[Value] | None]"
+
+GIVEN = (ops.SequenceEmpty, ops.SequenceConstruct, ops.StackedSequence, ops.JoinedSequence, ops.PackedSequence)
+"""The nodes that say which tensors a sequence is given by."""
+
+
+class SequencePass(FunctionPass):
+    """A pass that replaces the sequences of some kinds by their tensors; `kind` says which."""
+
+    bodies = "never"  # it goes into bodies when it has come to the node that holds them
+
+    def kind(self, type_: SequenceType) -> Any:
+        """How sequences of a type are held; None for those that are left alone."""
+        raise NotImplementedError
+
+    def rule(self, node: Node) -> Rule | None:
+        """What makes the tensors for an operation; None where it is left alone."""
+        return RULES.get(type(node))
+
+    def run(self, graph: Graph) -> bool:
+        """The whole graph. What has become constant is folded: the runtime does not compile pieces of size 0."""
+        changed = super().run(graph)
+        if changed:
+            graph.validate()
+            ConstantFolding().run(graph)
+        return changed
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in list(graph.ordered()):
+            if node not in graph or not _is_concerned(node):
+                continue
+            if isinstance(node, Control):
+                changed = self._carry(node) or changed
+            elif not self.leaves(node):
+                changed = self._rewrite(node) or changed
+        self.at = None
+        return changed
+
+    def _rewrite(self, node: Node) -> bool:
+        ports = (*node.inputs, *node.outputs)
+        if any(value is not None and value.type is UNKNOWN for value in ports):
+            return self.refuse(node, "it depends on an element of a sequence that is always empty")
+        rule = self.rule(node)
+        made = rule(self, node) if rule is not None else None
+        if made is None:
+            return self.refuse(node, "its sequences are not of a kind that this pass replaces")
+        values = [made] if isinstance(made, Value) else made
+        for old, new in zip(node.outputs, values, strict=True):
+            replace_output(old, new)
+        drop_dead([node])
+        return self.accept(node)
+
+    # -- what rules ask for
+
+    def held(self, sequence: Value, kind: Any = None) -> Any:
+        """A sequence in tensors: of a kind, else as it is given or as its type says. None where that cannot be."""
+        if sequence.type is UNKNOWN:
+            return None
+        layout = layout_of(sequence)
+        if kind is None:
+            if layout is not None:
+                return layout
+            kind = self.kind(sequence.type)
+        if kind is None:
+            return None
+        if layout is not None:
+            return kind.of_layout(layout)
+        if sequence.type.is_empty:
+            return kind.empty(sequence.graph)
+        return kind.of_items(sequence.node.inputs) if isinstance(sequence.node, ops.SequenceConstruct) else None
+
+    # -- loops and branches
+
+    def _carry(self, node: Control) -> bool:
+        ports = _Ports(node)
+        if not self.leaves(node):
+            for number, (entry, value) in enumerate(node.fed):
+                if isinstance(value.type, SequenceType) and not _is_unknown(entry):
+                    self._enter(node, ports, number, entry, value)
+        changed = False
+        for body in node.bodies:
+            changed = self.run_on_graph(body) or changed
+        if not self.leaves(node):
+            self._leave(node, ports)
+        if not ports.is_changed:
+            return changed
+        ports.rebuild()
+        return self.accept(node)
+
+    def _enter(self, node: Control, ports: _Ports, number: int, entry: Any, value: Value) -> None:
+        if isinstance(entry, Merged):
+            type_ = entry.parameter.output.type
+            kind = NOTHING if type_.is_empty else self.state_kind(entry, value)
+            layout = None if kind is None else self.held(value, kind)
+            if kind is None or layout is None:
+                return
+            ports.states[entry.result] = kind
+            made = [Parameter(graph=node.bodies[0], type=each) for each in kind.types()]
+            _stand_for(entry.parameter, kind.made([each.output for each in made]))
+            ports.replace_input(
+                number, [(Merged(p, entry.result), t) for p, t in zip(made, layout.tensors, strict=True)]
+            )
+            return
+        parameters = [entry.parameter] if isinstance(entry, Invariant) else [entry.then, entry.otherwise]
+        layout = self.captured(value, [each for each in parameters if each is not None])
+        if layout is None:
+            return
+        sides = [self._received(parameter, layout) for parameter in parameters]
+        entries = [
+            Invariant(*each) if isinstance(entry, Invariant) else Branched(*each) for each in zip(*sides, strict=True)
+        ]
+        ports.replace_input(number, list(zip(entries, layout.tensors, strict=True)))
+
+    def _received(self, parameter: Parameter | None, layout: Any) -> list[Parameter | None]:
+        """New Parameters for the tensors of a sequence, in place of one for the sequence."""
+        if parameter is None:
+            return [None for _ in layout.tensors]
+        made = [Parameter(graph=parameter.graph, type=each.type) for each in layout.tensors]
+        _stand_for(parameter, layout.like([each.output for each in made]))
+        return list(made)
+
+    def captured(self, value: Value, parameters: Sequence[Parameter]) -> Any:
+        """How a sequence goes into bodies, as these Parameters there; None to leave it."""
+        return Nothing() if value.type.is_empty else self.held(value)
+
+    def state_kind(self, entry: Merged, initial: Value) -> Any:
+        """How a state is held; None to leave it."""
+        return self.kind(entry.parameter.output.type)
+
+    def branch_kind(self, node: Control, number: int) -> Any:
+        """How an output of an If is held; None to leave it."""
+        return self.kind(node.outputs[number].type)
+
+    def _leave(self, node: Control, ports: _Ports) -> None:
+        for number, entry in enumerate(node.output_map):
+            type_ = node.outputs[number].type
+            if not isinstance(type_, SequenceType):
+                continue
+            if isinstance(entry, Selected):
+                kind = NOTHING if type_.is_empty else self.branch_kind(node, number)
+                layouts = (
+                    [] if kind is None else [self.held(each.value, kind) for each in (entry.then, entry.otherwise)]
+                )
+                if kind is None or None in layouts:
+                    continue
+                sides = [[Result(each) for each in layout.tensors] for layout in layouts]
+                ports.replace_output(number, kind, [Selected(*each) for each in zip(*sides, strict=True)])
+            elif entry.result in ports.states:
+                ports.replace_output(
+                    number, ports.states[entry.result], [Final(each) for each in self._next(ports, entry.result)]
+                )
+        for result in list(ports.states):
+            self._next(ports, result)
+
+    def _next(self, ports: _Ports, result: Result) -> list[Result]:
+        """The Results of a state's tensors."""
+        if result not in ports.results:
+            layout = self.held(result.value, ports.states[result])
+            if layout is None:
+                raise InternalError(f"the next value of a state is no {ports.states[result]}", where=result.path)
+            ports.results[result] = [Result(each) for each in layout.tensors]
+        return ports.results[result]
+
+
+@dataclass
+class _Ports:
+    """What becomes of the ports of a control-flow node."""
+
+    node: Control
+    inputs: dict[int, list[tuple[Any, Value]]] = field(default_factory=dict)
+    outputs: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict)
+    states: dict[Result, Any] = field(default_factory=dict)
+    results: dict[Result, list[Result]] = field(default_factory=dict)
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.inputs or self.outputs)
+
+    def replace_input(self, number: int, entries: list[tuple[Any, Value]]) -> None:
+        self.inputs[number] = entries
+
+    def replace_output(self, number: int, kind: Any, entries: list[Any]) -> None:
+        self.outputs[number] = (kind, entries)
+
+    def rebuild(self) -> None:
+        """A node with the new ports in place of the old one."""
+        node = self.node
+        pairs: list[tuple[Any, Value]] = []
+        gone: list[Any] = []
+        for number, (entry, value) in enumerate(node.fed):
+            if number not in self.inputs:
+                pairs.append((entry, value))
+                continue
+            pairs.extend(self._paired(self.inputs[number]))
+            gone.extend(each for each in vars(entry).values() if isinstance(each, Parameter | Result))
+        output_map: list[Any] = []
+        for number, entry in enumerate(node.output_map):
+            if number not in self.outputs:
+                output_map.append(entry)
+                continue
+            output_map.extend(self.outputs[number][1])
+            gone.extend(each for each in vars(entry).values() if isinstance(each, Result))
+        _remove(gone)
+        for entry, value in pairs:  # its type is found anew from what comes in
+            if isinstance(entry, Merged) and any(entry is each for new in self.inputs.values() for each, _ in new):
+                entry.parameter.retype(value.type.without_known())
+        attributes = {key: getattr(node, key) for key in node.attributes}
+        attributes |= {"input_map": tuple(entry for entry, _ in pairs), "output_map": tuple(output_map)}
+        inputs = [*node.inputs[: node.first_data_port], *(value for _, value in pairs)]
+        new = type(node)(*inputs, graph=node.graph, name=node.name, **attributes)
+        new.rt_info.update(node.rt_info)
+        self._hand_over(new)
+
+    def _paired(self, entries: list[tuple[Any, Value]]) -> list[tuple[Any, Value]]:
+        """States with the Results of their tensors in the place of that of the sequence."""
+        paired = []
+        for number, (entry, value) in enumerate(entries):
+            if isinstance(entry, Merged):
+                entry = replace(entry, result=self.results[entry.result][number])
+                entries[number] = (entry, value)
+            paired.append((entry, value))
+        return paired
+
+    def _hand_over(self, new: Control) -> None:
+        made = iter(new.outputs)
+        for number, old in enumerate(self.node.outputs):
+            if number not in self.outputs:
+                replace_output(old, next(made))
+                continue
+            kind, entries = self.outputs[number]
+            tensors = [next(made) for _ in entries]
+            replace_output(old, _sequence(kind.made(tensors), new.graph, old.type))
+        new.graph.remove(self.node)
+        for body in new.bodies:
+            body.owner = new
+
+
+def _remove(ends: Sequence[Any]) -> None:
+    """Take out Results and then Parameters of bodies; what only they read goes with them."""
+    unique = dict.fromkeys(ends)
+    for result in [end for end in unique if isinstance(end, Result) and end in end.graph]:
+        producer = result.value.node
+        result.graph.remove(result)
+        drop_dead([producer])
+    for parameter in [end for end in unique if isinstance(end, Parameter) and end in end.graph]:
+        drop_dead([use.node for use in parameter.output.uses])
+        parameter.graph.remove(parameter)
+
+
+def _stand_for(parameter: Parameter, layout: Any) -> None:
+    """What read a Parameter reads the sequence given by other tensors."""
+    parameter.output.replace_with(_sequence(layout, parameter.graph, parameter.output.type))
+
+
+def _sequence(layout: Any, graph: Graph, type_: SequenceType) -> Value:
+    if isinstance(layout, Nothing):
+        return ops.SequenceEmpty(graph=graph, dtype=type_.element.dtype).output
+    made: Value = layout.sequence()
+    return made
+
+
+def _is_unknown(entry: Any) -> bool:
+    """Whether a Parameter that an input feeds is of unknown type, in a body that cannot run."""
+    return any(isinstance(each, Parameter) and each.output.type is UNKNOWN for each in vars(entry).values())
+
+
+def _is_concerned(node: Node) -> bool:
+    """Whether a node may have to do with sequences."""
+    if isinstance(node, Control | OnSequences):
+        return not isinstance(node, GIVEN)
+    return isinstance(node, Identity) and isinstance(node.output.type, SequenceType)
+
+
+# -- sequences without elements need no tensors
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A sequence that is always empty, as a layout."""
+
+    tensors: tuple[Value, ...] = ()
+
+    def like(self, tensors: Sequence[Value]) -> Nothing:
+        return self
+
+
+class NothingKind:
+    """The kind of sequences that are always empty."""
+
+    def types(self) -> tuple[Any, ...]:
+        return ()
+
+    def made(self, tensors: Sequence[Value]) -> Nothing:
+        return Nothing()
+
+    def empty(self, graph: Graph) -> Nothing:
+        return Nothing()
+
+    def of_layout(self, layout: Any) -> Nothing:
+        return Nothing()
+
+    def of_items(self, items: Any) -> Nothing:
+        return Nothing()
+
+
+NOTHING = NothingKind()
+
+
+def layout_of(sequence: Value) -> Layout | None:
+    """The tensors that a sequence is given by."""
+    node = sequence.node
+    tensors: list[Any] = list(node.inputs)
+    if isinstance(node, ops.StackedSequence):
+        return Stacked(tensors[0])
+    if isinstance(node, ops.JoinedSequence):
+        return Joined(tensors[0], tensors[1], node.axis)
+    return Packed(tensors[0], tensors[1], node.dims) if isinstance(node, ops.PackedSequence) else None
+
+
+# -- rules: an operation in terms of layouts
+
+
+def _at(walk: SequencePass, node: ops.SequenceAt) -> Value | None:
+    layout = walk.held(node.inputs[0])
+    return None if layout is None else layout.at(node.inputs[1])
+
+
+def _length(walk: SequencePass, node: ops.SequenceLength) -> Value | None:
+    sequence: Any = node.inputs[0]
+    if isinstance(sequence.type.length, int):
+        return numbers(node.graph, sequence.type.length)
+    layout = walk.held(sequence)
+    return None if layout is None else layout.length()
+
+
+def _concat(walk: SequencePass, node: ops.ConcatFromSequence) -> Value | None:
+    sequence: Any = node.inputs[0]
+    layout = walk.held(sequence)
+    if layout is None:
+        return None
+    rank = len(sequence.type.element.dims) + node.new_axis
+    return layout.concatenated(node.axis % rank, node.new_axis)
+
+
+def _insert(walk: SequencePass, node: ops.SequenceInsert) -> Value | None:
+    sequence, item, *place = node.inputs
+    kind = walk.kind(node.output.type)
+    layout = None if kind is None else walk.held(sequence, kind)
+    if layout is None:
+        return None
+    new = kind.of_items([item])
+    if not place:
+        return layout.extended(new).sequence() if not sequence.type.is_empty else new.sequence()
+    if known(place[0]) == 0:
+        return new.extended(layout).sequence()
+    return layout.inserted(new, place[0]).sequence()
+
+
+def _erase(walk: SequencePass, node: ops.SequenceErase) -> Value | None:
+    sequence, *place = node.inputs
+    if node.output.type.is_empty:
+        return _sequence(Nothing(), node.graph, node.output.type)
+    kind = walk.kind(node.output.type)
+    layout = None if kind is None else walk.held(sequence, kind)
+    return None if layout is None else layout.erased(place[0] if place else None).sequence()
+
+
+def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
+    first, second = node.inputs
+    for one, other in ((first, second), (second, first)):
+        if one.type.is_empty:
+            return other
+    kind = walk.kind(node.output.type)
+    layouts: list[Any] = [None] if kind is None else [walk.held(first, kind), walk.held(second, kind)]
+    return None if None in layouts else layouts[0].extended(layouts[1]).sequence()
+
+
+def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
+    x, *split = node.inputs
+    if x.rank is None:
+        return None
+    axis = node.axis % x.rank
+    if not split:
+        front = moved(x, axis, 0)
+        return Stacked(front if not node.keepdims else ops.Unsqueeze(front, [axis + 1]).output).sequence()
+    sizes = split[0]
+    if sizes.rank == 0:
+        sizes = _chunk_sizes(size(x, axis), sizes)
+    return Joined(x, sizes, axis).sequence()
+
+
+def _chunk_sizes(total: Value, each: Value) -> Value:
+    """The sizes of pieces of one size but the last, which is what is left: min(each, total - each*i)."""
+    enough = ops.Add(total, ops.Subtract(each, np.int64(1)))
+    count = ops.Divide(ops.Subtract(enough, ops.FloorMod(enough, each)), each)
+    scalar = ops.Reshape(count, np.zeros(0, np.int64))
+    places = ops.Range(np.int64(0), scalar, np.int64(1), output_type=each.dtype)
+    return ops.Minimum(ops.Subtract(total, ops.Multiply(places, each)), each).output
+
+
+def _pack(walk: SequencePass, node: ops.PackSequence) -> Sequence[Value] | None:
+    sequence: Any = node.inputs[0]
+    kind = Kind.of(sequence.type, always_packed=True)
+    layout = None if kind is None else walk.held(sequence, kind)
+    return None if layout is None else layout.tensors
+
+
+def _same(walk: SequencePass, node: Node) -> Value | None:
+    return node.inputs[0]
+
+
+RULES: dict[type[Node], Rule] = {
+    ops.SequenceAt: _at,
+    ops.SequenceLength: _length,
+    ops.ConcatFromSequence: _concat,
+    ops.SequenceInsert: _insert,
+    ops.SequenceErase: _erase,
+    ops.SequenceExtend: _extend,
+    ops.SplitToSequence: _split,
+    ops.PackSequence: _pack,
+    Identity: _same,
+}
+"""Operation -> what makes its outputs; the nodes in GIVEN need nothing."""

@@ -1,0 +1,50 @@
+"""Final values of loops whose memory the runtime gives away too early."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant, Result
+from mo_loop.ops.control import Final, Loop
+from mo_loop.shape import is_static
+from mo_loop.types import string
+from transforms.base import FunctionPass
+from transforms.replace import move_readers
+
+
+class SettleLoops(FunctionPass):
+    """y = the final value of a Loop  ->  Slice(y, 0, its own length), the whole of y
+
+    As with what an If returns (`SettleBranches`), the runtime may size another tensor in the same memory before a
+    reader of y has come to its turn; seen with a list that a loop without iterations hands on to another loop. What
+    only leaves the graph, or is sliced at once, keeps its memory.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in self.candidates(graph, Loop):
+            exposed = [
+                output
+                for entry, output in zip(node.output_map, node.outputs, strict=True)
+                if isinstance(entry, Final) and _is_exposed(output)
+            ]
+            for output in exposed:
+                _settle(output)
+            changed = (self.accept(node) if exposed else self.refuse(node, "its final values are safe")) or changed
+        return changed
+
+
+def _is_exposed(output: Value) -> bool:
+    if output.rank is None or is_static(output.shape) or output.dtype is string:
+        return False
+    readers = [use.node for use in output.uses if not isinstance(use.node, ops.ShapeOf)]  # that one reads no contents
+    if all(isinstance(reader, ops.Slice) and not isinstance(reader.inputs[2].node, Constant) for reader in readers):
+        return False
+    return not any(isinstance(reader, Result) for reader in readers)
+
+
+def _settle(output: Value) -> None:
+    readers = output.uses
+    axis = next(axis for axis, dim in enumerate(output.type.dims) if not isinstance(dim, int))
+    length = ops.Gather(ops.ShapeOf(output), [axis], 0)
+    move_readers(output, ops.Slice(output, [0], length, [1], [axis]).output, readers)

@@ -1,0 +1,21 @@
+"""Sequences whose elements differ along one axis at most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop.types import SequenceType
+from transforms.front.sequences.layouts import Kind, Packed
+from transforms.front.sequences.walk import SequencePass
+
+
+class StackSequences(SequencePass):
+    """[x, y, z]  ->  Stack(x, y, z), where all elements are of one shape; else Concat(x, y, z) and their sizes
+
+    A list that a loop only appends to becomes a tensor that grows; one that a loop only reads becomes Gathers and
+    Slices of what was split.
+    """
+
+    def kind(self, type_: SequenceType) -> Any:
+        kind = Kind.of(type_)
+        return None if kind is None or kind.way is Packed else kind

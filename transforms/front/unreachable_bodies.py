@@ -1,0 +1,83 @@
+"""Bodies that no run goes through: they read an element of a sequence that is always empty, or are decided against."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.control import Control, Final, If, Loop, Merged
+from mo_loop.ops.sequences import OptionalGetElement
+from mo_loop.types import TensorType
+from transforms.base import FunctionPass
+from transforms.replace import replace_output
+
+READING = (ops.SequenceAt, ops.ConcatFromSequence, OptionalGetElement)
+
+
+class UnreachableBodies(FunctionPass):
+    """If(c, then: s[0], else: x) with s = []  ->  x     a loop whose body reads s[0]  ->  its initial values
+
+    No run that succeeds goes through such a body. An If on sequences whose condition is known becomes its branch.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in self.candidates(graph, Control):
+            dead = _never_taken(node) or [_reads_nothing(body) for body in node.bodies]
+            if not any(dead):
+                continue
+            if isinstance(node, If):
+                changed = self._settle(node, dead) or changed
+            elif isinstance(node, Loop):
+                changed = self._drop(node) or changed
+        return changed
+
+    def _settle(self, node: If, dead: list[bool]) -> bool:
+        if all(dead):
+            return self.refuse(node, "both branches read what is not there")
+        take_branch(node, taken=not dead[0])
+        return self.accept(node)
+
+    def _drop(self, node: Loop) -> bool:
+        if not all(isinstance(entry, Final) for entry in node.output_map):
+            return self.refuse(node, "what it concatenates has a shape that nothing tells")
+        initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+        for entry, output in zip(node.output_map, node.outputs, strict=True):
+            replace_output(output, initial[entry.result])
+        node.graph.remove(node)
+        return self.accept(node)
+
+
+def take_branch(node: If, taken: bool) -> None:
+    """The nodes of one branch in place of the If."""
+    body = node.then_body if taken else node.else_body
+    fed: dict[object, Value] = {}
+    for entry, value in node.fed:
+        fed |= {entry.then: value, entry.otherwise: value}
+    made = node.graph.inline(body, [fed[parameter] for parameter in body.parameters])
+    results = dict(zip(body.results, made, strict=True))
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        replace_output(output, results[entry.then if taken else entry.otherwise])
+    node.graph.remove(node)
+
+
+def _never_taken(node: Control) -> list[bool]:
+    """Which branches of an If on sequences a known condition rules out; nothing for other nodes.
+
+    Its outputs are typed as those of the branch that is taken, which says nothing of the other.
+    """
+    ports = [value.type for value in (*node.inputs, *node.outputs) if value is not None]
+    if not isinstance(node, If) or all(isinstance(type_, TensorType) for type_ in ports):
+        return []
+    condition = node.inputs[0]
+    assert condition is not None
+    known = condition.type.integers
+    return [] if known is None else [not known[0], bool(known[0])]
+
+
+def _reads_nothing(body: Graph) -> bool:
+    return any(_is_empty(node.inputs[0]) for kind in READING for node in body.of(kind))
+
+
+def _is_empty(value: Value | None) -> bool:
+    type_ = None if value is None else value.type
+    return bool(getattr(type_, "is_empty", False)) or getattr(type_, "present", None) is False
