@@ -27,7 +27,7 @@ import numpy as np
 
 from mo_loop.errors import InternalError, ModelError
 from mo_loop.shape import Renaming, Shape, fresh_symbols
-from mo_loop.types import ElementType, OptionalType, SequenceType, TensorType
+from mo_loop.types import ElementType, OptionalType, SequenceType
 
 if TYPE_CHECKING:
     from mo_loop.ops.base import Parameter, Result
@@ -163,6 +163,11 @@ class Node:
         raise NotImplementedError
 
     @property
+    def acts(self) -> bool:
+        """Whether a body holds a sink: the node stays then though nothing reads it."""
+        return any(body.acts for body in self.bodies)
+
+    @property
     def is_used(self) -> bool:
         """Whether anything reads one of its outputs."""
         return bool(self.graph.nx._succ[self])
@@ -248,22 +253,34 @@ class Graph:
         return self._order
 
     def _sort(self) -> list[Node]:
+        # One walk by age emits what is ready; only what becomes ready behind the walk has to be sorted in.
         pred, succ = self.nx._pred, self.nx._succ
         waiting = {node: len(producers) for node, producers in pred.items()}
-        ready = [(node.id, node) for node, count in waiting.items() if not count]
-        heapq.heapify(ready)
+        late: list[tuple[int, Node]] = []
         order: list[Node] = []
-        while ready:
-            _, node = heapq.heappop(ready)
-            order.append(node)
-            for consumer in succ[node]:
-                waiting[consumer] -= 1
-                if not waiting[consumer]:
-                    heapq.heappush(ready, (consumer.id, consumer))
+        for reached in self.nx._node:
+            if waiting[reached]:
+                continue
+            node = reached
+            while True:
+                order.append(node)
+                for consumer in succ[node]:
+                    waiting[consumer] -= 1
+                    if not waiting[consumer] and consumer.id < reached.id:
+                        heapq.heappush(late, (consumer.id, consumer))
+                if not late:
+                    break
+                node = heapq.heappop(late)[1]
         if len(order) != len(waiting):
             cycle = " -> ".join(edge[0].path for edge in nx.find_cycle(self.nx))
             raise ModelError(f"the graph has a cycle: {cycle}", where=self.path, code="ML224")
         return order
+
+    @property
+    def acts(self) -> bool:
+        """Whether the graph or a body in it holds a sink."""
+        kept = sum(len(nodes) for cls, nodes in self._classes.items() if cls.is_kept)
+        return kept > len(self.parameters) + len(self.results) or any(node.acts for node in self.holders())
 
     def scopes(self) -> Iterator[Graph]:
         """This graph and every body below it, outer ones first."""
@@ -369,22 +386,18 @@ class Graph:
         if node in self.results:
             self.results.remove(node)
 
-    def sweep(self, keep: Iterable[Node] = ()) -> int:
-        """Remove every node whose outputs reach neither a Result, nor a sink, nor a node in `keep`; Parameters stay."""
-        alive: set[Node] = set(keep)
-        for cls, nodes in self._classes.items():
-            if cls.is_kept:
-                alive.update(nodes)
-        stack = list(alive)
-        while stack:
-            for producer in self.nx._pred[stack.pop()]:
-                if producer not in alive:
-                    alive.add(producer)
-                    stack.append(producer)
-        dead = [node for node in reversed(self.ordered()) if node not in alive]
-        for node in dead:
+    def sweep(self) -> int:
+        """Remove every node whose outputs reach neither a Result nor a sink; Parameters stay. Returns how many."""
+        succ, pred = self.nx._succ, self.nx._pred
+        dead = [node for node, consumers in succ.items() if not consumers and not node.is_kept and not node.acts]
+        count = 0
+        while dead:
+            node = dead.pop()
+            producers = list(pred[node])
             self.remove(node)
-        return len(dead)
+            count += 1
+            dead.extend(each for each in producers if not succ[each] and not each.is_kept and not each.acts)
+        return count
 
     # -- types
 
@@ -537,8 +550,10 @@ def same_type(old: Any, new: Any, renaming: Renaming) -> bool:
     if type(old) is not type(new):
         return False
     if isinstance(old, SequenceType):
-        pair = (old.length, new.length)
-        same = pair == (None, None) or (None not in pair and renaming.agrees(*pair))
+        if old.length is None or new.length is None:
+            same = old.length is new.length
+        else:
+            same = renaming.agrees(old.length, new.length)
         return same and same_type(old.element, new.element, renaming)
     if isinstance(old, OptionalType):
         return old.present is new.present and same_type(old.element, new.element, renaming)

@@ -126,12 +126,15 @@ class TestWriters:
         graph.remove(graph.parameters[0])
         assert not graph.results and not graph.parameters and len(graph) == 0
 
-    def test_sweep_keeps_what_a_result_or_a_kept_node_needs(self) -> None:
+    def test_sweep_keeps_what_a_result_or_a_sink_needs(self) -> None:
         graph, nodes = chain(1)
         extra = ops.Abs(nodes[0].output)
         ops.Exp(ops.Sqrt(extra.output).output)
-        assert graph.sweep(keep=[extra]) == 2
-        assert extra in graph and graph.sweep() == 1
+        sink = ops.Assign(extra.output, variable_id="v", variable_type=f32, variable_shape=(2,))
+        assert graph.sweep() == 2
+        assert extra in graph and sink in graph
+        graph.remove(sink)
+        assert graph.sweep() == 1
         assert extra not in graph and nodes[0] in graph
         assert len(graph.parameters) == 1
 

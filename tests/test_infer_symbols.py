@@ -146,6 +146,13 @@ class TestPartlyKnown:
         pattern = ops.Concat(k, vector(graph, 4), axis=0)
         assert ops.Reshape(tensor(graph, 2, 6), pattern).output.shape == (3, 4)
 
+    def test_beside_a_size_of_0_nothing_is_left_to_say(self) -> None:
+        graph = Graph()
+        rows = ops.Reshape(tensor(graph, fresh(), 0, 1), [0, 0, 1], special_zero=True).output
+        assert rows.shape is not None and (low(rows.shape[0]), high(rows.shape[0])) == (0, None)
+        k = ops.Parameter(graph=graph, dtype=i64, shape=(1,)).output
+        assert ops.Reshape(tensor(graph, 2, 0), ops.Concat(k, vector(graph, 4), axis=0)).output.shape == (0, 4)
+
     def test_two_unknown_sizes_of_a_reshape_are_unknown(self) -> None:
         graph = Graph()
         k = ops.Parameter(graph=graph, dtype=i64, shape=(2,)).output

@@ -265,7 +265,7 @@ def test_ones_on_the_runtime() -> None:
         Result(%last)
     """
     simpler = rewritten(text, ReshapeToSqueeze(), GatherOfOne())
-    assert "Reshape" not in simpler
+    assert simpler.count("Reshape") == 2  # those in the body
 
     def oracle(x: Any, s: Any, n: Any) -> list[Any]:
         return [x.reshape(-1, 1, 3), s.reshape(()), x, x.reshape(1, -1, 3), s.reshape(1) + n.astype(np.float32)]

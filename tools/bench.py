@@ -175,6 +175,7 @@ def run_once(side: Side, folder: Path) -> str:
     Returns what the command printed.
     """
     environment = {**os.environ, "CI": "true", "PYTHONPATH": str(ROOT)}  # CI: ovc sends no usage events
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # both sides as they are once installed, with their bytecode
     with open(folder / "output.txt", "w+b") as output:
         started = time.perf_counter()
         process = subprocess.Popen(

@@ -2,8 +2,12 @@
 
     python tools/fuzz_controlflow.py --count 200 --seed 1 --jobs 2
     python tools/fuzz_controlflow.py --seed 1 --only 17 --keep failures
+    python tools/fuzz_controlflow.py --count 2000 --seed 1 --features
+    python tools/fuzz_controlflow.py --count 2000 --seed 1 --docs docs/control-flow.md
 
-Expected values come from ONNX Runtime in a child process. Models it refuses or crashes on are skipped and counted.
+Expected values come from ONNX Runtime in a child process. Models it refuses or crashes on are skipped and counted. The
+run fails if the first converter fails on any model, if it refuses more models than may be for the reasons listed in
+`tools.fuzzing.check.REASONS`, or if ONNX Runtime skips too many.
 """
 
 from __future__ import annotations
@@ -16,29 +20,36 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.verify.workers import Outcome, Pool
-from tools.fuzzing.check import CONVERTERS, Sample, Verdict, settle
+from tools.fuzzing.check import CONVERTERS, DISABLED, EXCUSED, Sample, Verdict, settle
+from tools.fuzzing.features import rare
 from tools.fuzzing.options import add_common, parse
-from tools.fuzzing.report import counted, groups, pattern, rates
+from tools.fuzzing.page import page
+from tools.fuzzing.report import counted, groups, pattern, rates, tally
 
 MEMORY = 6 << 30
+MOST_EXCUSED = 0.01
+MOST_SKIPPED = 0.03
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the fuzzer; 1 if the first converter failed on any model, else 0."""
+    """Run the fuzzer; 1 if it fails, else 0."""
     options = _options(arguments)
     converters = options.against.split(",")
     indices = [options.only] if options.only is not None else range(options.start, options.start + options.count)
     results: dict[str, list[tuple[str, Verdict]]] = {name: [] for name in converters}
+    having: dict[str, dict[str, int]] = {}
     skipped: Counter[str] = Counter()
     features: Counter[str] = Counter()
     dropped = 0
+    limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with (
-        Pool("tools.fuzzing.check:oracle", jobs=options.jobs, limit=options.limit, memory=MEMORY) as oracle,
-        Pool("tools.fuzzing.check:judge", jobs=options.jobs, limit=options.limit, memory=MEMORY) as judge,
+        Pool("tools.fuzzing.check:oracle", **limits) as oracle,
+        Pool("tools.fuzzing.check:judge", env={DISABLED: options.disable}, **limits) as judge,
     ):
         samples = _samples(oracle, options.seed, indices, skipped)
         for outcome in judge.map((name, sample) for sample in samples for name in converters):
@@ -47,6 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
             results[converter].append((sample.name, verdict))
             if converter == converters[0]:
                 features.update(sample.features.keys())
+                having[sample.name] = sample.features
                 dropped += sample.dropped_sets
             if verdict.bad and options.keep:
                 _keep(Path(options.keep), sample, converter, verdict)
@@ -55,7 +67,20 @@ def main(arguments: list[str] | None = None) -> int:
     _print(results, skipped, features, dropped, options.features)
     if options.json:
         _write(Path(options.json), results, skipped, features)
-    return int(any(verdict.bad for _, verdict in results[converters[0]]))
+    if options.docs:
+        table = {name: tally(verdicts, having) for name, verdicts in results.items()}
+        Path(options.docs).write_text(page(table, features, len(having), options.seed), encoding="utf-8")
+    return int(_fails([verdict for _, verdict in results[converters[0]]], skipped.total()))
+
+
+def _fails(verdicts: list[Verdict], skipped: int) -> bool:
+    excused = sum(verdict.result == EXCUSED for verdict in verdicts)
+    total = len(verdicts) + skipped
+    return (
+        any(verdict.bad for verdict in verdicts)
+        or excused > MOST_EXCUSED * len(verdicts)
+        or skipped > max(MOST_SKIPPED * total, 1)
+    )
 
 
 def _samples(oracle: Pool, seed: int, indices: range | list[int], skipped: Counter[str]) -> Iterator[Sample]:
@@ -96,6 +121,8 @@ def _print(
     print(f"\nskipped\n{counted(skipped)}")
     if with_features:
         print(f"\nfeatures (models that have them)\n{counted(features, len(features))}")
+        few = ", ".join(f"{name} {100 * share:.1f} %" for name, share in rare(features, models).items())
+        print(f"\nfeatures in too few models: {few or 'none'}")
 
 
 def _order(name: str) -> tuple[int, ...]:
@@ -139,7 +166,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
     parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for one model and converter")
+    parser.add_argument("--disable", metavar="PASSES", default="", help="passes of mo_loop that are not to run")
     parser.add_argument("--json", metavar="FILE", help="write all results")
+    parser.add_argument("--docs", metavar="FILE", help="write the page on control flow with what this run found")
     parser.add_argument("--features", action="store_true", help="count the models that have each feature")
     add_common(parser, "model")
     return parse(parser, arguments, "against", CONVERTERS, "converter")

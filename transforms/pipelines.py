@@ -12,23 +12,35 @@ from transforms.common.shared_constants import SharedConstants
 from transforms.constant_folding import ConstantFolding
 from transforms.downgrade.downgrade import Downgrade
 from transforms.front.bind_constants import BindConstants
+from transforms.front.boolean_copies import BooleanCopies
 from transforms.front.captured_results import CapturedResults
+from transforms.front.collect_appends import CollectAppends
 from transforms.front.concat_of_nothing import ConcatOfNothing
 from transforms.front.concatenate_first import ConcatenateFirst
 from transforms.front.constant_loops import ConstantLoops
+from transforms.front.count_while_loops import CountWhileLoops
+from transforms.front.dissolve_sequences import DissolveSequences
 from transforms.front.empty_loops import EmptyLoops
+from transforms.front.forget_sizes import ForgetSizes
 from transforms.front.fuse_recurrent_cells import FuseRecurrentCells
 from transforms.front.guard_trip_counts import GuardTripCounts
 from transforms.front.guard_zero_trips import GuardZeroTrips
+from transforms.front.hide_trip_counts import HideTripCounts
 from transforms.front.hoist_invariants import HoistInvariants
 from transforms.front.invariant_states import InvariantStates
 from transforms.front.isolate_parameters import IsolateParameters
 from transforms.front.loop_to_ti import LoopToTI
 from transforms.front.loosen_results import LoosenResults
+from transforms.front.lower_optionals import LowerOptionals
+from transforms.front.pack_sequences import PackSequences
 from transforms.front.port_renumbering import PortRenumbering
 from transforms.front.returned_inputs import ReturnedInputs
 from transforms.front.scan_lowering import ScanLowering
 from transforms.front.settle_branches import SettleBranches
+from transforms.front.settle_loops import SettleLoops
+from transforms.front.stack_sequences import StackSequences
+from transforms.front.unreachable_bodies import UnreachableBodies
+from transforms.front.unread_slices import UnreadSlices
 from transforms.front.unroll_loops import UnrollLoops
 from transforms.front.unused_ports import UnusedPorts
 from transforms.front.wide_constants import WideConstants
@@ -46,10 +58,22 @@ COMMON: tuple[type[FunctionPass], ...] = (
 FRONT: tuple[type[FunctionPass], ...] = (
     ConstantFolding,  # trip counts, conditions and lengths that are known must be seen as such by all below
     UnrollLoops,  # where it is asked for; what its copies have in common is merged below
+    EmptyLoops,  # a list that grows in such a loop alone stays as it is
+    InvariantStates,  # and so it is a capture of the loops around it
+    UnreachableBodies,  # what reads an element of a list that turns out to be empty
+    LowerOptionals,  # what may be absent is a list of one element or none
+    DissolveSequences,  # lists whose elements are known one by one, before any loop is looked at for its states
+    UnreachableBodies,  # lengths may be known now, and with them conditions
+    CollectAppends,  # lists that a loop only appends to, before they become states that grow
+    UnreachableBodies,
+    StackSequences,  # lists of one shape, or ragged along one axis
+    UnreachableBodies,
+    PackSequences,  # and all that are left
     GatherOfOne,  # the runtime loses a dimension there
     *COMMON,  # before the states and ports of loops are looked at: an idle node there hides what they are
     InvariantStates,  # a state that never changes is a capture
     CapturedResults,  # and what it ends as is known outside
+    CountWhileLoops,  # while loops whose end is known when they begin; their counters may go unread
     UnusedPorts,  # what nobody reads is neither carried nor concatenated
     EmptyLoops,  # a loop that provably never runs is its initial values; the runtime would divide by zero
     HoistInvariants,  # what is the same in every iteration; a loop may slice what was made in its body before
@@ -61,11 +85,17 @@ FRONT: tuple[type[FunctionPass], ...] = (
     GuardTripCounts,  # a negative trip count means none in ONNX, endless in Loop-5
     GuardZeroTrips,  # concatenated outputs are stale, unread states lost, when a loop does not run
     LoosenResults,  # the final value of a loop that does not run is its initial one, whatever the body's bounds
+    HideTripCounts,  # the runtime keeps the first trip count of an inner loop, whatever grows around it
     UnusedPorts,  # again: guards and lowering leave dead ends
+    UnreadSlices,  # without a slice to read the runtime runs the body once
+    UnusedPorts,  # what an unread slice was cut from
+    ForgetSizes,  # what else has the first size of a growing state would be read off the state
+    SettleLoops,  # what a loop returns may lose its memory to a later node
     SettleBranches,  # what an If returns loses its memory to a later node
     WidenStates,  # a state whose final value nobody reads would keep its first shape
     ConstantLoops,  # nothing but constants: the runtime would try to compute it while it reads
     ReturnedInputs,  # an input returned as it is comes out as freed memory
+    BooleanCopies,  # the runtime removes them, and takes another output of the node
     WideConstants,  # the runtime forgets dimensions that a constant adds
     ConcatOfNothing,  # the runtime leaves out what has no elements, whatever the axis
     SharedConstants,  # again, with the next: the runtime merges equal nodes itself, after AbsOfConcat has looked

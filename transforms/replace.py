@@ -127,7 +127,7 @@ def drop_dead(nodes: Iterable[Node]) -> None:
     while pending:
         node = pending.pop()
         graph = node.graph
-        if node not in graph or node.is_kept or node.is_used:
+        if node not in graph or node.is_kept or node.is_used or node.acts:
             continue
         producers = [value.node for value in node.inputs if value is not None]
         graph.remove(node)

@@ -70,11 +70,10 @@ class Op(Node):
                 continue
             cls._kinds[name] = kind
             cls.attributes[name] = cls.__dict__.get(name, _MISSING)
-        signature = [p for p in inspect.signature(cls.infer).parameters.values()][1:]
-        cls._variadic = any(p.kind is p.VAR_POSITIONAL for p in signature)
-        named = [p for p in signature if p.kind is not p.VAR_POSITIONAL]
-        cls._ports = tuple(p.name for p in named)
-        cls._least = sum(p.default is p.empty for p in named)
+        code = cls.infer.__code__  # inspect.signature would take a third of what it costs to load the operations
+        cls._variadic = bool(code.co_flags & inspect.CO_VARARGS)
+        cls._ports = code.co_varnames[1 : code.co_argcount]
+        cls._least = len(cls._ports) - len(cls.infer.__defaults__ or ())
         cls.index_ports = frozenset(cls._ports.index(name) for name in index)
 
     def __init__(self, *inputs: Any, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:

@@ -239,7 +239,7 @@ class Iteration(Control, abstract=True):
         changed = False
         for entry in self.back_edges:
             old, new = entry.parameter.outputs[0].type, entry.result.value.type
-            if type(old) is not type(new) or (old.dtype is not new.dtype and UNKNOWN not in (old, new)):
+            if UNKNOWN not in (old, new) and (type(old) is not type(new) or old.dtype is not new.dtype):
                 start, end = (each.dtype or each for each in (old, new))
                 raise TypeError_(f"a state starts as {start} and becomes {end}", code="ML239")
             wide = widen_types(old, new, outer)
@@ -267,14 +267,15 @@ class Iteration(Control, abstract=True):
 
     def _output_types(self, types: Sequence[TensorType], count: Dimension) -> tuple[TensorType, ...]:
         visible = _symbols_of(types)
-        states = {entry.result: entry.parameter for entry in self.back_edges}
+        pairs = zip(self.input_map, types, strict=True)
+        initial = {entry.result: type_ for entry, type_ in pairs if isinstance(entry, Merged)}
         outputs = []
         for entry in self.output_map:
             inner = entry.result.value.type
             if isinstance(entry, Concatenated):
                 outputs.append(self._concatenated_type(entry, inner, count, visible))
-            elif entry.result in states and low(count) < 1:
-                outputs.append(exported(states[entry.result].outputs[0].type, visible))
+            elif entry.result in initial and low(count) < 1:
+                outputs.append(exported(join_types(inner, initial[entry.result]), visible))
             else:
                 outputs.append(exported(inner, visible))
         return tuple(outputs)
@@ -374,7 +375,7 @@ class If(Control, opset=8):
         outputs = []
         for number, entry in enumerate(self.output_map):
             a, b = entry.then.value.type, entry.otherwise.value.type
-            if type(a) is not type(b) or (a.dtype is not b.dtype and UNKNOWN not in (a, b)):
+            if UNKNOWN not in (a, b) and (type(a) is not type(b) or a.dtype is not b.dtype):
                 raise TypeError_(f"output {number} is {a} in then_branch, {b} in else_branch", code="ML239")
             if condition.integers is not None:
                 outputs.append(exported(a if condition.integers == (1,) else b, visible))

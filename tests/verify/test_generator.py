@@ -23,7 +23,7 @@ Loop  Scan  If
 Loop in Loop  Loop in Scan  Loop in If  Scan in Loop  Scan in Scan  Scan in If  If in Loop  If in Scan  If in If
 depth 1  depth 2  depth 3  capture  capture through levels  captured initializer  initializer in body  shadowed name
 opset 11  opset 13  opset 16  opset 17  opset 19  opset 21  function call in body
-trip constant  trip input  trip computed  trip omitted  trip huge  trip 0 or negative
+trip constant  trip input  trip computed  trip omitted  trip huge  trip -1  trip 0  trip 1
 condition true  condition input  condition computed  condition omitted
 body condition same  body condition counter  body condition computed  body condition or iteration [1]
 state update  state same  state swapped  state captured  state constant  state grown  state shrunk  state other
@@ -35,6 +35,11 @@ If condition input  If condition computed  If condition constant  If condition i
 If shapes differ  If branch a constant  If branch without captures  If capture returned
 declared full  declared rank  declared type  declared nothing
 """
+
+WHIMS = (
+    "nodes out of order", "body without nodes", "body returns a capture directly", "invalid branch never taken",
+)  # fmt: skip
+"""What exporters write, ONNX Runtime runs and onnx.checker does not allow."""
 
 
 @cache
@@ -54,7 +59,8 @@ def test_a_case_depends_on_seed_and_index_alone() -> None:
 
 def test_the_checker_accepts_the_models() -> None:
     for case in cases():
-        onnx.checker.check_model(case.model)
+        if not any(case.features[whim] for whim in WHIMS):
+            onnx.checker.check_model(case.model)
 
 
 def test_input_sets_fit_the_declared_inputs() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pieces import is_number, like, random_op, squeeze, to_scalar, unsqueeze
+from .pieces import cast, cut, is_number, like, random_op, squeeze, to_scalar, unsqueeze
 from .scope import BOOL, FLOAT, INT32, INT64, Dim, Scope, Shape, Val
 
 STYLES = ("full",) * 5 + ("rank",) * 2 + ("type", "nothing")
@@ -32,12 +32,25 @@ def generates(kind: str) -> Callable[[Generator], Generator]:
 
 def control(s: Scope, depth: int, kind: str | None = None) -> list[Val]:
     """A random control-flow node."""
-    kind = kind or s.rng.choice(("Loop", "Loop", "Scan", "If"))
+    nested = depth > 1 or s.outer is not None
+    # Of a Scan-8 there is much to show, and few models are of opset 8.
+    first = "Scan" if s.context.opset == 8 else "Loop"
+    more = (first,) if not nested else ("Loop",) if s.kind == "Loop" else ()
+    kind = kind or s.rng.choice((*more, "Loop", "Scan", "If"))
     features = s.context.features
     features[kind] += 1
+    features[f"{kind}-{version(kind, s.context.opset)}"] += 1
     if s.outer is not None:
         features[f"{kind} in {s.kind}"] += 1
+        if s.outer.outer is not None:
+            features[f"{kind} in {s.kind} in {s.outer.kind}"] += 1
     return GENERATORS[kind](s, depth)
+
+
+def version(kind: str, opset: int) -> str:
+    """The version of an operator in an opset; `newer` for those after 21."""
+    since = {"Loop": (1, 11, 13, 16, 19, 21), "Scan": (8, 9, 11, 16, 19, 21), "If": (1, 11, 13, 16, 19, 21)}[kind]
+    return "newer" if opset > 22 else str(max(each for each in since if each <= opset))
 
 
 def fill(body: Scope, depth: int) -> None:
@@ -50,9 +63,11 @@ def fill(body: Scope, depth: int) -> None:
             random_op(body)
 
 
-def inner(s: Scope, kind: str) -> Scope:
+def inner(s: Scope, kind: str, style: str | None = None) -> Scope:
+    """A body whose types are declared in a style; by default in one that tells no more than that around."""
     body = Scope(s.context, s)
     body.kind = kind
+    body.style = style or max(s.style, s.rng.choice(STYLES), key=list(dict.fromkeys(STYLES)).index)
     return body
 
 
@@ -71,15 +86,18 @@ def produced(body: Scope, val: Val, taken: Sequence[Val] = ()) -> Val:
 
 
 def fixed(known: set[Dim], shape: Shape) -> bool:
-    """Whether a shape inside a body is the same in every iteration."""
-    return all(isinstance(d, int) or d in known for d in shape)
+    """Whether a shape inside a body is the same in every iteration, and the runtime keeps it.
+
+    Of pieces without elements it keeps known dimensions alone.
+    """
+    return all(isinstance(d, int) or (d in known and 0 not in shape) for d in shape)
 
 
 def ranked(s: Scope, val: Val, rank: int) -> Val:
-    """A single element as rank 0 or [1]."""
-    if val.rank == rank:
-        return val
-    return unsqueeze(s, val, 0) if rank else squeeze(s, val, [0])
+    """A single element as a tensor of another rank."""
+    while val.rank < rank:
+        val = unsqueeze(s, val, 0)
+    return squeeze(s, val, list(range(val.rank - rank))) if val.rank > rank else val
 
 
 def flag(s: Scope, rank: int) -> Val:
@@ -88,6 +106,17 @@ def flag(s: Scope, rank: int) -> Val:
     if val is None:
         return s.constant(np.full((1,) * rank, True))
     return ranked(s, to_scalar(s, val, BOOL), rank)
+
+
+def as_condition(s: Scope, val: Val) -> Val:
+    """A condition as it is, of integers, or with more dimensions than ONNX Runtime takes."""
+    if val.rank > 1:
+        s.context.features["condition of rank 2 and more"] += 1
+        return s.dropped("Squeeze", [val], BOOL, ())
+    if s.context.chance(0.15):
+        s.context.features["condition of integers"] += 1
+        return s.dropped("Cast", [cast(s, val, INT64)], BOOL, val.shape, to=BOOL)
+    return val
 
 
 @dataclass
@@ -123,7 +152,7 @@ def next_state(body: Scope, state: State, states: list[State]) -> Val:
         return twins[0].inside if twins else inside
     if state.kind == "constant" and inside.is_static:
         return body.random_constant(inside.dtype, [int(d) for d in inside.shape])
-    if state.kind == "captured":
+    if state.kind == "captured" and state.init.name not in body.hidden:
         return state.init
     if state.kind == "other":
         same = body.candidates(lambda v: v.dtype == inside.dtype and v.shape == inside.shape and v.mag <= state.limit)
@@ -139,8 +168,7 @@ def next_state(body: Scope, state: State, states: list[State]) -> Val:
         mag = max(inside.mag, added.mag)
         return body.squash(body.emit("Concat", parts, inside.dtype, inside.shape, mag, axis=state.axis), state.limit)
     if state.kind == "shrunk":
-        bounds = [body.ints(1), body.ints(2**31 - 1), body.ints(state.axis)]
-        return body.emit("Slice", [inside, *bounds], inside.dtype, inside.shape, inside.mag)
+        return cut(body, inside, state.axis, 1, 2**31 - 1, inside.shape[state.axis])
     return like(body, inside, state.limit)
 
 

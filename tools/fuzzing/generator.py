@@ -13,14 +13,17 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import FunctionProto, GraphProto, ModelProto, ValueInfoProto, helper
+from onnx import FunctionProto, ModelProto, ValueInfoProto, helper
 
 from . import branches, loops, movement, scans  # noqa: F401 (they register what they generate)
 from .bodies import control
+from .disguise import disguised
 from .pieces import random_op
 from .scope import FLOAT, INT32, INT64, NUMPY, Context, Dim, Input, Scope, Val, random_numbers
 
-OPSETS = (11, 13, 16, 17, 19, 21)
+OPSETS = {8: 15, 9: 7, 10: 5, 11: 11, 13: 11, 16: 7, 17: 5, 19: 11, 21: 12, 23: 4, 24: 4, 25: 4, 26: 4}
+"""Opset -> how often it is drawn, of 100."""
+
 ORDER = (0, 1, 2, 0)
 DOMAIN = "local"
 
@@ -29,7 +32,7 @@ DOMAIN = "local"
 class Case:
     """A model and its input sets; `order` tells in which order to run them on one compiled model.
 
-    `declared` is the same model with the shape of every iteration number declared, which ONNX Runtime asks for.
+    `declared` is the same model as ONNX Runtime can run it (disguise).
     `scan_ranks` holds the ranks of scan outputs by the name of the Scan node; `empty` the input sets with a length 0.
     """
 
@@ -52,11 +55,13 @@ class Case:
 def generate(seed: int, index: int) -> Case:
     """The model of the given seed and index, with three input sets."""
     rng = random.Random(f"{seed}:{index}")
-    context = Context(rng, np.random.default_rng([seed, index]), rng.choice(OPSETS), shadowing=rng.random() < 0.05)
+    opset = rng.choices(tuple(OPSETS), tuple(OPSETS.values()))[0]
+    context = Context(rng, np.random.default_rng([seed, index]), opset, shadowing=rng.random() < 0.12)
     context.features[f"opset {context.opset}"] += 1
-    depth = rng.choices((1, 2, 3), (68, 22, 10))[0]
+    depth = rng.choices((1, 2, 3), (58, 26, 16))[0]
     context.features[f"depth {depth}"] += 1
-    if context.chance(0.25):
+    context.features["depth 2 and more"] += depth > 1
+    if context.chance(0.3):
         context.functions = [_function(context, n) for n in range(rng.randint(1, 2))]
     main = Scope(context)
     for _ in range(rng.randint(2, 3)):
@@ -72,9 +77,7 @@ def generate(seed: int, index: int) -> Case:
     model = _model(main, outputs)
     feeds = [_feeds(context, seed, index, number) for number in range(3)]
     empty = {number for sizes in context.sizes.values() for number in range(3) if not sizes[number]}
-    bare = ModelProto()
-    bare.CopyFrom(model)
-    _undeclare(bare.graph, context.undeclared)
+    bare = disguised(model, context)
     return Case(seed, index, bare, model, feeds, ORDER, +context.features, context.scan_ranks, empty)
 
 
@@ -113,25 +116,12 @@ def _model(main: Scope, outputs: list[Val]) -> ModelProto:
     imports = [helper.make_opsetid("", context.opset)]
     if context.functions:
         imports.append(helper.make_opsetid(DOMAIN, 1))
-    version = 10 if context.opset >= 20 else 8
+    version = 8 if context.opset < 20 else 10 if context.opset < 23 else 11
     return helper.make_model(graph, opset_imports=imports, functions=context.functions, ir_version=version)
 
 
 def _declared(port: Input) -> ValueInfoProto:
     return helper.make_tensor_value_info(port.val.name, port.val.dtype, port.declared)
-
-
-def _undeclare(graph: GraphProto, bodies: dict[str, str]) -> None:
-    """Take the declared shape, or all, from the iteration number and condition of the named bodies."""
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                _undeclare(attribute.g, bodies)
-    for port in graph.input[:2] if graph.name in bodies else ():
-        if bodies[graph.name] == "nothing":
-            port.ClearField("type")
-        else:
-            port.type.tensor_type.ClearField("shape")
 
 
 def _function(context: Context, number: int) -> FunctionProto:
@@ -158,7 +148,9 @@ def _feeds(context: Context, seed: int, index: int, number: int) -> dict[str, np
     feeds: dict[str, np.ndarray] = {}
     for port in context.inputs:
         shape: tuple[int, ...] = tuple(d if isinstance(d, int) else context.sizes[d][number] for d in port.val.shape)
-        if port.choices is not None:
+        if port.mixed:
+            feeds[port.val.name] = rng.choice(np.array(port.choices), shape).astype(NUMPY[port.val.dtype])
+        elif port.choices is not None:
             value = port.choices[number % len(port.choices)]
             feeds[port.val.name] = np.full(shape, value).astype(NUMPY[port.val.dtype])
         else:

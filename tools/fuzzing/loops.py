@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .bodies import (
-    STYLES,
     State,
+    as_condition,
     fill,
     final,
     flag,
@@ -18,35 +18,40 @@ from .bodies import (
     ranked,
     scan_output,
 )
-from .pieces import like, to_scalar
+from .pieces import compare, like, remainder, to_scalar
 from .scope import BOOL, FLOAT, INT64, STATE_LIMIT, Scope, Val, known_outside
 
-TRIPS = (0, 1, 2, 3, 5)
+TRIPS = (-1, 0, 0, 1, 2, 3, 5)
 
 
 @generates("Loop")
 def loop(s: Scope, depth: int) -> list[Val]:
     c, features = s.context, s.context.features
-    plan = s.rng.choices(("for", "both", "early", "while", "huge", "do"), (5, 3, 3, 2, 2, 1))[0]
+    plans = ("for", "both", "early", "while", "huge", "do", "endless")
+    plan = s.rng.choices(plans, (5, 3, 3, 2, 2, 1.2, 1.2))[0]
     features[f"Loop {plan}"] += 1
     trip, always = _trip_count(s, plan)
-    condition, starts = _initial_condition(s, plan)
+    condition, starts, kind = _initial_condition(s, plan)
+    shown = {"omitted": "''", "true": "true"}.get(kind, "condition")
+    features[f"Loop({'M' if trip else repr('')}, {shown})"] += 1
+    wide = condition is not None and condition.rank > 1
+    condition = condition and as_condition(s, condition)
     known = known_outside(s)
     body = inner(s, "Loop")
-    style = s.rng.choice(STYLES)
+    style = body.style
     features[f"declared {style}"] += 1
     # The ranks in the body follow those outside; where an input is omitted nothing but the declaration tells them.
-    ranks = [int(c.chance(0.3)) if port is None else port.rank for port in (trip, condition)]
+    ranks = [int(c.chance(0.3)) if port is None else min(port.rank, 1) for port in (trip, condition)]
     features["body condition or iteration [1]"] += bool(sum(ranks))
     body.iteration = body.parameter(INT64, (1,) * ranks[0], 6.0)
     flag_in = body.parameter(BOOL, (1,) * ranks[1], 1.0)
-    body.pinned = [body.iteration, *([flag_in] if condition is None else [])]
+    body.pinned = [body.iteration, *([flag_in] if condition is None or wide else [])]
     states = _states(s, body)
     fill(body, depth)
 
     taken: list[Val] = []
     go_on = _next_condition(body, plan, flag_in, ranks[1])
-    taken.append(produced(body, go_on))
+    taken.append(produced(body, as_condition(body, go_on)))
     for state in states:
         taken.append(produced(body, next_state(body, state, states), taken))
     scans = []
@@ -62,40 +67,54 @@ def loop(s: Scope, depth: int) -> list[Val]:
     names = [c.fresh("o") for _ in taken[1:]]
     title = c.fresh("body")
     # Undeclared, an iteration number is taken for a scalar.
-    if style in ("type", "nothing") and not ranks[0]:
+    if style in ("type", "nothing") and not ranks[0] and not wide and not (condition is None and ranks[1]):
         c.undeclared[title] = style
-    s.node("Loop", initial, names, body=body.graph(title, taken, style))
+    s.node("Loop", initial, names, body=body.graph(title, taken))
     results = [final(s, state, name) for state, name in zip(states, names, strict=False)]
     for val, name in zip(scans, names[len(states) :], strict=True):
-        tail = val.shape if exact else tuple(d if isinstance(d, int) else c.dim(0) for d in val.shape)
+        # Without iterations nothing but a declaration tells a dimension for certain.
+        certain = style == "full"
+        tail = val.shape if exact else tuple(d if isinstance(d, int) and certain else c.dim(0) for d in val.shape)
         results.append(s.add(val.dtype, (exact or c.dim(0), *tail), val.mag, name))
+        if not all(isinstance(d, int) for d in tail) or (not exact and not certain):
+            s.own.remove(results[-1])  # without iterations ONNX Runtime may not even know the rank
     return results
 
 
 def _trip_count(s: Scope, plan: str) -> tuple[Val | None, int | None]:
     """The trip count, and its value if it is constant and positive."""
     c = s.context
-    shape = (1,) * int(c.chance(0.2))
-    if plan == "while" or (plan == "do" and c.chance(0.5)):
+    shape = (1,) * s.rng.choices((0, 1, 2, 3), (7, 2, 0.7, 0.3))[0]
+    c.features["trip count of rank 2 and more"] += len(shape) > 1
+    if plan in ("while", "endless") or (plan == "do" and c.chance(0.7)):
         c.features["trip omitted"] += 1
         return None, None
     if plan == "huge":
         c.features["trip huge"] += 1
         if c.chance(0.3):  # the runtime reads integers of an input as 32 bits: nothing larger can be told apart
-            return s.input(INT64, shape, (2**31 - 1,)), None
+            huge = s.input(INT64, shape, (2**31 - 1,))
+            s.root.own.remove(huge)  # not for arithmetic, which the runtime does in 32 bits
+            return huge, None
         value = s.rng.choice((2**31 - 1, 2**63 - 1))
         return s.constant(np.full(shape, value, np.int64)), None
-    kind = s.rng.choices(("constant", "input", "computed"), (3, 4, 2))[0]
+    counter = s.counter
+    kind = s.rng.choices(("constant", "input", "computed", "iteration"), (3, 4, 2, 16 if counter else 0))[0]
     c.features[f"trip {kind}"] += 1
     if kind == "constant":
-        value = s.rng.choices((-1, 0, 1, 2, 3, 5), (1, 1, 4, 6, 6, 3))[0]
+        value = s.rng.choices((-1, 0, 1, 2, 3, 5), (2, 3, 4, 4, 4, 2))[0]
+        c.features["trip constant, 0 or below"] += value < 1
         return s.constant(np.full(shape, value, np.int64)), value if value > 0 else None
     if kind == "input":
         choices = tuple(s.rng.choice(TRIPS) for _ in range(3))
-        if c.chance(0.1):
-            choices = (choices[0], -1, choices[2])
-        c.features["trip 0 or negative"] += min(choices) < 1
+        for value in set(choices):
+            c.features["trip n" if value > 1 else f"trip {value}"] += 1
+        first, second, third = choices
+        c.features["no iterations after some"] += (first > 0 and min(second, third) < 1) or second > 0 >= third
         return s.input(INT64, shape, choices), None
+    if kind == "iteration":
+        assert counter is not None
+        left = s.emit("Sub", [s.scalar(s.rng.randint(0, 3), INT64), counter], INT64, counter.shape, 6.0)
+        return ranked(s, left, len(shape)), None
     return ranked(s, _computed_count(s), len(shape)), None
 
 
@@ -108,30 +127,31 @@ def _computed_count(s: Scope) -> Val:
         return s.emit("Gather", [sizes, at], INT64, (), 12.0, axis=0)
     val = s.pick(lambda v: True)
     number = to_scalar(s, val, INT64) if val is not None else s.scalar(2, INT64)
-    return s.emit("Mod", [number, s.scalar(4, INT64)], INT64, (), 4.0)
+    return remainder(s, number, 4)
 
 
-def _initial_condition(s: Scope, plan: str) -> tuple[Val | None, bool]:
-    """The condition at the start, and whether it is known to be true."""
+def _initial_condition(s: Scope, plan: str) -> tuple[Val | None, bool, str]:
+    """The condition at the start, whether it is known to be true, and its kind.
+
+    An omitted condition is true at the start, and the body decides what follows: so ONNX Runtime reads the standard.
+    """
     c = s.context
-    shape = (1,) * int(c.chance(0.2))
+    shape = (1,) * s.rng.choices((0, 1, 2), (7, 2, 1))[0]
     if plan == "for":
         kind = s.rng.choice(("omitted", "true"))
-    elif plan == "do":
-        kind = "true"
+    elif plan in ("do", "endless"):
+        kind = "true" if plan == "do" else "omitted"
     else:
-        kind = s.rng.choices(("omitted", "true", "input", "computed", "false"), (2, 4, 5, 4, 0.4))[0]
-    # Without trip count and condition the text of the standard makes the loop endless, whatever the body says.
-    if kind == "omitted" and plan != "for":
-        kind = "true"
+        weights = (2 if plan != "while" else 0, 4, 5, 4, 0.8)
+        kind = s.rng.choices(("omitted", "true", "input", "computed", "false"), weights)[0]
     c.features[f"condition {kind}"] += 1
     if kind == "omitted":
-        return None, True
+        return None, True, kind
     if kind in ("true", "false"):
-        return s.constant(np.full(shape, kind == "true")), kind == "true"
+        return s.constant(np.full(shape, kind == "true")), kind == "true", kind
     if kind == "input":
-        return s.input(BOOL, shape, tuple(s.rng.choice((1, 1, 0)) for _ in range(3))), False
-    return flag(s, len(shape)), False
+        return s.input(BOOL, shape, tuple(s.rng.choice((1, 1, 0)) for _ in range(3))), False, kind
+    return flag(s, len(shape)), False, kind
 
 
 def _next_condition(body: Scope, plan: str, flag_in: Val, rank: int) -> Val:
@@ -146,7 +166,7 @@ def _next_condition(body: Scope, plan: str, flag_in: Val, rank: int) -> Val:
     bound = body.scalar(body.rng.randint(0, 4), INT64)
     if body.context.chance(0.4):
         bound = body.input(INT64, (), tuple(body.rng.choice(TRIPS) for _ in range(3)))
-    going = body.emit("Less", [iteration, bound], BOOL, iteration.shape)
+    going = compare(body, "Less", iteration, bound, iteration.shape)
     body.context.features["body condition counter"] += 1
     if body.context.chance(0.4):
         other = ranked(body, flag(body, 0), going.rank)
@@ -158,7 +178,7 @@ def _next_condition(body: Scope, plan: str, flag_in: Val, rank: int) -> Val:
 def _states(s: Scope, body: Scope) -> list[State]:
     states: list[State] = []
     kinds = ("update", "same", "constant", "captured", "other", "grown", "shrunk")
-    for _ in range(s.rng.choice((0, 1, 1, 2, 2, 3))):
+    for _ in range(s.rng.choice((0, 1, 1, 2, 2, 3)) or int(s.context.opset < 11)):  # Loop-1 has one at least
         kind = s.rng.choices(kinds, (8, 1.5, 1, 1, 1.5, 2, 0.7))[0]
         state = _grown(s, body) if kind in ("grown", "shrunk") else None
         if state is None:

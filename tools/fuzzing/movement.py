@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .pieces import any_size, axis_of, is_float, is_number, non_empty, piece, squeeze, unsqueeze
+from .pieces import any_size, axis_of, cut, is_float, is_number, non_empty, piece, remainder, squeeze, unsqueeze
 from .scope import FLOAT, INT64, Dim, Scope, Shape, Val, dims
 
 
@@ -76,13 +76,14 @@ def slice_(s: Scope) -> Val | None:
     size = val.shape[axis]
     if not isinstance(size, int):
         end = s.rng.choice((1, 2, 2**31 - 1, 2**63 - 1))
-        bounds = [s.ints(0 if end < 3 else 1), s.ints(end), s.ints(axis)]
-        return s.emit("Slice", [val, *bounds], val.dtype, _with(val.shape, axis, s.context.dim(0)), val.mag)
+        return cut(s, val, axis, 0 if end < 3 else 1, end, s.context.dim(0))
     if size == 0:
         return None
-    start, step = s.rng.randrange(size), s.rng.choice((1, 1, 2, -1))
+    start, step = s.rng.randrange(size), s.rng.choice((1, 1, 2, -1)) if s.context.opset >= 10 else 1
     end = s.rng.randint(start + 1, size) if step > 0 else -size - 1
     length = len(range(size)[start : end if step > 0 else None : step])
+    if step == 1:
+        return cut(s, val, axis, start, end, length)
     parts = [s.ints(start), s.ints(end), s.ints(axis_of(s, val, axis)), s.ints(step)]
     return s.emit("Slice", [val, *parts], val.dtype, _with(val.shape, axis, length), val.mag)
 
@@ -96,16 +97,17 @@ def gather(s: Scope) -> Val | None:
     axis, size = s.rng.choice([(i, d) for i, d in dims(val.shape) if d > 0])
     kind = s.rng.choice(("one", "several", "iteration"))
     if kind == "iteration" and s.iteration is not None:
-        index = s.emit("Mod", [s.iteration, s.scalar(size, INT64)], INT64, s.iteration.shape, size)
+        index = remainder(s, s.iteration, size)
         s.context.features["gather by iteration"] += 1
     else:
         shape = () if kind == "one" else (s.rng.randint(1, 3),)
-        index = s.constant(np.asarray(s.context.numbers.integers(-size, size, shape), np.int64))
+        least = -size if s.context.opset >= 11 else 0
+        index = s.constant(np.asarray(s.context.numbers.integers(least, size, shape), np.int64))
     result = (*val.shape[:axis], *index.shape, *val.shape[axis + 1 :])
     return s.emit("Gather", [val, index], val.dtype, result, val.mag, axis=axis_of(s, val, axis))
 
 
-@piece(3)
+@piece(3, since=11)
 def scatter(s: Scope) -> Val | None:
     """ScatterElements or ScatterND of constants or computed updates into a value."""
     val = s.pick(lambda v: is_number(v) and v.rank > 0 and v.is_static and 0 not in v.shape)
@@ -160,7 +162,7 @@ def shape_of(s: Scope) -> Val | None:
     return val and s.emit("Shape", [val], INT64, (val.rank,), 12.0)
 
 
-@piece(1)
+@piece(1, since=9)
 def filled_like(s: Scope) -> Val | None:
     """ConstantOfShape(Shape(x)) or Tile."""
     val = s.pick(lambda v: is_float(v) and v.rank > 0)
@@ -173,7 +175,7 @@ def filled_like(s: Scope) -> Val | None:
     return s.emit("Tile", [val, s.ints(*repeats)], FLOAT, tiled, val.mag)
 
 
-@piece(1)
+@piece(1, since=11)
 def top_k(s: Scope) -> Val | None:
     val = s.pick(lambda v: is_float(v) and any(d > 0 for _, d in dims(v.shape)))
     if val is None:

@@ -16,12 +16,14 @@ import numpy as np
 from .scope import BOOL, FLOAT, INT32, INT64, Dim, Scope, Shape, Val
 
 Piece = Callable[[Scope], Val | None]
-PIECES: list[tuple[Piece, int]] = []
+PIECES: list[tuple[Piece, int, int]] = []
 
 
-def piece(weight: int) -> Callable[[Piece], Piece]:
+def piece(weight: int, since: int = 8) -> Callable[[Piece], Piece]:
+    """Register a piece, drawn with a weight in models of opset `since` or newer."""
+
     def register(function: Piece) -> Piece:
-        PIECES.append((function, weight))
+        PIECES.append((function, weight, since))
         return function
 
     return register
@@ -29,7 +31,8 @@ def piece(weight: int) -> Callable[[Piece], Piece]:
 
 def random_op(s: Scope) -> Val | None:
     """Append one random operator; a few attempts, then None."""
-    functions, weights = zip(*PIECES, strict=True)
+    known = [(function, weight) for function, weight, since in PIECES if since <= s.context.opset]
+    functions, weights = zip(*known, strict=True)
     for _ in range(12):
         function = s.rng.choices(functions, weights)[0]
         made: Val | None = function(s)
@@ -78,7 +81,7 @@ def partner(s: Scope, val: Val, dtype: int | None = None) -> Val | None:
 
 def axis_of(s: Scope, val: Val, axis: int) -> int:
     """The axis, or the same counted from the end."""
-    return axis - val.rank if s.context.chance(0.3) else axis
+    return axis - val.rank if s.context.opset >= 11 and s.context.chance(0.3) else axis
 
 
 def non_empty(s: Scope, val: Val) -> bool:
@@ -108,7 +111,7 @@ def squeeze(s: Scope, val: Val, axes: list[int]) -> Val:
 def unsqueeze(s: Scope, val: Val, axis: int) -> Val:
     """`axis` is among the axes of the result."""
     shape = (*val.shape[:axis], 1, *val.shape[axis:])
-    named = axis - len(shape) if s.context.chance(0.3) else axis
+    named = axis - len(shape) if s.context.opset >= 11 and s.context.chance(0.3) else axis
     if s.context.opset >= 13:
         return s.emit("Unsqueeze", [val, s.ints(named)], val.dtype, shape, val.mag)
     return s.emit("Unsqueeze", [val], val.dtype, shape, val.mag, axes=[named])
@@ -116,6 +119,32 @@ def unsqueeze(s: Scope, val: Val, axis: int) -> Val:
 
 def cast(s: Scope, val: Val, dtype: int) -> Val:
     return val if val.dtype == dtype else s.emit("Cast", [val], dtype, val.shape, val.mag, to=dtype)
+
+
+def compare(s: Scope, op: str, a: Val, b: Val, shape: Shape) -> Val:
+    """Less or Greater; of integers since opset 9."""
+    if s.context.opset < 9:
+        a, b = cast(s, a, FLOAT), cast(s, b, FLOAT)
+    return s.emit(op, [a, b], BOOL, shape)
+
+
+def remainder(s: Scope, val: Val, divisor: int) -> Val:
+    """An integer modulo a constant; before opset 10 of the sign of the dividend."""
+    by = s.scalar(divisor, val.dtype)
+    if s.context.opset >= 10:
+        return s.emit("Mod", [val, by], val.dtype, val.shape, divisor)
+    whole = s.emit("Div", [val, by], val.dtype, val.shape, val.mag)
+    multiple = s.emit("Mul", [whole, by], val.dtype, val.shape, val.mag)
+    return s.emit("Sub", [val, multiple], val.dtype, val.shape, divisor)
+
+
+def cut(s: Scope, val: Val, axis: int, start: int, end: int, length: Dim) -> Val:
+    """Slice along one axis, forward."""
+    shape = (*val.shape[:axis], length, *val.shape[axis + 1 :])
+    if s.context.opset < 10:
+        return s.emit("Slice", [val], val.dtype, shape, val.mag, starts=[start], ends=[end], axes=[axis])
+    bounds = [s.ints(start), s.ints(end), s.ints(axis_of(s, val, axis))]
+    return s.emit("Slice", [val, *bounds], val.dtype, shape, val.mag)
 
 
 def to_scalar(s: Scope, val: Val, dtype: int) -> Val:
@@ -128,9 +157,10 @@ def to_scalar(s: Scope, val: Val, dtype: int) -> Val:
         number = reduce_(s, "ReduceMean" if mean else "ReduceSum", number, axes, 0, mag)
     if dtype == BOOL:
         threshold = s.scalar(s.rng.uniform(-0.5, 0.5) if number.dtype == FLOAT else 1, number.dtype)
-        return s.emit("Greater", [number, threshold], BOOL, number.shape)
+        return compare(s, "Greater", number, threshold, number.shape)
     if number.dtype == FLOAT and dtype != FLOAT:
-        # A scaled mean seldom lies at an integer, where rounding would decide.
+        # A scaled mean seldom lies at an integer, where rounding would decide; scaled last, or it would saturate at 1.
+        number = s.squash(number, 2.0)
         number = s.emit("Mul", [number, s.scalar(3.7)], FLOAT, number.shape, number.mag * 3.7)
     return cast(s, number, dtype)
 
@@ -209,12 +239,13 @@ def power(s: Scope) -> Val | None:
     return s.emit("Pow", [base, s.scalar(s.rng.choice((0.5, 1.5, -0.5)))], FLOAT, val.shape, base.mag**1.5 + 2)
 
 
-@piece(1)
+@piece(2, since=11)
 def clip(s: Scope) -> Val | None:
     val = s.pick(is_float)
     if val is None:
         return None
-    low = s.scalar(-0.5) if s.context.chance(0.7) else None
+    low = s.scalar(-0.5) if s.context.chance(0.5) else None
+    s.context.features["empty optional input"] += low is None
     high = s.scalar(0.75) if low is None or s.context.chance(0.6) else None
     return s.emit("Clip", [val, low, high] if high else [val, low], FLOAT, val.shape, val.mag)
 
@@ -228,7 +259,8 @@ def comparison(s: Scope) -> Val | None:
     ops = ["Less", "Greater"]
     ops += ["LessOrEqual", "GreaterOrEqual"] if s.context.opset >= 16 else []
     ops += ["Equal"] if a.dtype != FLOAT else []
-    return s.emit(s.rng.choice(ops), [a, b], BOOL, broadcast(a.shape, b.shape) or ())
+    shape, op = broadcast(a.shape, b.shape) or (), s.rng.choice(ops)
+    return s.emit(op, [a, b], BOOL, shape) if op == "Equal" else compare(s, op, a, b, shape)
 
 
 @piece(2)
@@ -240,7 +272,7 @@ def logic(s: Scope) -> Val | None:
     return b and s.emit(s.rng.choice(("And", "Or", "Xor")), [a, b], BOOL, broadcast(a.shape, b.shape) or ())
 
 
-@piece(4)
+@piece(4, since=9)
 def where(s: Scope) -> Val | None:
     a = s.pick(is_number)
     if a is None:
@@ -263,7 +295,7 @@ def type_change(s: Scope) -> Val | None:
     return cast(s, val, s.rng.choice(kinds))
 
 
-@piece(1)
+@piece(1, since=11)
 def running_sum(s: Scope) -> Val | None:
     val = s.pick(lambda v: v.dtype == FLOAT and v.rank > 0)
     if val is None:
@@ -283,7 +315,7 @@ def softmax(s: Scope) -> Val | None:
     return s.emit("Softmax", [val], FLOAT, val.shape, 1.0, axis=axis)
 
 
-@piece(2)
+@piece(4)
 def call_function(s: Scope) -> Val | None:
     """A model-local function of one or two operands of equal shape."""
     if not s.context.functions:
@@ -306,7 +338,8 @@ def matmul(s: Scope) -> Val | None:
     val = s.pick(lambda v: is_float(v) and v.rank > 0 and isinstance(v.shape[-1], int) and 0 < v.shape[-1] <= 8)
     if val is None:
         return None
-    depth, width = val.shape[-1], s.rng.randint(1, 4)
+    # Two products in a row of inner size 1 do not compile on the CPU device, in bodies or outside.
+    depth, width = val.shape[-1], s.rng.randint(2, 4)
     assert isinstance(depth, int)
     weights = s.random_constant(FLOAT, (depth, width))
     return s.emit("MatMul", [val, weights], FLOAT, (*val.shape[:-1], width), val.mag * depth)
@@ -317,10 +350,10 @@ def gemm(s: Scope) -> Val | None:
     val = s.pick(lambda v: is_float(v) and v.rank == 2 and isinstance(v.shape[1], int) and 0 < v.shape[1] <= 8)
     if val is None:
         return None
-    depth, width, swapped = val.shape[1], s.rng.randint(1, 4), s.rng.randint(0, 1)
+    depth, width, swapped = val.shape[1], s.rng.randint(2, 4), s.rng.randint(0, 1)
     assert isinstance(depth, int)
     operands = [val, s.random_constant(FLOAT, (width, depth) if swapped else (depth, width))]
-    if s.context.chance(0.6):
+    if s.context.opset < 11 or s.context.chance(0.6):
         operands.append(s.random_constant(FLOAT, (width,)))
     return s.emit("Gemm", operands, FLOAT, (val.shape[0], width), val.mag * depth + 1, transB=swapped, alpha=0.5)
 

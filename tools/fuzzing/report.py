@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from .check import CLASSES, Verdict
+from .check import CLASSES, PASSED, Verdict
 
 
 def pattern(message: str) -> str:
@@ -29,6 +29,19 @@ def rates(results: Mapping[str, Sequence[Verdict]]) -> str:
             cells.append(f"{count:>8} {100 * count / max(total, 1):>6.1f} % ")
         lines.append(f"{kind:16}" + "".join(f"{cell:>18}" for cell in cells))
     return "\n".join(lines)
+
+
+def tally(
+    verdicts: Sequence[tuple[str, Verdict]], having: Mapping[str, Mapping[str, int]]
+) -> dict[str, tuple[int, int]]:
+    """For each feature, in how many of the models that have it the converter passed, and how many these are."""
+    passed: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for name, verdict in verdicts:
+        total.update(having[name].keys())
+        if verdict.result == PASSED:
+            passed.update(having[name].keys())
+    return {feature: (passed[feature], count) for feature, count in total.items()}
 
 
 def parts_of(verdict: Verdict) -> list[str]:

@@ -48,16 +48,23 @@ class Val:
 
 @dataclass
 class Input:
-    """A model input and how its values are drawn: `choices` for integers and conditions, else random numbers."""
+    """A model input and how its values are drawn: `choices` for integers and conditions, else random numbers.
+
+    Of `choices`, every element of an input set has the same one; with `mixed` each is drawn alone.
+    """
 
     val: Val
     declared: tuple[Dim | None, ...] | None
     choices: Sequence[int] | None = None
+    mixed: bool = False
 
 
 @dataclass
 class Context:
-    """What all scopes of one model share."""
+    """What all scopes of one model share.
+
+    `undeclared` to `broken` say how the converters' model differs from ONNX Runtime's (disguise).
+    """
 
     rng: random.Random
     numbers: np.random.Generator
@@ -68,6 +75,8 @@ class Context:
     sizes: dict[str, Sequence[int]] = field(default_factory=dict)
     scan_ranks: dict[str, list[int]] = field(default_factory=dict)
     undeclared: dict[str, str] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)
     inputs: list[Input] = field(default_factory=list)
     functions: list[FunctionProto] = field(default_factory=list)
     count: int = 0
@@ -119,6 +128,7 @@ class Scope:
         self.used: set[str] = set()
         self.iteration: Val | None = None
         self.kind = ""
+        self.style = "full"
         self.pinned: list[Val] = []
 
     @property
@@ -133,6 +143,15 @@ class Scope:
         return 0 if self.outer is None else self.outer.level + 1
 
     # ------------------------------------------------------------------------------------------------------- values
+
+    @property
+    def counter(self) -> Val | None:
+        """The iteration number of the nearest loop around, if it can be seen here."""
+        scope: Scope | None = self
+        while scope is not None and scope.iteration is None:
+            scope = scope.outer
+        val = scope.iteration if scope is not None else None
+        return val if val in self.visible() else None
 
     def visible(self) -> list[Val]:
         """Own values, then those of the scopes around, without names hidden on the way."""
@@ -219,14 +238,25 @@ class Scope:
         val = self.add(dtype, shape, mag, name)
         return self.squash(val) if mag > LIMIT[dtype] else val
 
+    def dropped(self, op: str, inputs: Sequence[Val], dtype: int, shape: Shape, **attributes: Any) -> Val:
+        """A node that ONNX Runtime needs and converters do not get: they see its first input in place of its output."""
+        made = self.emit(op, inputs, dtype, shape, 1.0, **attributes)
+        self.context.dropped.add(self.nodes[-1].name)
+        self.own.remove(made)  # to converters it is of another type: good for conditions alone
+        return made
+
     def squash(self, val: Val, limit: float | None = None) -> Val:
         """Bring the magnitude below a limit, in one of several ways."""
         bound = LIMIT[val.dtype] / 4 if limit is None else limit
         if val.mag <= bound or val.dtype == BOOL:
             return val
-        if val.dtype == FLOAT and (bound < 1.5 or self.context.chance(0.5)):
+        opset = self.context.opset
+        if val.dtype == FLOAT and (bound < 1.5 or opset < 11 or self.context.chance(0.5)):
             return self.emit("Tanh", [val], FLOAT, val.shape, 1.0)
-        way = self.rng.choice(("Clip", "MinMax", "Mod")) if self.context.opset >= 12 else "Mod"
+        if opset < 10:
+            divisor = self.scalar(np.ceil(val.mag / bound), val.dtype)
+            return self.emit("Div", [val, divisor], val.dtype, val.shape, bound)
+        way = self.rng.choice(("Clip", "MinMax", "Mod")) if opset >= 12 else "Mod"
         if way == "Clip" or val.dtype == FLOAT:
             low, high = (self.constant(np.array(v, NUMPY[val.dtype])) for v in (-int(bound), int(bound)))
             return self.emit("Clip", [val, low, high], val.dtype, val.shape, bound)
@@ -275,24 +305,32 @@ class Scope:
         """A constant that other pieces may use too."""
         return self.constant(random_numbers(self.context.numbers, dtype, tuple(shape)), data=True)
 
-    def input(self, dtype: int, shape: Shape, choices: Sequence[int] | None = None, declared: str | None = None) -> Val:
-        """A new model input, whatever the scope; `choices` are its possible values, one drawn an input set."""
+    def input(
+        self,
+        dtype: int,
+        shape: Shape,
+        choices: Sequence[int] | None = None,
+        declared: str | None = None,
+        mixed: bool = False,
+    ) -> Val:
+        """A new model input, whatever the scope; `choices` are its possible values, one an input set (or `mixed`)."""
         mag = float(max((abs(c) for c in choices), default=1)) if choices else {INT64: 4.0, INT32: 4.0}.get(dtype, 1.0)
         val = Val(self.context.fresh("x"), dtype, tuple(shape), mag)
         style = declared or self.rng.choice(("exact", "exact", "exact", "rank"))
         dims = None if style == "none" else tuple(d if style == "exact" else None for d in val.shape)
-        self.context.inputs.append(Input(val, dims, choices))
+        self.context.inputs.append(Input(val, dims, choices, mixed))
         self.root.own.append(val)
         self.root.names.add(val.name)
         return val
 
     # ------------------------------------------------------------------------------------------------------- graphs
 
-    def graph(self, name: str, outputs: Sequence[Val], style: str) -> GraphProto:
-        """The body as a GraphProto. `style` says how much of the types is declared: full, rank, type, nothing.
+    def graph(self, name: str, outputs: Sequence[Val]) -> GraphProto:
+        """The body as a GraphProto. Its `style` says how much of the types is declared: full, rank, type, nothing.
 
         Parameters in `pinned` have their rank declared in any case.
         """
+        style = self.style
         return helper.make_graph(
             self.nodes,
             name,

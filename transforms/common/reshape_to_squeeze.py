@@ -13,8 +13,11 @@ class ReshapeToSqueeze(MatcherPass):
     """reshape(x : [N, 1, 3]) to [N, 3]  ->  squeeze(x, [1]); to [N, 1, 1, 3]  ->  unsqueeze(x, [1])
 
     The other dimensions are proven to be the same in the same order. Which axes they are then needs no shape: what
-    computed it goes, and inference sees more. A Reshape that does both, or neither, stays.
+    computed it goes, and inference sees more. A Reshape that does both, or neither, stays. So do those in bodies: there
+    the runtime knows fewer ranks than are proven here, and finds that of a Reshape in its pattern.
     """
+
+    bodies = "never"
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ class BindConstants(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(Control):
+        for node in self.candidates(graph, Control):
             changed = self._bind(node) or changed
         return changed
 
@@ -37,10 +37,10 @@ class BindConstants(FunctionPass):
             else:
                 keep.append(number)
         if len(keep) == len(data):
-            return False
+            return self.refuse(node, "no invariant input is a Constant")
         node.input_map = tuple(node.input_map[number] for number in keep)
         node.graph.set_inputs(node, [*node.inputs[: node.first_data_port], *(data[number] for number in keep)])
-        return True
+        return self.accept(node)
 
     def _replace(self, parameter: Parameter | None, constant: Constant) -> None:
         if parameter is None:

@@ -17,15 +17,20 @@ class CapturedResults(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(Iteration):
-            if low(node.count) < 1:
-                continue
-            for entry, output in zip(node.output_map, node.outputs, strict=True):
-                value = captured(node, entry) if isinstance(entry, Final) and output.is_used else None
-                if value is not None:
-                    replace_output(output, value)
-                    changed = True
+        for node in self.candidates(graph, Iteration):
+            changed = self._rewrite(node) or changed
         return changed
+
+    def _rewrite(self, node: Iteration) -> bool:
+        if low(node.count) < 1:
+            return self.refuse(node, "it may run zero times")
+        changed = False
+        for entry, output in zip(node.output_map, node.outputs, strict=True):
+            value = captured(node, entry) if isinstance(entry, Final) and output.is_used else None
+            if value is not None:
+                replace_output(output, value)
+                changed = True
+        return self.accept(node) if changed else self.refuse(node, "no final value is a captured tensor")
 
 
 def captured(node: Iteration, entry: Final) -> Value | None:

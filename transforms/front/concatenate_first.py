@@ -21,13 +21,18 @@ class ConcatenateFirst(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in [*graph.of(Loop), *graph.of(TensorIterator)]:
-            for number, entry in enumerate(node.output_map):
-                if not isinstance(entry, Concatenated) or not _is_endangered(node.outputs[number], entry.axis):
-                    continue
+        for kind in (Loop, TensorIterator):
+            for node in self.candidates(graph, kind):
+                changed = self._rewrite_all(node) or changed
+        return changed
+
+    def _rewrite_all(self, node: Iteration) -> bool:
+        changed = False
+        for number, entry in enumerate(node.output_map):
+            if isinstance(entry, Concatenated) and _is_endangered(node.outputs[number], entry.axis):
                 self._rewrite(node, number)
                 changed = True
-        return changed
+        return self.accept(node) if changed else self.refuse(node, "nothing is concatenated behind a dimension of 0")
 
     def _rewrite(self, node: Iteration, number: int) -> None:
         entry = cast(Concatenated, node.output_map[number])
@@ -40,7 +45,9 @@ class ConcatenateFirst(FunctionPass):
             node.body.remove(entry.result)
             node.body.sweep()
         maps = list(node.output_map)
-        maps[number] = replace(entry, result=result, axis=0)
+        told = entry.declared
+        declared = (told[axis], *told[:axis], *told[axis + 1 :]) if told else ()
+        maps[number] = replace(entry, result=result, axis=0, declared=declared)
         node.output_map = tuple(maps)
         node.graph.validate_node(node)
         output = node.outputs[number]

@@ -1,36 +1,109 @@
-"""Loops of constants alone."""
+"""Loops that the runtime would compute, or take apart, while it reads or compiles them."""
 
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph
-from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Loop
-from mo_loop.shape import is_static
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
+from mo_loop.ops.random import RandomUniform
+from mo_loop.shape import is_static, low
+from mo_loop.types import boolean
 from transforms.base import FunctionPass
-from transforms.front.opaque import opaque_zero
+from transforms.front.opaque import zero_from_outside
 
 
 class ConstantLoops(FunctionPass):
-    """Loop(M, C, constants) with unknown shapes in or behind it  ->  Loop(M + 0, ...), a 0 that cannot be folded
+    """Loop(M, C, constants)  ->  Loop(M + 0, C or 0 > 0, ...), a 0 that cannot be folded
 
-    The runtime evaluates such a loop while it infers shapes, and fails because the outcome has another shape than it
-    had inferred; nor can it run one when it compiles.
+    The runtime evaluates a loop whose inputs are constants, or can be computed from constants alone, while it infers
+    shapes. It fails where the outcome has another shape than it had inferred, or where an inner loop does not run, and
+    can run no such loop when it compiles. Where it can compute the trip count or the condition and that may be 0 or
+    false, it fails as well, whatever the other inputs. What is to be joined in reverse it joins in order: there the 0
+    is added in the body, so that known shapes stay known.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(Loop):
-            trip = node.inputs[0]
-            is_constant = all(value is None or isinstance(value.node, Constant) for value in node.inputs)
-            if trip is None or not is_constant or _has_static_shapes(node):
-                continue
-            zero = ops.Reshape(opaque_zero(graph), trip.type.dims).output
-            graph.set_input(node, 0, ops.Add(trip, ops.Convert(zero, destination_type=trip.dtype)).output)
-            changed = True
+        known: dict[Value, bool] = {}
+        for node in self.candidates(graph, Loop):
+            changed = self._hide(node, known) or changed
         return changed
 
+    def _hide(self, node: Loop, known: dict[Value, bool]) -> bool:
+        trip, go = node.inputs[0], node.inputs[1]
+        assert trip is not None and go is not None
+        inputs = [value for value in node.inputs if value is not None]
+        computed = all(_is_computable(value, known) for value in inputs)
+        if computed and _is_static(node) and not _holds_idle_loop(node):
+            return self._feed_zero(node)
+        idle = low(node.count) < 1
+        hides_trip = computed or (idle and not isinstance(trip.node, Constant) and _is_computable(trip, known))
+        hides_go = idle and not isinstance(go.node, Constant) and _is_computable(go, known)
+        if not hides_trip and not hides_go:
+            return self.refuse(node, "the runtime cannot compute it, or does it rightly")
+        zero = zero_from_outside(node.graph)
+        if hides_trip:
+            none = ops.Convert(ops.Reshape(zero, trip.type.dims), destination_type=trip.dtype)
+            node.graph.set_input(node, 0, ops.Add(trip, none).output)
+        if hides_go:
+            never = ops.Greater(ops.Reshape(zero, go.type.dims), 0)
+            node.graph.set_input(node, 1, ops.LogicalOr(go, never).output)
+        return self.accept(node)
 
-def _has_static_shapes(node: Loop) -> bool:
+    def _feed_zero(self, node: Loop) -> bool:
+        """Make what is joined in reverse depend on the 0."""
+        result = next((each.result for each in node.output_map if _is_backward(each)), None)
+        if result is None:
+            return self.refuse(node, "the runtime computes it rightly")
+        zero = zero_from_outside(node.graph)
+        inner = Parameter(graph=node.body, type=zero.type.without_known())
+        none = ops.Reshape(inner, []).output
+        value = result.value
+        if value.dtype is boolean:
+            made = ops.LogicalOr(value, ops.Greater(none, 0)).output
+        else:
+            made = ops.Add(value, ops.Convert(none, destination_type=value.dtype)).output
+        node.body.set_input(result, 0, made)
+        node.input_map = (*node.input_map, Invariant(inner))
+        node.graph.set_inputs(node, [*node.inputs, zero])
+        return self.accept(node)
+
+
+def _is_computable(value: Value, known: dict[Value, bool]) -> bool:
+    """Whether a value depends on constants and static shapes alone; asked of many values with one `known`."""
+    pending = [value]
+    while pending:
+        current = pending[-1]
+        node = current.node
+        if current in known:
+            pending.pop()
+        elif isinstance(node, Constant) or _is_static_shape(node):
+            known[current] = True
+        elif isinstance(node, Parameter | Control | RandomUniform):
+            known[current] = False
+        else:
+            open_ = [each for each in node.inputs if each is not None and each not in known]
+            if open_:
+                pending += open_
+            else:
+                known[current] = all(known[each] for each in node.inputs if each is not None)
+    return known[value]
+
+
+def _is_static_shape(node: Node) -> bool:
+    return isinstance(node, ops.ShapeOf) and node.inputs[0] is not None and is_static(node.inputs[0].shape)
+
+
+def _is_backward(entry: object) -> bool:
+    return isinstance(entry, Concatenated) and entry.stride < 0
+
+
+def _holds_idle_loop(node: Loop) -> bool:
+    """Whether a loop in the body may run zero times, which the runtime's evaluation refuses."""
+    return any(low(each.count) < 1 for scope in node.body.scopes() for each in scope.of(Loop))
+
+
+def _is_static(node: Loop) -> bool:
     inner = (each for scope in node.body.scopes() for each in scope)
     return all(is_static(output.shape) for each in (node, *inner) for output in each.outputs)

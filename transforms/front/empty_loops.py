@@ -6,7 +6,7 @@ import numpy as np
 
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Final, Iteration, Merged
+from mo_loop.ops.control import Concatenated, Final, Iteration, Merged
 from mo_loop.tensor import ArrayTensor
 from transforms.base import FunctionPass
 from transforms.replace import replace_output
@@ -19,19 +19,22 @@ class EmptyLoops(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(Iteration):
-            if node.count == 0:
-                self._dissolve(node)
-                graph.remove(node)
-                changed = True
+        for node in self.candidates(graph, Iteration):
+            changed = self._dissolve(node) or changed
         return changed
 
-    def _dissolve(self, node: Iteration) -> None:
+    def _dissolve(self, node: Iteration) -> bool:
+        if node.count != 0:
+            return self.refuse(node, "it may run")
         initial: dict[object, Value] = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             value = initial.get(entry.result) if isinstance(entry, Final) else None
             if value is None:
-                shape = tuple(dim if isinstance(dim, int) else 0 for dim in output.type.dims)
+                told = entry.declared if isinstance(entry, Concatenated) and entry.declared else (0,) * output.type.rank
+                pairs = zip(output.type.dims, told, strict=True)
+                shape = tuple(dim if isinstance(dim, int) else max(size, 0) for dim, size in pairs)
                 empty = ArrayTensor(np.zeros(shape, output.dtype.numpy), output.dtype)
                 value = Constant(empty, graph=node.graph).output
             replace_output(output, value)
+        node.graph.remove(node)
+        return self.accept(node)

@@ -15,47 +15,53 @@ PREALLOCATED = 1 << 16
 
 
 class GuardTripCounts(FunctionPass):
-    """Loop(M, ...)  ->  Loop(max(M, 0), ...): below 0 means none in ONNX, endless in Loop-5
+    """Loop(M, none_below_zero)  ->  Loop(max(M, 0)): below 0 means none in ONNX, endless in Loop-5
 
     A trip count of 2^31 - 1 or more becomes endless where the body can stop by itself: the runtime counts in i32. And
     since it reserves the buffer of a concatenated output for M iterations, a loop that may stop early and whose M may
-    be large counts in its condition instead: trip count -1, condition' = condition and i + 1 < M.
+    be large counts in its condition instead: trip count -1, condition' = condition and i + 1 < M. A loop without the
+    mark is one of Loop-5 already: an omitted trip count, or a loop that was read from IR.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(Loop):
+        for node in self.candidates(graph, Loop):
             changed = self._guard(node) or changed
         return changed
 
     def _guard(self, node: Loop) -> bool:
-        trip = node.inputs[0]
-        assert trip is not None
-        known = trip.type.integers
-        stops = not node.continues_always
-        if known is not None:
-            limit = known[0]
-            if limit == -1 or (0 <= limit <= (PREALLOCATED if stops and _concatenates(node) else I32_MAX - 1)):
-                return False
-            if limit >= I32_MAX:
-                return _replace_trip(node, _endless(node) if stops else _constant(node, I32_MAX))
-        if trip.known is not None and known is None and trip.known.reshape(-1)[0].lo >= 0:
-            return False  # a length: never negative, and the loop over it is as long as its data
-        if _is_guarded(trip):
-            return False
-        if stops and _concatenates(node):
-            _count_in_condition(node, trip)
-            return _replace_trip(node, _endless(node))
-        return _replace_trip(node, ops.Maximum(trip, 0).output)
+        if not node.none_below_zero:
+            return self.refuse(node, "its trip count means what it does in Loop-5")
+        trip = _given(node)
+        node.none_below_zero = False
+        if trip is not None:
+            node.graph.set_input(node, 0, trip)
+        return self.accept(node)
+
+
+def _given(node: Loop) -> Value | None:
+    """What Loop-5 has to be given in place of the trip count; None where that means the same."""
+    trip = node.inputs[0]
+    assert trip is not None
+    known = trip.type.integers
+    stops = not node.continues_always
+    if known is not None:
+        if known[0] < 0:
+            return _constant(node, 0)
+        if known[0] >= I32_MAX:
+            return _endless(node) if stops else _constant(node, I32_MAX)
+        if known[0] <= PREALLOCATED or not (stops and _concatenates(node)):
+            return None
+    elif trip.type.known is not None and trip.type.known.reshape(-1)[0].lo >= 0:
+        return None  # a length: never negative, and the loop over it is as long as its data
+    if stops and _concatenates(node):
+        _count_in_condition(node, trip)
+        return _endless(node)
+    return ops.Maximum(trip, 0).output
 
 
 def _concatenates(node: Loop) -> bool:
     return any(isinstance(entry, Concatenated) for entry in node.output_map)
-
-
-def _is_guarded(trip: Value) -> bool:
-    node = trip.node
-    return isinstance(node, ops.Maximum) and node.inputs[1] is not None and node.inputs[1].type.integers == (0,)
 
 
 def _constant(node: Loop, count: int) -> Value:
@@ -64,11 +70,6 @@ def _constant(node: Loop, count: int) -> Value:
 
 def _endless(node: Loop) -> Value:
     return _constant(node, -1)
-
-
-def _replace_trip(node: Loop, value: Value) -> bool:
-    node.graph.set_input(node, 0, value)
-    return True
 
 
 def _count_in_condition(node: Loop, trip: Value) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Selected
 from mo_loop.shape import is_static, low
 from mo_loop.types import i64
@@ -22,21 +22,21 @@ class GuardZeroTrips(FunctionPass):
 
     After zero iterations the runtime returns what a concatenated output held before, and forwards the initial value of
     a state only if the body reads it. With ran = (M != 0) and C: a concatenated output is cut to nothing by
-    Slice(scan, 0, Select(ran, end, 0)), along every dimension of unknown size as ONNX Runtime gives it; a state that
-    the body does not read is selected outside and no longer carried.
+    Slice(scan, 0, Select(ran, end, 0)), along every dimension of unknown size as ONNX Runtime gives it; a Reshape gives
+    what is empty the sizes that the model declares, or that the runtime might not know. A state that the body does not
+    read is selected outside and no longer carried.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in graph.of(Loop):
-            if low(node.count) < 1:
-                changed = self._guard(node) or changed
+        changed = graph.sweep() > 0  # a dead reader is none
+        for node in self.candidates(graph, Loop):
+            changed = self._guard(node) or changed
         return changed
 
     def _guard(self, node: Loop) -> bool:
-        initial = {
-            entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)
-        }
+        if low(node.count) > 0:
+            return self.refuse(node, "it runs at least once")
+        initial = {entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)}
         ran: Value | None = None
         changed = False
         for entry, output in zip(node.output_map, node.outputs, strict=True):
@@ -64,7 +64,7 @@ class GuardZeroTrips(FunctionPass):
         ]
         if len(keep) < len(node.input_map):
             keep_inputs(node, keep)
-        return changed
+        return self.accept(node) if changed else self.refuse(node, "no output is stale or lost after zero iterations")
 
 
 def _ran(node: Loop) -> Value:
@@ -91,17 +91,36 @@ def _cut(output: Value, entry: Concatenated, ran: Value) -> Value:
     large, none = (ops.Constant(n, graph=output.graph, dtype=i64) for n in (TO_THE_END, 0))
     end = ops.Select(ran, large, none).output
     end = ops.Reshape(end, [1]).output
-    dims = output.shape
-    axes = [entry.axis]
-    if dims is not None:
-        axes += [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
-    for axis in sorted(axes):
+    dims = output.shape or ()
+    unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
+    declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}
+    for axis in sorted([entry.axis, *(i for i in unknown if i not in declared)]):
         output = ops.Slice(output, [0], end, [1], [axis]).output
-    return output
+    # The runtime may know fewer dimensions: what an inner If or Scan returns is often of unknown size to it.
+    static = {i: dim for i, dim in enumerate(dims) if isinstance(dim, int) and i != entry.axis}
+    return _sized(output, static, declared, ran) if declared or static else output
+
+
+def _sized(output: Value, static: dict[int, int], declared: dict[int, int], ran: Value) -> Value:
+    """`output` with the sizes that are known, by axis; the `declared` ones only where nothing ran and it is empty."""
+    rank = output.type.rank
+    known = [static.get(axis, 0) for axis in range(rank)]  # Reshape copies where there is a 0
+    if not declared:
+        return ops.Reshape(output, known, special_zero=True).output
+    told = [declared.get(axis, size) for axis, size in enumerate(known)]
+    sizes = [Constant(each, graph=output.graph, dtype=i64) for each in (known, told)]
+    return ops.Reshape(output, ops.Select(ran, *sizes), special_zero=True).output
 
 
 def _chosen(last: Value, initial: Value, ran: Value) -> Value:
     """`last` where the loop ran, else `initial`: by Select for equal shapes, by If for different ones."""
+    if last is initial or (last.shape == initial.shape and is_static(last.shape) and 0 in last.type.dims):
+        return initial
+    # No Select compiles whose condition is one of its values too.
+    if ran is last:
+        return ops.LogicalOr(ran, initial).output
+    if ran is initial:
+        return ops.LogicalAnd(ran, last).output
     if is_static(last.shape) and last.shape == initial.shape:
         return ops.Select(ran, last, initial).output
     then_body, else_body = Graph("ran"), Graph("not_run")

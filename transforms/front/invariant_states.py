@@ -13,7 +13,7 @@ class InvariantStates(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(Iteration):
+        for node in self.candidates(graph, Iteration):
             changed = self._rewrite(node) or changed
         return changed
 
@@ -24,7 +24,7 @@ class InvariantStates(FunctionPass):
             if isinstance(entry, Merged) and entry.result.value is entry.parameter.output
         }
         if not constant:
-            return False
+            return self.refuse(node, "no state stays as it is")
         node.input_map = tuple(
             Invariant(entry.parameter) if isinstance(entry, Merged) and entry.result in constant else entry
             for entry in node.input_map
@@ -32,5 +32,4 @@ class InvariantStates(FunctionPass):
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             if isinstance(entry, Final) and entry.result in constant:
                 replace_output(output, constant[entry.result])
-        return True
-
+        return self.accept(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node
+from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control, Invariant, Iteration, Loop, Merged
 from mo_loop.types import boolean, string
@@ -26,7 +27,8 @@ class IsolateParameters(FunctionPass):
     - p is the Result of another state; or p is a state, an A reads it, and another state's Result is reachable from it;
     - p is sliced or the iteration number, and a state's Result is reachable from it;
     - p is invariant, and an A or a state's Result reads it. A Gather is none whose index changes with the iteration:
-      it copies, and isolating p would copy all of it every time.
+      it copies, and isolating p would copy all of it every time. An element-wise operation of two scalars is one as
+      well: the runtime lets it write into p where its other input is a view.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -56,7 +58,7 @@ def _endangered(node: Iteration) -> list[Parameter]:
             if passed_on or _reaches_state(views, others):
                 found.append(p)
         elif isinstance(entry, Invariant):
-            if any(reader in states or (_is_in_place(reader) and not _copies(reader, changing)) for reader in readers):
+            if any(reader in states or _overwrites(reader, changing) for reader in readers):
                 found.append(p)
         elif _reaches_state([p], states):
             found.append(p)
@@ -66,6 +68,13 @@ def _endangered(node: Iteration) -> list[Parameter]:
 def _is_in_place(node: Node) -> bool:
     # A control-flow operation may hand its input on as its output.
     return isinstance(node, Control | Identity) or getattr(node, "type", "") in IN_PLACE
+
+
+def _overwrites(reader: Node, changing: set[Node]) -> bool:
+    """Whether a reader may write into an invariant that it reads, or hand on a view that is written into."""
+    if isinstance(reader, Binary):
+        return reader.output.rank == 0
+    return _is_in_place(reader) and not _copies(reader, changing)
 
 
 def _changing(node: Iteration) -> set[Node]:

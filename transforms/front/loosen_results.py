@@ -1,12 +1,12 @@
-"""States whose shape after an iteration excludes their initial one."""
+"""Results of a body whose bounds exclude what the loop returns when it does not run."""
 
 from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Loop, Merged
-from mo_loop.shape import Dimension, high, low
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.control import Concatenated, Final, If, Loop, Merged
+from mo_loop.shape import Dimension, high, is_static, low
 from mo_loop.types import i64
 from transforms.base import FunctionPass
 from transforms.front.opaque import repeated_once
@@ -16,28 +16,96 @@ class LoosenResults(FunctionPass):
     """state' : [2..] from [1], zero iterations possible  ->  Tile(state', 1 + min(i, 0)) : [?]
 
     The runtime gives the final value the bounds of the body's Result, and fails or keeps old values where a loop that
-    did not run hands on an initial value outside of them. Repeating once, a number known only at run time, leaves the
-    value as it is and has no bounds; a Reshape would have none either, but the runtime removes it.
+    did not run hands on an initial value outside of them. A concatenated output without iterations has dimensions of 0
+    where they are not static: if its bounds exclude that, the inference ends there without a word, or the process does.
+    Repeating once, a number known only at run time, leaves the value as it is and has no bounds; a Reshape would have
+    none either, but the runtime removes it.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(Loop):
-            if low(node.count) > 0:
-                continue
-            for entry, initial in node.fed:
-                axes = _excluding(entry.result.value, initial) if isinstance(entry, Merged) else []
-                if axes:
-                    node.body.set_input(entry.result, 0, _loosened(node, entry.result.value, axes))
-                    changed = True
+        for node in self.candidates(graph, Loop):
+            changed = self._loosen(node) or changed
         return changed
+
+    def _loosen(self, node: Loop) -> bool:
+        if low(node.count) > 0:
+            return self.refuse(node, "it runs at least once")
+        found: dict[Result, list[int]] = {}
+        for entry, initial in node.fed:
+            if isinstance(entry, Merged):
+                found[entry.result] = sorted({*_excluding(entry.result.value, initial), *_grown(entry, initial)})
+        for entry in node.output_map:
+            if isinstance(entry, Concatenated):
+                found[entry.result] = sorted({*found.get(entry.result, ()), *_never_zero(entry.result.value)})
+        loosened = {result: axes for result, axes in found.items() if axes}
+        for result, axes in loosened.items():
+            node.body.set_input(result, 0, _loosened(node, result.value, axes))
+        return self.accept(node) if loosened else self.refuse(node, "its Results allow all shapes without iterations")
 
 
 def _excluding(result: Value, initial: Value) -> list[int]:
     """The axes along which the bounds of `result` leave out a size that `initial` may have."""
     if result.shape is None or initial.shape is None or len(result.shape) != len(initial.shape):
         return []
+    if _is_loose(result):
+        return []
+    if _is_bound_tighter(result):
+        return [axis for axis, dim in enumerate(result.shape) if not isinstance(dim, int)]
     return [axis for axis, (a, b) in enumerate(zip(result.shape, initial.shape, strict=True)) if not _covers(a, b)]
+
+
+def _grown(entry: Merged, initial: Value) -> list[int]:
+    """The axes along which a state grows from a first size of which the runtime knows that it is above 0.
+
+    It adds what an iteration adds to those bounds, where inference here has given up the bounds of the state.
+    """
+    shapes = [each.shape for each in (initial, entry.parameter.output, entry.result.value)]
+    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1 or _is_loose(entry.result.value):
+        return []
+    tight = _is_bound_tighter(initial)
+    sizes = zip(*(shape or () for shape in shapes), strict=True)
+    return [
+        axis for axis, (first, state, last) in enumerate(sizes)
+        if not isinstance(first, int) and first != state and not isinstance(last, int)
+        and low(last) > 0 and (tight or low(first) > 0)
+    ]  # fmt: skip
+
+
+def _is_bound_tighter(value: Value) -> bool:
+    """Whether the runtime may know bounds of `value` that inference here does not: those of an inner loop's Result.
+
+    A state that grows has no bounds here, but the runtime takes those that its Result has by itself.
+    """
+    pending, seen = [value], set()
+    while pending:
+        each = pending.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        node = each.node
+        if _is_loose(each):
+            continue
+        if isinstance(node, Loop):
+            if isinstance(node.output_map[each.index], Final) and not is_static(each.shape):
+                return True
+        elif isinstance(node, If):
+            entry = node.output_map[each.index]
+            pending += [entry.then.value, entry.otherwise.value]
+        else:
+            pending += [source for source in node.inputs if source is not None]
+    return False
+
+
+def _is_loose(value: Value) -> bool:
+    """Whether the runtime knows no bounds: it is repeated a number of times that only the run tells."""
+    repeats = value.node.inputs[1] if isinstance(value.node, ops.Tile) else None
+    return repeats is not None and repeats.type.integers is None
+
+
+def _never_zero(value: Value) -> list[int]:
+    """The axes along which the size is unknown, but known not to be 0."""
+    return [axis for axis, dim in enumerate(value.shape or ()) if not isinstance(dim, int) and low(dim) > 0]
 
 
 def _covers(wide: Dimension, narrow: Dimension) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.ops.base import Constant
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.control import Branched, Control, If, Invariant
 from mo_loop.types import i64
 
 
@@ -22,6 +24,28 @@ def opaque_zero(graph: Graph) -> Value:
     low, high = (Constant(each, graph=graph, dtype=i64) for each in (0, 1))
     number = ops.RandomUniform(shape, low, high, output_type=i64)
     return ops.Reshape(ops.ReverseSequence(number, [1]), [1]).output
+
+
+def zero_from_outside(graph: Graph) -> Value:
+    """The same, made in the outermost graph and handed down through all bodies.
+
+    The runtime evaluates loops whose inputs are all constants, and where it cannot evaluate a body, it returns whatever
+    lay in memory.
+    """
+    owner = graph.owner
+    if owner is None:
+        return opaque_zero(graph)
+    zero = zero_from_outside(owner.graph)
+    parameter = Parameter(graph=graph, type=zero.type.without_known())
+    if isinstance(owner, If):
+        then, otherwise = (parameter if body is graph else None for body in owner.bodies)
+        entry: Any = Branched(then, otherwise)
+    else:
+        entry = Invariant(parameter)
+    assert isinstance(owner, Control)
+    owner.input_map = (*owner.input_map, entry)
+    owner.graph.set_inputs(owner, [*owner.inputs, zero])
+    return parameter.output
 
 
 def repeated_once(value: Value, axes: Sequence[int], zero: Value) -> Value:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Concatenated, Final, If, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.ops.control import Concatenated, Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced
 from transforms.base import FunctionPass
 
 _INPUT_RANK = {Merged: 0, Sliced: 1, Invariant: 2}
@@ -18,13 +18,15 @@ class PortRenumbering(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.of(Iteration):
-            changed = _order_inputs(node) or changed
-            changed = _order_outputs(node) or changed
-            changed = _order_body(node) or changed
-        for branch in graph.of(If):
-            changed = _order_branches(branch) or changed
+        for node in self.candidates(graph, Iteration):
+            moved = [_order_inputs(node), _order_outputs(node), _order_body(node)]
+            changed = self._said(node, any(moved)) or changed
+        for branch in self.candidates(graph, If):
+            changed = self._said(branch, _order_branches(branch)) or changed
         return changed
+
+    def _said(self, node: Control, moved: bool) -> bool:
+        return self.accept(node) if moved else self.refuse(node, "its ports are in order")
 
 
 def _order_inputs(node: Iteration) -> bool:

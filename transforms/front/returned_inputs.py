@@ -5,6 +5,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Identity, Parameter, Result
+from mo_loop.ops.control import Control
 from mo_loop.shape import is_static
 from transforms.base import FunctionPass
 from transforms.replace import move_readers
@@ -14,7 +15,8 @@ class ReturnedInputs(FunctionPass):
     """x -> Identity -> output  ->  x -> Reshape to its own shape -> output
 
     The runtime removes a Convert to the same type, and where then an input of dynamic shape is an output as well, it
-    returns freed memory. A Reshape it leaves standing between an input and an output; that copies nothing.
+    returns freed memory; an output of a Loop may then take the shape of another one. A Reshape it leaves standing in
+    both places; that copies nothing.
     """
 
     bodies = "never"
@@ -22,20 +24,22 @@ class ReturnedInputs(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
         for result in graph.results:
-            source = _source(result.value)
-            if source is result.value or not isinstance(source.node, Parameter) or is_static(source.shape):
-                continue
-            self._replace(result, source)
-            changed = True
+            changed = (not self.leaves(result) and self._replace(result)) or changed
+        self.at = None
         if changed:
             graph.sweep()
         return changed
 
-    def _replace(self, result: Result, source: Value) -> None:
-        old = result.value
+    def _replace(self, result: Result) -> bool:
+        old, source = result.value, _source(result.value)
+        if source is old or not isinstance(source.node, Parameter | Control):
+            return self.refuse(result, "it returns no input and no output of a loop or branch through an Identity")
+        if source.rank is None or is_static(source.shape):
+            return self.refuse(result, "the shape is static, or not even its rank is known")
         zeros = [0] * source.type.rank
         new = ops.Reshape(source, zeros, special_zero=True).output
         move_readers(old, new, [(result, 0)])
+        return self.accept(result)
 
 
 def _source(value: Value) -> Value:

@@ -13,7 +13,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Concatenated, Iteration, Loop, Sliced, TensorIterator
 from mo_loop.ops.front import Scan
 from mo_loop.shape import low
-from mo_loop.types import TensorType, boolean
+from mo_loop.types import TensorType, boolean, i64
 from transforms.base import FunctionPass
 from transforms.replace import replace_output
 
@@ -29,10 +29,11 @@ class ScanLowering(FunctionPass):
     bodies = "last"
 
     def run_on_graph(self, graph: Graph) -> bool:
-        scans = graph.of(Scan)
-        for scan in scans:
+        changed = False
+        for scan in self.candidates(graph, Scan):
             self._lower(scan)
-        return bool(scans)
+            changed = self.accept(scan)
+        return changed
 
     def _lower(self, scan: Scan) -> None:
         graph, body = scan.graph, scan.body
@@ -93,6 +94,8 @@ def _unsqueeze_inside(scan: Scan) -> None:
 
 def _length(scan: Scan) -> Value:
     """The number of slices of the first sliced input, a scalar."""
+    if isinstance(scan.count, int):
+        return Constant(scan.count, graph=scan.graph, dtype=i64).output
     for entry, value in zip(scan.input_map, scan.inputs, strict=True):
         if isinstance(entry, Sliced):
             return ops.Gather(ops.ShapeOf(value), np.array(entry.axis), np.array(0)).output

@@ -23,14 +23,20 @@ class UnusedPorts(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         changed = graph.sweep() > 0
         for node in reversed([node for node in graph.ordered() if isinstance(node, Control)]):
-            if not any(output.is_used for output in node.outputs):
+            is_free = not self.leaves(node)
+            if is_free and not node.acts and not any(output.is_used for output in node.outputs):
                 graph.remove(node)  # a consumer further down was its last
-                changed = True
+                changed = self.accept(node)
                 continue
-            changed = drop_unused_outputs(node) or changed
+            dropped = is_free and drop_unused_outputs(node)
             for body in node.bodies:
                 changed = self.run_on_graph(body) or changed
-            changed = drop_unused_inputs(node) or changed
+            dropped = (is_free and drop_unused_inputs(node)) or dropped
+            if dropped:
+                changed = self.accept(node)
+            elif is_free:
+                self.refuse(node, "something reads each of its ports")
+        self.at = None
         return (graph.sweep() > 0) or changed
 
 
@@ -60,7 +66,8 @@ def live_states(node: Control) -> set[Result]:
     if isinstance(node, Loop):
         live.add(node.condition)
     feeds = {entry.parameter: entry.result for entry in node.back_edges}
-    pending: list[Node] = list(live)
+    sinks = [each for each in body if each.acts or (each.is_kept and not isinstance(each, Parameter | Result))]
+    pending: list[Node] = [*live, *sinks]
     seen: set[Node] = set()
     while pending:
         current = pending.pop()
@@ -77,7 +84,7 @@ def live_states(node: Control) -> set[Result]:
 
 
 def drop_unused_inputs(node: Control) -> bool:
-    """Remove inputs whose body Parameter nothing reads. Of several slices one stays: it says how often to run."""
+    """Remove inputs whose body Parameter nothing reads. A slice that says how often to run stays."""
     dropped = _forget_iteration(node)
     keep: list[int] = []
     entries = list(node.input_map)
@@ -93,15 +100,23 @@ def drop_unused_inputs(node: Control) -> bool:
         if used:
             keep.append(number)
     if not isinstance(node, If | Loop):
-        sliced = [number for number, entry in enumerate(entries) if isinstance(entry, Sliced)]
-        if sliced and not any(number in keep for number in sliced):
-            keep = sorted([*keep, sliced[0]])
+        telling = _telling_slices(node)
+        if telling and not any(number in keep for number in telling):
+            keep = sorted([*keep, telling[0]])
     if isinstance(node, If):
         dropped = _forget_unread_branches(node) or dropped
     if len(keep) == len(entries):
         return dropped
     keep_inputs(node, keep)
     return True
+
+
+def _telling_slices(node: Control) -> list[int]:
+    """The numbers of the sliced inputs of known length; of all where none is known."""
+    sliced = [number for number, entry in enumerate(node.input_map) if isinstance(entry, Sliced)]
+    values = {number: node.data_inputs[number] for number in sliced}
+    dims = {number: value.type.dims[node.input_map[number].axis] for number, value in values.items() if value}
+    return [number for number, dim in dims.items() if isinstance(dim, int)] or sliced
 
 
 def keep_inputs(node: Control, keep: Sequence[int]) -> None:

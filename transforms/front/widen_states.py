@@ -19,25 +19,34 @@ class WidenStates(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
         zero: Value | None = None
-        for node in graph.of(Iteration):
-            shown = {
-                entry.result
-                for entry, output in zip(node.output_map, node.outputs, strict=True)
-                if isinstance(entry, Final) and output.is_used
-            }
-            for port, entry in enumerate(node.input_map, node.first_data_port):
-                if not isinstance(entry, Merged) or entry.result in shown:
-                    continue
-                value = node.inputs[port]
-                assert value is not None
-                axes = _changing(value, entry)
-                if axes and value.dtype is not string:
-                    zero = zero or opaque_zero(graph)
-                    graph.set_input(node, port, repeated_once(value, axes, zero))
-                    changed = True
-        return changed
+        for node in self.candidates(graph, Iteration):
+            narrow = _narrow(node)
+            for port, value, axes in narrow:
+                zero = zero or opaque_zero(graph)
+                graph.set_input(node, port, repeated_once(value, axes, zero))
+            if narrow:
+                self.accept(node)
+            else:
+                self.refuse(node, "every state that changes its shape is read, or of unknown shape from the start")
+        return zero is not None
+
+
+def _narrow(node: Iteration) -> list[tuple[int, Value, list[int]]]:
+    """States that change their shape unseen: the input port, the initial value, the axes along which they do."""
+    shown = {
+        entry.result
+        for entry, output in zip(node.output_map, node.outputs, strict=True)
+        if isinstance(entry, Final) and output.is_used
+    }
+    found = []
+    for port, entry in enumerate(node.input_map, node.first_data_port):
+        value = node.inputs[port]
+        if isinstance(entry, Merged) and entry.result not in shown and value is not None and value.dtype is not string:
+            axes = _changing(value, entry)
+            if axes:
+                found.append((port, value, axes))
+    return found
 
 
 def _changing(initial: Value, entry: Merged) -> list[int]:

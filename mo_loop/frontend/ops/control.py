@@ -19,8 +19,9 @@ from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.ops.front import Failed
-from mo_loop.shape import element_count, normalise_axis, widen
-from mo_loop.types import UNKNOWN, TensorType, boolean, i64, tensor_of_known
+from mo_loop.ops.joining import symbols_in, widen_types
+from mo_loop.shape import element_count, normalise_axis
+from mo_loop.types import UNKNOWN, OptionalType, SequenceType, TensorType, boolean, i64, tensor_of_known
 
 
 @translates("Loop", since=1)
@@ -29,24 +30,21 @@ def loop(trip_count: Any = None, condition: Any = None, *initial: Any, body: Bod
     trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
     if trip.dtype is not i64:
         trip = ops.Convert(trip, destination_type=i64).output
-    if trip_count is not None and trip.constant is not None and trip.constant.item() < 0:
-        trip = node.constant(0, i64)  # below 0 is none here, endless in Loop-5
     go = as_condition(condition) if condition is not None else node.constant(True, boolean)
     states = _present(initial, "initial value of a state")
-    truth = np.ones(_given_shape(body, 1, condition), np.bool_)
-    first = [
-        TensorType(i64, _given_shape(body, 0, None)),
-        tensor_of_known(boolean, truth.astype(int).astype(object)),
-    ]
-    translated = _settled(body, first, [state.type.without_known() for state in states], (), skip=1)
+    if len(body.outputs) < 1 + len(states):
+        raise ModelError(
+            f"the body returns {len(body.outputs)} values, fewer than the condition and {len(states)} states",
+            code="ML226",
+        )
+    carried = [state.type.without_known() for state in states]
+    translated, truth = _translated_loop(body, condition, carried)
+    if _cannot_run(translated) and len(body.outputs) == 1 + len(states):
+        return states
     if translated.has_failed:
         return _failed_outputs(node, translated, [trip, go, *states])
     iteration, flag, *parameters = translated.parameters
     results = translated.results
-    if len(results) < 1 + len(states):
-        raise ModelError(
-            f"the body returns {len(results)} values, fewer than the condition and {len(states)} states", code="ML226"
-        )
     flag.output.replace_with(Constant(truth, graph=translated.graph).output)
     translated.graph.remove(flag)
     condition_result = results[0]
@@ -55,13 +53,32 @@ def loop(trip_count: Any = None, condition: Any = None, *initial: Any, body: Bod
     inputs = list(states)
     _add_captures(translated.captures, input_map, inputs)
     output_map: list[Any] = [Final(result) for result in results[1 : 1 + len(states)]]
-    for result in results[1 + len(states) :]:
+    for place, result in enumerate(results[1 + len(states) :], 1 + len(states)):
+        declared = _declared_output(body, place, result.value, 0)
         _set_value(result, ops.Unsqueeze(result.value, 0).output)
-        output_map.append(Concatenated(result, axis=0))
+        output_map.append(Concatenated(result, axis=0, declared=declared))
     return ops.Loop(
         trip, go, *inputs, graph=node.graph, body=translated.graph, input_map=tuple(input_map),
         output_map=tuple(output_map), iteration=iteration, condition=condition_result,
+        none_below_zero=trip_count is not None,
     )  # fmt: skip
+
+
+def _translated_loop(body: Body, condition: Value | None, carried: list[TensorType]) -> tuple[TranslatedBody, Any]:
+    """The body of a Loop, and the condition that it receives: true, in the shape it expects."""
+    shape = _given_shape(body, 1, condition)
+    while True:
+        truth = np.ones(shape, np.bool_)
+        first = [
+            TensorType(i64, _given_shape(body, 0, None)),
+            tensor_of_known(boolean, truth.astype(int).astype(object)),
+        ]
+        translated = _settled(body, first, carried, (), skip=1)
+        returned = translated.results[0].value
+        if condition is not None or shape or returned.type is UNKNOWN or not returned.rank or _has_rank(body, 1):
+            return translated, truth
+        # Where neither a source nor a declaration tells, the condition is of the rank that the body returns.
+        shape = (1,) * returned.rank
 
 
 @translates("Scan", since=9)
@@ -77,6 +94,7 @@ def scan(
 ) -> Any:
     """A front operation, because what it becomes depends on types that later passes still refine."""
     values = _present(inputs, "input of Scan")
+    _check_split(num_scan_inputs, len(values))
     axes = _per_input(scan_input_axes, num_scan_inputs, "scan_input_axes")
     directions = _per_input(scan_input_directions, num_scan_inputs, "scan_input_directions")
     return _scan(node, body, values, axes, directions, scan_output_axes, scan_output_directions)
@@ -93,6 +111,7 @@ def scan_8(
 ) -> Any:
     """A Scan over the batch (axis 0) whose body is a Scan over the sequence, cut and padded to each length."""
     values = _present(inputs, "input of Scan")
+    _check_split(num_scan_inputs, len(values))
     count = len(values) - num_scan_inputs
     flags = _per_input(directions, num_scan_inputs, "directions")
     for value in values:
@@ -146,8 +165,6 @@ def _scan(
     """The Scan of `values` (states, then as many scan inputs as `axes`), in `graph`, the node's own by default."""
     graph = graph or node.graph
     count = len(values) - len(axes)
-    if not axes or count < 0:
-        raise ModelError(f"num_scan_inputs is {len(axes)} with {len(values)} inputs", code="ML226")
     slices = []
     for value, axis in zip(values[count:], axes, strict=True):
         if value.rank is None:
@@ -157,15 +174,13 @@ def _scan(
     _check_lengths(slices)
     elements = [_element_type(v.type, axis) for v, (axis, _) in zip(values[count:], slices, strict=True)]
     carried = [value.type.without_known() for value in values[:count]]
+    if len(body.outputs) < count:
+        raise ModelError(f"the body returns {len(body.outputs)} values, fewer than {count} states", code="ML226")
     translated = _settled(body, [], carried, elements)
     if translated.has_failed:
         return _failed_outputs(node, translated, values, graph=graph)
     results = translated.results
-    if len(results) < count:
-        raise ModelError(f"the body returns {len(results)} values, fewer than {count} states", code="ML226")
-    input_map: list[Any] = [
-        Merged(p, r) for p, r in zip(translated.parameters[:count], results[:count], strict=True)
-    ]
+    input_map: list[Any] = [Merged(p, r) for p, r in zip(translated.parameters[:count], results[:count], strict=True)]
     for parameter, (axis, _), backward in zip(translated.parameters[count:], slices, directions, strict=True):
         input_map.append(_sliced(parameter, axis, bool(backward)))
     _add_captures(translated.captures, input_map, values)
@@ -173,11 +188,14 @@ def _scan(
     out_axes = _per_input(output_axes, len(outputs), "scan_output_axes")
     out_directions = _per_input(output_directions, len(outputs), "scan_output_directions")
     output_map: list[Any] = [Final(result) for result in results[:count]]
-    for result, axis, backward in zip(outputs, out_axes, out_directions, strict=True):
+    for place, (result, given, backward) in enumerate(zip(outputs, out_axes, out_directions, strict=True), count):
         rank = result.value.rank
         if rank is None:
             raise UnsupportedError("a scan output of unknown rank", code="ML314")
-        output_map.append(_concatenated(result, normalise_axis(axis, rank + 1, "scan output axis"), bool(backward)))
+        axis = normalise_axis(given, rank + 1, "scan output axis")
+        cut = (-1, 0, -1) if backward else (0, -1, 1)
+        declared = _declared_output(body, place, result.value, axis)
+        output_map.append(Concatenated(result, axis, *cut, declared=declared))
     return ops.Scan(
         *values, graph=graph, body=translated.graph, input_map=tuple(input_map), output_map=tuple(output_map)
     )
@@ -186,17 +204,22 @@ def _scan(
 @translates("If", since=1)
 def if_(condition: Any, *, then_branch: Body, else_branch: Body, node: Context) -> Any:
     """If-8, or the branch itself where the condition is known."""
-    decided = _decided(condition)
+    decided = is_decided(condition)
     if decided is not None:
         return (then_branch if decided else else_branch).inline()
     flag = as_condition(condition)
     then, otherwise = then_branch.translate([]), else_branch.translate([])
+    for branch, other in ((then, else_branch), (otherwise, then_branch)):
+        if _cannot_run(branch):
+            return other.inline()
     if then.has_failed or otherwise.has_failed:
         return _failed_outputs(node, then, [flag], otherwise)
     if len(then.results) != len(otherwise.results):
         raise ModelError(
             f"then_branch returns {len(then.results)} values, else_branch {len(otherwise.results)}", code="ML226"
         )
+    for a, b in zip(then.results, otherwise.results, strict=True):
+        _require_one_kind(a.value.type, b.value.type)
     values: dict[Value, None] = dict.fromkeys(c.outer for c in (*then.captures, *otherwise.captures))
     then_of = {capture.outer: capture.parameter for capture in then.captures}
     else_of = {capture.outer: capture.parameter for capture in otherwise.captures}
@@ -205,6 +228,11 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body, node: Context) 
         input_map=tuple(Branched(then_of.get(value), else_of.get(value)) for value in values),
         output_map=tuple(Selected(a, b) for a, b in zip(then.results, otherwise.results, strict=True)),
     )  # fmt: skip
+
+
+def _cannot_run(body: TranslatedBody) -> bool:
+    """Whether a body reads what is not there, and nothing else is wrong: no run that succeeds goes through it."""
+    return body.has_failed and all(error.code in ("ML241", "ML243") for error in body.failures())
 
 
 def one_element(value: Value) -> Value:
@@ -222,10 +250,29 @@ def _given_shape(body: Body, index: int, source: Value | None) -> tuple[int, ...
 
     ONNX Runtime goes by the declaration as well: exporters write both scalars and [1].
     """
-    declared = body.declared(index) if index < len(body.inputs) else UNKNOWN
-    if isinstance(declared, TensorType) and declared.rank is not None:
-        return (1,) * declared.rank
+    if _has_rank(body, index):
+        return (1,) * body.declared(index).rank
     return (1,) * (0 if source is None else source.rank or 0)
+
+
+def _has_rank(body: Body, index: int) -> bool:
+    """Whether the body declares the rank of its input number `index`."""
+    declared = body.declared(index) if index < len(body.inputs) else UNKNOWN
+    return isinstance(declared, TensorType) and declared.rank is not None
+
+
+def _declared_output(body: Body, index: int, element: Value, axis: int) -> tuple[int, ...]:
+    """Dimensions of a scan output that only the declared type of its element tells, -1 for all others.
+
+    ONNX Runtime gives them to an output without iterations. They are no part of the type: declarations may be wrong.
+    """
+    declared = body.declared_output(index)
+    shape = declared.shape if isinstance(declared, TensorType) else None
+    if shape is None or element.shape is None or len(shape) != len(element.shape):
+        return ()
+    pairs = zip(shape, element.shape, strict=True)
+    found = [a if isinstance(a, int) and not isinstance(b, int) else -1 for a, b in pairs]
+    return (*found[:axis], -1, *found[axis:]) if max(found, default=-1) >= 0 else ()
 
 
 def as_condition(value: Value) -> Value:
@@ -235,7 +282,8 @@ def as_condition(value: Value) -> Value:
     return one_element(value)
 
 
-def _decided(condition: Value) -> bool | None:
+def is_decided(condition: Value) -> bool | None:
+    """The value of a condition that is known now, None for any other."""
     known = condition.type.integers
     if known is not None and len(known) == 1:
         return bool(known[0])
@@ -260,26 +308,46 @@ def _settled(
     while len(remembered) < len(carried):
         remembered.append(None)
     assumed = [
-        type_ if wide is None or wide.dtype is not type_.dtype else type_.with_shape(widen(wide.shape, type_.shape))
+        type_ if wide is None or not _are_alike(wide, type_) else widen_types(wide, type_, set(symbols_in(wide)))
         for type_, wide in zip(carried, remembered, strict=True)
     ]
+    outer = {symbol for type_ in carried for symbol in symbols_in(type_)}
     while True:
         translated = body.translate([*first, *assumed, *last])
-        if translated.has_failed:
+        # What reads an element fails as long as the sequence looks empty: it may have grown by the next iteration.
+        if translated.has_failed and not any(_is_empty(type_) for type_ in assumed):
             return translated
         wider = False
         for i, result in enumerate(translated.results[skip : skip + len(assumed)]):
             old, new = assumed[i], result.value.type
             if new is UNKNOWN:
                 continue
-            if old.dtype is not new.dtype:
-                raise TypeError_(f"state {i} starts as {old.dtype} and becomes {new.dtype}", code="ML239")
-            shape = widen(old.shape, new.shape)
-            if shape != old.shape:
-                assumed[i] = remembered[i] = TensorType(old.dtype, shape)
+            _require_one_kind(old, new)
+            if not _are_alike(old, new):
+                start, end = (each.dtype or each for each in (old, new))
+                raise TypeError_(f"state {i} starts as {start} and becomes {end}", code="ML239")
+            wide = widen_types(old, new, outer)
+            if wide is not old:
+                assumed[i] = remembered[i] = wide
                 wider = True
         if not wider:
             return translated
+
+
+def _require_one_kind(a: Any, b: Any) -> None:
+    """An optional sequence is a sequence as long as it is there for certain."""
+    kinds = [isinstance(type_, OptionalType) for type_ in (a, b)]
+    if kinds[0] != kinds[1] and UNKNOWN not in (a, b):
+        raise UnsupportedError(f"a value is {a} or {b}: only tensors may be absent", code="ML325")
+
+
+def _are_alike(a: Any, b: Any) -> bool:
+    """Whether one state may be of both types."""
+    return type(a) is type(b) and a.dtype is b.dtype
+
+
+def _is_empty(type_: Any) -> bool:
+    return isinstance(type_, SequenceType) and type_.is_empty
 
 
 def _set_value(result: Result, value: Value) -> None:
@@ -311,6 +379,11 @@ def _per_input(given: Sequence[int], count: int, what: str) -> Sequence[int]:
     return given or [0] * count
 
 
+def _check_split(scanned: int, inputs: int) -> None:
+    if not 0 < scanned <= inputs:
+        raise ModelError(f"num_scan_inputs is {scanned} with {inputs} inputs", code="ML226")
+
+
 def _check_lengths(slices: Sequence[tuple[int, Any]]) -> None:
     static = {length for _, length in slices if isinstance(length, int)}
     if len(static) > 1:
@@ -323,7 +396,3 @@ def _element_type(type_: TensorType, axis: int) -> TensorType:
 
 def _sliced(parameter: Any, axis: int, backward: bool) -> Sliced:
     return Sliced(parameter, axis, -1, 0, -1) if backward else Sliced(parameter, axis)
-
-
-def _concatenated(result: Result, axis: int, backward: bool) -> Concatenated:
-    return Concatenated(result, axis, -1, 0, -1) if backward else Concatenated(result, axis)

@@ -1,0 +1,201 @@
+"""One cell of one loop made a sequence operation, or the reason why not."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.ops.base import Parameter
+from mo_loop.ops.control import Concatenated, Final, Invariant, Iteration, Loop, Merged, Sliced, TensorIterator
+from mo_loop.shape import Dimension, normalise_axis
+from mo_loop.types import f16, f32
+from transforms.front.recurrence.cells import Cell, recognised
+from transforms.front.recurrence.columns import Columns, NotACell, batch_of
+from transforms.front.recurrence.emission import (
+    Leaf,
+    Outcome,
+    as_concatenated,
+    as_final,
+    emitted,
+    reversed_along,
+)
+from transforms.front.slice_reads import slice_reads
+from transforms.front.unused_ports import drop_unused_inputs, drop_unused_outputs
+from transforms.replace import copy_runtime_info, replace_output
+
+
+def fused(node: Iteration) -> str:
+    """Fuse a cell that the loop computes; why there is none, else empty."""
+    reason = "it has no states"
+    try:
+        leaves = _leaves(node)
+        states = [entry for entry in node.back_edges if _is_matrix(entry.parameter.output)]
+    except NotACell as refusal:
+        return str(refusal)
+    for hidden in states:
+        try:
+            _Fusion(node, leaves, states, hidden).run()
+        except NotACell as refusal:
+            reason = str(refusal)
+        else:
+            return ""
+    return reason
+
+
+def _is_matrix(value: Value) -> bool:
+    return value.dtype in (f32, f16) and bool(value.shape) and isinstance(value.type.dims[-1], int)
+
+
+def _leaves(node: Iteration) -> list[Leaf]:
+    """What the body reads slice by slice, if it runs once for every slice; NotACell if that is not certain."""
+    if not isinstance(node, Loop | TensorIterator):
+        raise NotACell("it is no Loop or TensorIterator yet")
+    if isinstance(node, Loop):
+        go = node.inputs[1]
+        if go is None or go.type.integers != (1,) or not node.continues_always:
+            raise NotACell("its condition may be false")
+    found = [
+        Leaf(entry.parameter.output, value, entry.axis, entry.stride < 0)
+        for entry, value in node.fed
+        if isinstance(entry, Sliced) and _is_plain(entry) and value.shape is not None
+    ]
+    if isinstance(node, Loop) and node.iteration is not None:
+        outer = {entry: value for entry, value in node.fed if isinstance(entry, Invariant)}
+        reads, _ = slice_reads(node)
+        found += [Leaf(read.node.output, outer[read.entry], read.axis, read.reverse) for read in reads if not read.rest]
+    counted = [leaf for leaf in found if _length(leaf) == node.count]
+    if not counted:
+        unproven = "how often it runs is not proven to be the length of what it reads slice by slice"
+        raise NotACell(unproven if found else "it reads nothing slice by slice")
+    return counted
+
+
+def _length(leaf: Leaf) -> Dimension:
+    return leaf.outer.type.dims[leaf.axis]
+
+
+def _is_plain(entry: Sliced | Concatenated) -> bool:
+    """Whether it is one slice after another from an end to the other."""
+    bounds = (entry.start, entry.end, entry.stride, entry.part_size)
+    return bounds in ((0, -1, 1, 1), (-1, 0, -1, 1))
+
+
+class _Fusion:
+    """One cell of one loop: everything is looked at first, then changed."""
+
+    def __init__(self, node: Iteration, leaves: list[Leaf], states: list[Merged], hidden: Merged) -> None:
+        self.node = node
+        self.hidden = hidden
+        self.batch = batch_of(hidden.parameter.output)
+        ends = [*(leaf.value for leaf in leaves), *(state.parameter.output for state in states)]
+        outer = {entry.parameter.output: value for entry, value in node.fed if isinstance(entry, Invariant)}
+        self.columns = Columns(ends, outer, self.batch)
+        self.cell: Cell = recognised(self.columns, hidden, states)
+        self.leaves = self._read_by_gates(leaves)
+        self.time = _length(self.leaves[0])
+        self.roots = [self.columns.plain(state.result.value) for state in self.cell.states]
+        initial = {entry: value for entry, value in node.fed if isinstance(entry, Merged)}
+        self.initial = [initial[state] for state in self.cell.states]
+        self.require_fit()
+        self.direct = [output for output in node.outputs if output.is_used and self._is_direct(output)]
+        self.needs_slices = self._needs_slices()
+
+    def _read_by_gates(self, leaves: list[Leaf]) -> list[Leaf]:
+        read = {source.value for gate in self.cell.gates for source, _ in gate.inputs}
+        found = [leaf for leaf in leaves if leaf.value in read]
+        if len(found) < len(read):
+            raise NotACell("a gate reads a state that is not its own")
+        if not found:
+            raise NotACell("the cell reads no slices")
+        if len({leaf.reverse for leaf in found}) > 1:
+            raise NotACell("the cell reads slices in both directions")
+        return found
+
+    def require_fit(self) -> None:
+        """Refuse batches that are not proven equal outside, too, and what does not run inside a TensorIterator."""
+        if any(value.shape is None or batch_of(value) != self.batch for value in self.initial):
+            raise NotACell("the first state is not proven to have the batch of the others")
+        if any(leaf.axis == len(leaf.outer.type.dims) - 1 for leaf in self.leaves):
+            raise NotACell("slices are taken along the columns")
+        if len({_length(leaf) for leaf in self.leaves}) > 1:
+            raise NotACell("slices of different numbers")
+        is_static = isinstance(self.batch, int) and isinstance(self.time, int)
+        if isinstance(self.node.graph.owner, TensorIterator) and not is_static:
+            raise NotACell("it is directly inside a TensorIterator, and batch or length are not static")
+
+    # -- what becomes of the outputs
+
+    def _is_direct(self, output: Value) -> bool:
+        """Whether an output is a state in another layout."""
+        entry = self.node.output_map[output.index]
+        root = self.columns.plain(entry.result.value)
+        if isinstance(entry, Final):
+            return root in self.roots
+        dims = entry.result.value.type.dims
+        axis = normalise_axis(entry.axis, len(dims))
+        return root is self.roots[0] and axis < len(dims) - 1 and dims[axis] == 1 and _is_plain(entry)
+
+    def _needs_slices(self) -> bool:
+        """Whether the rest of the body reads the next hidden state; NotACell if it reads anything else of the cell."""
+        own = {state.result for state in self.cell.states}
+        rest = [self.node.output_map[o.index].result for o in self.node.outputs if o.is_used and o not in self.direct]
+        rest += [state.result for state in self.node.back_edges if state.result not in own]
+        if isinstance(self.node, Loop):
+            rest.append(self.node.condition)
+        forbidden = {*self.roots[1:], *(state.parameter.output for state in self.cell.states)}
+        pending = [value for result in rest for value in result.inputs]
+        seen: set[Value | None] = set()
+        while pending:
+            value = pending.pop()
+            if value is None or value in seen:
+                continue
+            seen.add(value)
+            if value in forbidden:
+                raise NotACell("something else in the body reads a state of the cell")
+            if value is not self.roots[0]:
+                pending.extend(value.node.inputs)
+        sliced = {entry.parameter.output for entry in self.node.input_map if isinstance(entry, Sliced)}
+        if rest and isinstance(self.node, TensorIterator) and seen.isdisjoint({*sliced, self.roots[0]}):
+            raise NotACell("the rest of the body reads no slices, and the runtime would run it once")
+        return self.roots[0] in seen
+
+    # -- changes
+
+    def run(self) -> None:
+        node = self.node
+        outcome = emitted(self.cell, self.leaves, self.initial, self.batch, self.time, f"{node.name}/sequence")
+        copy_runtime_info(node, outcome.node)
+        for output in self.direct:
+            replace_output(output, self._outer(output, outcome))
+        if self.needs_slices:
+            self._slice(outcome)
+        drop_unused_outputs(node)
+        if not node.outputs:
+            node.graph.remove(node)
+            return
+        node.body.sweep()
+        drop_unused_inputs(node)
+        if self.direct:  # model outputs among them bear the name now
+            node.name = f"{node.name}/rest"
+
+    def _outer(self, output: Value, outcome: Outcome) -> Value:
+        entry = self.node.output_map[output.index]
+        value = entry.result.value
+        if isinstance(entry, Final):
+            return as_final(outcome.last[self.roots.index(self.columns.plain(value))], value.type.dims)
+        assert isinstance(entry, Concatenated)
+        axis = normalise_axis(entry.axis, len(value.type.dims))
+        made = as_concatenated(outcome.every, value.type.dims, axis)
+        return made if (entry.stride < 0) == self.leaves[0].reverse else reversed_along(made, axis)
+
+    def _slice(self, outcome: Outcome) -> None:
+        """The body reads the hidden states slice by slice instead of computing them."""
+        node, root = self.node, self.roots[0]
+        readers = root.uses
+        piece = outcome.every.type
+        parameter = Parameter(graph=node.body, type=piece.with_shape((piece.dims[0], 1, piece.dims[2])))
+        element = as_final(ops.Squeeze(parameter.output, [1]).output, root.type.dims)
+        for reader, port in readers:
+            node.body.set_input(reader, port, element)
+        sliced = Sliced(parameter, 1, start=-1, end=0, stride=-1) if self.leaves[0].reverse else Sliced(parameter, 1)
+        node.input_map = (*node.input_map, sliced)
+        node.graph.set_inputs(node, [*node.inputs, outcome.every])
