@@ -55,7 +55,7 @@ def _root(path: Path) -> Any:
         with open(path, "rb") as file:
             start = file.read(64)
             file.seek(0)
-            tree = etree.parse(file, parser) if start.strip() else None
+            tree: Any = etree.parse(file, parser) if start.strip() else None  # the stubs know half of its docinfo
     except IsADirectoryError:
         raise FileError(f"{path} is a folder, not an IR file", code="ML211") from None
     except FileNotFoundError:
