@@ -22,7 +22,7 @@ the Manager validates after every pass that changed something.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal, TypeVar
 
 from mo_loop.errors import (
@@ -50,6 +50,9 @@ class FunctionPass:
     bodies: ClassVar[Literal["first", "last", "never"]] = "first"
     enabled_by_default: ClassVar[bool] = True
 
+    passes: Sequence[FunctionPass] = ()
+    """The passes that this one holds, if it is made of others."""
+
     at: Node | None = None
     """The candidate that the pass looks at: an error that it raises is said to have happened there."""
     origin: str = ""
@@ -72,10 +75,12 @@ class FunctionPass:
         return self._config
 
     def use(self, config: PassConfig) -> None:
-        """Share `config`, which takes over what was said to this pass alone; passes that hold others hand it on."""
+        """Share `config`, which takes over what was said to this pass alone, and hand it on to the passes it holds."""
         if self._config is not None and not self._shares:
             config.adopt(self._config)
         self._config, self._shares = config, True
+        for each in self.passes:
+            each.use(config)
 
     def run_on_graph(self, graph: Graph) -> bool:
         """Rewrite one graph; True if anything changed."""

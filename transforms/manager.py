@@ -77,11 +77,6 @@ class Manager(FunctionPass):
         each.use(self.config)
         return each
 
-    def use(self, config: PassConfig) -> None:
-        super().use(config)
-        for each in self.passes:
-            each.use(config)
-
     def run_on_graph(self, graph: Graph) -> bool:
         """Run all passes that are enabled; True if any changed the graph. An error names the pass and the node."""
         try:

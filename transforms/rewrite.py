@@ -143,11 +143,6 @@ class GraphRewrite(FunctionPass):
         each.use(self.config)
         return each
 
-    def use(self, config: PassConfig) -> None:
-        super().use(config)
-        for each in self.passes:
-            each.use(config)
-
     def run_on_graph(self, graph: Graph) -> bool:
         asked = [each for each in self.passes if each.config.is_enabled(each)]
         if graph.owner is not None:

@@ -13,7 +13,7 @@ from mo_loop.ops.control import Control, Final, Merged
 from mo_loop.ops.joining import of_one_element
 from mo_loop.types import SequenceType
 from transforms.front.sequences.shapes import joined, known, numbers
-from transforms.front.sequences.walk import Nothing, Rule, SequencePass
+from transforms.front.sequences.walk import Nothing, Rule, SequencePass, same
 
 MOST = 64
 """How many elements a list may have that becomes as many ports or pieces."""
@@ -205,10 +205,6 @@ def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
     return ops.SequenceConstruct(*pieces).output
 
 
-def _same(walk: SequencePass, node: Node) -> Value | None:
-    return node.inputs[0]
-
-
 LIST_RULES: dict[type[Node], Any] = {
     ops.SequenceAt: _at,
     ops.SequenceLength: _length,
@@ -217,5 +213,5 @@ LIST_RULES: dict[type[Node], Any] = {
     ops.ConcatFromSequence: _concat,
     ops.SequenceExtend: _extend,
     ops.SplitToSequence: _split,
-    Identity: _same,
+    Identity: same,
 }

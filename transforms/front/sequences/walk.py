@@ -439,7 +439,8 @@ def _pack(walk: SequencePass, node: ops.PackSequence) -> Sequence[Value] | None:
     return None if layout is None else layout.tensors
 
 
-def _same(walk: SequencePass, node: Node) -> Value | None:
+def same(walk: SequencePass, node: Node) -> Value | None:
+    """The rule of a node that hands its input on."""
     return node.inputs[0]
 
 
@@ -452,6 +453,6 @@ RULES: dict[type[Node], Rule] = {
     ops.SequenceExtend: _extend,
     ops.SplitToSequence: _split,
     ops.PackSequence: _pack,
-    Identity: _same,
+    Identity: same,
 }
 """Operation -> what makes its outputs; the nodes in GIVEN need nothing."""
