@@ -28,7 +28,7 @@ class IsolateParameters(FunctionPass):
     - p is sliced or the iteration number, and a state's Result is reachable from it;
     - p is invariant, and an A or a state's Result reads it. A Gather is none whose index changes with the iteration:
       it copies, and isolating p would copy all of it every time. An element-wise operation of two scalars is one as
-      well: the runtime lets it write into p where its other input is a view.
+      well if the other one is what an A returns: the runtime lets it write into p then, not into the view.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -73,7 +73,8 @@ def _is_in_place(node: Node) -> bool:
 def _overwrites(reader: Node, changing: set[Node]) -> bool:
     """Whether a reader may write into an invariant that it reads, or hand on a view that is written into."""
     if isinstance(reader, Binary):
-        return reader.output.rank == 0
+        views = [value for value in reader.inputs if value is not None and _is_in_place(value.node)]
+        return reader.output.rank == 0 and bool(views)
     return _is_in_place(reader) and not _copies(reader, changing)
 
 
