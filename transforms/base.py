@@ -22,7 +22,7 @@ the Manager validates after every pass that changed something.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Literal, TypeVar
 
 from mo_loop.errors import (
@@ -112,6 +112,13 @@ class FunctionPass:
             if node in graph and not self.leaves(node):
                 yield node
         self.at = None
+
+    def rewrite_each(self, graph: Graph, kind: type[N], rewrite: Callable[[N], bool]) -> bool:
+        """Call `rewrite` with every candidate of a class; True if it said so of any."""
+        changed = False
+        for node in self.candidates(graph, kind):
+            changed = rewrite(node) or changed
+        return changed
 
     def leaves(self, node: Node) -> bool:
         """Whether a veto of the configuration protects `node` from this pass."""

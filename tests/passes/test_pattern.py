@@ -25,11 +25,6 @@ from transforms.predicates import consumers_count, rank_equals, value_equals
 
 
 @pytest.fixture
-def graph() -> Graph:
-    return Graph("main")
-
-
-@pytest.fixture
 def x(graph: Graph) -> Value:
     return parameter(graph, 2, 3)
 

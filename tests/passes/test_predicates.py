@@ -33,11 +33,6 @@ ALL = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def graph() -> Graph:
-    return Graph("main")
-
-
 def typed(graph: Graph, type_: object) -> Value:
     return ops.Parameter(graph=graph, type=type_).output
 

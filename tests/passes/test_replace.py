@@ -36,11 +36,6 @@ from transforms.replace import (
 
 
 @pytest.fixture
-def graph() -> Graph:
-    return Graph("main")
-
-
-@pytest.fixture
 def x(graph: Graph) -> Value:
     value = parameter(graph, 2)
     value.node.name = "x"

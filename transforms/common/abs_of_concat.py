@@ -15,10 +15,7 @@ class AbsOfConcat(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, ops.Abs):
-            changed = self._rewrite(node) or changed
-        return changed
+        return self.rewrite_each(graph, ops.Abs, self._rewrite)
 
     def _rewrite(self, node: ops.Abs) -> bool:
         value = node.inputs[0]

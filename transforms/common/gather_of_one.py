@@ -16,10 +16,7 @@ class GatherOfOne(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, ops.Gather):
-            changed = self._rewrite(node) or changed
-        return changed
+        return self.rewrite_each(graph, ops.Gather, self._rewrite)
 
     def _rewrite(self, node: ops.Gather) -> bool:
         data, indices, axis = node.inputs

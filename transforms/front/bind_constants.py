@@ -19,10 +19,7 @@ class BindConstants(FunctionPass):
     bodies = "last"
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Control):
-            changed = self._bind(node) or changed
-        return changed
+        return self.rewrite_each(graph, Control, self._bind)
 
     def _bind(self, node: Control) -> bool:
         keep = []

@@ -18,10 +18,7 @@ class BooleanCopies(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Identity):
-            changed = self._rewrite(node) or changed
-        return changed
+        return self.rewrite_each(graph, Identity, self._rewrite)
 
     def _rewrite(self, node: Identity) -> bool:
         value = node.inputs[0]

@@ -16,10 +16,7 @@ class CapturedResults(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Iteration):
-            changed = self._rewrite(node) or changed
-        return changed
+        return self.rewrite_each(graph, Iteration, self._rewrite)
 
     def _rewrite(self, node: Iteration) -> bool:
         if low(node.count) < 1:

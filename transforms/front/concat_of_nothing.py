@@ -21,10 +21,7 @@ class ConcatOfNothing(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, ops.Concat):
-            changed = self._rewrite(node) or changed
-        return changed
+        return self.rewrite_each(graph, ops.Concat, self._rewrite)
 
     def _rewrite(self, node: ops.Concat) -> bool:
         output = node.output

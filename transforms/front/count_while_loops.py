@@ -27,10 +27,7 @@ class CountWhileLoops(FunctionPass):
     bodies = "last"
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Loop):
-            changed = self._rewrite(node) or changed
-        return changed
+        return self.rewrite_each(graph, Loop, self._rewrite)
 
     def _rewrite(self, node: Loop) -> bool:
         trip, go = node.inputs[0], node.inputs[1]

@@ -18,10 +18,7 @@ class EmptyLoops(FunctionPass):
     bodies = "last"
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Iteration):
-            changed = self._dissolve(node) or changed
-        return changed
+        return self.rewrite_each(graph, Iteration, self._dissolve)
 
     def _dissolve(self, node: Iteration) -> bool:
         if node.count != 0:

@@ -24,10 +24,7 @@ class GuardTripCounts(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Loop):
-            changed = self._guard(node) or changed
-        return changed
+        return self.rewrite_each(graph, Loop, self._guard)
 
     def _guard(self, node: Loop) -> bool:
         if not node.none_below_zero:

@@ -22,10 +22,7 @@ class HideTripCounts(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Loop):
-            changed = self._hide(node) or changed
-        return changed
+        return self.rewrite_each(graph, Loop, self._hide)
 
     def _hide(self, node: Loop) -> bool:
         trip = node.inputs[0]

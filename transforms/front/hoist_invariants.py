@@ -36,10 +36,7 @@ class HoistInvariants(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Iteration):
-            changed = self._hoist(node) or changed
-        return changed
+        return self.rewrite_each(graph, Iteration, self._hoist)
 
     def _hoist(self, node: Iteration) -> bool:
         moved = _invariant_nodes(node)

@@ -30,10 +30,7 @@ class LoopToTI(FunctionPass):
     bodies = "last"
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Loop):
-            changed = self._rewrite(node) or changed
-        return changed
+        return self.rewrite_each(graph, Loop, self._rewrite)
 
     def _rewrite(self, node: Loop) -> bool:
         if isinstance(node.graph.owner, TensorIterator):

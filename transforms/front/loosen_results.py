@@ -23,10 +23,7 @@ class LoosenResults(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Loop):
-            changed = self._loosen(node) or changed
-        return changed
+        return self.rewrite_each(graph, Loop, self._loosen)
 
     def _loosen(self, node: Loop) -> bool:
         if low(node.count) > 0:

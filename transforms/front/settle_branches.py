@@ -56,7 +56,7 @@ class SettleBranches(FunctionPass):
 def _is_exposed(output: Value) -> bool:
     if output.rank is None or is_static(output.shape) or output.dtype is string:
         return False
-    if all(_ends_section(use.node) for use in output.uses):
+    if all(ends_section(use.node) for use in output.uses):
         return False
     is_returned = any(isinstance(use.node, Result) for use in output.uses)
     return not is_returned or (output.graph.owner is None and output.dtype not in UNCONVERTED)
@@ -87,7 +87,8 @@ def _is_model_output(output: Value) -> bool:
     return returned and output.dtype in UNCONVERTED
 
 
-def _ends_section(reader: Node) -> bool:
+def ends_section(reader: Node) -> bool:
+    """Whether a reader is a Slice whose end is known at run time alone."""
     if not isinstance(reader, ops.Slice):
         return False
     end = reader.inputs[2]

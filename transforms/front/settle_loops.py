@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.ops.base import Constant, Result
+from mo_loop.ops.base import Result
 from mo_loop.ops.control import Final, Loop
 from mo_loop.shape import is_static
 from mo_loop.types import string
 from transforms.base import FunctionPass
+from transforms.front.settle_branches import ends_section
 from transforms.replace import move_readers
 
 
@@ -38,7 +39,7 @@ def _is_exposed(output: Value) -> bool:
     if output.rank is None or is_static(output.shape) or output.dtype is string:
         return False
     readers = [use.node for use in output.uses if not isinstance(use.node, ops.ShapeOf)]  # that one reads no contents
-    if all(isinstance(reader, ops.Slice) and not isinstance(reader.inputs[2].node, Constant) for reader in readers):
+    if all(ends_section(reader) for reader in readers):
         return False
     return not any(isinstance(reader, Result) for reader in readers)
 

@@ -18,10 +18,7 @@ class WideConstants(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Binary):
-            changed = self._widen(node) or changed
-        return changed
+        return self.rewrite_each(graph, Binary, self._widen)
 
     def _widen(self, node: Binary) -> bool:
         for port, other in ((0, 1), (1, 0)):
