@@ -28,7 +28,7 @@ import onnx.parser
 
 from mo_loop.convert import convert_model, save_model
 from mo_loop.verify.compare import compare_all
-from mo_loop.verify.workers import Pool
+from mo_loop.workers import Pool
 
 Feeds = Mapping[str, Any]
 Named = list[tuple[str, Any]]

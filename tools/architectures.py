@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.verify.workers import Pool
+from mo_loop.workers import Pool
 from tools.exporting.inputs import read_cases
 from tools.measuring import OURS, PEER, Row, Side, Task
 
@@ -37,12 +37,10 @@ CONTROL_FLOW = ("Loop", "Scan", "If")
 def tasks(folder: str, repetitions: int) -> Iterator[Task]:
     """The models of a folder: a name below tests/models, a path, or the light models of the onnx package."""
     if folder == LIGHT:
-        from tools.conformance import collect
+        from tools.suite.cases import collect
 
         for entry in collect(["real"]):
-            if entry.sample is not None:
-                name = entry.name.removeprefix("test_")
-                yield Task(name, entry.sample.model, entry.sample.feeds, repetitions)
+            yield Task(entry.name.removeprefix("test_"), entry.sample.model, entry.sample.feeds, repetitions)
         return
     path = MODELS / folder if (MODELS / folder).is_dir() else Path(folder)
     for name, listed in read_cases(path / "cases.toml").items():

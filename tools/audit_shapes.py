@@ -26,11 +26,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.verify.workers import Outcome, Pool
+from mo_loop.workers import Outcome, Pool
 from tools.auditing.ports import CLASSES, CONTRADICTION, EQUAL, LESS, MORE, Report, Task
 from tools.auditing.sources import FOLDERS, RANDOM, exported, random, suites
-from tools.conformance import KINDS
 from tools.fuzzing.options import add_common, parse
+from tools.suite.cases import KINDS
 
 SOURCES = (*KINDS, FOLDERS, RANDOM)
 SHARE = 0.995

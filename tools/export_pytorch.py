@@ -17,7 +17,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.exporting.pytorch import export
 from tools.exporting.writing import write_folder
-from tools.pytorch_models import control_flow, decoding, networks, operators, recurrent, sequences, vision
+from tools.pytorch_models import (
+    control_flow,
+    decoding,
+    list_changes,
+    list_decoding,
+    networks,
+    operators,
+    recurrent,
+    sequences,
+    vision,
+)
 
 MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
 MAX_BYTES = 60_000
@@ -30,7 +40,7 @@ FOLDERS = {
         **vision.MODELS,
         **operators.MODELS,
     },
-    "pytorch_sequences": dict(sequences.MODELS),
+    "pytorch_sequences": {**sequences.MODELS, **list_changes.MODELS, **list_decoding.MODELS},
 }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mo_loop.verify.workers import report_stage
+from mo_loop.workers import report_stage
 
 OURS, PEER = "mo-loop", "ovc"
 REFUSED, NOT_COMPILED, FAILS, WRONG = "refused", "not compiled", "fails", "wrong"

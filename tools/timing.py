@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import UnsupportedError
-from mo_loop.verify.workers import report_stage
+from mo_loop.workers import report_stage
 from tools.measuring import CONVERTERS, OURS, PEER
 
 LEAST = 2e-3

@@ -1,7 +1,6 @@
 """Numerical verification: what a converted model computes, held against what the ONNX model computes.
 
 =============  ====================================================================================
-`workers`      persistent child processes that survive crashes and hangs of native code
 `oracle`       ONNX Runtime and the ONNX reference evaluator as sources of expected values
 `runtime`      OpenVINO's CPU device: one compiled model, many inferences
 `compare`      expected against actual: shape, element type, values

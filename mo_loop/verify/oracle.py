@@ -116,6 +116,6 @@ def _is_ml_dtype(dtype: np.dtype) -> bool:
 
 
 def _raw(array: np.ndarray) -> np.ndarray:
-    if not _is_ml_dtype(array.dtype):
-        return np.ascontiguousarray(array)
-    return np.ascontiguousarray(array).view(np.uint16 if array.dtype.itemsize == 2 else np.uint8)
+    # np.ascontiguousarray would make a row of a scalar.
+    whole = np.asarray(array, order="C")
+    return whole.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8) if _is_ml_dtype(array.dtype) else whole

@@ -24,7 +24,7 @@ from mo_loop.ir.weights import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.text import parse
 from mo_loop.verify.compare import compare
-from mo_loop.verify.workers import Pool
+from mo_loop.workers import Pool
 
 Array = np.ndarray[Any, Any]
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.shape import Dim, Dimension, Shape, Symbol, high, low, show
-from mo_loop.verify.workers import report_stage
+from mo_loop.workers import report_stage
 
 EQUAL, MORE, LESS, CONTRADICTION = "equal", "more precise", "less precise", "contradiction"
 CLASSES = (EQUAL, MORE, LESS, CONTRADICTION)

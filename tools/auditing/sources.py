@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mo_loop.verify.workers import Pool
+from mo_loop.workers import Pool
 from tools.auditing.ports import Task
 from tools.exporting.inputs import read_cases
 
@@ -23,10 +23,10 @@ def exported() -> Iterator[Task]:
 
 def suites(kinds: Sequence[str]) -> Iterator[Task]:
     """The cases of the conformance suites that have tensors at their boundary."""
-    from tools.conformance import collect
+    from tools.suite.cases import collect
 
     for entry in collect(kinds):
-        if entry.sample is not None:
+        if not entry.sample.arguments:
             yield Task(entry.kind, entry.name, entry.sample.model, entry.sample.feeds)
 
 

@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mo_loop.verify.workers import Outcome, Pool, WorkerStartError, report_stage
+from mo_loop.workers import Outcome, Pool, WorkerStartError, report_stage
 
 THIS = Path(__file__).stem
 
@@ -35,6 +36,12 @@ def work(task: object) -> object:
         print("and so does Python")
     if task == "big":
         return bytes(3 << 20)
+    if task == "children":
+        return [subprocess.Popen(["sleep", "60"]).pid for _ in range(2)]
+    if task == "orphans":
+        pids = [subprocess.Popen(["sleep", "60"]).pid for _ in range(2)]
+        print(*pids, flush=True)
+        os.abort()
     if task == "lambda":
         return lambda: None
     return task, os.getpid()
@@ -78,6 +85,14 @@ def gone(pid: int, within: float = 10.0) -> bool:
 
 def test_a_worker_is_kept_for_the_next_task(pool: Pool) -> None:
     assert pid_of(pool.call("a")) == pid_of(pool.call("b"))
+
+
+def test_a_fresh_worker_has_done_nothing_before(pool: Pool) -> None:
+    before = pid_of(pool.call("a"))
+    outcome = pool.call("b", fresh=True)
+    assert outcome.first and pid_of(outcome) != before
+    assert not is_running(before)
+    assert not pool.call("c").first
 
 
 def test_an_exception_is_an_error_and_keeps_the_worker(pool: Pool) -> None:
@@ -154,7 +169,9 @@ def test_a_function_that_cannot_be_imported_is_told() -> None:
 def test_memory_is_limited() -> None:
     with Pool(f"{THIS}:allocate", memory=2 << 30) as workers:
         assert workers.call(1 << 20).ok
-        assert workers.call(4 << 30).error == "MemoryError"
+        outcome = workers.call(4 << 30)
+        assert (outcome.status, outcome.error, outcome.first) == ("memory", "MemoryError", False)
+        assert workers.call(1 << 20).first, "a worker that ran out of memory is not used again"
 
 
 def test_close_ends_the_workers() -> None:
@@ -167,13 +184,45 @@ def test_close_ends_the_workers() -> None:
         workers.call("a")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+def test_what_a_task_started_ends_with_its_worker() -> None:
+    with Pool(f"{THIS}:work", limit=20) as workers:
+        started = workers.call("children", fresh=True).value
+        crashed = [int(pid) for pid in workers.call("orphans").detail.split()[-2:]]
+        assert len(crashed) == 2 and all(gone(pid) for pid in crashed)
+    assert all(gone(pid) for pid in started)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_close_ends_a_worker_that_is_busy_or_still_starting(tmp_path: Path) -> None:
+    for pause in (0.05, 1.0):
+        scratch = tmp_path / str(pause)
+        scratch.mkdir()
+        workers = Pool(f"{THIS}:work", limit=60, scratch=str(scratch))
+        results: list[object] = []
+        thread = threading.Thread(target=call_quietly, args=(workers, "hang", results))
+        thread.start()
+        time.sleep(pause)
+        workers.close()
+        thread.join(timeout=20)
+        assert results and not scratch.exists()
+
+
+def call_quietly(workers: Pool, task: str, results: list[object]) -> None:
+    """What becomes of a task whose pool is closed: a crash, or an error at the start."""
+    try:
+        results.append(workers.call(task).status)
+    except (WorkerStartError, RuntimeError) as error:
+        results.append(error)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
 def test_no_worker_outlives_a_killed_parent(busy: bool, tmp_path: Path) -> None:
     script = (
         "import sys, threading, time\n"
         f"sys.path[:] = {sys.path!r}\n"
-        "from mo_loop.verify.workers import Pool\n"
+        "from mo_loop.workers import Pool\n"
         f"pool = Pool('{THIS}:work', limit=60)\n"
         "print(pool.call('a').value[1], flush=True)\n"
         "threading.Thread(target=pool.call, args=('hang',), daemon=True).start()\n"
@@ -181,7 +230,7 @@ def test_no_worker_outlives_a_killed_parent(busy: bool, tmp_path: Path) -> None:
         if busy
         else "import sys, time\n"
         f"sys.path[:] = {sys.path!r}\n"
-        "from mo_loop.verify.workers import Pool\n"
+        "from mo_loop.workers import Pool\n"
         f"pool = Pool('{THIS}:work')\n"
         "print(pool.call('a').value[1], flush=True)\n"
         "time.sleep(60)\n"
@@ -202,7 +251,7 @@ def test_a_pool_left_open_ends_with_the_interpreter() -> None:
     script = (
         "import sys\n"
         f"sys.path[:] = {sys.path!r}\n"
-        "from mo_loop.verify.workers import Pool\n"
+        "from mo_loop.workers import Pool\n"
         f"pool = Pool('{THIS}:work')\n"
         "print(pool.call('a').value[1])\n"
     )

@@ -1,0 +1,148 @@
+"""Workers that share the tasks of one function."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from mo_loop.workers.outcome import Outcome
+from mo_loop.workers.worker import Worker
+
+
+class Pool:
+    """Workers for one function, started when needed, replaced when they die, ended with the pool or the interpreter.
+
+    `jobs` workers at most; `limit` seconds for a task; `memory` bytes that a worker may allocate, where the system
+    supports that; `env` is added to the workers' environment; `scratch` is a folder for their temporary files, which is
+    removed with the pool. A pool may be shared by threads.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        *,
+        jobs: int = 1,
+        limit: float = 60.0,
+        memory: int | None = None,
+        env: Mapping[str, str] | None = None,
+        scratch: str | None = None,
+    ) -> None:
+        self.function = function
+        self.jobs = max(1, jobs)
+        self.limit = limit
+        self._memory = memory
+        self._env = dict(env or {})
+        self._scratch = tempfile.mkdtemp(prefix="mo_loop-workers-") if scratch is None else scratch
+        self._idle: list[Worker] = []
+        self._workers: set[Worker] = set()
+        self._slots = threading.Semaphore(self.jobs)
+        self._lock = threading.Lock()
+        self._end = weakref.finalize(self, _end, self._workers, self._idle, self._scratch)
+
+    def call(self, task: Any, limit: float | None = None, *, fresh: bool = False) -> Outcome:
+        """Run one task, waiting for a free worker first; with `fresh` one that has done nothing before."""
+        with self._slots:
+            worker = self._take(fresh)
+            try:
+                outcome = worker.run(task, self.limit if limit is None else limit)
+            except BaseException:
+                worker.close()
+                raise
+            finally:
+                self._give_back(worker)
+            return outcome
+
+    def map(self, tasks: Iterable[Any], limit: float | None = None) -> Iterator[Outcome]:
+        """Run many tasks; yields outcomes as they come, so not in the order of the tasks."""
+        source = iter(tasks)
+        results: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
+        guard, stop = threading.Lock(), threading.Event()
+        done = object()
+
+        def work() -> None:
+            try:
+                while not stop.is_set():
+                    with guard:
+                        task = next(source, done)
+                    if task is done:
+                        break
+                    results.put(self.call(task, limit))
+            except BaseException as error:
+                results.put(error)
+            finally:
+                results.put(None)
+
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(self.jobs)]
+        for thread in threads:
+            thread.start()
+        running = len(threads)
+        try:
+            while running:
+                result = results.get()
+                if isinstance(result, BaseException):
+                    raise result
+                if result is None:
+                    running -= 1
+                    continue
+                yield result
+        finally:
+            stop.set()
+
+    def close(self) -> None:
+        """End all workers, busy ones too, and remove what they left behind. Safe to call twice; happens at exit."""
+        self._end()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take(self, fresh: bool) -> Worker:
+        with self._lock:
+            worker = self._idle.pop() if self._idle else None
+        if worker is not None and worker.alive and not fresh:
+            return worker
+        if worker is not None:
+            self._drop(worker)
+        if not self._end.alive:
+            raise RuntimeError("the pool is closed")
+        worker = Worker(self.function, memory=self._memory, env=self._env, scratch=self._scratch)
+        with self._lock:
+            self._workers.add(worker)
+        if not self._end.alive:  # closed meanwhile, too early for this one
+            worker.kill()
+        try:
+            worker.start()
+        except BaseException:
+            self._drop(worker)
+            raise
+        return worker
+
+    def _give_back(self, worker: Worker) -> None:
+        if not (worker.alive and self._end.alive):
+            self._drop(worker)
+            return
+        with self._lock:
+            self._idle.append(worker)
+
+    def _drop(self, worker: Worker) -> None:
+        with self._lock:
+            self._workers.discard(worker)
+        worker.close()
+
+
+def _end(workers: set[Worker], idle: list[Worker], scratch: str) -> None:
+    """Workers that are busy are killed here and closed by the threads that wait for them."""
+    for worker in list(workers):
+        worker.kill()
+    for worker in list(idle):
+        worker.close()
+    for worker in list(workers):
+        worker.wait()
+    shutil.rmtree(scratch, ignore_errors=True)

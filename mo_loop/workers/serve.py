@@ -1,0 +1,111 @@
+"""The body of a worker process."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import importlib
+import os
+import pickle
+import queue
+import shutil
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from mo_loop.workers.frames import read_frame, write_frame, write_raw
+from mo_loop.workers.outcome import ERROR, MEMORY
+
+_stage_channel: Callable[[str], None] | None = None
+
+
+def report_stage(name: str) -> None:
+    """Tell the parent which stage the current task has reached; kept in `Outcome.stage`. Does nothing elsewhere."""
+    if _stage_channel is not None:
+        _stage_channel(name)
+
+
+def serve() -> None:
+    """Run tasks from standard input until it ends. The body of a worker process."""
+    inbox, outbox = _private_streams()
+    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    setup = pickle.loads(read_frame(inbox) or _leave(None))
+    _limit_memory(setup["memory"])
+    threading.Thread(target=_pump, args=(inbox, tasks, setup["scratch"]), daemon=True).start()
+    try:
+        function = _resolve(setup["function"])
+    except BaseException:
+        write_frame(outbox, ("failed", traceback.format_exc()))
+        return
+    write_frame(outbox, ("ready", os.getpid()))
+
+    global _stage_channel
+    _stage_channel = lambda name: write_frame(outbox, ("stage", name))  # noqa: E731
+    while True:
+        limit, payload = pickle.loads(tasks.get())
+        faulthandler.dump_traceback_later(2 * limit + 10, exit=True)
+        frame = _run(function, payload)
+        faulthandler.cancel_dump_traceback_later()
+        write_raw(outbox, frame)
+
+
+def _private_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Move the protocol off descriptors 0 and 1, which native code reads and prints to."""
+    inbox = os.fdopen(os.dup(0), "rb", buffering=0)
+    outbox = os.fdopen(os.dup(1), "wb", buffering=0)
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, 0)
+    os.close(nowhere)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return inbox, outbox
+
+
+def _pump(inbox: BinaryIO, tasks: queue.SimpleQueue[bytes], scratch: str | None) -> None:
+    while True:
+        tasks.put(read_frame(inbox) or _leave(scratch))
+
+
+def _leave(scratch: str | None) -> bytes:
+    """The parent is gone, so nobody else clears up."""
+    if scratch is not None:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # this process and what its task has started
+    os._exit(0)
+
+
+def _run(function: Callable[[Any], Any], payload: bytes) -> bytes:
+    try:
+        return pickle.dumps(("ok", function(pickle.loads(payload))), protocol=pickle.HIGHEST_PROTOCOL)
+    except BaseException as error:
+        status = MEMORY if isinstance(error, MemoryError) else ERROR
+        text = "".join(traceback.format_exception_only(error)).strip()
+        code = getattr(error, "code", "")
+        facts = (text, type(error).__name__, code if isinstance(code, str) else "", traceback.format_exc())
+        return pickle.dumps((status, facts))
+
+
+def _resolve(name: str) -> Callable[[Any], Any]:
+    module, _, attribute = name.partition(":")
+    function: Any = importlib.import_module(module)
+    for part in attribute.split("."):
+        function = getattr(function, part)
+    return function
+
+
+def _limit_memory(limit: int | None) -> None:
+    """Limit what this process may allocate. Linux tells its own memory from files that are mapped and from address
+    space that is only reserved; elsewhere there is the address space alone, if anything."""
+    if limit is None:
+        return
+    try:
+        import resource
+    except ImportError:
+        return
+    kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
