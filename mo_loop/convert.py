@@ -2,6 +2,8 @@
 
     model = convert_model("model.onnx")
     save_model(model, "model.xml")
+
+What the command line can be told, these two can.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.check import failures, last_check
 from mo_loop.collector import paused_collector
-from mo_loop.errors import ConversionErrors, UnsupportedError, UsageError
+from mo_loop.errors import ConversionErrors, TypeError_, UnsupportedError, UsageError
 from mo_loop.extensions import gathered
 from mo_loop.frontend.custom import CustomTranslators
 from mo_loop.frontend.cut import Cut
@@ -27,6 +29,9 @@ from mo_loop.ir.pair import new_pair
 from mo_loop.ir.weights import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Result
+from mo_loop.preprocessing import Preprocessing
+from mo_loop.record import Record
+from mo_loop.renaming import rename_tensors
 
 if TYPE_CHECKING:
     from transforms.config import PassConfig
@@ -66,6 +71,8 @@ def convert_model(
     *,
     input: str | Sequence[str] | Mapping[str, Any] | None = None,
     output: str | Sequence[str] | None = None,
+    freeze: Mapping[str, Any] | None = None,
+    rename: Mapping[str, str] | None = None,
     dump: str | os.PathLike[str] | None = None,
     config: PassConfig | None = None,
     observers: Iterable[Observer] = (),
@@ -76,6 +83,13 @@ def convert_model(
     sequence_io: str | None = None,
     extensions: Any = (),
     plugins: bool = True,
+    layout: Any = None,
+    mean_values: Any = None,
+    scale_values: Any = None,
+    scale: float | None = None,
+    reverse_input_channels: bool = False,
+    batch: int | None = None,
+    record: Record | None = None,
 ) -> Model:
     """Convert an ONNX model.
 
@@ -85,6 +99,8 @@ def convert_model(
             as a list of names and tuples of a name, a shape and an element type. A shape is a sequence of ints, None or
             -1 (unknown), pairs (bounds) and strings (symbols); inner tensors cut the model; values freeze an input.
         output: names of the tensors (or nodes) that become the outputs.
+        freeze: inputs that become constants: name -> value. Inner tensors cut the model.
+        rename: tensors that get another name: name -> new name; those in bodies by their path (`loop/step/x`).
         dump: folder that receives the graph as loaded and after every pass that changed it.
         config: passes to enable, to disable or to explain, and vetoes of single nodes (`transforms.config`).
         observers: called with a `transforms.manager.Step` after every pass.
@@ -99,6 +115,15 @@ def convert_model(
         extensions: what adds passes and translators (`mo_loop.extensions`): paths of Python files, which are run,
             modules, functions `register`, Extensions; or one alone.
         plugins: whether extensions that installed packages offer take part as well.
+        layout: what the dimensions of inputs and outputs are, recorded in the IR, and with an arrow what they are to be
+            in it: `"nchw"`, `"x(nhwc->nchw),y(nc)"`, or a dict by name. In the IR an input then has the new layout.
+        mean_values: numbers subtracted from inputs, one for each channel or one for all: `"[123.7,116.3,103.5]"`,
+            `"x[127.5],y(1,2,3)"`, a list, or a dict by name.
+        scale_values: numbers by which inputs are divided, after the mean, in the same forms.
+        scale: one such number for every input of floating-point numbers.
+        reverse_input_channels: RGB <-> BGR of every input with three channels, before mean and scale.
+        batch: the size of the dimension N of every input, without a layout the first one.
+        record: notes what happens, for those who want to tell of it.
 
     Raises:
         InputError: the file, the model or an argument is wrong.
@@ -110,19 +135,33 @@ def convert_model(
     if sequence_io not in (None, "packed"):
         raise UsageError(f"sequence_io is {sequence_io!r}", hint='give "packed", or nothing')
     packed = sequence_io == "packed"
+    prepared = Preprocessing.of(
+        layout=layout, mean_values=mean_values, scale_values=scale_values, scale=scale,
+        reverse_input_channels=reverse_input_channels, batch=batch,
+    )  # fmt: skip
     added = gathered(extensions, plugins=plugins)
-    manager = Manager(added.arranged(default_pipeline(unroll)), config=config)
+    manager = Manager(prepared.around(added.arranged(default_pipeline(unroll))), config=config)
     skipped = _skipped(manager, config, stop_after)
+    notes = record or Record()
     with paused_collector():
-        model = load(source)
+        with notes.phase("reading"):
+            model = load(source)
         with blamed_on_names(model.proto):
-            graph = translate(model, Cut.of(model, input, output), added.translators, strict=strict, packed=packed)
+            with notes.phase("translating"):
+                cut = prepared.of_batch(Cut.of(model, input, output, freeze))
+                graph = translate(model, cut, added.translators, strict=strict, packed=packed)
+            observers = [*_recording(record, model, graph), *observers]
             manager.observers = [*_dumping(dump, graph), *observers, *_holding(check_passes, stop_after, manager)]
-            _raise_failures(graph, model, added.translators)
-            manager.run(graph)
-            _last_check(graph, skipped)
-            if not has_text_names(graph):
-                require_text(model.proto)
+            _raise_failures(graph, model, added.translators, cut)
+            with notes.phase("passes"):
+                manager.run(graph)
+            if rename:
+                rename_tensors(graph, rename, model)
+                notes.renamed = dict(rename)
+            with notes.phase("checking"):
+                _last_check(graph, skipped)
+                if not has_text_names(graph):
+                    require_text(model.proto)
         return Model(graph)
 
 
@@ -155,6 +194,13 @@ def _skipped(manager: Manager, config: PassConfig | None, stop_after: str | None
     from transforms.selection import Selection
 
     return Selection(manager, stop_after).skipped
+
+
+def _recording(record: Record | None, model: OnnxModel, graph: Graph) -> Iterator[Observer]:
+    """An observer that fills in `record`."""
+    if record is not None:
+        record.translated(model, graph)
+        yield record
 
 
 def _dumping(folder: str | os.PathLike[str] | None, graph: Graph) -> Iterator[Observer]:
@@ -192,33 +238,50 @@ def _last_check(graph: Graph, skipped: list[str]) -> None:
         raise ConversionErrors(found.errors) from None
 
 
-def _raise_failures(graph: Graph, model: OnnxModel, custom: CustomTranslators) -> None:
-    """Raise everything that could not be translated; operators that nothing translates are listed wherever they are."""
+def _raise_failures(graph: Graph, model: OnnxModel, custom: CustomTranslators, cut: Cut) -> None:
+    """Raise everything that could not be translated; operators that nothing translates are listed wherever they are.
+
+    Where shapes do not fit that are not the model's own, what it declares is told.
+    """
     graph.sweep()
     errors = failures(graph)
     if any(isinstance(error, UnsupportedError) for error in errors):
         places = {error.where for error in errors}
         errors += [error for error in unsupported_operators(model, custom) if error.where not in places]
-    if errors:
-        raise ConversionErrors(errors)
+    if not errors:
+        return
+    declared = cut.changed_shapes(model)
+    for error in errors if declared else ():
+        if isinstance(error, TypeError_) and not error.hint:
+            error.why, error.hint = "inputs were given other shapes", f"the model declares {declared}"
+    raise ConversionErrors(errors)
 
 
-def save_model(model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool = False) -> None:
+def save_model(
+    model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool = False, *, record: Record | None = None
+) -> None:
     """Write `xml_path` and the .bin of the same name beside it. Lossless unless `compress_to_fp16`.
 
     Both are written to temporary files first and swapped in at the end: an error leaves what was there untouched.
+    `record` notes what happens.
     """
     path = Path(xml_path)
     _keep_sources(model.graph, path)
     graph = model.graph
+    notes = record or Record()
     if compress_to_fp16:
         from transforms.common.compress_constants import CompressConstants
 
-        graph = graph.clone()
-        CompressConstants().run(graph)
-        graph.validate()
-    with paused_collector(), new_pair(path) as (data, xml):
-        XmlWriter(xml, Weights(data)).write(graph)
+        with notes.phase("compressing"):
+            graph = graph.clone()
+            compressing = CompressConstants()
+            compressing.run(graph)
+            graph.validate()
+            notes.compression = compressing.counts
+    notes.graph = graph
+    with paused_collector(), notes.phase("writing"), new_pair(path) as (data, xml):
+        notes.weights = weights = Weights(data)
+        XmlWriter(xml, weights).write(graph)
 
 
 def _keep_sources(graph: Graph, path: Path) -> None:

@@ -12,8 +12,11 @@
     ├── ConversionErrors   (its worst part)     several of the above at once, grouped
     └── InternalError      ML4xx  exit code 4   a bug of mo_loop
 
+    ConversionWarning      ML5xx                what was assumed of a model, or is worth to know; nothing stops
+
 Codes are stable: a script may rely on them. Each message says what happened; `where` holds the scope path
-(`main/loop_body/node`), `hint` what would make it work, `during` the pass that found it, if one did.
+(`main/loop_body/node`), `why` the reason, `hint` what would make it work, `during` the pass that found it, if one did.
+What each code means: mo_loop/findings/codes.py.
 """
 
 from __future__ import annotations
@@ -30,10 +33,13 @@ class MoLoopError(Exception):
     code = "ML000"
     exit_code = 4
 
-    def __init__(self, message: str, *, where: str = "", hint: str = "", code: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, where: str = "", why: str = "", hint: str = "", code: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.where = where
+        self.why = why
         self.hint = hint
         self.during = ""
         if code is not None:
@@ -45,6 +51,8 @@ class MoLoopError(Exception):
             parts.append(f"  where: {self.where}")
         if self.during:
             parts.append(f"  in:    {self.during}")
+        if self.why:
+            parts.append(f"  why:   {self.why}")
         if self.hint:
             parts.append(f"  help:  {self.hint}")
         return "\n".join(parts)
@@ -107,6 +115,16 @@ class InternalError(MoLoopError):
     exit_code = 4
 
 
+class ConversionWarning(UserWarning):
+    """What a conversion had to assume of the model. `where` is the scope path of a node or value."""
+
+    def __init__(self, message: str, *, where: str = "", code: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.code = code
+
+
 class ConversionErrors(MoLoopError):
     """Everything that stopped one conversion, grouped: the same failure of many nodes is one line with a count."""
 
@@ -119,16 +137,18 @@ class ConversionErrors(MoLoopError):
         super().__init__(self._grouped(), code=self.code)
 
     def _grouped(self) -> str:
-        groups: dict[tuple[str, str, str], list[str]] = {}
+        groups: dict[tuple[str, str, str, str], list[str]] = {}
         for error in self.errors:
-            groups.setdefault((error.code, error.message, error.hint), []).append(error.where)
+            groups.setdefault((error.code, error.message, error.why, error.hint), []).append(error.where)
         lines = []
-        for (code, message, hint), places in groups.items():
+        for (code, message, why, hint), places in groups.items():
             lines.append(f"{code}: {message}" + (f" ({len(places)} times)" if len(places) > 1 else ""))
             shown = [place for place in places if place][:5]
             more = f" and {len(places) - len(shown)} more" if len(places) > len(shown) else ""
             if shown:
                 lines.append(f"  where: {', '.join(shown)}{more}")
+            if why:
+                lines.append(f"  why:   {why}")
             if hint:
                 lines.append(f"  help:  {hint}")
         return "\n".join(lines)

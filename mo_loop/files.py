@@ -28,7 +28,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
         os.replace(draft, path)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise FileError(f"{path} cannot be written: {reason}", code="ML219", hint="nothing was changed") from None
+        raise FileError(
+            f"{path} cannot be written", why=reason, hint="nothing was changed; give another place", code="ML219"
+        ) from None
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()

@@ -27,7 +27,7 @@ def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | Optio
         value.add_name(name)
         return value
     if not packed:
-        raise _refused(f"the input {name!r} is a {type_}: only tensors can enter an IR", name)
+        raise refused(f"the input {name!r}", "enter", type_, name)
     if isinstance(type_, OptionalType):
         return made_input(graph, name, type_.element, packed)
     element = type_.element
@@ -54,7 +54,7 @@ def make_result(value: Value, name: str, packed: bool) -> None:
             make_result(Identity(each).output, f"{name}.{part}", packed)
         return
     if isinstance(value.type, SequenceType | OptionalType):
-        raise _refused(f"the output {name!r} is a {value.type}: only tensors can leave an IR", name)
+        raise refused(f"the output {name!r}", "leave", value.type, name)
     node = value.node
     taken = any(use.node.type == "Result" for use in value.uses if isinstance(use.node, Op))
     if node.name != name and (isinstance(node, Parameter | Constant) or (taken and len(node.outputs) == 1)):
@@ -67,5 +67,6 @@ def make_result(value: Value, name: str, packed: bool) -> None:
     Result(value, name=f"{name}/sink_port_0", names=(name,))
 
 
-def _refused(message: str, name: str) -> UnsupportedError:
-    return UnsupportedError(message, code="ML310", where=name, hint=PACK)
+def refused(what: str, way: str, type_: SequenceType | OptionalType, name: str) -> UnsupportedError:
+    """The error for what is no tensor at the boundary; `way` is "enter" or "leave"."""
+    return UnsupportedError(f"{what} is a {type_}: only tensors can {way} an IR", code="ML310", where=name, hint=PACK)

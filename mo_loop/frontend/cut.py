@@ -19,6 +19,9 @@ from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.frontend.declared import type_from
 from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs, shape_of
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.scopes import scopes
+from mo_loop.frontend.tensors import tensors_of
+from mo_loop.frontend.undeclared import types_of
 from mo_loop.shape import Shape, is_static
 from mo_loop.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
 
@@ -31,27 +34,45 @@ class Cut:
     outputs: list[str] | None = None
 
     @classmethod
-    def of(cls, model: OnnxModel, input: Any, output: Any) -> Cut:
+    def of(cls, model: OnnxModel, input: Any, output: Any, freeze: Mapping[str, Any] | None = None) -> Cut:
         """From the arguments of convert_model; UsageError for a name that the model does not have."""
-        if input is None and output is None:
+        if input is None and output is None and not freeze:
             return cls()
         names = _Names(model)
-        inputs = None
+        inputs: dict[str, InputEntry] | None = None
         if input is not None:
             listed = names.of_inputs()
             inputs = {}
             for place, entry in enumerate(_entries(input, names)):
                 if not entry.name and place >= len(listed):
-                    raise UsageError(f"there are {len(listed)} inputs, but {place + 1} shapes", code="ML202")
+                    raise UsageError(
+                        f"there are {len(listed)} inputs, but {place + 1} shapes", code="ML202",
+                        why="shapes without a name are those of the inputs in their order",
+                        hint=f"name them: {', '.join(f'{each}[...]' for each in listed[:4])}",
+                    )  # fmt: skip
                 name = names.resolved(entry.name) if entry.name else listed[place]
                 if name in inputs:
                     raise UsageError(f"{name!r} is named twice among the inputs", code="ML202")
                 inputs[name] = replace(entry, name=name)
+        for text, value in (freeze or {}).items():
+            asked = replace(_one_entry(text, names), value=value)
+            name = names.resolved(asked.name)
+            inputs = inputs or {}
+            inputs[name] = _joined(inputs.get(name, InputEntry(name)), replace(asked, name=name))
         outputs = None
         if output is not None:
             wanted = [output] if isinstance(output, str) else list(output)
             outputs = list(dict.fromkeys(names.resolved(name) for name in wanted))
         return cls(inputs, outputs)
+
+    def changed_shapes(self, model: OnnxModel) -> str:
+        """What the model declares of inputs that were given another shape; empty when none was."""
+        declared = {entry.name: entry.type for entry in model.proto.graph.input}
+        return ", ".join(
+            f"{name} as {type_from(declared[name], symbolic=True)}"
+            for name, entry in (self.inputs or {}).items()
+            if entry.shape is not KEEP and name in declared
+        )
 
     def parameters(self, model: OnnxModel) -> Iterator[Start]:
         """Where the conversion starts, in order.
@@ -68,6 +89,8 @@ class Cut:
         listed = {entry.name: entry.type for entry in proto.input if entry.name not in constants}
         declared = {entry.name: entry.type for entry in (*proto.value_info, *proto.output)} | listed
         asked = self.inputs or {}
+        undeclared = [name for name, entry in asked.items() if name not in declared and not entry.is_typed]
+        declared |= types_of(model, undeclared) if undeclared else {}
         cuts = not set(asked) <= set(listed)
         names = listed if set(asked) < set(listed) else dict.fromkeys((*asked, *listed))
         for name in names:
@@ -102,7 +125,8 @@ def _asked_for(name: str, type_: Any, entry: InputEntry | None) -> tuple[Any, An
         type_ = TensorType(entry.dtype or type_.dtype, shape)
     if type_.dtype is None:
         raise UsageError(
-            f"the element type of {name!r} is not declared: it cannot become an input", code="ML202",
+            f"the element type of {name!r} is not known: it cannot become an input", code="ML202",
+            why="the model does not declare it, and inference does not find it",
             hint=f"name the type as well: {name}{{f32}}",
         )  # fmt: skip
     return type_, None if entry is None or entry.value is None else _frozen(name, type_, type_.dtype, entry.value)
@@ -132,6 +156,27 @@ def _frozen(name: str, type_: TensorType, dtype: ElementType, value: Any) -> Any
     elif cast.size == 1:
         return cast.reshape([1] * len(shape))
     raise UsageError(f"a value of shape {list(cast.shape)} does not fit the input {name!r}: {type_}", code="ML202")
+
+
+def _one_entry(text: str, names: _Names) -> InputEntry:
+    """What `text` names, which may say a shape and a type as well."""
+    found = parse_inputs(text, names)
+    if len(found) != 1 or not found[0].name or found[0].value is not None:
+        raise UsageError(f"{text!r} names no tensor to freeze", hint="write name=value", code="ML202")
+    return found[0]
+
+
+def _joined(entry: InputEntry, frozen: InputEntry) -> InputEntry:
+    """An entry of `--input` and one of `--freeze` that are about the same tensor."""
+    if entry.value is not None:
+        why = "--input and --freeze both name one"
+        raise UsageError(f"{entry.name!r} is given a value twice", why=why, hint="freeze it once", code="ML202")
+    for one, other, what in ((entry.shape, frozen.shape, "shapes"), (entry.dtype, frozen.dtype, "element types")):
+        if one not in (KEEP, None) and other not in (KEEP, None):
+            why = "--input and --freeze both say one"
+            raise UsageError(f"{entry.name!r} is given two {what}", why=why, hint="say it once", code="ML202")
+    shape = entry.shape if frozen.shape is KEEP else frozen.shape
+    return InputEntry(entry.name, shape, frozen.dtype or entry.dtype, frozen.value)
 
 
 def _entries(given: Any, names: _Names) -> list[InputEntry]:
@@ -179,6 +224,7 @@ class _Names:
 
     def __init__(self, model: OnnxModel) -> None:
         graph = model.proto.graph
+        self._model = model
         self._graph = graph
         self._tensors = {entry.name for entry in (*graph.input, *graph.initializer, *graph.output)}
         self._tensors.update(name for node in graph.node for name in node.output if name)
@@ -204,11 +250,28 @@ class _Names:
         if node in self._nodes and port.isdecimal():
             return self._port(name, self._nodes[node].input, int(port))
         close = difflib.get_close_matches(name, [*self._tensors, *self._nodes], 1)
-        hint = f"did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"the model has no tensor {name!r}", hint=hint, code="ML202")
+        inputs = ", ".join(self.of_inputs()[:6])
+        raise UsageError(
+            f"the model has no tensor {name!r}",
+            why=self._elsewhere(name) or "no tensor and no node of the main graph is called so",
+            hint=f"did you mean {close[0]!r}?" if close else f"its inputs are {inputs}" if inputs else "",
+            code="ML202",
+        )
+
+    def _elsewhere(self, name: str) -> str:
+        """Which body has a tensor of that name, told by its path or alone."""
+        for scope in scopes(self._model):
+            wanted = (name, name.removeprefix(f"{scope.path}/"))
+            if scope.path and any(tensor.name in wanted for tensor in tensors_of(scope)):
+                return f"it stands in the body {scope.path}, and a model is cut in its main graph alone"
+        return ""
 
     def _port(self, name: str, ports: Iterable[str], number: int) -> str:
         ports = list(ports)
         if number >= len(ports) or not ports[number]:
-            raise UsageError(f"there is no port {number} for {name!r}: the node has {len(ports)}", code="ML202")
+            present = ", ".join(f"{place} ({port})" for place, port in enumerate(ports) if port)
+            raise UsageError(
+                f"there is no port {number} for {name!r}", why=f"the node has {present or 'none'}",
+                hint="node:0 is its first output, 0:node its first input", code="ML202",
+            )  # fmt: skip
         return ports[number]

@@ -6,19 +6,21 @@
 >>> frozen.name, frozen.value
 ('sr', 16000)
 
-An entry is `name[shape]{type}->value`, each part but the name may be left out; a shape alone stands for the input at
-its place. Dimensions are separated by commas or spaces: a number, `?` or -1, a range `a..b`, `a..`, `..b`, or the name
-of a symbol. Ports of nodes are written `node:0` (an output) and `0:node` (an input).
+An entry is `name[shape]{type}->value`, or `name{type}[shape]->value` as older scripts have it; each part but the name
+may be left out, and a shape alone stands for the input at its place. Dimensions are separated by commas or spaces: a
+number, `?` or -1, a range `a..b`, `a..`, `..b`, or the name of a symbol. Ports of nodes are written `node:0` (an
+output) and `0:node` (an input).
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
+from mo_loop.asked import split
 from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.shape import Dimension, fresh, named
 from mo_loop.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
@@ -26,7 +28,13 @@ from mo_loop.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
 KEEP: Any = ...
 """The shape of an entry that says nothing about it."""
 
-_ENTRY = re.compile(r"(?P<name>.*?)(?P<shape>[\[(][^\])]*[\])])?(?P<type>\{[^}]*\})?(?P<value>->.*)?", re.DOTALL)
+LARGEST = (1 << 63) - 1
+"""The largest dimension that an IR can hold."""
+
+_SHAPE, _TYPE = r"[\[(][^\])]*[\])]", r"\{[^}]*\}"
+_ENTRY = re.compile(
+    rf"(?P<name>.*?)(?P<first>{_TYPE})?(?P<shape>{_SHAPE})?(?P<type>{_TYPE})?(?P<value>->.*)?", re.DOTALL
+)
 _SYNTAX = "an entry is name[shape]{type}->value, as in x[1,3,?,224..512]{f32} or rate->16000"
 
 
@@ -39,6 +47,11 @@ class InputEntry:
     dtype: ElementType | None = None
     value: Any = None
 
+    @property
+    def is_typed(self) -> bool:
+        """Whether nothing of the type is left to the model."""
+        return self.shape is not KEEP and self.dtype is not None
+
 
 def parse_inputs(text: str, known: Container[str] = ()) -> list[InputEntry]:
     """The entries of `text`; a name in `known` is taken whole, whatever characters it holds.
@@ -46,34 +59,21 @@ def parse_inputs(text: str, known: Container[str] = ()) -> list[InputEntry]:
     Raises:
         UsageError: the text is not of that form.
     """
-    return [_entry(item.strip(), known) for item in _split(text) if item.strip()]
-
-
-def _split(text: str) -> Iterator[str]:
-    """The parts between commas that stand in no brackets."""
-    depth = start = 0
-    for place, character in enumerate(text):
-        depth += (character in "[({") - (character in "])}")
-        if character == "," and depth == 0:
-            yield text[start:place]
-            start = place + 1
-    if depth:
-        raise UsageError(f"brackets do not match in {text!r}", hint=_SYNTAX)
-    yield text[start:]
+    return [_entry(item, known) for item in split(text, hint=_SYNTAX)]
 
 
 def _entry(text: str, known: Container[str]) -> InputEntry:
     if text in known:
         return InputEntry(text)
     found = _ENTRY.fullmatch(text)
-    if found is None:
+    if found is None or (found["first"] and found["type"]):
         raise UsageError(f"{text!r} cannot be understood", hint=_SYNTAX)
-    shape, type_, value = found["shape"], found["type"], found["value"]
+    shape, type_, value = found["shape"], found["type"] or found["first"], found["value"]
     return InputEntry(
         found["name"].strip(),
         KEEP if shape is None else shape_of(re.split(r"[,\s]+", shape[1:-1].strip()) if shape[1:-1].strip() else ()),
         None if type_ is None else dtype_of(type_[1:-1].strip()),
-        None if value is None else _value(value[2:].strip()),
+        None if value is None else value_of(value[2:].strip()),
     )
 
 
@@ -89,6 +89,8 @@ def _dimension(given: Any) -> Dimension:
     if text in ("?", "-1"):
         return fresh()
     if text.isdecimal():
+        if int(text) > LARGEST:
+            raise UsageError(f"{text} is no dimension", why="it does not fit 64 bits", hint="use a smaller number")
         return int(text)
     low, dots, high = text.partition("..")
     if dots and all(bound == "" or bound.isdecimal() for bound in (low, high)):
@@ -122,7 +124,7 @@ def dtype_of(given: Any) -> ElementType:
         raise UsageError(f"{given!r} is no element type", hint=f"there are {names}") from None
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """A number, a truth value, or a list of them in brackets, nested or not, with commas or spaces."""
     spaced = re.sub(r"\s+", ",", re.sub(r"\s*([\[\],])\s*", r"\1", text)) if text.startswith("[") else text
     words = {"true": "True", "false": "False", "inf": "1e999"}

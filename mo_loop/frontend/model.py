@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import FileError, ModelError, UnsupportedError
+from mo_loop.frontend.kinds import HEAD, kind_of, kind_of_folder, missing_bytes
 from mo_loop.frontend.thin import thin
 
 LARGE = 1 << 20
@@ -31,22 +32,18 @@ def load(source: Any) -> OnnxModel:
 
     Raises:
         FileError: there is no such file, it cannot be read, or it is not an ONNX model.
-        ModelError: the model says nothing about its operator sets.
+        ModelError: the model says nothing about its operator sets, or is written for one that is not known.
     """
+    model = opened(source)
+    require_opset(model)
+    return model
+
+
+def require_opset(model: OnnxModel) -> None:
+    """ModelError unless it is known which operators of ONNX are meant."""
     import onnx
 
-    path: Path | None = None
-    if isinstance(source, onnx.ModelProto):
-        proto, name = source, source.graph.name or "model"
-    elif isinstance(source, bytes):
-        proto, name = _parse(source, "the given bytes"), "model"
-    else:
-        path = Path(source)
-        proto, name = _parse(_read(path), path.name), path.stem
-    own, folder = (None, None) if path is None else (str(path), str(path.parent))
-    model = OnnxModel(proto, own, folder, proto.graph.name or name)
-    for entry in proto.opset_import:
-        model.opsets["" if entry.domain == "ai.onnx" else entry.domain] = entry.version
+    proto = model.proto
     if "" not in model.opsets:
         model.opsets[""] = 1  # IR version 1 and 2 had no import list: opset 1 is meant
         if proto.ir_version >= 3 and not model.opsets.keys() - {""} and len(proto.graph.node):
@@ -60,6 +57,24 @@ def load(source: Any) -> OnnxModel:
             f"the model uses opset {model.opsets['']}, the installed onnx package knows up to {newest}",
             code="ML222", hint="install a newer onnx package, or export the model with an older opset",
         )  # fmt: skip
+
+
+def opened(source: Any) -> OnnxModel:
+    """`source` as it is, whether it can be converted or not. FileError as for `load`."""
+    import onnx
+
+    path: Path | None = None
+    if isinstance(source, onnx.ModelProto):
+        proto, name = source, source.graph.name or "model"
+    elif isinstance(source, bytes):
+        proto, name = _parse(source, "the given bytes"), "model"
+    else:
+        path = Path(source)
+        proto, name = _parse(_read(path), path.name, path), path.stem
+    own, folder = (None, None) if path is None else (str(path), str(path.parent))
+    model = OnnxModel(proto, own, folder, proto.graph.name or name)
+    for entry in proto.opset_import:
+        model.opsets["" if entry.domain == "ai.onnx" else entry.domain] = entry.version
     for function in proto.functions:
         domain = "" if function.domain == "ai.onnx" else function.domain
         model.functions[domain, function.name, getattr(function, "overload", "")] = function
@@ -69,33 +84,69 @@ def load(source: Any) -> OnnxModel:
 def _read(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise FileError(f"{path} is a folder, not an ONNX file", code="ML211")
+            raise _folder(path)
         return thin(str(path)) if path.stat().st_size > LARGE else path.read_bytes()
     except FileNotFoundError:
         raise FileError(f"there is no file {path}", code="ML210", hint="check the path") from None
+    except FileError as error:
+        if error.code == "ML214":
+            raise _other_kind(path.name, path) or error from None
+        raise
     except OSError as error:
         reason = error.strerror or os.strerror(error.errno or 0)
-        raise FileError(f"{path} cannot be read: {reason}", code="ML212") from None
+        raise FileError(
+            f"{path} cannot be read", why=reason, hint="check who may read the file", code="ML212"
+        ) from None
 
 
-def _parse(data: bytes, what: str) -> Any:
+def _folder(path: Path) -> FileError:
+    kind = kind_of_folder(path)
+    if kind is not None:
+        return FileError(f"{path} is no ONNX model", why=f"it looks like {kind.what}", hint=kind.hint, code="ML211")
+    inside = sorted(each.name for each in path.glob("*.onnx"))
+    hint = f"did you mean {path / inside[0]}?" if inside else "give the .onnx file itself"
+    return FileError(f"{path} is a folder, not an ONNX file", hint=hint, code="ML211")
+
+
+def _other_kind(what: str, path: Path | None, data: bytes = b"") -> FileError | None:
+    """What a file, or bytes, must be if not an ONNX model: cut short, or of another kind. None if nothing tells."""
+    head, size = data[:HEAD], len(data)
+    if path is not None:
+        with open(path, "rb") as file:
+            head, size = file.read(HEAD), os.fstat(file.fileno()).st_size
+    missing = missing_bytes(head, size)
+    if missing:
+        return FileError(
+            f"{what} was cut short", why=f"it has {size} bytes and lacks at least {missing} more",
+            hint="download or copy it again", code="ML214",
+        )  # fmt: skip
+    kind = kind_of(head, path)
+    if kind is None:
+        return None
+    return FileError(f"{what} is not an ONNX model", why=f"it looks like {kind.what}", hint=kind.hint, code="ML214")
+
+
+_EXPORTED = "give an .onnx file, as torch.onnx.export, tf2onnx and others write it"
+
+
+def _parse(data: bytes, what: str, path: Path | None = None) -> Any:
     import onnx
     from google.protobuf.message import DecodeError
 
     proto = onnx.ModelProto()
     if not data:
-        raise FileError(f"{what} is empty", code="ML214")
-    if data.startswith(b"version https://git-lfs"):
-        raise FileError(f"{what} is a Git LFS pointer, not a model", code="ML214", hint="run: git lfs pull")
+        raise FileError(f"{what} is empty", why="it has no bytes", hint="download or copy it again", code="ML214")
     try:
         proto.ParseFromString(data)
     except DecodeError as error:
         if "MaxDepth" in str(error):
             raise UnsupportedError(f"{what} nests its bodies too deeply to be read", code="ML312") from None
-        raise FileError(
-            f"{what} is not an ONNX model", code="ML214",
-            hint="mo-loop reads .onnx files, as exported by PyTorch, tf2onnx ...",
+        raise _other_kind(what, path, data) or FileError(
+            f"{what} is not an ONNX model", why="its bytes are no message of ONNX: it is damaged, or something else",
+            hint=_EXPORTED, code="ML214",
         ) from None  # fmt: skip
     if not proto.HasField("graph") or not (proto.ir_version or proto.opset_import):
-        raise FileError(f"{what} is not an ONNX model: it holds no graph", code="ML214")
+        raise _other_kind(what, path, data) or FileError(
+            f"{what} is not an ONNX model", why="it holds no graph", hint=_EXPORTED, code="ML214"
+        )
     return proto

@@ -36,6 +36,8 @@ class Scope:
         self._fed: dict[Value, Value] = {}
         # Names under which this scope knows outer values whose own names something inside hides.
         self.aliases: dict[str, str] = {}
+        # Types that the model declares, where translation goes on behind failures.
+        self.declared: dict[str, Any] = {}
         # Bodies inherit what their function was called with: its attributes and the opsets it was written for.
         self.attributes: dict[str, Any] = outer.attributes if outer is not None else {}
         self.opsets: dict[str, int] = outer.opsets if outer is not None else {}

@@ -86,11 +86,11 @@ def _misfit(proto: Any, got: str, dtype: ElementType, shape: tuple[int, ...]) ->
 def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: str | None, own: str | None) -> Tensor:
     info = {entry.key: entry.value for entry in proto.external_data}
     location = info.get("location", "")
-    path = own if location == OWN and own else _contained(proto, location, folder)
+    path = own if location == OWN and own else contained(proto, location, folder)
     if not os.path.isfile(path):
         raise FileError(
             f"the external data {location!r} of tensor {proto.name!r} is missing", code="ML217",
-            hint="keep the data files beside the .onnx file",
+            why="there is no such file beside the .onnx file", hint="keep the data files beside the .onnx file",
         )  # fmt: skip
     available = os.stat(path).st_size
     need = dtype.size_of(math.prod(shape))
@@ -103,12 +103,12 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: st
             raise _misfit(proto, f"{info.get('length')} bytes", dtype, shape)
         raise FileError(
             f"the external data {location!r} has no {need} bytes at {info.get('offset', 0)} for tensor {proto.name!r}",
-            code="ML213",
-        )
+            why=f"the file has {available} bytes", hint="copy the data file again", code="ML213",
+        )  # fmt: skip
     return FileTensor(path, offset, dtype, shape)
 
 
-def _contained(proto: Any, location: str, folder: str | None) -> str:
+def contained(proto: Any, location: str, folder: str | None) -> str:
     """The real path of an external file, which must lie below the model's folder."""
     if folder is None:
         raise FileError(
@@ -118,7 +118,10 @@ def _contained(proto: Any, location: str, folder: str | None) -> str:
     root = os.path.realpath(folder)
     path = "" if not location or "\0" in location else os.path.realpath(os.path.join(root, location))
     if not path or os.path.isabs(location) or os.path.commonpath([path, root]) != root:
-        raise FileError(f"external data {location!r} lies outside the model's folder", code="ML216")
+        raise FileError(
+            f"external data {location!r} lies outside the model's folder", code="ML216",
+            why="a model may name any file of this machine", hint="move the data file below the folder of the model",
+        )  # fmt: skip
     return path
 
 

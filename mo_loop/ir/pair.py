@@ -43,12 +43,26 @@ def new_pair(path: Path) -> Iterator[tuple[BinaryIO, TextIO]]:
         source = getattr(error, "filename", None)
         ours = {os.fspath(each) for each in (*drafts, *targets, *path.parents)}
         if source is not None and os.fspath(source) not in ours:
-            raise FileError(f"{source} cannot be read: {reason}", code="ML212", hint="nothing was changed") from None
-        raise FileError(f"{path} cannot be written: {reason}", code="ML218", hint="nothing was changed") from None
+            raise FileError(f"{source} cannot be read", why=reason, hint="nothing was changed", code="ML212") from None
+        raise _unwritable(path, reason) from None
     finally:
         for draft in drafts:
             with contextlib.suppress(OSError, ValueError):
                 draft.unlink()
+
+
+def move_pair(draft: Path, path: Path) -> None:
+    """Move the pair of the .xml `draft` to its place beside `path`, on the same file system. FileError as above."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _swap((draft.with_suffix(".bin"), draft), (path.with_suffix(".bin"), path))
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from None
+
+
+def _unwritable(path: Path, why: str) -> FileError:
+    hint = "nothing was changed; make room there, or give another place"
+    return FileError(f"{path} cannot be written", why=why, hint=hint, code="ML218")
 
 
 def _swap(drafts: tuple[Path, ...], targets: tuple[Path, ...]) -> None:
@@ -59,15 +73,17 @@ def _swap(drafts: tuple[Path, ...], targets: tuple[Path, ...]) -> None:
     weights, xml = targets
     kept = drafts[0].with_suffix(".old")
     had_weights = weights.exists()
-    if had_weights:
-        os.replace(weights, kept)
     try:
+        if had_weights:
+            os.replace(weights, kept)
         os.replace(drafts[0], weights)  # the .bin first: an .xml never stands beside older weights
         os.replace(drafts[1], xml)
     except BaseException:
-        if had_weights:
+        if not drafts[1].exists():  # a signal came when both were in their places
+            kept.unlink(missing_ok=True)
+        elif kept.exists():
             os.replace(kept, weights)
-        else:
+        elif not had_weights:
             weights.unlink(missing_ok=True)
         raise
     kept.unlink(missing_ok=True)

@@ -41,10 +41,15 @@ def read(path: Path, weights: Path | None = None) -> Graph:
         IrError: the model breaks a rule of the format.
         UnsupportedError: the IR is of another version, or holds what cannot be read yet.
     """
+    net, version = records(path)
+    return GraphReader(net, WeightFile(weights or path.with_suffix(".bin")), version).graph
+
+
+def records(path: Path) -> tuple[Net, int]:
+    """What the .xml says, and its version: nothing is resolved, and the .bin is not looked for. Errors as of `read`."""
     root = _root(path)
     version = _version(root, path)
-    net = _net(root, root.get("name", ""), "", path)
-    return GraphReader(net, WeightFile(weights or path.with_suffix(".bin")), version).graph
+    return _net(root, root.get("name", ""), "", path), version
 
 
 def _root(path: Path) -> Any:

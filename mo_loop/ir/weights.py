@@ -24,6 +24,11 @@ class Weights:
         self._end = 0
         self._known: dict[tuple[str, int, bytes], list[tuple[Tensor, int]]] = {}
 
+    @property
+    def size(self) -> int:
+        """The bytes of the file so far."""
+        return self._end
+
     def add(self, tensor: Tensor) -> tuple[int, int]:
         """Write `tensor` unless its bytes are there already; returns offset and size in bytes."""
         size = tensor.nbytes

@@ -146,7 +146,6 @@ class TestShapesAndTypes:
             ("[1],[2],[3],[4]", "there are 3 inputs, but 4 shapes"),
             ("x,x", "named twice"),
             ([[1, 2]], "names no input"),
-            ("product", "name the type as well"),
             ("real:1", "there is no port 1"),
         ],
     )
@@ -161,6 +160,11 @@ class TestCuts:
     def test_inner_tensor(self) -> None:
         """What the outputs still need of the model's own inputs stays."""
         assert types(parsed(MODEL), "product[2,2]{f32}") == ["product: f32[2,2]", "k: i64[]"]
+
+    def test_a_type_that_the_model_does_not_declare(self) -> None:
+        """What is not said of it is what ONNX's inference finds."""
+        assert types(parsed(MODEL), "product")[0].startswith("product: f32[N,M]")
+        assert types(parsed(MODEL), "product[2,2]")[0] == "product: f32[2,2]"
 
     def test_by_node_and_port(self) -> None:
         made = parsed(MODEL)

@@ -1,0 +1,104 @@
+"""What is asked of inputs and outputs, by name or by place.
+
+    Asked.of("data[1,2,3],info(4)", BRACKETS, numbers, "--mean-values")     ->  data: (1.0, 2.0, 3.0), info: (4.0,)
+    Asked.of({"data": [1, 2, 3]}, BRACKETS, numbers, "mean_values")
+    asked.among([{"data"}, {"info"}])                                       ->  {0: (1.0, 2.0, 3.0), 1: (4.0,)}
+
+As text: entries of a name and a value in brackets, separated by commas; or values alone, one for each input in order.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from mo_loop.errors import UsageError
+
+T = TypeVar("T")
+
+PARENTHESES = re.compile(r"(?P<name>.*)\((?P<value>[^()]*)\)", re.DOTALL)
+"""An entry whose value may hold square brackets itself: `name(value)`."""
+
+BRACKETS = re.compile(r"(?P<name>.*)[\[(](?P<value>[^\[\]()]*)[\])]", re.DOTALL)
+"""An entry `name[value]` or `name(value)`."""
+
+
+@dataclass(frozen=True)
+class Asked(Generic[T]):
+    """Names and what is asked of them; an empty name stands for the place. `flag` is how the user knows it."""
+
+    entries: tuple[tuple[str, T], ...]
+    flag: str
+
+    @classmethod
+    def of(cls, given: Any, form: re.Pattern[str], parse: Callable[[Any], T], flag: str) -> Asked[T]:
+        """From text of that form, a mapping by name, or one value for each input in order. `parse` reads one value.
+
+        UsageError when the text is not of that form, or a name stands there twice.
+        """
+        if isinstance(given, str):
+            entries = [_taken_apart(text, form) for text in split(given)]
+        elif isinstance(given, Mapping):
+            entries = list(given.items())
+        elif isinstance(given, Iterable):
+            entries = [("", each) for each in given]
+        else:
+            raise UsageError(f"{flag}: {given!r} is neither text, nor a list, nor a dict by name")
+        names = [name for name, _ in entries if name]
+        if not entries or 0 < len(names) < len(entries) or not all(isinstance(name, str) for name in names):
+            raise UsageError(f"{flag} names {'some inputs, but not all' if names else 'nothing'}: {given!r}")
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"{flag} names {name!r} twice")
+        return cls(tuple((name, parse(value)) for name, value in entries), flag)
+
+    def among(self, candidates: Sequence[Collection[str]]) -> dict[int, T]:
+        """Place -> what is asked of it; each candidate is a set of names. Names that none has are left out.
+
+        UsageError when entries without a name are more or fewer than the candidates.
+        """
+        if not self.entries[0][0]:
+            if len(self.entries) != len(candidates):
+                raise UsageError(
+                    f"{self.flag} has {len(self.entries)} entries without a name, the model {len(candidates)} inputs",
+                    hint=f"name them: {', '.join(sorted(min(names, default='?') for names in candidates)[:5])}",
+                )
+            return {place: value for place, (_, value) in enumerate(self.entries)}
+        return {place: value for name, value in self.entries for place, names in enumerate(candidates) if name in names}
+
+    def require_known(self, known: Collection[str]) -> None:
+        """UsageError for a name that is not among `known`."""
+        for name, _ in self.entries:
+            if name and name not in known:
+                close = difflib.get_close_matches(name, known, 1)
+                listed = f"there are {', '.join(list(known)[:8])}" if known else ""
+                raise UsageError(
+                    f"{self.flag} names {name!r}, which the model does not have",
+                    hint=f"did you mean {close[0]!r}?" if close else listed,
+                )
+
+
+def _taken_apart(text: str, form: re.Pattern[str]) -> tuple[str, str]:
+    """The name and the value; what is not of the form is a value."""
+    found = form.fullmatch(text)
+    return ("", text) if found is None else (found["name"].strip(), found["value"].strip())
+
+
+def split(text: str, hint: str = "") -> Iterator[str]:
+    """The parts between commas that stand in no brackets, stripped; empty ones are left out.
+
+    UsageError with that hint when brackets do not match.
+    """
+    depth = start = 0
+    for place, character in enumerate([*text, ","]):
+        depth += (character in "[({") - (character in "])}")
+        if character == "," and depth <= 0:
+            part = text[start:place].strip()
+            start = place + 1
+            if part:
+                yield part
+    if depth:
+        raise UsageError(f"brackets do not match in {text!r}", hint=hint)

@@ -1,0 +1,33 @@
+"""The types of tensors that a model declares none for: what ONNX's own inference finds.
+
+types_of(model, ["a"])      # {"a": TypeProto of f32[N,3]}
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from mo_loop.frontend.model import OnnxModel
+
+
+def types_of(model: OnnxModel, names: Iterable[str]) -> dict[str, Any]:
+    """TypeProtos of those tensors of the main graph that inference can type; initializers are typed anyway."""
+    import onnx
+
+    wanted = set(names)
+    graph = model.proto.graph
+    found = {
+        each.name: onnx.helper.make_tensor_type_proto(each.data_type, each.dims)
+        for each in graph.initializer
+        if each.name in wanted
+    }
+    if not wanted - found.keys():
+        return found
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            inferred = onnx.shape_inference.infer_shapes(model.proto)
+    except Exception:  # a broken model, or one beyond the 2 GB of protobuf: the user has to say the type then
+        return found
+    return found | {entry.name: entry.type for entry in inferred.graph.value_info if entry.name in wanted}

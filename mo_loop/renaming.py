@@ -1,0 +1,110 @@
+"""Tensors that get other names in the IR.
+
+    rename_tensors(graph, {"x": "image", "loop/step/t": "state"}, model)
+
+A layer that bears the name of its tensor gets the new one too, and so do inputs and outputs. All names change at once,
+so two tensors can swap theirs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mo_loop.errors import UsageError
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.scopes import scopes
+from mo_loop.frontend.tensors import paths_in, tensors_of
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Result
+
+
+def rename_tensors(graph: Graph, names: Mapping[str, str], model: OnnxModel) -> None:
+    """Give the tensors called by the keys of `names` the names that these stand for; those of bodies by scope path.
+
+    Raises:
+        UsageError: there is no such tensor in the IR, or a new name is another tensor's already.
+    """
+    places: dict[Graph, dict[str, str]] = {}
+    for old, new in names.items():
+        scope, name = _place(graph, old, model)
+        if name == new or not new.strip():
+            what = "is its name already" if new else "is no name"
+            raise UsageError(f"{old!r} cannot be renamed: {new!r} {what}", hint="write old=new", code="ML202")
+        places.setdefault(scope, {})[name] = new
+    for scope, renamed in places.items():
+        _require_free(scope, renamed)
+    for scope, renamed in places.items():
+        _rename(scope, renamed)
+
+
+def _place(graph: Graph, old: str, model: OnnxModel) -> tuple[Graph, str]:
+    """The graph that a name is in, and what it is there."""
+    if old in set(_tensor_names(graph)):
+        return graph, old
+    onnx_paths = {path: onnx for onnx, path in paths_in(graph, model).items()}
+    known: list[str] = []
+    for scope in graph.scopes():
+        path = onnx_paths.get(scope.path, scope.path)
+        inner = old.removeprefix(f"{path}/")
+        here = set(_tensor_names(scope))
+        if scope is not graph and inner != old and inner in here:
+            return scope, inner
+        known += [f"{path}/{name}" if path else name for name in here]
+    raise _missing(old, sorted(known), model)
+
+
+def _missing(old: str, known: list[str], model: OnnxModel) -> UsageError:
+    was_there = any(
+        old == (f"{scope.path}/{tensor.name}" if scope.path else tensor.name)
+        for scope in scopes(model)
+        for tensor in tensors_of(scope)
+    )
+    why = "it was folded, fused or not needed" if was_there else "the model has no tensor of that name"
+    close = difflib.get_close_matches(old, known, 1)
+    close = close or [name for name in known if name.endswith(f"/{old}")][:1]
+    hint = f"did you mean {close[0]!r}?" if close and not was_there else "--mapping lists the tensors that there are"
+    return UsageError(f"no tensor {old!r} in the IR can be renamed", why=why, hint=hint, code="ML202")
+
+
+def _tensor_names(graph: Graph) -> Iterator[str]:
+    for value in _values(graph):
+        yield from value.names
+
+
+def _values(graph: Graph) -> Iterator[Value]:
+    for node in graph.ordered():
+        yield from node.outputs
+
+
+def _require_free(scope: Graph, renamed: Mapping[str, str]) -> None:
+    others = {name for name in _tensor_names(scope) if name not in renamed}
+    others |= {node.name for node in scope.ordered() if node.name and node.name not in renamed}
+    taken: dict[str, str] = {}
+    for old, new in renamed.items():
+        if new in others or new in taken:
+            what = f"{taken[new]!r} gets it too" if new in taken else "the IR has a tensor or layer of that name"
+            raise UsageError(
+                f"{old!r} cannot be renamed to {new!r}", where=scope.path, why=what, hint="take another name",
+                code="ML202",
+            )  # fmt: skip
+        taken[new] = old
+
+
+def _rename(scope: Graph, renamed: Mapping[str, str]) -> None:
+    for node in scope.ordered():
+        named_so = any(node.name in value.names for value in node.outputs) and node.name in renamed
+        for value in node.outputs:
+            value.names = tuple(renamed.get(name, name) for name in value.names)
+        if isinstance(node, Result):
+            _rename_result(node, renamed)
+        elif named_so:
+            node.name = renamed[node.name]
+
+
+def _rename_result(node: Any, renamed: Mapping[str, str]) -> None:
+    for name in node.output_names:
+        if name in renamed:
+            node.name = node.name.replace(name, renamed[name], 1)
+    node.output_names = tuple(renamed.get(name, name) for name in node.output_names)

@@ -1,0 +1,76 @@
+"""Constants that decide shapes, indices or control flow, where another digit is another result, not a less exact one.
+
+%scales = Constant [2.1, 2.1]        Interpolate gives other sizes for 2.0996, which f16 makes of it
+%limits = Constant [0.1, 0.2, 0.3]   all(x < limits) ends a loop
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Constant, Op, Parameter
+from mo_loop.ops.control import Branched, Control, If, Loop, Merged, Selected
+from mo_loop.shape import element_count
+from mo_loop.types import KNOWN_LIMIT
+
+
+def deciding_constants(graph: Graph) -> frozenset[Node]:
+    """The constants, of all scopes, that such a value is computed from, followed back through small values alone.
+
+    What has more than KNOWN_LIMIT elements is data: a threshold in a detector decides, the weights before it do not.
+    """
+    pending = [value for scope in graph.scopes() for node in scope.ordered() for value in _deciding_inputs(node)]
+    found: dict[Node, None] = {}
+    seen: set[Value] = set()
+    while pending:
+        value = pending.pop()
+        if value in seen or not _is_small(value):
+            continue
+        seen.add(value)
+        if isinstance(value.node, Constant):
+            found[value.node] = None
+        pending += _sources(value)
+    return frozenset(found)
+
+
+def _sources(value: Value) -> Iterator[Value]:
+    """What a value is computed from: in a body also what enters it, of control flow what leaves its bodies."""
+    node, owner = value.node, value.graph.owner
+    if isinstance(node, Control):
+        entry = node.output_map[value.index]
+        results = (entry.then, entry.otherwise) if isinstance(entry, Selected) else (entry.result,)
+        yield from (result.value for result in results)
+    elif isinstance(node, Parameter) and isinstance(owner, Control):
+        for each, outer in owner.fed:
+            if node in ((each.then, each.otherwise) if isinstance(each, Branched) else (each.parameter,)):
+                yield from (outer, each.result.value) if isinstance(each, Merged) else (outer,)
+    else:
+        yield from (each for each in node.inputs if each is not None)
+
+
+def _deciding_inputs(node: Node) -> Iterator[Value]:
+    assert isinstance(node, Op)
+    for port in _ports(node):
+        value = node.inputs[port] if port < len(node.inputs) else None
+        if value is not None:
+            yield value
+    if isinstance(node, Loop):
+        yield node.condition.value
+
+
+def _ports(node: Op) -> tuple[int, ...]:
+    """The ports that shapes, indices, counts and conditions enter by."""
+    if isinstance(node, ops.Interpolate | ops.Interpolate11):
+        return (1, 2)
+    if isinstance(node, ops.Range):
+        return (0, 1, 2)
+    if isinstance(node, Loop):
+        return (0, 1)
+    return (0,) if isinstance(node, If) else tuple(node.index_ports)
+
+
+def _is_small(value: Value) -> bool:
+    count = element_count(value.shape)
+    return count <= KNOWN_LIMIT if isinstance(count, int) else value.rank == 1

@@ -1,0 +1,1 @@
+"""What an input goes through before the model, built into the model."""

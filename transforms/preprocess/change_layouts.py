@@ -1,0 +1,114 @@
+"""--layout, of inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.asked import PARENTHESES, Asked
+from mo_loop.errors import UsageError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.layout import Layouts, layouts_of, permutation, record_layout
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.types import TensorType
+from transforms.base import FunctionPass
+from transforms.preprocess.inputs import is_done, mark_done, names_of, put_behind
+from transforms.replace import insert_before
+
+FLAG = "--layout"
+
+
+class AskedLayouts(FunctionPass):
+    """A pass over the inputs and outputs whose layout was given."""
+
+    bodies = "never"
+
+    def __init__(self, layouts: Asked[Layouts] | Mapping[str, Any]) -> None:
+        """Layouts by name or by place; a mapping may hold text such as `nhwc->nchw`."""
+        if isinstance(layouts, Mapping):
+            layouts = Asked.of(layouts, PARENTHESES, layouts_of, FLAG)
+        self._layouts: Asked[Layouts] = layouts
+
+    def inputs(self, graph: Graph) -> list[tuple[Parameter, Layouts]]:
+        """The inputs whose layout was given; UsageError for a name that neither an input nor an output has."""
+        inputs = [names_of(parameter) for parameter in graph.parameters]
+        outputs = [_names_of(result) for result in graph.results]
+        self._layouts.require_known(list(dict.fromkeys(name for each in (*inputs, *outputs) for name in sorted(each))))
+        return [(graph.parameters[place], said) for place, said in self._layouts.among(inputs).items()]
+
+    def outputs(self, graph: Graph) -> list[tuple[Result, Layouts]]:
+        """The outputs whose layout was given; a name that an input has as well means the input."""
+        if not self._layouts.entries[0][0]:
+            return []
+        inputs = {name for parameter in graph.parameters for name in names_of(parameter)}
+        places = self._layouts.among([_names_of(result) - inputs for result in graph.results])
+        return [(graph.results[place], said) for place, said in places.items()]
+
+
+class ChangeLayouts(AskedLayouts):
+    """x [N,H,W,C]  ->  transpose(x [N,C,H,W], [0, 2, 3, 1]), so that the model reads what it did
+
+    An output is transposed before it leaves. A layout that is given without a new one is recorded only: the file says
+    it, and it tells where channels and batch are.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for parameter, said in self.inputs(graph):
+            order = _order(parameter.output, parameter.name, said, is_done(graph, "layout", parameter.name))
+            if order:
+                _transpose_input(parameter, order)
+                changed = self._changed(graph, parameter, parameter.name, said)
+            record_layout(parameter.output, said[1])
+        for result, said in self.outputs(graph):
+            name = result.output_names[0] if result.output_names else result.name
+            order = _order(result.value, name, said, is_done(graph, "layout", name))
+            if order:
+                _transpose_output(result, name, order)
+                changed = self._changed(graph, result, name, said)
+        return changed
+
+    def _changed(self, graph: Graph, node: Node, name: str, said: Layouts) -> bool:
+        mark_done(graph, "layout", name, f"{said[0]}->{said[1]}")
+        return self.accept(node)
+
+
+def _order(value: Value, name: str, said: Layouts, done: bool) -> tuple[int, ...]:
+    """The axes in their new order; empty where they stay. UsageError where a layout does not fit the tensor."""
+    source, target = said
+    for layout in (source, target):
+        if layout is not None and not layout.fits(value.rank):
+            raise UsageError(f"{FLAG}: {layout} does not fit {name!r}: {value.type}")
+    if source is None or source == target or done:
+        return ()
+    if value.rank is None:
+        raise UsageError(f"{FLAG}: {name!r} is of unknown rank and cannot be transposed", hint="say its shape: --input")
+    order = permutation(source, target, value.rank)
+    return () if order == tuple(range(value.rank)) else order
+
+
+def _transpose_input(parameter: Parameter, order: tuple[int, ...]) -> None:
+    """Give an input its axes in that order, and the model the old ones."""
+    type_ = parameter.value_type
+    back = np.argsort(order)
+
+    def transposed(x: Value) -> Node:
+        parameter.retype(TensorType(type_.dtype, tuple(type_.shape[axis] for axis in order)))
+        parameter.graph.validate_node(parameter)
+        return ops.Transpose(x, back.astype(np.int64), name=f"{parameter.name}/layout")
+
+    put_behind(parameter, transposed)
+
+
+def _transpose_output(result: Result, name: str, order: tuple[int, ...]) -> None:
+    """Have an output leave with its axes in that order. The layer before a Result bears the output's name, no other."""
+    if result.value.node.name == name:
+        result.value.node.name = f"{name}/before_layout"
+    insert_before(result, 0, lambda x: ops.Transpose(x, np.array(order, np.int64)))
+
+
+def _names_of(result: Result) -> set[str]:
+    return {result.name, *result.output_names, *result.value.names} - {""}

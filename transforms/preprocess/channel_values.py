@@ -1,0 +1,81 @@
+"""Arithmetic with one number for each channel of an input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from mo_loop.asked import BRACKETS, Asked
+from mo_loop.errors import UsageError
+from mo_loop.graph import Graph
+from mo_loop.ops.arithmetic import Binary
+from mo_loop.ops.base import Parameter
+from mo_loop.types import TensorType
+from transforms.base import FunctionPass
+from transforms.preprocess.inputs import asked_of_inputs, channel_axis, is_done, mark_done, narrow, put_behind
+
+Values = tuple[float, ...]
+
+
+class ChannelValues(FunctionPass):
+    """x  ->  x op values, one value for each channel or one for all
+
+    Computed in the element type of the input, which has to be a floating-point one: on integers a mean could not be
+    subtracted without rounding, and the model converts them itself where it wants to.
+    """
+
+    bodies = "never"
+
+    operation: ClassVar[type[Binary]]
+    neutral: ClassVar[float]
+    """The number that changes nothing."""
+    step: ClassVar[str]
+    """How the model's rt_info calls it; with dashes, the flag."""
+
+    def __init__(self, values: Asked[Values] | Mapping[str, Sequence[float]] | None) -> None:
+        self._flag = f"--{self.step.replace('_', '-')}"
+        if isinstance(values, Mapping):
+            values = Asked.of(values, BRACKETS, tuple, self._flag)
+        self._values: Asked[Values] | None = values
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        asked = [(each, values) for each, values in self.wanted(graph) if any(v != self.neutral for v in values)]
+        if not asked:
+            raise UsageError(f"{self._flag} changes nothing: every value is {self.neutral:g}")
+        changed = False
+        for parameter, values in asked:
+            if not is_done(graph, self.step, parameter.name):
+                changed = self._put(parameter, values)
+        return changed
+
+    def wanted(self, graph: Graph) -> list[tuple[Parameter, Values]]:
+        """The inputs and their values."""
+        assert self._values is not None
+        return asked_of_inputs(graph, self._values)
+
+    def _put(self, parameter: Parameter, values: Values) -> bool:
+        constant = self._constant(parameter, values)
+        name = f"{parameter.name}/{self.step}"
+        put_behind(parameter, lambda x: self.operation(x, constant, name=name))
+        mark_done(parameter.graph, self.step, parameter.name, ",".join(f"{value:.9g}" for value in values))
+        return self.accept(parameter)
+
+    def _constant(self, parameter: Parameter, values: Values) -> np.ndarray:
+        """The values as a constant that broadcasts to the input: a scalar, or along the channels."""
+        type_ = parameter.output.type
+        if not isinstance(type_, TensorType) or type_.dtype is None or not type_.dtype.is_float:
+            raise UsageError(
+                f"{self._flag}: the input {parameter.name!r} is of {type_}, not of floating-point numbers",
+                hint=f"change its type, if the model allows it: --input '{parameter.name}{{f32}}'",
+            )
+        with np.errstate(over="ignore"):  # said below
+            found = np.array(values, np.float64).astype(type_.dtype.numpy)
+        if not np.all(np.isfinite(found)) or np.any((found == 0) != (np.array(values) == 0)):
+            raise UsageError(f"{self._flag}: {type_.dtype}, the type of {parameter.name!r}, cannot hold the values")
+        if len(values) == 1:
+            return found.reshape(())
+        axis = channel_axis(parameter, len(values), self._flag)
+        narrow(parameter, axis, len(values))
+        return found.reshape([len(values) if each == axis else 1 for each in range(len(type_.dims))])

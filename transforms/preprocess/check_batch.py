@@ -1,0 +1,38 @@
+"""What --batch cannot mend: shapes that hold the batch size the model was exported with."""
+
+from __future__ import annotations
+
+import warnings
+
+from mo_loop import ops
+from mo_loop.errors import ConversionWarning
+from mo_loop.graph import Graph
+from mo_loop.ops.base import Constant
+from transforms.base import FunctionPass
+
+
+class CheckBatch(FunctionPass):
+    """Warns of reshape(x [N, ...], [1, ...]): with the batch size N the samples are joined along another dimension
+
+    Only where inference finds nothing wrong with it: it may be meant, as in a convolution of groups.
+    """
+
+    def __init__(self, batch: int) -> None:
+        self._batch = batch
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        for node in self.candidates(graph, ops.Reshape):
+            if self._batch > 1 and _holds_one(node, self._batch):
+                assert node.inputs[0] is not None
+                text = f"{node.inputs[0].type} becomes {node.output.type}: {self._batch} samples are joined into one"
+                warnings.warn(ConversionWarning(text, where=node.path, code="ML514"), stacklevel=2)
+        return False
+
+
+def _holds_one(node: ops.Reshape, batch: int) -> bool:
+    x, pattern = node.inputs
+    assert x is not None and pattern is not None
+    if not isinstance(pattern.node, Constant) or not x.shape or x.shape[0] != batch:
+        return False
+    wanted = pattern.type.integers
+    return bool(wanted) and wanted[0] == 1

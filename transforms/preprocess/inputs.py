@@ -1,0 +1,101 @@
+"""What the passes of this folder share: which inputs are meant, where their channels are, what was done before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mo_loop.asked import Asked
+from mo_loop.errors import UsageError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.layout import layout_of
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.shape import merge_dim
+from mo_loop.types import TensorType
+
+T = TypeVar("T")
+
+DONE = "preprocessing"
+"""The section of the model's rt_info that says what is built in: step -> input -> how."""
+
+
+def names_of(parameter: Parameter) -> set[str]:
+    """The names that an input is known by."""
+    return {parameter.name, *parameter.output.names} - {""}
+
+
+def asked_of_inputs(graph: Graph, asked: Asked[T]) -> list[tuple[Parameter, T]]:
+    """The inputs that are meant, with what is asked of them; UsageError for a name that no input has."""
+    known = [names_of(parameter) for parameter in graph.parameters]
+    asked.require_known(list(dict.fromkeys(name for names in known for name in sorted(names))))
+    return [(graph.parameters[place], value) for place, value in asked.among(known).items()]
+
+
+def put_behind(parameter: Parameter, make: Callable[[Value], Node]) -> Node:
+    """Put the node that `make` returns between an input and all its readers. The input keeps its names."""
+    readers = parameter.output.uses
+    node = make(parameter.output)
+    for reader, port in readers:
+        reader.graph.set_input(reader, port, node.outputs[0])
+        if isinstance(reader, Result) and reader.output_names:
+            node.name = reader.output_names[0]
+    return node
+
+
+def narrow(parameter: Parameter, axis: int, size: int) -> None:
+    """Have a dimension of an input that is not known be `size`: what was asked for fits nothing else.
+
+    TypeError_ where it cannot be.
+    """
+    shape = parameter.value_type.shape
+    if shape[axis] != size:
+        merged = merge_dim(shape[axis], size)
+        parameter.retype(TensorType(parameter.value_type.dtype, (*shape[:axis], merged, *shape[axis + 1 :])))
+        parameter.graph.validate_node(parameter)
+
+
+def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
+    """Where the `count` channels of an input are: where its layout says, else in the only dimension of that size.
+
+    The first of four and more dimensions is the batch. UsageError where there is no such dimension, or several.
+    """
+    type_ = parameter.output.type
+    name = parameter.name
+    if not isinstance(type_, TensorType) or type_.shape is None:
+        hint = f"say its shape: --input '{name}[1,{count},224,224]'"
+        raise UsageError(f"{flag}: the rank of the input {name!r} is unknown", hint=hint)
+    layout = layout_of(parameter.output)
+    if layout is not None:
+        axis = layout.axis("C", len(type_.dims))
+        if axis is None:
+            raise UsageError(f"{flag}: the layout {layout} of the input {name!r} has no channels C")
+        if isinstance(type_.shape[axis], int) and type_.shape[axis] != count:
+            said = f"the input {name!r} of layout {layout} has {type_.shape[axis]}: {type_}"
+            raise UsageError(f"{flag} is for {count} channels, {said}")
+        return axis
+    found = axes_of_size(type_, count)
+    if len(found) == 1:
+        return found[0]
+    what = f"{len(found)} dimensions" if found else "no dimension"
+    hint = f"say where the channels are: --layout '{name}({'nchw' if len(type_.shape) == 4 else 'nc...'})'"
+    raise UsageError(f"{flag} is for {count} channels, the input {name!r} has {what} of that size: {type_}", hint=hint)
+
+
+def axes_of_size(type_: TensorType, size: int) -> list[int]:
+    """The dimensions of that size, but not the first of four and more, which is the batch."""
+    start = 1 if len(type_.dims) >= 4 else 0
+    return [axis for axis in range(start, len(type_.dims)) if type_.dims[axis] == size]
+
+
+# -- what was done before: a pass does nothing twice, and the file says what is in it
+
+
+def is_done(graph: Graph, step: str, name: str) -> bool:
+    """Whether a step was built in for an input or output."""
+    return name in graph.rt_info.get(DONE, {}).get(step, {})
+
+
+def mark_done(graph: Graph, step: str, name: str, how: Any) -> None:
+    """Remember that a step was built in."""
+    done = graph.rt_info.get(DONE, {})  # shared with copies of the graph: made anew
+    graph.rt_info[DONE] = {**done, step: {**done.get(step, {}), name: str(how)}}

@@ -1,0 +1,70 @@
+"""--reverse-input-channels."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import UsageError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.layout import layout_of
+from mo_loop.ops.base import Parameter
+from mo_loop.types import TensorType
+from transforms.base import FunctionPass
+from transforms.preprocess.inputs import axes_of_size, is_done, mark_done, narrow, put_behind
+
+FLAG = "--reverse-input-channels"
+STEP = "reverse_input_channels"
+CHANNELS = 3
+
+
+class ReverseChannels(FunctionPass):
+    """x  ->  gather(x, [2, 1, 0], C): RGB <-> BGR
+
+    Of every input with three channels: those that its layout says are three, or, without a layout, the only dimension
+    of size 3 behind the first one of four. What else has a dimension of size 3 is no picture.
+    """
+
+    bodies = "never"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        found = [(parameter, axis) for parameter in graph.parameters for axis in _channels(parameter)]
+        if not found:
+            raise UsageError(
+                f"{FLAG} changes nothing: no input is known to have 3 channels",
+                hint="that is an input of four dimensions, one of them 3; for others say it: --layout 'name(nhwc)'",
+            )
+        changed = False
+        for parameter, axis in found:
+            if is_done(graph, STEP, parameter.name):
+                continue
+            narrow(parameter, axis, CHANNELS)
+            put_behind(parameter, partial(_reversed, axis=axis, name=f"{parameter.name}/{STEP}"))
+            mark_done(graph, STEP, parameter.name, axis)
+            changed = self.accept(parameter)
+        return changed
+
+
+def _reversed(x: Value, axis: int, name: str) -> Node:
+    return ops.Gather(x, np.arange(CHANNELS, dtype=np.int64)[::-1].copy(), axis, name=name)
+
+
+def _channels(parameter: Parameter) -> list[int]:
+    """The axis of the three channels, or nothing. UsageError where two dimensions could be them."""
+    type_ = parameter.output.type
+    if not isinstance(type_, TensorType) or type_.shape is None:
+        return []
+    layout = layout_of(parameter.output)
+    if layout is not None:
+        axis = layout.axis("C", len(type_.shape))
+        is_free = axis is not None and not isinstance(type_.shape[axis], int)
+        return [axis] if axis is not None and (is_free or type_.shape[axis] == CHANNELS) else []
+    axes = axes_of_size(type_, CHANNELS) if len(type_.shape) == 4 else []
+    if len(axes) > 1:
+        raise UsageError(
+            f"{FLAG}: {len(axes)} dimensions of the input {parameter.name!r} are {CHANNELS}: {type_}",
+            hint=f"say which are the channels: --layout '{parameter.name}(nchw)', or (????) if it is no picture",
+        )
+    return axes
