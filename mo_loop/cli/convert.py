@@ -3,45 +3,64 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import time
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop import __version__
 from mo_loop.cli.errors import reported, told_warnings
+from mo_loop.cli.former import Former, FormerCommand, target_of, with_shapes
 from mo_loop.cli.inspection import Inspection, listing
+from mo_loop.cli.options import ConversionOptions, conversion_options
+from mo_loop.cli.output import show
 from mo_loop.cli.passes import PassOptions, pass_options
+from mo_loop.cli.places import opened, require_places
+from mo_loop.errors import MoLoopError, UsageError
+
+if TYPE_CHECKING:
+    from mo_loop.record import Record
 
 
-@click.command()
+@click.command(cls=FormerCommand)
 @click.argument("model", type=click.Path(), required=False, metavar="MODEL")
 @click.option(
-    "-o", "--output-model", "target", type=click.Path(), help="The .xml to write; the .bin goes beside it.  [required]"
-)
-@click.option(
-    "--input", "inputs", help="Inputs as name[shape]{type}->value, separated by commas: x[1,3,?,224..512],rate->16000."
-)
-@click.option("--output", "outputs", help="Tensors that become the outputs, separated by commas.")
-@click.option("--compress-to-fp16", is_flag=True, help="Store f32 weights as f16; the default is lossless.")
-@click.option(
-    "--unroll", type=click.IntRange(min=0), default=0, metavar="N",
-    help="Write out loops of a known number of iterations up to N.",
-)  # fmt: skip
-@click.option("--strict", is_flag=True, help="Refuse what is otherwise assumed of a model with a warning.")
-@click.option(
-    "--sequence-io", type=click.Choice(["packed"]),
-    help="Sequences at the boundary become two tensors, name.data and name.shapes.",
+    "-o", "--output-model", "target", type=click.Path(), metavar="FILE",
+    help="The .xml to write, the .bin goes beside it; a folder; or a name without ending.  [default: MODEL.xml here]",
 )  # fmt: skip
 @click.option(
-    "--dump", type=click.Path(file_okay=False), help="Write the graph as loaded and after every pass that changed it."
-)
-@click.option(
-    "--extension", "extensions", metavar="FILE", multiple=True, type=click.Path(),
-    help="A Python file with passes or translators; it is run. May be given more than once.",
+    "--input", "inputs", metavar="TEXT",
+    help="Inputs as name[shape]{type}->value, separated by commas: x[1,3,?,224..512],rate->16000.",
 )  # fmt: skip
-@click.option("--no-plugins", is_flag=True, help="Leave out extensions that installed packages offer.")
+@click.option("--output", "outputs", metavar="NAMES", help="Tensors that become the outputs, separated by commas.")
+@click.option(
+    "--freeze", metavar="NAME=VALUE", multiple=True,
+    help="Make an input a constant: rate=16000, flags=[1,0]. May be given more than once.",
+)  # fmt: skip
+@click.option(
+    "--rename", metavar="OLD=NEW", multiple=True,
+    help="Give a tensor another name in the IR; one in a body by its path. May be given more than once.",
+)  # fmt: skip
+@conversion_options
+@click.option(
+    "--dump", type=click.Path(file_okay=False), metavar="DIR",
+    help="Write the graph as loaded and after every pass that changed it.",
+)  # fmt: skip
+@click.option(
+    "--mapping", type=click.Path(), metavar="FILE", help="Write where each ONNX tensor is in the IR, as JSON."
+)
 @pass_options
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The form of the summary on stdout."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing unless it fails.")
+@click.option("-v", "--verbose", is_flag=True, help="Say on stderr how long each phase took.")
+@click.version_option(__version__, prog_name="mo-loop")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
 def command(
@@ -50,68 +69,155 @@ def command(
     target: str | None,
     inputs: str | None,
     outputs: str | None,
-    compress_to_fp16: bool,
-    unroll: int,
-    strict: bool,
-    sequence_io: str | None,
+    freeze: tuple[str, ...],
+    rename: tuple[str, ...],
     dump: str | None,
-    extensions: tuple[str, ...],
-    no_plugins: bool,
+    mapping: str | None,
+    form: str,
+    quiet: bool,
+    verbose: bool,
     debug: bool,
 ) -> None:
-    """Convert the ONNX file MODEL to OpenVINO IR.
+    """Convert the ONNX file MODEL (- is standard input) to OpenVINO IR.
 
     \b
-    mo-loop convert model.onnx -o out/model.xml
-    mo-loop convert model.onnx -o out/model.xml --dump steps
+    mo-loop convert model.onnx
+    mo-loop convert model.onnx -o out/model.xml --input "x[1,3,224,224]"
+    mo-loop convert model.onnx -o out/ --freeze rate=16000 --output logits
+
+    The flags of the Model Optimizer and of ovc are understood as well, with underscores or dashes.
     """
-    options = context.ensure_object(PassOptions)
-    with reported(debug), told_warnings():
-        from mo_loop.convert import convert_model, save_model
+    given, options = context.ensure_object(PassOptions), ConversionOptions.of(context)
+    heard: list[str] = []
+    with reported(debug), _errors_as_json(form == "json"), told_warnings(heard, quiet=quiet):
         from mo_loop.extensions import gathered
+        from mo_loop.preprocessing import Preprocessing
         from transforms.pipelines import default_pipeline
 
-        added = gathered(extensions, plugins=not no_plugins)
-        if options.passes:
-            click.echo(listing(options, added.arranged(default_pipeline())))
+        _require_sense(given, form, quiet, verbose)
+        arguments = options.arguments()
+        added = gathered(arguments.pop("extensions"), plugins=arguments.pop("plugins"))
+        prepared = Preprocessing.of(**options.preprocessing.arguments())
+        if given.passes:
+            show(listing(given, prepared.around(added.arranged(default_pipeline()))))
             return
-        if model is None or target is None:
-            raise _missing(context, "model" if model is None else "target")
+        if model is None:
+            raise click.MissingParameter(ctx=context, param=context.command.params[0])
+        former = Former.of(context)
+        target = target_of(model, target, former)
+        require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
+        asked: dict[str, Any] = {
+            "input": with_shapes(inputs, former.input_shape),
+            "output": _names(outputs),
+            "freeze": dict(_frozen(freeze)),
+            "rename": dict(_renamed(rename)),
+        }
         files = (model, target, os.path.splitext(target)[0] + ".bin")
-        inside = Inspection(options.told(os.environ), lambda: added.arranged(default_pipeline()), files)
+        inside = Inspection(given.told(os.environ), lambda: prepared.around(added.arranged(default_pipeline())), files)
+        arguments["config"] = inside.config
+        record = _record(verbose, mapping is not None)
         start = time.perf_counter()
-        with inside.shown():
+        with opened(model) as path, inside.shown(), _progress(record, quiet or verbose):
+            from mo_loop.convert import convert_model, save_model
+
             converted = convert_model(
-                model, input=inputs, output=_names(outputs), dump=dump, extensions=added, plugins=False,
-                config=inside.config, observers=inside.observers, stop_after=inside.options.stop_after,
-                check_passes=inside.options.check_passes, unroll=unroll, strict=strict,
-                sequence_io=sequence_io,
+                path, **asked, dump=dump, extensions=added, plugins=False, observers=inside.observers,
+                stop_after=inside.options.stop_after, check_passes=inside.options.check_passes, record=record,
+                **arguments,
             )  # fmt: skip
             with inside.writing():
-                save_model(converted, target, compress_to_fp16=compress_to_fp16)
+                save_model(converted, target, **options.saving(), record=record)
         seconds = time.perf_counter() - start
         inside.save()
-    click.echo(f"{target}: {_summary(converted, compress_to_fp16)}, {seconds:.2f} s")
+        if mapping is not None:
+            _save_mapping(mapping, model, record)
+    if quiet:
+        return
+    from mo_loop.cli.summary import as_text, summary
+
+    found = summary(record, converted, model, target, options.compress_to_fp16, seconds)
+    show(json.dumps({**found, "warnings": heard}, indent=1) if form == "json" else as_text(found))
     gc.freeze()  # the process ends here: what is left need not be searched for cycles, a fifth of a large conversion
 
 
-def _missing(context: click.Context, name: str) -> click.MissingParameter:
-    """What click says itself of a parameter that only --passes does without."""
-    parameter = next(each for each in context.command.params if each.name == name)
-    return click.MissingParameter(ctx=context, param=parameter)
+def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) -> None:
+    """UsageError for flags that contradict each other."""
+    is_json = form == "json"
+    pairs = [
+        ("--quiet", quiet, "--verbose", verbose, "one asks for less, the other for more"),
+        ("--quiet", quiet, "--format json", is_json, "one asks for no summary, the other for one"),
+        ("--passes", given.passes, "--format json", is_json, "the list of passes is text"),
+        ("--passes", given.passes, "--quiet", quiet, "one asks for a list, the other for silence"),
+    ]
+    for one, is_given, other, is_given_too, why in pairs:
+        if is_given and is_given_too:
+            raise UsageError(f"{one} and {other} contradict each other", why=why, hint="give one of them")
 
 
 def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    """Names separated by commas; UsageError when there are none."""
+    if text is None:
+        return None
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise UsageError("--output names nothing", why="a model needs an output", hint="name a tensor, or leave it out")
+    return found
 
 
-def _summary(model: Any, compressed: bool) -> str:
-    counts: dict[str, int] = {}
-    nodes = 0
-    for graph in model.graph.scopes():
-        nodes += len(graph)
-        for node in graph.ordered():
-            if node.bodies:
-                counts[node.type] = counts.get(node.type, 0) + 1
-    flow = "".join(f", {count} {kind}" for kind, count in sorted(counts.items()))
-    return f"{nodes} layers{flow}, weights {'f16' if compressed else 'unchanged'}"
+def _frozen(texts: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    from mo_loop.frontend.input_text import value_of
+
+    yield from ((name, value_of(value)) for name, value in _pairs("--freeze", "name=value", texts))
+
+
+def _renamed(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    yield from _pairs("--rename", "old=new", texts)
+
+
+def _pairs(flag: str, form: str, texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """What stands before and behind the last `=` of each; UsageError when one is missing or named twice."""
+    known: set[str] = set()
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.rpartition("="))
+        if not equals or not name or not value:
+            why = "it lacks a name, a value, or the = between"
+            raise UsageError(f"{flag} {text!r} cannot be understood", why=why, hint=f"write {flag} {form}")
+        if name in known:
+            raise UsageError(f"{flag} names {name!r} twice", why="only one of the two can hold", hint="name it once")
+        known.add(name)
+        yield name, value
+
+
+def _record(verbose: bool, tensors: bool) -> Record:
+    from mo_loop.record import Record
+
+    def tell(phase: str, seconds: float) -> None:
+        click.echo(f"{phase:<12} {seconds:8.3f} s", err=True)
+
+    return Record(tell if verbose else None, tensors=tensors)
+
+
+def _progress(record: Record, silent: bool) -> Any:
+    from mo_loop.cli.progress import Progress
+
+    return nullcontext() if silent else Progress(record)
+
+
+def _save_mapping(file: str, model: str, record: Record) -> None:
+    from mo_loop.files import write_whole
+    from mo_loop.mapping import mapping
+
+    write_whole(Path(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")
+
+
+@contextmanager
+def _errors_as_json(wanted: bool) -> Iterator[None]:
+    """An error inside is an object on stdout as well, for programs."""
+    try:
+        yield
+    except MoLoopError as error:
+        if wanted:
+            fields = ("code", "message", "where", "why", "hint")
+            told = {name: getattr(error, name) for name in fields}
+            show(json.dumps({"version": 1, "ok": False, "exit_code": error.exit_code, "error": told}, indent=1))
+        raise

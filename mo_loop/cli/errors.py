@@ -1,47 +1,105 @@
-"""Errors on the command line: one clear message on stderr and the documented exit code; never a traceback unasked."""
+"""Errors on the command line: one clear message on stderr and the documented exit code; never a traceback unasked.
+
+error: ML202: the model has no tensor 'imput'
+  why:   no tensor and no node of the main graph is called so
+  help:  did you mean 'input'?
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import click
 
-from mo_loop.errors import MoLoopError
+from mo_loop.errors import MoLoopError, UsageError
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it: 128 and the number of the signal. SIGTERM gives 143."""
 
 
 @contextmanager
 def reported(debug: bool) -> Iterator[None]:
     """Turn errors inside into messages and exit codes; with `debug` the traceback precedes the message."""
     try:
-        yield
+        with _ended_by_signals():
+            yield
     except MoLoopError as error:
         if debug:
             traceback.print_exc()
-        click.echo(f"error: {error}", err=True)
+        message("error", str(error))
         if error.exit_code == 4:
             click.echo("This is a bug of mo-loop. Please report it with the output of --debug.", err=True)
         sys.exit(error.exit_code)
-    except (click.ClickException, click.exceptions.Exit, KeyboardInterrupt):
+    except KeyboardInterrupt:
+        message("error", "interrupted: nothing was changed")
+        sys.exit(INTERRUPTED)
+    except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:
         if debug:
             traceback.print_exc()
-        click.echo(f"error: ML499: {type(error).__name__}: {error}", err=True)
+        message("error", f"ML499: {type(error).__name__}: {error}")
         click.echo("This is a bug of mo-loop. Please report it with the output of --debug.", err=True)
         sys.exit(4)
 
 
 @contextmanager
-def told_warnings() -> Iterator[None]:
-    """Python warnings inside become lines on stderr, each once; an error does not swallow those before it."""
-    with warnings.catch_warnings(record=True) as heard:
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM unwinds as Ctrl-C does, so that nothing half-written stays behind."""
+
+    def end(number: int, _: Any) -> None:
+        message("error", "terminated: nothing was changed")
+        sys.exit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def told_warnings(heard: list[str] | None = None, *, quiet: bool = False) -> Iterator[None]:
+    """Python warnings inside become lines on stderr, each once; an error does not swallow those before it.
+
+    Their texts go into `heard` as well; `quiet` ones are not printed.
+    """
+    with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         try:
             yield
         finally:
-            for text in dict.fromkeys(str(each.message) for each in heard):
-                click.echo(f"warning: {text}", err=True)
+            texts = list(dict.fromkeys(str(each.message) for each in found))
+            if heard is not None:
+                heard += texts
+            for text in texts if not quiet else ():
+                message("warning", text)
+
+
+def message(kind: str, text: str) -> None:
+    """`error: ...`, `warning: ...` or `note: ...` on stderr; coloured on a terminal, unless NO_COLOR is set."""
+    colour = {"error": "red", "warning": "yellow"}.get(kind)
+    is_coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    head = click.style(f"{kind}:", fg=colour, bold=True) if colour and is_coloured else f"{kind}:"
+    click.echo(f"{head} {text}", err=True)
+
+
+def end_with_usage(ctx: click.Context, error: click.UsageError) -> NoReturn:
+    """End the process with an error of click, told like all others."""
+    close = getattr(error, "possibilities", None)
+    path = (error.ctx or ctx).command_path
+    hint = f"did you mean {close[0]}?" if close else f"{path} --help says more"
+    text = error.message if close else error.format_message()
+    message("error", str(UsageError(text.rstrip("."), hint=hint)))
+    sys.exit(UsageError.exit_code)

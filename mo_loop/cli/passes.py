@@ -88,10 +88,13 @@ def _text(name: str, metavar: str, text: str) -> Callable[[F], F]:
     return click.option(name, metavar=metavar, expose_value=False, callback=_keep, help=_help(name, text))
 
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    _flag("--passes", "List the passes in the order in which they run, and end. Needs no MODEL."),
+_CHOICE: tuple[Callable[[Any], Any], ...] = (
     _passes("--disable-pass", "Leave a pass out; may be repeated, or names separated by commas."),
     _passes("--enable-pass", "Run a pass that is off by default; may be repeated, or names separated by commas."),
+)
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    _flag("--passes", "List the passes in the order in which they run, and end. Needs no MODEL."),
+    *_CHOICE,
     _text("--stop-after", "NAME", "Run no pass behind this one and write the graph as it is then. For debugging."),
     _passes("--explain-pass", "Say of every candidate of a pass what was done, or what refused it; may be repeated."),
     _flag("--profile", "Show the time, matches and nodes of each pass as a table on stderr."),
@@ -106,6 +109,15 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 def pass_options(command: F) -> F:
     """Give `command` the options; their values are in the PassOptions of its context."""
-    for option in reversed(_OPTIONS):
+    return _given(command, _OPTIONS)
+
+
+def pass_choice(command: F) -> F:
+    """Give `command` only those that say which passes run."""
+    return _given(command, _CHOICE)
+
+
+def _given(command: F, options: tuple[Callable[[Any], Any], ...]) -> F:
+    for option in reversed(options):
         command = option(command)
     return command

@@ -23,10 +23,23 @@ main (float[3] x, int64 n) => (float[3] y) {
     d = Identity (c) BODY }> }"""
 
 
-def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
-    command = [sys.executable, "-m", "mo_loop", "convert", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+PROGRAM = Path(sys.executable).with_name("mo-loop")
+"""The installed command."""
+
+
+def run(*arguments: object, cwd: Path | None = None, **options: Any) -> subprocess.CompletedProcess[Any]:
+    """The installed command in a process of its own; `options` are those of subprocess.run."""
+    options = {"text": True, **options}
+    command = [str(PROGRAM), "convert", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, cwd=cwd, timeout=120, **options)
+
+
+def names_in_ir(xml: Path) -> tuple[list[str], list[str]]:
+    """The names of the inputs and outputs of an IR."""
+    from mo_loop.convert import read_model
+
+    model = read_model(xml)
+    return model.inputs, model.outputs
 
 
 def invoke(*arguments: object) -> Any:

@@ -125,7 +125,7 @@ BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
         ["If", "opset 18", "returns 2", "choice"],
     ),
     "body that is missing": (
-        "main (float[3] x, int64 n) => (float[3] y) { [loop] y = Loop (n, \"\", x) }",
+        'main (float[3] x, int64 n) => (float[3] y) { [loop] y = Loop (n, "", x) }',
         ["Loop", "opset 18", "'body'", "loop"],
     ),
     "scan of different lengths": (

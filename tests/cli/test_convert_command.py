@@ -13,15 +13,17 @@ from support import check, floats, native, parsed
 
 from mo_loop.convert import convert_model, save_model
 
-from .commands import LOOP, PYTORCH, invoke, run, saved
+from .commands import LOOP, PYTORCH, assert_clear, invoke, run, saved
 
 
 def test_both_files_and_a_summary(tmp_path: Path) -> None:
     target = tmp_path / "new" / "folder" / "decoder.xml"
     done = run(PYTORCH / "decoder.onnx", "-o", target)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count("\n") == 1
-    assert done.stdout.startswith(str(target)) and "1 Loop" in done.stdout
+    xml, data, *rows = done.stdout.splitlines()
+    assert xml.startswith(str(target)) and data.startswith(str(target.with_suffix(".bin")))
+    assert [row.split()[0] for row in rows] == ["operations", "weights", "control", "time"]
+    assert "unchanged (FP32 stays FP32" in done.stdout and "1 Loop -> Loop, 1 If -> If" in done.stdout
     assert sorted(path.name for path in target.parent.iterdir()) == ["decoder.bin", "decoder.xml"]
     native("run_ir", str(target), [])
 
@@ -101,9 +103,16 @@ def test_model_in_memory(tmp_path: Path) -> None:
 
 def test_usage() -> None:
     """Click's own errors are of exit code 2 as well, and --help says what there is."""
-    assert invoke().exit_code == 2
-    assert invoke("a.onnx").exit_code == 2
-    assert invoke("a.onnx", "-o", "b.xml", "--no-such-option").exit_code == 2
+    for arguments, said in (
+        ([], "Missing argument 'MODEL'"),
+        (["a.onnx", "-o", "b.xml", "--no-such-option"], "--no-such-option"),
+        (["a.onnx", "--unrol", "3"], "did you mean --unroll?"),
+        (["a.onnx", "--unroll", "many"], "not a valid integer"),
+        (["a.onnx", "b.onnx"], "unexpected extra argument"),
+    ):
+        done = invoke(*arguments)
+        assert done.exit_code == 2 and said in done.stderr, done.stderr
+        assert_clear(done.stderr)
     shown = invoke("--help")
     assert shown.exit_code == 0
     for option in ("--input", "--output", "--compress-to-fp16", "--dump", "--debug"):

@@ -154,10 +154,9 @@ class TestListing:
     def test_a_typing_error(self) -> None:
         refused(invoke("--passes", "--disable-pass", "LoopToTi"), "did you mean 'LoopToTI'?")
 
-    @pytest.mark.parametrize(("arguments", "missing"), [((), "MODEL"), (("m.onnx",), "--output-model")])
-    def test_a_conversion_needs_both(self, arguments: tuple[str, ...], missing: str) -> None:
-        done = invoke(*arguments)
-        assert done.exit_code == 2 and missing in done.stderr and "Missing" in done.stderr
+    def test_a_conversion_needs_a_model(self) -> None:
+        done = invoke()
+        assert done.exit_code == 2 and "Missing argument 'MODEL'" in done.stderr
 
 
 class TestProfile:

@@ -19,7 +19,7 @@ from mo_loop.ir import xml as writer
 from .commands import PLAIN, assert_clear, assert_untouched, invoke, run
 
 
-@pytest.mark.parametrize("name", ["model.bin", "model", "model.onnx", "model.XML"])
+@pytest.mark.parametrize("name", ["model.bin", "model.onnx", "model.XML"])
 def test_output_that_is_no_xml(name: str, plain: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
     content = plain.read_bytes()

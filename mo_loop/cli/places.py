@@ -1,0 +1,94 @@
+"""Where a conversion reads and writes, looked at before it begins: hours are not to end with "Permission denied"."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mo_loop.errors import FileError, UsageError
+
+
+@contextmanager
+def opened(source: str) -> Iterator[str]:
+    """The path of the model; standard input (`-`) is put into a file that is gone afterwards.
+
+    Raises:
+        FileError: standard input is a terminal, or there is no room for what it gives.
+    """
+    if source != "-":
+        yield source
+        return
+    if sys.stdin is None or sys.stdin.isatty():
+        raise FileError(
+            "there is no model on standard input", why="it is a terminal", code="ML212",
+            hint="write: mo-loop convert - -o model.xml < model.onnx",
+        )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
+        path = os.path.join(folder, "stdin")
+        try:
+            with open(path, "wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise FileError(
+                "standard input cannot be put into a file", why=f"{folder}: {reason}", code="ML212",
+                hint="set TMPDIR to a folder with more room",
+            ) from None  # fmt: skip
+        yield path
+
+
+def require_places(source: str, target: str, others: dict[str, str | None]) -> None:
+    """Refuse outputs that are no .xml, cannot be written, or are each other's or the model's; `others`: flag -> file.
+
+    Raises:
+        UsageError: two files are one, or the name does not end in .xml.
+        FileError: the folder cannot be written.
+    """
+    if not target.endswith(".xml"):
+        raise UsageError(
+            f"the output {os.path.basename(target)!r} does not end in .xml", why="the .bin goes beside it",
+            hint="name it, for example, model.xml",
+        )  # fmt: skip
+    data = target[: -len(".xml")] + ".bin"
+    written = {target: "-o", data: "-o"}
+    for each in written:
+        if source != "-" and _same(source, each):
+            raise UsageError(
+                f"the output {each} is the model itself", why="the model would be lost", hint="give another name"
+            )
+        if os.path.isdir(each):
+            raise FileError(f"{each} cannot be written", why="it is a folder", hint="give another name", code="ML218")
+    for flag, file in others.items():
+        if file is None:
+            continue
+        for other in (*written, *([] if source == "-" else [source])):
+            if _same(file, other):
+                raise UsageError(
+                    f"{flag} {file} is a file of the conversion itself", why=f"{other} is to be kept",
+                    hint="give another name",
+                )  # fmt: skip
+        written[file] = flag
+        _require_folder(file, "ML219")
+    _require_folder(target, "ML218")
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _require_folder(file: str, code: str) -> None:
+    """FileError unless the folder of a file, or what is there of the path to it, can be written."""
+    folder = os.path.dirname(os.path.abspath(file))
+    while not os.path.lexists(folder) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
+        why, hint = f"{folder} is no folder", "give another place"
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        why, hint = f"{folder} is not writable: Permission denied", "give another place, or change who may write there"
+    else:
+        return
+    raise FileError(f"{file} cannot be written", why=why, hint=hint, code=code)

@@ -1,0 +1,269 @@
+"""Every flag of `mo-loop convert`, once, through the installed command; what it changes is looked for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from lxml import etree
+from support import parsed
+
+from mo_loop.cli.convert import command
+
+from .commands import saved
+from .installed import mo_loop
+
+MODEL = """
+main (float[N,3,4,4] x, float[3] scale, int64 trips) => (float[M,K,I,J] y, float[A,B,C,D] z)
+<float[2,3,1,1] w = {1.0, 2.0, 3.0, 4.0, 5.0, 0.1}, int64 three = {3}> {
+  [conv] h = Conv (x, w)
+  [named] r = Relu (h)
+  [counted] z = Loop (three, "", r) <body = step (int64 i, bool c, float[N,2,4,4] s) => (bool d, float[N,2,4,4] t) {
+    d = Identity (c) t = Add (s, s) }>
+  [unknown] k = Loop (trips, "", r) <body = tell (int64 j, bool e, float[N,2,4,4] u) => (bool f, float[N,2,4,4] v) {
+    f = Identity (e) v = Neg (u) }>
+  total = ReduceSum <keepdims = 0> (scale)
+  y = Mul (k, total)
+}"""
+
+EXTENSION = '''
+from transforms.base import FunctionPass
+
+class Written(FunctionPass):
+    """leaves the graph as it is"""
+    def run_on_graph(self, graph):
+        print("the extension ran")
+        return False
+
+def register(extensions):
+    extensions.add_pass(Written, at="start")
+'''
+
+SEQUENCE = """
+main (seq(float[?,2]) s) => (float[A,2] y) { y = ConcatFromSequence <axis = 0> (s) }"""
+
+LOST = """
+main (float[2] x) => (float[2] y) { [lost] y = StringConcat (x, x) }"""
+
+CUT = ["--input", "x[1,3,4,4],scale,trips"]
+
+
+class Done:
+    """One conversion: what it printed, and what it wrote."""
+
+    def __init__(self, folder: Path, *arguments: str, target: str = "m.xml", code: int = 0) -> None:
+        self.folder = folder
+        found = mo_loop("convert", *arguments, cwd=folder, OV_ENABLE_PROFILE_PASS="")
+        assert found.returncode == code, found.stderr
+        self.stdout, self.stderr = found.stdout, found.stderr
+        self.target = folder / target
+
+    @property
+    def types(self) -> list[str]:
+        return [str(layer.get("type")) for layer in etree.parse(str(self.target)).iter("layer")]
+
+    def names(self, kind: str) -> list[str]:
+        layers = etree.parse(str(self.target)).findall("./layers/layer")
+        return [str(layer.get("name")) for layer in layers if layer.get("type") == kind]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("flags")
+    saved(parsed(MODEL), made)
+    saved(parsed(SEQUENCE), made, "sequence.onnx")
+    saved(parsed(LOST, opset=20), made, "lost.onnx")
+    (made / "extension.py").write_text(EXTENSION)
+    return made
+
+
+def plain(folder: Path) -> Done:
+    return Done(folder, "model.onnx", "-o", "plain.xml", target="plain.xml")
+
+
+def converted(folder: Path, *flags: str, name: str = "model.onnx") -> Done:
+    return Done(folder, name, "-o", "m.xml", *flags)
+
+
+def check_output_model(folder: Path) -> None:
+    done = Done(folder, "model.onnx", "--output-model", "deep/er/", target="deep/er/model.xml")
+    assert done.target.exists() and done.target.with_suffix(".bin").exists()
+
+
+def check_input(folder: Path) -> None:
+    xml = converted(folder, *CUT).target.read_text()
+    assert "<dim>1</dim>" in xml and 'shape="1,3,4,4"' in xml
+
+
+def check_output(folder: Path) -> None:
+    assert converted(folder, "--output", "r").names("Result") == ["r/sink_port_0"]
+
+
+def check_freeze(folder: Path) -> None:
+    assert converted(folder, "--freeze", "trips=2", "--freeze", "scale=[1,2,3]").names("Parameter") == ["x"]
+
+
+def check_rename(folder: Path) -> None:
+    assert converted(folder, "--rename", "x=image").names("Parameter") == ["image", "scale", "trips"]
+
+
+def check_compress(folder: Path) -> None:
+    assert 'element_type="f16"' in converted(folder, "--compress-to-fp16").target.read_text()
+    assert 'element_type="f16"' not in plain(folder).target.read_text()
+
+
+def check_unroll(folder: Path) -> None:
+    assert plain(folder).types.count("Add") + 2 == converted(folder, "--unroll", "3").types.count("Add")
+
+
+def check_strict(folder: Path) -> None:
+    hides = MODEL.replace("float[N,2,4,4] s)", "float[N,2,4,4] x)").replace("Add (s, s)", "Add (x, x)")
+    saved(parsed(hides), folder, "hides.onnx")
+    assert "hides an outer value" in converted(folder, name="hides.onnx").stderr
+    assert "hides an outer value" in Done(folder, "hides.onnx", "--strict", "-o", "no.xml", code=2).stderr
+
+
+def check_sequence_io(folder: Path) -> None:
+    done = converted(folder, "--sequence-io", "packed", name="sequence.onnx")
+    assert done.names("Parameter") == ["s.data", "s.shapes"]
+
+
+def check_extension(folder: Path) -> None:
+    done = converted(folder, "--extension", "extension.py", "--no-plugins")
+    assert "the extension ran" in done.stdout + done.stderr
+
+
+def check_layout(folder: Path) -> None:
+    xml = converted(folder, "--layout", "x(nchw->nhwc)", *CUT).target.read_text()
+    assert "[N,H,W,C]" in xml and 'shape="1,4,4,3"' in xml
+
+
+def check_source_and_target_layout(folder: Path) -> None:
+    done = converted(folder, "--source-layout", "x(nchw)", "--target-layout", "x(nhwc)", *CUT)
+    assert 'shape="1,4,4,3"' in done.target.read_text()
+
+
+def check_mean_and_scale(folder: Path) -> None:
+    before = plain(folder).types
+    done = converted(folder, "--mean-values", "x[1,2,3]", "--scale-values", "x[2,2,4]", "--layout", "x(nchw)")
+    assert len(done.types) > len(before)
+
+
+def check_scale(folder: Path) -> None:
+    done = converted(folder, "--scale", "2", *CUT, "--freeze", "scale=[1,2,3]", "--freeze", "trips=2")
+    assert len(done.types) > len(converted(folder, *CUT, "--freeze", "scale=[1,2,3]", "--freeze", "trips=2").types)
+
+
+def check_reverse(folder: Path) -> None:
+    done = converted(folder, "--reverse-input-channels", "--layout", "x(nchw),scale(?),trips([])")
+    assert done.target.with_suffix(".bin").read_bytes() != plain(folder).target.with_suffix(".bin").read_bytes()
+
+
+def check_batch(folder: Path) -> None:
+    done = converted(folder, "--batch", "7", "--layout", "x(nchw),scale(?),trips([])")
+    assert 'shape="7,3,4,4"' in done.target.read_text()
+
+
+def check_dump(folder: Path) -> None:
+    converted(folder, "--dump", "steps")
+    assert any((folder / "steps").iterdir())
+
+
+def check_mapping(folder: Path) -> None:
+    converted(folder, "--mapping", "map.json")
+    assert "r" in (folder / "map.json").read_text()
+
+
+def check_passes(folder: Path) -> None:
+    assert "LoopToTI" in Done(folder, "--passes").stdout
+
+
+def check_disable_pass(folder: Path) -> None:
+    assert "did not run" in converted(folder, "--disable-pass", "PortRenumbering").stderr
+
+
+def check_enable_pass(folder: Path) -> None:
+    found = Done(folder, "model.onnx", "-o", "no.xml", "--enable-pass", "LoopToTI", code=2)
+    assert "it runs by default" in found.stderr
+
+
+def check_stop_after(folder: Path) -> None:
+    assert "did not run" in converted(folder, "--stop-after", "HideTripCounts").stderr
+
+
+def check_explain_pass(folder: Path) -> None:
+    assert "LoopToTI:" in converted(folder, "--explain-pass", "LoopToTI").stderr
+
+
+def check_profile(folder: Path) -> None:
+    assert "translation" in converted(folder, "--profile").stderr
+
+
+def check_profile_json(folder: Path) -> None:
+    converted(folder, "--profile-json", "profile.json")
+    assert json.loads((folder / "profile.json").read_text())
+
+
+def check_visualize(folder: Path) -> None:
+    flags = ("--visualize-after", "GuardTripCounts", "--visualize-shapes", "--visualize-types")
+    converted(folder, "--visualize", "pictures", *flags)
+    assert any((folder / "pictures").iterdir())
+
+
+def check_check_passes(folder: Path) -> None:
+    assert converted(folder, "--check-passes").target.read_bytes() == plain(folder).target.read_bytes()
+
+
+def check_format(folder: Path) -> None:
+    assert json.loads(converted(folder, "--format", "json").stdout)
+
+
+def check_quiet(folder: Path) -> None:
+    done = converted(folder, "--quiet")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def check_verbose(folder: Path) -> None:
+    assert "translat" in converted(folder, "--verbose").stderr
+
+
+def check_version(folder: Path) -> None:
+    assert "version" in Done(folder, "--version").stdout
+
+
+def check_debug(folder: Path) -> None:
+    assert "Traceback" in Done(folder, "lost.onnx", "--debug", code=3).stderr
+    assert "Traceback" not in Done(folder, "lost.onnx", code=3).stderr
+
+
+CHECKS: dict[str, Callable[[Path], None]] = {
+    "--output-model": check_output_model, "--input": check_input, "--output": check_output, "--freeze": check_freeze,
+    "--rename": check_rename, "--compress-to-fp16": check_compress, "--unroll": check_unroll, "--strict": check_strict,
+    "--sequence-io": check_sequence_io, "--extension": check_extension, "--no-plugins": check_extension,
+    "--layout": check_layout, "--source-layout": check_source_and_target_layout,
+    "--target-layout": check_source_and_target_layout, "--mean-values": check_mean_and_scale,
+    "--scale-values": check_mean_and_scale, "--scale": check_scale, "--reverse-input-channels": check_reverse,
+    "--batch": check_batch, "--dump": check_dump, "--mapping": check_mapping, "--passes": check_passes,
+    "--disable-pass": check_disable_pass, "--enable-pass": check_enable_pass, "--stop-after": check_stop_after,
+    "--explain-pass": check_explain_pass, "--profile": check_profile, "--profile-json": check_profile_json,
+    "--visualize": check_visualize, "--visualize-after": check_visualize, "--visualize-shapes": check_visualize,
+    "--visualize-types": check_visualize, "--check-passes": check_check_passes, "--format": check_format,
+    "--quiet": check_quiet, "--verbose": check_verbose, "--version": check_version, "--debug": check_debug,
+}  # fmt: skip
+
+
+def test_no_flag_is_left_out() -> None:
+    flags = {name for each in command.params if isinstance(each, click.Option) for name in each.opts}
+    assert {name for name in flags if name.startswith("--")} - {"--help"} == set(CHECKS)
+
+
+@pytest.mark.parametrize(
+    "check", dict.fromkeys(CHECKS.values()), ids=lambda check: check.__name__.removeprefix("check_")
+)
+def test_flag(check: Callable[[Path], None], folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    check(tmp_path)

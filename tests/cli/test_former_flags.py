@@ -1,0 +1,242 @@
+"""The flags of the Model Optimizer and of ovc: scripts run on after changing the command alone."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import numpy_helper
+from support import floats, native, parsed
+
+from mo_loop.cli.convert import command
+from mo_loop.cli.former import TABLE, with_shapes
+
+from .commands import assert_clear, invoke, names_in_ir, run, saved
+
+TWO = """
+main (float[N,3] x, bool flag, float k) => (float[N,3] y) {
+  s = Mul (x, k)
+  y = If (flag) <then_branch = a () => (float[N,3] p) { p = Neg (s) }, else_branch = b () => (float[N,3] q) {
+    q = Abs (s) }> }"""
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    return saved(parsed(TWO), tmp_path, "two.onnx")
+
+
+@pytest.fixture
+def weighty(tmp_path: Path) -> Path:
+    made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
+    made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+    return saved(made, tmp_path, "weighty.onnx")
+
+
+def written(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.xml"))
+
+
+class TestScripts:
+    """The installed command, called as the former ones were."""
+
+    def test_mo(self, two: Path) -> None:
+        done = run(
+            "--input_model", "two.onnx", "--output_dir", "new/deep", "--model_name", "named", "--input", "x,flag,k",
+            "--input_shape", "[2,3],[],[]", "--freeze_placeholder_with_value", "flag->False,k->-2", "--output", "y",
+            "--data_type", "FP32", "--framework", "onnx", "--log_level", "ERROR", "--static_shape", cwd=two.parent,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == "note: --static_shape has no effect: what is known of shapes is always folded\n"
+        xml = two.parent / "new" / "deep" / "named.xml"
+        assert names_in_ir(xml) == (["x"], ["y"]) and 'shape="2,3"' in xml.read_text()
+        assert "1 If decided" in done.stdout
+        found = dict(native("run_ir", str(xml), [{"x": floats(2, 3)}])[0])
+        assert np.array_equal(found["y"], np.abs(floats(2, 3) * np.float32(-2)))
+
+    def test_mo_in_short(self, weighty: Path) -> None:
+        done = run(
+            "-m",
+            "weighty.onnx",
+            "-n",
+            "named",
+            "-o",
+            "new",
+            "--data_type=half",
+            "--silent",
+            "--progress",
+            cwd=weighty.parent,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert written(weighty.parent) == ["new/named.xml"]
+        assert (weighty.parent / "new" / "named.bin").stat().st_size < 64 * 64 * 3
+
+    def test_ovc(self, two: Path) -> None:
+        flags = ("--input", "x[2,3],flag->True,k", "--output", "y", "--compress_to_fp16=False", "--verbose")
+        done = run("two.onnx", "--output_model", "new/m", *flags, cwd=two.parent)
+        assert done.returncode == 0, done.stderr
+        assert written(two.parent) == ["new/m.xml"] and names_in_ir(two.parent / "new" / "m.xml")[0] == ["x", "k"]
+
+    def test_without_a_place(self, two: Path) -> None:
+        assert run("two.onnx", "--compress_to_fp16", cwd=two.parent).returncode == 0
+        assert written(two.parent) == ["two.xml"]
+
+    def test_underscores_of_our_own_flags(self, two: Path) -> None:
+        flags = ("--disable_pass=EmptyLoops", "--no_plugins", "--unroll=3")
+        done = run("two.onnx", *flags, cwd=two.parent)
+        assert done.returncode == 0, done.stderr
+
+
+class TestWhereItGoes:
+    @pytest.mark.parametrize(
+        ("arguments", "place"),
+        [
+            (["--input_model", "two.onnx"], "two.xml"),
+            (["--input_model=two.onnx"], "two.xml"),
+            (["--input-model", "two.onnx"], "two.xml"),
+            (["-m", "two.onnx", "-o", "new"], "new/two.xml"),
+            (["-w", "two.onnx", "--output_dir", "new/deep"], "new/deep/two.xml"),
+            (["--input_model", "two.onnx", "--output_dir", "new", "--model_name", "named"], "new/named.xml"),
+            (["-m", "two.onnx", "-n", "named"], "named.xml"),
+            (["-m", "two.onnx", "-n", "named", "-o", "new"], "new/named.xml"),
+            (["two.onnx"], "two.xml"),
+            (["two.onnx", "--output_model", "new/m.xml"], "new/m.xml"),
+            (["two.onnx", "--output_model=new/m"], "new/m.xml"),
+            (["two.onnx", "--output_model", "new/"], "new/two.xml"),
+            (["two.onnx", "--output_model", "there"], "there/two.xml"),
+        ],
+    )
+    def test_place(self, arguments: list[str], place: str, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(two.parent)
+        (two.parent / "there").mkdir()
+        done = invoke(*arguments)
+        assert done.exit_code == 0, done.stderr
+        assert written(two.parent) == [place] and place in done.stdout
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["two.onnx", "-o", "a.xml", "--output_dir", "b"],
+            ["two.onnx", "-o", "a.xml", "--model_name", "b"],
+            ["two.onnx", "--input_model", "two.onnx"],
+        ],
+    )
+    def test_contradictions(self, arguments: list[str], two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(two.parent)
+        done = invoke(*arguments)
+        assert done.exit_code == 2
+        assert_clear(done.stderr)
+        assert written(two.parent) == []
+
+
+class TestWhatItSays:
+    def test_shapes_of_all_inputs(self, two: Path, tmp_path: Path) -> None:
+        done = invoke("-m", two, "-o", tmp_path / "o", "--input_shape", "[2,3],[],[]")
+        assert done.exit_code == 0, done.stderr
+        assert 'shape="2,3"' in (tmp_path / "o" / "two.xml").read_text()
+
+    def test_shapes_of_named_inputs(self, two: Path, tmp_path: Path) -> None:
+        flags = ("--input", "k{f32},x,flag->True", "--input_shape", "[],[2 3],[]", "--output", "y")
+        done = invoke("-m", two, "-o", tmp_path / "o", *flags)
+        assert done.exit_code == 0, done.stderr
+        assert names_in_ir(tmp_path / "o" / "two.xml")[0] == ["k", "x"]
+
+    def test_how_they_are_joined(self) -> None:
+        assert with_shapes("a,b{f32},c->1", "[1],(2,3),[]") == "a[1],b(2,3){f32},c[]->1"
+        assert with_shapes(None, " [1,3] , [2] ") == "[1,3],[2]"
+        assert with_shapes("a", None) == "a"
+
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (["--input", "x,k", "--input_shape", "[2,3]"], ["names 2 inputs", "has 1 shapes"]),
+            (["--input", "x[1,3]", "--input_shape", "[2,3]"], ["and so does"]),
+            (["--input_shape", "2,3"], ["no list of shapes"]),
+            (["--input_shape"], ["lacks its value"]),
+            (["--freeze_placeholder_with_value", "flag"], ["names no value"]),
+            (["--data_type", "INT8"], ["INT8 is not possible", "help:"]),
+            (["--data_type=FP16", "--compress_to_fp16=False"], ["contradict"]),
+            (["--data_type=FP32", "--compress_to_fp16"], ["contradict"]),
+            (["--compress_to_fp16=maybe"], ["neither True nor False"]),
+            (["--framework", "tf"], ["cannot be taken over", "ONNX"]),
+            (["--log_level", "LOUD"], ["no level"]),
+            (["--silent", "--log_level=INFO"], ["contradict"]),
+        ],
+    )
+    def test_what_makes_no_sense(self, flags: list[str], words: list[str], two: Path, tmp_path: Path) -> None:
+        done = invoke(two, "-o", tmp_path / "o.xml", *flags)
+        assert done.exit_code == 2
+        assert_clear(done.stderr)
+        assert all(word in done.stderr for word in words), done.stderr
+        assert not (tmp_path / "o.xml").exists()
+
+    @pytest.mark.parametrize(
+        ("flags", "is_half"),
+        [
+            ([], False),
+            (["--compress_to_fp16"], True),
+            (["--compress_to_fp16=True"], True),
+            (["--compress_to_fp16", "True"], True),
+            (["--compress_to_fp16=False"], False),
+            (["--compress_to_fp16", "False"], False),
+            (["--compress-to-fp16"], True),
+            (["--data_type", "FP16"], True),
+            (["--data_type=half"], True),
+            (["--data_type", "FP32"], False),
+            (["--data_type", "float"], False),
+            (["--data_type=FP16", "--compress_to_fp16"], True),
+        ],
+    )
+    def test_half_precision(self, flags: list[str], is_half: bool, weighty: Path, tmp_path: Path) -> None:
+        done = invoke(weighty, *flags, "-o", tmp_path / "o.xml")
+        assert done.exit_code == 0, done.stderr
+        size = (tmp_path / "o.bin").stat().st_size
+        assert (size < 64 * 64 * 3) is is_half
+        assert ("FP32 stored as FP16" if is_half else "unchanged (FP32 stays FP32)") in done.stdout
+
+    def test_silence_and_levels(self, two: Path, tmp_path: Path) -> None:
+        common = (two, "-o", tmp_path / "o.xml")
+        for flags in (["--silent"], ["--silent=True"], ["--silent", "True"]):
+            done = invoke(*common, *flags)
+            assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+        for flags in (["--silent=False"], ["--log_level=ERROR"], ["--log_level", "WARNING"], ["--framework=onnx"]):
+            done = invoke(*common, *flags)
+            assert (done.exit_code, done.stderr) == (0, "") and done.stdout
+        assert "translating" in invoke(*common, "--log_level", "INFO").stderr
+        assert "Traceback" in invoke("gone.onnx", "-o", tmp_path / "o.xml", "--log_level=DEBUG").stderr
+
+    @pytest.mark.parametrize("flags", [["--static_shape"], ["--use_new_frontend", "False"], ["--progress=True"]])
+    def test_what_has_no_effect_any_more(self, flags: list[str], two: Path, tmp_path: Path) -> None:
+        done = invoke(two, *flags, "-o", tmp_path / "o.xml")
+        assert done.exit_code == 0, done.stderr
+        assert done.stderr.startswith(f"note: {flags[0].partition('=')[0]} has no effect: ")
+
+    @pytest.mark.parametrize("flag", [flag for flag in TABLE if flag.is_refused], ids=lambda flag: flag.name)
+    def test_what_cannot_be_taken_over(self, flag: object, two: Path, tmp_path: Path) -> None:
+        done = invoke(two, "-o", tmp_path / "o.xml", flag.name, "value")  # type: ignore[attr-defined]
+        assert done.exit_code == 2
+        assert_clear(done.stderr)
+        assert f"{flag.name} cannot be taken over" in done.stderr and "why:" in done.stderr  # type: ignore[attr-defined]
+
+
+def test_the_table_is_whole() -> None:
+    """Every flag once; what it names here exists, what it does not take over has a reason."""
+    names = [flag.name for flag in TABLE]
+    assert len(names) == len(set(names))
+    own = {name for each in command.params for name in each.opts}
+    for flag in TABLE:
+        assert flag.ours or flag.why, flag.name
+        missing = {word.strip(",") for word in flag.ours.split() if word.startswith("--")} - own
+        assert not missing, flag.name
+
+
+def test_every_flag_of_ovc_is_known() -> None:
+    """Read off the installed ovc, so that a new one is seen."""
+    ovc = Path(sys.executable).with_name("ovc")
+    shown = subprocess.run([str(ovc), "--help"], capture_output=True, text=True, timeout=120).stdout
+    flags = set(re.findall(r"^  (?:-\w, )?(--\w+)", shown, re.MULTILINE)) - {"--help"}
+    known = {flag.name for flag in TABLE} | {name for each in command.params for name in each.opts}
+    assert len(flags) > 5 and flags <= known

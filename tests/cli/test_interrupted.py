@@ -1,0 +1,157 @@
+"""`mo-loop convert` that is ended from outside: Ctrl-C, SIGTERM, a full disk. Nothing half, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from onnx import numpy_helper
+from support import floats, parsed
+
+from .commands import assert_clear, assert_untouched, run, saved
+
+if sys.platform == "win32":
+    pytest.skip("signals and limits are those of POSIX", allow_module_level=True)
+
+import resource
+
+WHILE_WRITING = """
+import os, signal
+from mo_loop.ir.xml import XmlWriter
+
+layer = XmlWriter._layer
+written = []
+
+def stopping(self, *arguments):
+    layer(self, *arguments)
+    written.append(arguments)
+    if len(written) == 3:
+        folder = os.environ["FOLDER"]
+        assert any(name.endswith(".tmp") for name in os.listdir(folder)), "nothing is being written"
+        os.kill(os.getpid(), getattr(signal, os.environ["SIGNAL"]))
+
+XmlWriter._layer = stopping
+
+def register(extensions):
+    pass
+"""
+
+WHILE_CONVERTING = """
+import os, signal
+from transforms.base import FunctionPass
+
+class Stopping(FunctionPass):
+    def run_on_graph(self, graph):
+        os.kill(os.getpid(), getattr(signal, os.environ["SIGNAL"]))
+
+def register(extensions):
+    extensions.add_pass(Stopping, at="start")
+"""
+
+
+@pytest.fixture
+def weighty(tmp_path: Path) -> Path:
+    made = parsed("main (float[N,600] x) => (float[N,600] y) { y = MatMul (x, w) }")
+    made.graph.initializer.append(numpy_helper.from_array(floats(600, 600), "w"))
+    return saved(made, tmp_path, "weighty.onnx")
+
+
+@pytest.mark.parametrize("text", [WHILE_WRITING, WHILE_CONVERTING], ids=["writing", "converting"])
+@pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_signals(text: str, signal: str, code: int, weighty: Path, old_pair: Path, tmp_path: Path) -> None:
+    extension = tmp_path / "stop.py"
+    extension.write_text(text)
+    environment = {**os.environ, "SIGNAL": signal, "FOLDER": str(old_pair.parent)}
+    done = run(weighty, "-o", old_pair, "--extension", extension, env=environment)
+    assert done.returncode == code, done.stderr
+    assert done.stdout == "" and "Traceback" not in done.stderr
+    assert done.stderr.endswith("nothing was changed\n") and done.stderr.count("\n") == 1
+    assert_untouched(old_pair)
+
+
+def test_a_spooled_model_goes_too(weighty: Path, old_pair: Path, tmp_path: Path) -> None:
+    extension = tmp_path / "stop.py"
+    extension.write_text(WHILE_CONVERTING)
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    environment = {**os.environ, "SIGNAL": "SIGTERM", "TMPDIR": str(spool)}
+    with open(weighty, "rb") as model:
+        done = run("-", "-o", old_pair, "--extension", extension, stdin=model, env=environment)
+    assert done.returncode == 143
+    assert list(spool.iterdir()) == []
+    assert_untouched(old_pair)
+
+
+def small_files() -> None:
+    """No file larger than 100 kB: what a full disk looks like to a program."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+def test_no_room(weighty: Path, old_pair: Path) -> None:
+    done = run(weighty, "-o", old_pair, preexec_fn=small_files)
+    assert done.returncode == 2
+    assert_clear(done.stderr)
+    assert "ML218" in done.stderr and "cannot be written" in done.stderr
+    assert_untouched(old_pair)
+
+
+def test_no_room_for_standard_input(weighty: Path, old_pair: Path) -> None:
+    with open(weighty, "rb") as model:
+        done = run("-", "-o", old_pair, stdin=model, preexec_fn=small_files)
+    assert done.returncode == 2
+    assert_clear(done.stderr)
+    assert "standard input cannot be put into a file" in done.stderr and "TMPDIR" in done.stderr
+    assert_untouched(old_pair)
+
+
+class TestStandardInput:
+    def test_the_same_files(self, weighty: Path, tmp_path: Path) -> None:
+        """And nothing of it is left in the temporary folder."""
+        spool = tmp_path / "spool"
+        spool.mkdir()
+        with open(weighty, "rb") as model:
+            piped = run("-", "-o", tmp_path / "a.xml", stdin=model, env={**os.environ, "TMPDIR": str(spool)})
+        assert piped.returncode == 0, piped.stderr
+        assert list(spool.iterdir()) == [] and (spool.parent / "a.bin").exists()
+        assert run(weighty, "-o", tmp_path / "b.xml").returncode == 0
+        for ending in (".xml", ".bin"):
+            assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
+
+    @pytest.mark.parametrize(("content", "said"), [(b"", "stdin is empty"), (b"PK\x03\x04aaaa", "a zip archive")])
+    def test_what_is_no_model(self, content: bytes, said: str, tmp_path: Path) -> None:
+        done = run("-", "-o", tmp_path / "m.xml", input=content, text=False)
+        assert done.returncode == 2
+        assert_clear(done.stderr.decode())
+        assert said in done.stderr.decode()
+
+    @pytest.mark.parametrize("flags", [[], ["-o", "out/"], ["-o", "out"]])
+    def test_it_has_no_name(self, flags: list[str], tmp_path: Path) -> None:
+        done = run("-", *flags, input="", cwd=tmp_path)
+        assert done.returncode == 2 and "give -o name.xml" in done.stderr
+        assert_clear(done.stderr)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_the_model_is_not_overwritten(tmp_path: Path) -> None:
+    """Whatever it is called, and by whatever path."""
+    made = parsed("main (float[3] x) => (float[3] y) { y = Neg (x) }")
+    model = saved(made, tmp_path, "m.bin")
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    content = model.read_bytes()
+    for source, target in ((model, tmp_path / "m.xml"), (model, tmp_path / "link" / "m.xml")):
+        done = run(source, "-o", target)
+        assert done.returncode == 2 and "is the model itself" in done.stderr
+        assert_clear(done.stderr)
+    saved(made, tmp_path, "n.xml")
+    assert run(tmp_path / "n.xml", "-o", tmp_path / "n.xml").returncode == 2
+    assert model.read_bytes() == content and (tmp_path / "n.xml").read_bytes() == content
+    assert not (tmp_path / "m.xml").exists() and not (tmp_path / "n.bin").exists()
+
+
+def test_the_place_is_looked_at_first(tmp_path: Path) -> None:
+    """Before the model is read: it is not even there."""
+    (tmp_path / "file").write_text("kept")
+    done = run(tmp_path / "gone.onnx", "-o", tmp_path / "file" / "m.xml")
+    assert done.returncode == 2 and "ML218" in done.stderr and "is no folder" in done.stderr

@@ -1,0 +1,267 @@
+"""--input, --output, --freeze and --rename: tensors by their names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import floats, native, parsed
+
+from .commands import assert_clear, body, invoke, names_in_ir, run, saved
+
+CHAIN = """
+main (float[N,3] x, float rate) => (float[N,3] y, float[N,3] z) <float[3] w = {1.0, 2.0, 3.0}> {
+  [scale] a = Mul (x, rate) [shift] b = Add (a, w) [first] y = Neg (b) [second] z = Abs (b) }"""
+
+CHOICE = """
+main (float[3] x, bool flag) => (float[3] y) {
+  y = If (flag) <then_branch = a () => (float[3] p) { [n] p = Neg (x) }, else_branch = b () => (float[3] q) {
+    [m] q = Abs (x) }> }"""
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    return saved(parsed(CHAIN), tmp_path)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "out" / "m.xml"
+
+
+def outputs(xml: Path, feeds: dict[str, Any]) -> dict[str, Any]:
+    return dict(native("run_ir", str(xml), [feeds])[0])
+
+
+class TestCuts:
+    @pytest.mark.parametrize("name", ["b", "shift", "shift:0", "0:first", "0:second"])
+    def test_output(self, name: str, chain: Path, target: Path) -> None:
+        """By tensor, by node, and by the port of a node, written or read."""
+        assert run(chain, "-o", target, "--output", name).returncode == 0
+        assert names_in_ir(target)[1] == ["b"]
+        x = floats(2, 3)
+        found = outputs(target, {"x": x, "rate": np.float32(2)})["b"]
+        assert np.array_equal(found, x * np.float32(2) + np.float32([1, 2, 3]))
+
+    @pytest.mark.parametrize("name", ["a", "a{f32}[2 3]", "a[2,3]", "0:shift[2,3]{f32}", "scale:0"])
+    def test_input(self, name: str, chain: Path, target: Path) -> None:
+        """What is not said of the type is inferred."""
+        assert run(chain, "-o", target, "--input", name, "--output", "y").returncode == 0
+        assert names_in_ir(target) == (["a"], ["y"])
+        assert np.array_equal(outputs(target, {"a": floats(2, 3)})["y"], -(floats(2, 3) + np.float32([1, 2, 3])))
+
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (["--output", "yy"], ["has no tensor 'yy'", "why:", "did you mean 'y'?"]),
+            (["--output", "qqqqqq"], ["its inputs are x, rate"]),
+            (["--output", "shift:1"], ["there is no port 1", "0 (b)"]),
+            (["--output", "2:shift"], ["there is no port 2", "0 (a), 1 (w)"]),
+            (["--output", ","], ["names nothing"]),
+            (["--input", "xx[1,3]"], ["has no tensor 'xx'", "did you mean 'x'?"]),
+            (["--input", "x[1,3],x[2,3]"], ["named twice"]),
+            (["--input", "x[1,-3]"], ["'-3' is no dimension"]),
+            (["--input", "x[5..2,3]"], ["is empty", "smaller bound first"]),
+            (["--input", "x[2,5]"], ["f32[2,5]", "f32[3]", "shift", "the model declares x as f32[N,3]"]),
+            (["--input", "x[99999999999999999999999,3]"], ["no dimension"]),
+            (["--input", "[1,3],[],[2]"], ["2 inputs, but 3 shapes"]),
+            (["--input", "x[1,3"], ["brackets do not match"]),
+            (["--input", "x{f99}"], ["no element type"]),
+            (["--input", "x{f32}[1,3]{f32}"], ["cannot be understood"]),
+        ],
+    )
+    def test_what_makes_no_sense(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
+        done = invoke(chain, "-o", target, *flags)
+        assert done.exit_code == 2, done.stderr
+        assert_clear(done.stderr)
+        assert all(word in done.stderr for word in words), done.stderr
+        assert not target.exists()
+
+    def test_a_weight(self, chain: Path, target: Path) -> None:
+        """An initializer becomes an input as well."""
+        assert run(chain, "-o", target, "--input", "x,rate,w", "--output", "y").returncode == 0
+        assert names_in_ir(target) == (["x", "rate", "w"], ["y"])
+        feeds = {"x": floats(2, 3), "rate": np.float32(1), "w": np.float32([0, 0, 1])}
+        assert np.array_equal(outputs(target, feeds)["y"], -(floats(2, 3) + feeds["w"]))
+
+    def test_a_type_that_nothing_tells(self, tmp_path: Path, target: Path) -> None:
+        model = saved(parsed("main (float[3] x) => (float[3] y) { a = odd.Op (x) y = Neg (a) }", odd=1), tmp_path)
+        done = invoke(model, "-o", target, "--input", "a")
+        assert done.exit_code == 2 and "the element type of 'a' is not known" in done.stderr and "a{f32}" in done.stderr
+        assert run(model, "-o", target, "--input", "a[3]{f32}").returncode == 0
+
+    def test_a_tensor_of_a_body(self, tmp_path: Path, target: Path) -> None:
+        model = saved(parsed(body("inner = Neg (s) t = Abs (inner)")), tmp_path)
+        for name in ("inner", "loop/step/inner"):
+            done = invoke(model, "-o", target, "--output", name)
+            assert done.exit_code == 2 and "it stands in the body loop/step" in done.stderr
+
+
+class TestFreeze:
+    def test_a_scalar(self, chain: Path, target: Path) -> None:
+        assert run(chain, "-o", target, "--freeze", "rate=2.5").returncode == 0
+        assert names_in_ir(target)[0] == ["x"]
+        x = floats(2, 3)
+        assert np.array_equal(outputs(target, {"x": x})["z"], np.abs(x * np.float32(2.5) + np.float32([1, 2, 3])))
+
+    def test_a_list_and_a_decision(self, tmp_path: Path, target: Path) -> None:
+        model = saved(parsed(CHOICE), tmp_path)
+        done = run(model, "-o", target, "--freeze", "flag=false", "--freeze", "x=[1,-2,3]")
+        assert done.returncode == 0, done.stderr
+        assert "1 If decided" in done.stdout
+        assert names_in_ir(target)[0] == []
+        assert outputs(target, {})["y"].tolist() == [1, 2, 3]
+
+    def test_an_inner_tensor(self, chain: Path, target: Path) -> None:
+        done = run(chain, "-o", target, "--freeze", "a=[[1,2,3]]")
+        assert done.returncode == 0, done.stderr
+        assert outputs(target, {})["y"].tolist() == [[-2, -4, -6]]
+
+    def test_beside_a_shape(self, chain: Path, target: Path) -> None:
+        done = run(chain, "-o", target, "--input", "x[2,3],rate", "--freeze", "rate=1")
+        assert done.returncode == 0, done.stderr
+        assert 'shape="2,3"' in target.read_text()
+
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (["--freeze", "rat=1"], ["did you mean 'rate'?"]),
+            (["--freeze", "rate"], ["--freeze name=value"]),
+            (["--freeze", "rate="], ["--freeze name=value"]),
+            (["--freeze", "rate=abc"], ["'abc' is no value"]),
+            (["--freeze", "rate=[1,2]"], ["does not fit", "rate"]),
+            (["--freeze", "rate=1", "--freeze", "rate=2"], ["twice"]),
+            (["--freeze", "rate=1", "--input", "rate->2"], ["twice"]),
+            (["--freeze", "x[1,3]=[[1,2,3]]", "--input", "x[2,3]"], ["two shapes"]),
+        ],
+    )
+    def test_what_makes_no_sense(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
+        done = invoke(chain, "-o", target, *flags)
+        assert done.exit_code == 2, done.stderr
+        assert_clear(done.stderr)
+        assert all(word in done.stderr for word in words), done.stderr
+
+
+class TestRename:
+    def test_inputs_outputs_and_inner_tensors(self, chain: Path, target: Path) -> None:
+        done = run(
+            chain, "-o", target, "--rename", "x=image", "--rename", "y=logits", "--rename", "b=features",
+            "--rename", "rate=x",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert names_in_ir(target) == (["image", "x"], ["logits", "z"])
+        text = target.read_text()
+        assert 'names="features"' in text and 'names="b"' not in text
+        found = outputs(target, {"image": floats(2, 3), "x": np.float32(1)})
+        assert np.array_equal(found["logits"], -(floats(2, 3) + np.float32([1, 2, 3])))
+
+    def test_layers_bear_the_new_names(self, chain: Path, target: Path) -> None:
+        assert run(chain, "-o", target, "--rename", "y=logits").returncode == 0
+        text = target.read_text()
+        assert 'name="logits"' in text and 'name="logits/sink_port_0"' in text and '"y"' not in text
+
+    def test_two_that_swap(self, chain: Path, target: Path) -> None:
+        assert run(chain, "-o", target, "--rename", "y=z", "--rename", "z=y").returncode == 0
+        assert names_in_ir(target)[1] == ["z", "y"]
+        found = outputs(target, {"x": floats(2, 3), "rate": np.float32(1)})
+        assert np.array_equal(found["y"], np.abs(found["z"])) and (found["z"] <= 0).any()
+
+    def test_in_a_body(self, tmp_path: Path, target: Path) -> None:
+        model = saved(parsed(body("inner = Neg (s) t = Abs (inner)")), tmp_path)
+        assert run(model, "-o", target, "--rename", "loop/step/inner=state").returncode == 0
+        assert 'names="state"' in target.read_text() and 'names="inner"' not in target.read_text()
+        missed = invoke(model, "-o", target, "--rename", "inner=state")
+        assert missed.exit_code == 2 and "did you mean 'loop/step/inner'?" in missed.stderr
+
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (["--rename", "xx=image"], ["no tensor 'xx'", "did you mean 'x'?"]),
+            (["--rename", "x=y"], ["tensor or layer of that name", "another name"]),
+            (["--rename", "x=shift"], ["tensor or layer of that name"]),
+            (["--rename", "x=n", "--rename", "y=n"], ["'x' gets it too"]),
+            (["--rename", "x=x"], ["is its name already"]),
+            (["--rename", "x"], ["--rename old=new"]),
+            (["--rename", "x=a1", "--rename", "x=a2"], ["twice"]),
+        ],
+    )
+    def test_what_makes_no_sense(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
+        done = invoke(chain, "-o", target, *flags)
+        assert done.exit_code == 2, done.stderr
+        assert_clear(done.stderr)
+        assert all(word in done.stderr for word in words), done.stderr
+        assert not target.exists()
+
+    def test_a_tensor_that_is_gone(self, tmp_path: Path, target: Path) -> None:
+        model = saved(parsed("main (float[3] x) => (float[3] y) { u = Shape (x) d = Neg (x) y = Abs (x) }"), tmp_path)
+        done = invoke(model, "-o", target, "--rename", "u=size")
+        assert done.exit_code == 2 and "it was folded, fused or not needed" in done.stderr
+
+
+class TestMapping:
+    def rows(self, file: Path) -> dict[tuple[str, str], dict[str, Any]]:
+        data = json.loads(file.read_text("utf-8"))
+        assert data["version"] == 1
+        return {(row["scope"], row["tensor"]): row for row in data["tensors"]}
+
+    def layers(self, xml: Path) -> set[tuple[str, str]]:
+        import re
+
+        return set(re.findall(r'<layer id="(\d+)" name="([^"]*)"', xml.read_text("utf-8")))
+
+    def test_every_tensor(self, tmp_path: Path, target: Path) -> None:
+        text = body("size = Shape (s) inner = Neg (s) t = Abs (inner)").replace(
+            "[loop]", "five = Constant <value_ints = [5]> () dead = Neg (x) n2 = Mul (five, five) [loop]"
+        )
+        model = saved(parsed(text), tmp_path)
+        done = run(model, "-o", target, "--mapping", tmp_path / "new" / "map.json")
+        assert done.returncode == 0, done.stderr
+        rows = self.rows(tmp_path / "new" / "map.json")
+        assert set(rows) == {
+            ("", "x"), ("", "n"), ("", "five"), ("", "dead"), ("", "n2"), ("", "y"),
+            *(("loop/step", name) for name in ("i", "c", "s", "d", "size", "inner", "t")),
+        }  # fmt: skip
+        kept = {key: row for key, row in rows.items() if row["became"] == "kept"}
+        assert {("", "x"), ("", "n"), ("", "y"), ("loop/step", "inner"), ("loop/step", "t")} <= set(kept)
+        assert kept["loop/step", "inner"]["where"] == "y/step" and kept["loop/step", "inner"]["layer"] == "inner"
+        assert {(str(row["id"]), row["layer"]) for row in kept.values()} <= self.layers(target)
+        assert rows["", "dead"]["became"] == "removed" and rows["", "dead"]["layer"] is None
+        assert rows["", "y"]["kind"] == "Loop" and rows["", "five"]["kind"] == "Constant"
+
+    def test_folded(self, tmp_path: Path, target: Path) -> None:
+        text = """main (float[3] x) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
+          v = Neg (w) u = Abs (v) y = Add (x, u) }"""
+        assert run(saved(parsed(text), tmp_path), "-o", target, "--mapping", tmp_path / "m.json").returncode == 0
+        rows = self.rows(tmp_path / "m.json")
+        assert [rows["", name]["became"] for name in ("w", "v", "u", "x", "y")] == [
+            "folded", "folded", "folded", "kept", "kept",
+        ]  # fmt: skip
+        assert rows["", "u"]["layer"] is not None and rows["", "w"]["layer"] is None
+
+    def test_a_branch_that_is_inlined(self, tmp_path: Path, target: Path) -> None:
+        model = saved(parsed(CHOICE), tmp_path)
+        flags = ("--freeze", "flag=1", "--rename", "x=image", "--mapping", tmp_path / "m.json")
+        assert run(model, "-o", target, *flags).returncode == 0
+        rows = self.rows(tmp_path / "m.json")
+        assert rows["y/a", "p"]["became"] == "kept" and rows["y/a", "p"]["where"] == ""
+        assert rows["y/b", "q"]["became"] == "removed"
+        assert rows["", "x"]["layer"] == "image"
+
+    def test_weights_in_half_precision(self, tmp_path: Path, target: Path) -> None:
+        """The file is mapped, not the graph before it was compressed."""
+        text = "main (float[3] x) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> { y = Add (x, w) }"
+        flags = ("--compress-to-fp16", "--mapping", tmp_path / "m.json")
+        assert run(saved(parsed(text), tmp_path), "-o", target, *flags).returncode == 0
+        rows = self.rows(tmp_path / "m.json")
+        assert {(str(row["id"]), row["layer"]) for row in rows.values()} <= self.layers(target)
+        assert rows["", "w"]["became"] == "kept"
+
+    def test_places_that_are_not_for_it(self, chain: Path, target: Path) -> None:
+        before = chain.read_bytes()
+        for place in (chain, target, target.with_suffix(".bin")):
+            done = invoke(chain, "-o", target, "--mapping", place)
+            assert done.exit_code == 2 and "file of the conversion" in done.stderr
+        assert chain.read_bytes() == before and not target.exists()

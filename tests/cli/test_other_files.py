@@ -1,0 +1,197 @@
+"""Files of other programs given as a model: what they are called, and what to do."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import pickle
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from support import floats, parsed
+
+from mo_loop.convert import convert_model
+from mo_loop.frontend.kinds import kind_of, missing_bytes
+from mo_loop.frontend.model import LARGE
+
+from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, invoke, run, saved
+
+
+def zipped(*names: str) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"content")
+    return made.getvalue()
+
+
+def tarred() -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("model.onnx"), io.BytesIO())
+    return made.getvalue()
+
+
+def message(*fields: tuple[int, int | bytes]) -> bytes:
+    """A protobuf message of small fields."""
+    made = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            made += bytes([number << 3, value])
+        else:
+            made += bytes([number << 3 | 2, len(value)]) + value
+    return made
+
+
+def numpy_file() -> bytes:
+    made = io.BytesIO()
+    np.save(made, np.arange(3))
+    return made.getvalue()
+
+
+SAFE = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+NODE = message((1, b"x"), (2, b"Placeholder"))
+BLOCK = message((1, 0), (2, 0), (3, b"\x0a\x01x"))
+
+OTHERS: dict[str, tuple[str, bytes, str, str]] = {
+    "PyTorch zip": ("m.pt", zipped("m/data.pkl", "m/data/0"), "PyTorch", "torch.onnx.export"),
+    "PyTorch export": ("m.pt2", zipped("m/archive_format", "m/models/model.json"), "PyTorch", "torch.onnx.export"),
+    "pickle": ("m.pth", pickle.dumps({"w": 1}), "pickle", "torch.onnx.export"),
+    "Keras archive": ("m.keras", zipped("config.json", "model.weights.h5"), "Keras", "model.export"),
+    "HDF5": ("m.h5", b"\x89HDF\r\n\x1a\n" + bytes(90), "HDF5", "model.export"),
+    "frozen TensorFlow": ("m.pb", message((1, NODE), (1, NODE)), "frozen GraphDef", "tf2onnx"),
+    "SavedModel": ("saved_model.pb", message((1, 1), (2, message((1, b"\x22\x05serve")))), "SavedModel", "tf2onnx"),
+    "TFLite": ("m.tflite", b"\x1c\0\0\0TFL3" + bytes(50), "TensorFlow Lite", "tf2onnx"),
+    "safetensors": ("m.safetensors", len(SAFE).to_bytes(8, "little") + SAFE + bytes(4), "safetensors", "holds weights"),
+    "GGUF": ("m.gguf", b"GGUF\x03\0\0\0" + bytes(50), "GGUF", "holds weights"),
+    "IR": ("m.xml", b'<?xml version="1.0"?>\n<net name="m" version="11">\n</net>', "OpenVINO IR already", "read_model"),
+    "other XML": ("m.onnx", b'<?xml version="1.0"?><Error/>', "an XML file", "download"),
+    "Paddle": ("m.pdmodel", message((1, BLOCK)), "PaddlePaddle", "paddle2onnx"),
+    "Core ML": ("m.mlmodel", message((1, 8), (2, message((1, message((1, b"in")))))), "Core ML", "ONNX"),
+    "ORT": ("m.ort", b"\x1c\0\0\0ORTM" + bytes(50), "ONNX Runtime model", ".onnx file"),
+    "zip": ("m.onnx", zipped("readme.txt", "inner/model.onnx"), "a zip archive", "it holds inner/model.onnx"),
+    "npz": ("m.onnx", zipped("w.npy"), "numpy arrays", ".onnx"),
+    "tar": ("m.onnx", tarred(), "tar archive", "unpack"),
+    "gzip": ("m.onnx", gzip.compress(b"x" * 99), "gzip", "unpack"),
+    "numpy": ("m.onnx", numpy_file(), "numpy array", ".onnx file"),
+    "HTML": ("m.onnx", b"\n<!DOCTYPE html><html>404</html>", "HTML page", "download"),
+    "JSON": ("m.onnx", b'{"error": "not found"}', "JSON", ".onnx file"),
+    "LFS pointer": (
+        "m.onnx",
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+        "LFS",
+        "git lfs pull",
+    ),
+    "TensorRT by its name": ("m.engine", b"ptrt" + bytes(40), "TensorRT", ".onnx file"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_it_looks_like(name: str, tmp_path: Path, old_pair: Path) -> None:
+    file, content, kind, hint = OTHERS[name]
+    source = tmp_path / file
+    source.write_bytes(content)
+    done = invoke(source, "-o", old_pair)
+    assert done.exit_code == 2
+    assert_clear(done.stderr)
+    what, why, help_ = done.stderr.splitlines()
+    assert what == f"error: ML214: {file} is not an ONNX model"
+    assert why.startswith("  why:   it looks like ") and kind in why
+    assert help_.startswith("  help:  ") and hint in help_
+    assert_untouched(old_pair)
+
+
+def test_large_files_as_well(tmp_path: Path) -> None:
+    """They are walked, not read: another way in."""
+    source = tmp_path / "m.pt"
+    with zipfile.ZipFile(source, "w") as archive:
+        archive.writestr("m/data.pkl", b"\x80\x02.")
+        archive.writestr("m/data/0", bytes(2 * LARGE))
+    done = run(source, "-o", tmp_path / "m.xml")
+    assert done.returncode == 2 and "a PyTorch file" in done.stderr
+    assert_clear(done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        (["saved_model.pb", "variables/x"], "SavedModel (a folder)"),
+        (["__model__"], "PaddlePaddle"),
+        (["model.onnx", "config.json"], "did you mean"),
+        (["readme.txt"], "give the .onnx file itself"),
+    ],
+)
+def test_folders(inside: list[str], said: str, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    for name in inside:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"x")
+    done = invoke(folder, "-o", tmp_path / "m.xml")
+    assert done.exit_code == 2 and said in done.stderr
+    assert_clear(done.stderr)
+
+
+def weighty() -> onnx.ModelProto:
+    """A model of more than a megabyte, its weights in it."""
+    made = parsed("main (float[N,600] x) => (float[N,600] y) { y = MatMul (x, w) }")
+    made.graph.initializer.append(numpy_helper.from_array(floats(600, 600), "w"))
+    return made
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: (PYTORCH / "decoder.onnx").read_bytes(), lambda: weighty().SerializeToString()]
+)
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
+def test_cut_short(make: Callable[[], bytes], share: float, tmp_path: Path, old_pair: Path) -> None:
+    data = make()
+    source = tmp_path / "m.onnx"
+    source.write_bytes(data[: int(share * len(data))])
+    done = run(source, "-o", old_pair)
+    assert done.returncode == 2
+    assert_clear(done.stderr)
+    assert "m.onnx was cut short" in done.stderr and f"it has {int(share * len(data))} bytes" in done.stderr
+    assert "download or copy it again" in done.stderr
+    assert_untouched(old_pair)
+
+
+@pytest.mark.parametrize("path", sorted(PYTORCH.glob("*.onnx")), ids=lambda path: path.stem)
+def test_models_are_nothing_else(path: Path) -> None:
+    """What is said of broken files would be wrong of whole ones."""
+    data = path.read_bytes()
+    assert missing_bytes(data, len(data)) == 0
+    assert kind_of(data) is None
+
+
+def test_missing_data_file(tmp_path: Path, old_pair: Path) -> None:
+    onnx.save(weighty(), tmp_path / "m.onnx", save_as_external_data=True, location="w.data")
+    size = (tmp_path / "w.data").stat().st_size
+    with open(tmp_path / "w.data", "r+b") as file:
+        file.truncate(size - 4)
+    done = run(tmp_path / "m.onnx", "-o", old_pair)
+    assert done.returncode == 2 and "'w.data' has no" in done.stderr and "help:" in done.stderr
+    (tmp_path / "w.data").unlink()
+    done = run(tmp_path / "m.onnx", "-o", old_pair)
+    assert done.returncode == 2 and "'w.data' of tensor 'w' is missing" in done.stderr and "beside the" in done.stderr
+    assert_clear(done.stderr)
+    assert_untouched(old_pair)
+
+
+def test_the_extension_does_not_matter(tmp_path: Path) -> None:
+    """A model is a model whatever its file is called."""
+    assert convert_model(saved(parsed(PLAIN), tmp_path, "model.pt")).outputs == ["y"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="there is no such file")
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    done = run("/proc/self/mem", "-o", tmp_path / "m.xml")
+    assert done.returncode == 2
+    assert_clear(done.stderr)
+    assert done.stderr.startswith("error: ML212: /proc/self/mem cannot be read\n  why:   Input/output error\n  help:  ")

@@ -1,0 +1,114 @@
+"""The options that build the preparation of inputs into a model: what reaches the conversion, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import parsed
+
+from mo_loop import ops
+from mo_loop.convert import read_model
+from mo_loop.graph import Graph
+from mo_loop.layout import layout_of
+
+from .commands import assert_clear, invoke, saved
+
+PICTURE = "main (float[1,3,4,6] x) => (float[1,3,4,6] y) { y = Relu (x) }"
+
+
+def converted(tmp_path: Path, *flags: str) -> Graph:
+    """The IR that the command writes with these flags."""
+    source, target = saved(parsed(PICTURE), tmp_path), tmp_path / "out.xml"
+    result = invoke(source, "-o", target, *flags)
+    assert result.exit_code == 0, result.output
+    return read_model(target).graph
+
+
+def refused(tmp_path: Path, *flags: str) -> str:
+    result = invoke(saved(parsed(PICTURE), tmp_path), "-o", tmp_path / "out.xml", *flags)
+    assert result.exit_code == 2
+    assert_clear(result.stderr)
+    assert not (tmp_path / "out.xml").exists()
+    return str(result.stderr)
+
+
+def constants(graph: Graph, kind: type[Any]) -> list[Any]:
+    return [each.inputs[1].constant.reshape(-1).tolist() for each in graph.of(kind)]
+
+
+def test_all_of_them(tmp_path: Path) -> None:
+    graph = converted(
+        tmp_path, "--layout", "x(nchw->nhwc)", "--mean-values", "x[1,2,3]", "--scale-values", "(2,4,8)",
+        "--reverse-input-channels", "--batch", "5",
+    )  # fmt: skip
+    [x] = graph.parameters
+    assert x.output.shape == (5, 4, 6, 3)
+    assert str(layout_of(x.output)) == "[N,H,W,C]"
+    assert constants(graph, ops.Subtract) == [[1, 2, 3]]
+    assert constants(graph, ops.Divide) == [[2, 4, 8]]
+    assert constants(graph, ops.Gather) == [[2, 1, 0]]
+    assert constants(graph, ops.Transpose) == [[0, 3, 1, 2]]
+
+
+def test_one_scale(tmp_path: Path) -> None:
+    assert constants(converted(tmp_path, "--scale", "58.8"), ops.Divide) == [[pytest.approx(58.8)]]
+
+
+@pytest.mark.parametrize(
+    ("flags", "shape", "layout"),
+    [
+        (["--source-layout", "nchw", "--target-layout", "nhwc"], (1, 4, 6, 3), "[N,H,W,C]"),
+        (["--source-layout", "x(nchw)", "--target-layout", "x(nhwc)"], (1, 4, 6, 3), "[N,H,W,C]"),
+        (["--source_layout=nchw"], (1, 3, 4, 6), "[N,C,H,W]"),
+        (["--target-layout", "n..."], (1, 3, 4, 6), "[N,...]"),
+    ],
+)
+def test_both_sides_of_a_layout(tmp_path: Path, flags: list[str], shape: tuple[int, ...], layout: str) -> None:
+    [x] = converted(tmp_path, *flags).parameters
+    assert (x.output.shape, str(layout_of(x.output))) == (shape, layout)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--layout", "nchw", "--source-layout", "nchw"], "goes with neither"),
+        (["--source-layout", "nchw,nc"], "has 2 layouts without a name"),
+        (["--mean-values", "[0]"], "--mean-values changes nothing"),
+        (["--scale", "0"], "--scale holds 0"),
+        (["--layout", "abc"], "[A,B,C] does not fit 'x'"),
+        (["--batch", "1"], "--batch 1 changes no input"),
+    ],
+)
+def test_refused(tmp_path: Path, flags: list[str], message: str) -> None:
+    assert message in refused(tmp_path, *flags)
+
+
+def test_a_batch_has_to_be_a_size(tmp_path: Path) -> None:
+    assert invoke(saved(parsed(PICTURE), tmp_path), "--batch", "0").exit_code == 2
+
+
+def test_its_passes_are_listed_and_explained(tmp_path: Path) -> None:
+    source = saved(parsed(PICTURE), tmp_path)
+    listed = invoke("--passes", "--mean-values", "1", "--reverse-input-channels", "--layout", "nchw").stdout
+    names = [line.split()[1] for line in listed.splitlines() if line.strip()[:1].isdigit()]
+    first = ["ChangeLayouts", "SubtractMean", "ReverseChannels", "MergeChannelOrder"]
+    assert names[:4] == first
+    assert names[-1] == "RecordLayouts"
+    flags = ("-o", tmp_path / "out.xml", "--reverse-input-channels", "--explain-pass", "MergeChannelOrder")
+    assert "y/sink_port_0 reads the channels as well" in invoke(source, *flags).stderr
+
+
+def test_what_compression_did(tmp_path: Path) -> None:
+    text = """main (float[2] x) => (float[2] y) <float[2] w = {1e6, 0.5}, float[2] v = {4097.5, 1.0}> {
+      a = Add (x, w)
+      y = Mul (a, v)
+    }"""
+    source, target = saved(parsed(text), tmp_path), tmp_path / "out.xml"
+    said = invoke(source, "-o", target, "--compress-to-fp16").stdout
+    assert "compressed    constants: 1, values clipped: 1; left as they are: 1 beyond f16" in said
+    found = json.loads(invoke(source, "-o", target, "--compress-to-fp16", "--format", "json").stdout)["compression"]
+    assert found == {"compressed": 1, "values": 2, "clipped": 1, "kept": 1, "deciding": 0, "saved": 4}
+    assert json.loads(invoke(source, "-o", target, "--format", "json").stdout)["compression"] is None

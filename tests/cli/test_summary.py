@@ -1,0 +1,239 @@
+"""What `mo-loop convert` says at the end, and on the way there."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onnx import numpy_helper
+from support import floats, parsed
+
+from mo_loop.cli.progress import Progress
+from mo_loop.cli.summary import sized
+from mo_loop.convert import convert_model, save_model
+from mo_loop.record import Record
+
+from .commands import LOOP, PROGRAM, PYTORCH, assert_clear, body, invoke, run, saved
+
+FLOW = """
+main (float[3] x, int64 n) => (float[3] y) <int64 three = {3}, bool yes = {1}> {
+  [known] a = Loop (three, "", x) <body = one (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+    d = Identity (c) t = Neg (s) }>
+  [open] b = Loop (n, "", a) <body = two (int64 i2, bool c2, float[3] s2) => (bool d2, float[3] t2) {
+    d2 = Identity (c2) t2 = Abs (s2) }>
+  [settled] y = If (yes) <then_branch = p () => (float[3] q) { q = Exp (b) },
+    else_branch = r () => (float[3] u) { [inner] u = Loop (n, "", b) <
+      body = three_ (int64 i3, bool c3, float[3] s3) => (bool d3, float[3] t3) { d3 = Identity (c3) t3 = Neg (s3) }> }>
+  [unread] z = Loop (n, "", x) <body = four (int64 i4, bool c4, float[3] s4) => (bool d4, float[3] t4) {
+    d4 = Identity (c4) t4 = Neg (s4) }> }"""
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "out" / "m.xml"
+
+
+def as_json(*arguments: object) -> dict[str, Any]:
+    done = run(*arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+class TestControlFlow:
+    def became(self, found: dict[str, Any]) -> dict[tuple[str, str], int]:
+        return {(row["operator"], row["became"]): row["count"] for row in found["control_flow"]}
+
+    def test_what_became_of_it(self, tmp_path: Path, target: Path) -> None:
+        model = saved(parsed(FLOW), tmp_path)
+        assert self.became(as_json(model, "-o", target, "--unroll", 4)) == {
+            ("Loop", "unrolled ×3"): 1,
+            ("Loop", "Loop"): 1,
+            ("If", "decided"): 1,
+            ("Loop", "not needed"): 2,
+        }
+        assert "2 Loop -> Loop, 1 If decided, 2 Loop not needed" in run(model, "-o", target).stdout
+
+    @pytest.mark.parametrize(
+        ("model", "wanted"),
+        [
+            ("loop_if_loop", {("Loop", "Loop"): 2, ("If", "If"): 1}),
+            ("scan_dynamo", {("Scan", "Loop"): 1}),
+            ("for_fixed", None),
+            ("cnn", {}),
+        ],
+    )
+    def test_real_models(self, model: str, wanted: dict[tuple[str, str], int] | None, target: Path) -> None:
+        found = self.became(as_json(PYTORCH / f"{model}.onnx", "-o", target))
+        if wanted is not None:
+            assert found == wanted
+        layers = re.findall(r'type="(Loop|TensorIterator|If)"', target.read_text())
+        assert {became for _, became in found if became[0].isupper()} == set(layers)
+
+    def test_a_loop_that_never_runs(self, tmp_path: Path, target: Path) -> None:
+        text = LOOP.replace("BODY", "t = Neg (s)").replace("=> (float[3] y) {", "=> (float[3] y) <int64 none = {0}> {")
+        model = saved(parsed(text.replace('Loop (n, "", x)', 'Loop (none, "", x)')), tmp_path)
+        assert self.became(as_json(model, "-o", target)) == {("Loop", "never runs"): 1}
+
+
+class TestNumbers:
+    def test_nodes_and_bytes_of_all_scopes(self, tmp_path: Path, target: Path) -> None:
+        made = parsed(body("u = MatMul (s, w2) t = Tanh (u)"))
+        made.graph.node[0].attribute[0].g.initializer.append(numpy_helper.from_array(floats(3, 3), "w2"))
+        found = as_json(saved(made, tmp_path), "-o", target)
+        assert found["operations"]["before"] == 4  # Loop, Identity, MatMul, Tanh
+        layers = re.findall(r'<layer id="\d+" name="[^"]*" type="(\w+)"', target.read_text())
+        assert found["operations"]["after"] == sum(each not in ("Const", "Parameter", "Result") for each in layers)
+        assert found["weights"]["before"] == {"f32": 36} and found["weights"]["after"]["f32"] == 36
+        for name, path in (("xml", target), ("bin", target.with_suffix(".bin"))):
+            assert found[name] == {"path": str(path), "bytes": path.stat().st_size}
+        assert found["inputs"] == [{"name": "x", "type": "f32[3]"}, {"name": "n", "type": "i64[]"}]
+        assert found["version"] == 1 and found["ok"] is True and found["warnings"] == []
+        assert sum(found["phases"].values()) <= found["seconds"]
+        assert {"reading", "translating", "passes", "checking", "writing"} <= set(found["phases"])
+
+    def test_warnings_are_in_it(self, tmp_path: Path, target: Path) -> None:
+        text = LOOP.replace("float[3] s", "x").replace("float[3] t", "t").replace("float[3] y", "float[R] y")
+        source = saved(parsed(text.replace("BODY", "t = Concat <axis = 0> (x, x)")), tmp_path)
+        assert as_json(source, "-o", target)["warnings"] == ["loop/step: 'x' hides an outer value of that name"]
+
+    def test_sizes(self) -> None:
+        assert [sized(n) for n in (0, 999, 1000, 999_949, 999_950, 4_200_000, 3 * 10**9)] == [
+            "0 B", "999 B", "1.0 kB", "999.9 kB", "1.0 MB", "4.2 MB", "3.0 GB",
+        ]  # fmt: skip
+
+    def test_the_default_is_lossless_and_says_so(self, tmp_path: Path, target: Path) -> None:
+        made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
+        made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+        done = run(saved(made, tmp_path), "-o", target)
+        assert "16.4 kB -> 16.4 kB, unchanged (FP32 stays FP32)" in done.stdout
+
+
+class TestWhereItIsSaid:
+    def test_quiet(self, plain: Path, target: Path) -> None:
+        done = run(plain, "-o", target, "-q")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "") and target.exists()
+        wrong = run(plain, "-o", target, "-q", "--output", "qq")
+        assert wrong.returncode == 2
+        assert_clear(wrong.stderr)
+
+    def test_verbose(self, plain: Path, target: Path) -> None:
+        done = run(plain, "-o", target, "-v")
+        assert [line.split()[0] for line in done.stderr.splitlines()] == [
+            "reading", "translating", "passes", "checking", "writing",
+        ]  # fmt: skip
+        assert all(re.fullmatch(r"\w+ +\d+\.\d{3} s", line) for line in done.stderr.splitlines())
+        assert done.stdout.startswith(str(target))
+
+    @pytest.mark.parametrize(
+        "flags", [["-q", "-v"], ["-q", "--format=json"], ["--passes", "--format=json"], ["--passes", "-q"]]
+    )
+    def test_contradictions(self, flags: list[str], plain: Path, target: Path) -> None:
+        done = invoke(plain, "-o", target, *flags)
+        assert done.exit_code == 2 and "contradict each other" in done.stderr
+        assert_clear(done.stderr)
+        assert not target.exists()
+
+    def test_an_error_as_json(self, plain: Path, target: Path) -> None:
+        done = run(plain, "-o", target, "--format", "json", "--output", "aa")
+        found = json.loads(done.stdout)
+        assert done.returncode == 2 and (found["ok"], found["exit_code"]) == (False, 2)
+        assert found["error"]["code"] == "ML202" and found["error"]["hint"] == "did you mean 'a'?"
+        assert_clear(done.stderr)
+
+    def test_a_stdout_that_cannot_hold_it(self, tmp_path: Path, target: Path) -> None:
+        model = saved(parsed(FLOW), tmp_path)
+        done = run(model, "-o", target, "--unroll", 4, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+        assert done.returncode == 0 and "unrolled" in done.stdout
+
+
+SLOW = """
+import time
+from transforms.base import FunctionPass
+
+class Slow(FunctionPass):
+    def run_on_graph(self, graph):
+        time.sleep(1.6)
+
+def register(extensions):
+    extensions.add_pass(Slow, at="start")
+"""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+class TestTerminal:
+    def on_terminal(self, *arguments: object, **environment: str) -> tuple[int, str]:
+        """The exit code and what a terminal gets of both streams."""
+        import pty
+
+        ours, theirs = pty.openpty()
+        try:
+            command = [str(PROGRAM), "convert", *map(str, arguments)]
+            known = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+            settings = {**known, "TERM": "xterm", **environment}
+            process = subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=settings)
+            os.close(theirs)
+            shown = b""
+            while True:
+                try:
+                    piece = os.read(ours, 4096)
+                except OSError:  # the other end is closed
+                    break
+                if not piece:
+                    break
+                shown += piece
+            return process.wait(timeout=60), shown.decode()
+        finally:
+            os.close(ours)
+
+    def test_progress_comes_and_goes(self, plain: Path, target: Path, tmp_path: Path) -> None:
+        (tmp_path / "slow.py").write_text(SLOW)
+        code, shown = self.on_terminal(plain, "-o", target, "--extension", tmp_path / "slow.py")
+        assert code == 0
+        line, _, rest = shown.rpartition("\r\x1b[K")
+        assert re.search(r"\r\x1b\[Kpasses \d s", line)
+        assert "operations" in rest and "passes" not in rest
+
+    def test_progress_is_not_asked_for(self, plain: Path, target: Path, tmp_path: Path) -> None:
+        (tmp_path / "slow.py").write_text(SLOW)
+        flags = (plain, "-o", target, "--extension", tmp_path / "slow.py")
+        assert "\r\x1b[K" not in self.on_terminal(*flags, "-q")[1]
+        assert run(*flags).stderr == ""
+
+    def test_short_conversions_show_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Progress(Record(), after=600) as progress:
+            assert progress._thread.is_alive()
+        assert stream.getvalue() == "" and not progress._thread.is_alive()
+
+    def test_colours(self, plain: Path, target: Path) -> None:
+        wrong = (plain, "-o", target, "--output", "qq")
+        assert "\x1b[31m" in self.on_terminal(*wrong)[1]
+        assert "\x1b[" not in self.on_terminal(*wrong, NO_COLOR="1")[1]
+        assert "\x1b[1m" in self.on_terminal(plain, "-o", target)[1]
+        assert "\x1b[" not in self.on_terminal(plain, "-o", target, NO_COLOR="1")[1]
+        assert "\x1b[" not in run(plain, "-o", target).stdout
+
+
+def test_bytes_written_so_far(tmp_path: Path) -> None:
+    """What a progress line reads while weights are copied."""
+    made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
+    made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+    record = Record()
+    model = convert_model(made, record=record)
+    assert record.written == 0
+    save_model(model, tmp_path / "m.xml", record=record)
+    assert record.written == (tmp_path / "m.bin").stat().st_size
