@@ -13,22 +13,26 @@ from mo_loop.types import UNKNOWN, TensorType
 
 
 class Failed(Op):
-    """Stands for a node that could not be translated or typed. Its outputs are of unknown type.
+    """Stands for a node that could not be translated or typed. Its outputs are of unknown type, or of those `assumed`.
 
     `error` is what happened, None when the node merely depends on another that failed.
     """
 
     error: Any = None
     count: int = 1
+    assumed: Any = ()
 
-    def __init__(self, *inputs: Any, graph: Graph, error: MoLoopError | None, count: int, name: str = "") -> None:
-        super().__init__(*inputs, graph=graph, name=name, error=error, count=count)
+    def __init__(
+        self, *inputs: Any, graph: Graph, error: MoLoopError | None, count: int, name: str = "",
+        assumed: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(*inputs, graph=graph, name=name, error=error, count=count, assumed=tuple(assumed))
 
     def infer(self, *inputs: Any) -> Any:
-        return (UNKNOWN,) * self.count
+        return self.assumed or (UNKNOWN,) * self.count
 
     def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:
-        return (UNKNOWN,) * self.count
+        return self.assumed or (UNKNOWN,) * self.count
 
 
 class Scan(Iteration):

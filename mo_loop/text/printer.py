@@ -18,7 +18,7 @@ from mo_loop.text.scanner import WORD, quoted, word_or_quoted
 from mo_loop.text.spelling import show_type
 
 WIDTH = 120
-_SKIPPED: dict[type[Op], set[str]] = {Control: {*PORTS, *BODIES}, Failed: {"count"}}
+_SKIPPED: dict[type[Op], set[str]] = {Control: {*PORTS, *BODIES}, Failed: {"count", "assumed"}}
 """Attributes that are printed as port maps, as bodies, as the number of outputs."""
 
 

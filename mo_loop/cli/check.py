@@ -1,0 +1,191 @@
+"""mo-loop check."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mo_loop.cli.errors import message, reported, told_warnings
+from mo_loop.cli.options import ConversionOptions, conversion_options
+from mo_loop.cli.output import columns, painted, show
+from mo_loop.cli.passes import pass_choice
+from mo_loop.cli.places import opened
+from mo_loop.errors import UsageError
+
+if TYPE_CHECKING:
+    from mo_loop.findings.finding import Group, Level, Report
+
+COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+
+@click.command()
+@click.argument("models", nargs=-1, type=click.Path(), metavar="MODEL...")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "sarif", "markdown"]), default="text", show_default=True,
+    help="The form of the report.",
+)  # fmt: skip
+@click.option(
+    "--level", type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
+    help="Show findings of this level and worse ones. The exit code does not depend on it.",
+)  # fmt: skip
+@click.option(
+    "--codes",
+    is_flag=True,
+    help="List all codes and what they mean, as text, JSON or Markdown, and end. Needs no MODEL.",
+)
+@click.option(
+    "--input", "inputs", metavar="TEXT", help="Inputs as for convert: x[1,3,?,224..512],rate->16000. For every MODEL."
+)
+@click.option("--output", "outputs", metavar="NAMES", help="Tensors that become the outputs, separated by commas.")
+@conversion_options
+@pass_choice
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def command(
+    context: click.Context,
+    models: tuple[str, ...],
+    form: str,
+    level: Level,
+    codes: bool,
+    inputs: str | None,
+    outputs: str | None,
+    debug: bool,
+) -> None:
+    """Say what would stop or worsen the conversion of ONNX models, all at once. Nothing is written.
+
+    MODEL is a file, a folder (every .onnx below it), or - for standard input.
+
+    \b
+    error     the conversion would end with it
+    warning   it converts, but it may compute otherwise, fail when it runs,
+              or rest on an assumption
+    note      it costs time or space, or is worth to know
+
+    Each finding has a stable code, the place (the path through the bodies to the node, and its operator), the reason
+    and what to do. The options are those of convert: what they change is checked as well. A file that cannot be read
+    does not stop the others.
+
+    \b
+    mo-loop check model.onnx
+    mo-loop check model.onnx --input "x[1,3,224,224]" --strict
+    mo-loop check models --level warning
+    mo-loop check models --format sarif > findings.sarif
+    mo-loop check --codes
+
+    \b
+    Exit codes: 0 no finding but notes, 1 errors or warnings found,
+    2 a file that cannot be read or bad usage, 4 a bug of mo-loop.
+    """
+    options = ConversionOptions.of(context)
+    with reported(debug):
+        if codes:
+            show(code_table(form))
+            return
+        if not models:
+            raise click.MissingParameter(ctx=context, param=context.command.params[0])
+        with told_warnings():
+            reports = list(_reports(models, inputs, _names(outputs), options, debug))
+        from mo_loop.findings.finding import exit_code
+
+        show(_formatted(form, [replace(each, level=level) for each in reports]))
+        status = exit_code(reports)
+    sys.exit(status)
+
+
+def _files(models: tuple[str, ...]) -> Iterator[str]:
+    """The models, those in folders by name."""
+    from mo_loop.batch.plan import models_below
+
+    for model in models:
+        found = sorted(models_below(model)) if os.path.isdir(model) else []
+        yield from found or [model]  # of an empty folder it is said that it is no model
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _reports(
+    models: tuple[str, ...], inputs: str | None, outputs: list[str] | None, options: ConversionOptions, debug: bool
+) -> Iterator[Report]:
+    """One report for each file; what is wrong with a file or with mo-loop itself is said on stderr as well."""
+    from mo_loop.extensions import gathered
+    from mo_loop.findings.examine import examine
+
+    arguments = {**options.arguments(), **options.saving()}
+    added = gathered(arguments.pop("extensions"), plugins=arguments.pop("plugins"))
+    for model in dict.fromkeys(_files(models)):
+        with opened(model) as path:
+            report = examine(path, input=inputs, output=outputs, extensions=added, plugins=False, **arguments)
+        report = replace(report, file=model)
+        if report.refused is not None:
+            message("error", str(report.refused))
+        if report.trouble and debug:
+            click.echo(report.trouble, err=True)
+        if report.exit_code == 4:
+            click.echo(f"{model}: this is a bug of mo-loop. Please report it with the output of --debug.", err=True)
+        yield report
+
+
+def _formatted(form: str, reports: list[Report]) -> str:
+    from mo_loop.findings.reports import as_json, as_markdown
+
+    if form == "json":
+        return json.dumps(as_json(reports), indent=1, ensure_ascii=False, default=str)
+    if form == "sarif":
+        from mo_loop.findings.sarif import as_sarif
+
+        return json.dumps(as_sarif(reports), indent=1, ensure_ascii=False, default=str)
+    if form == "markdown":
+        return as_markdown(reports)
+    return "\n".join(_text(reports))
+
+
+def _text(reports: list[Report]) -> Iterator[str]:
+    from mo_loop.findings.finding import grouped
+    from mo_loop.findings.reports import counted
+
+    for report in reports:
+        yield f"{painted(report.file, bold=True)}: {counted(report)}"
+        for group in grouped(report.shown):
+            yield from _lines(group)
+    if len(reports) > 1:
+        bad = sum(report.exit_code != 0 for report in reports)
+        yield f"{len(reports)} models, {bad} with errors or warnings"
+
+
+def _lines(group: Group) -> Iterator[str]:
+    from mo_loop.findings.reports import places_text
+
+    first, places = group.first, group.places
+    count = f" ({len(places)} times)" if len(places) > 1 else ""
+    head, *more = first.message.splitlines()
+    yield f"  {painted(first.level, fg=COLOURS[first.level], bold=True)} {first.code}: {head}{count}"
+    yield from (f"    {line}" for line in more)
+    for name, text in (("where", places_text(places)), ("why", first.why), ("help", first.help)):
+        if text:
+            yield f"    {name + ':':6} {text}"
+
+
+# -- codes
+
+
+def code_table(form: str) -> str:
+    """What all codes mean."""
+    from mo_loop.findings.codes import CODES
+
+    if form == "sarif":
+        raise UsageError("--codes has no SARIF form", hint="rules stand in each report: --format sarif MODEL")
+    if form == "json":
+        known: dict[str, Any] = {code: vars(meaning) for code, meaning in CODES.items()}
+        return json.dumps({"version": 1, "codes": known}, indent=1)
+    if form == "markdown":
+        rows = [f"| {code} | {each.level} | {each.title} | {each.why} | {each.help} |" for code, each in CODES.items()]
+        return "\n".join(["| code | level | meaning | why | what to do |", "|---|---|---|---|---|", *rows])
+    return columns([("code", "level", "meaning"), *((code, each.level, each.title) for code, each in CODES.items())])

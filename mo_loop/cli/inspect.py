@@ -1,0 +1,224 @@
+"""mo-loop inspect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from mo_loop.cli.errors import reported
+from mo_loop.cli.output import columns, painted, show
+from mo_loop.cli.places import opened
+from mo_loop.errors import UsageError
+
+if TYPE_CHECKING:
+    from mo_loop.outline.model import Branch, Control, Outline, Port
+
+STATES = 8
+"""States, slices and captures of one loop that are written out in the text; JSON has them all."""
+
+
+@click.command()
+@click.argument("model", type=click.Path(), metavar="MODEL")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
+    help="The form of what is shown. The JSON says its version first.",
+)  # fmt: skip
+@click.option(
+    "--depth", type=click.IntRange(min=0), metavar="N",
+    help="Show control flow and scopes down to N levels of bodies; 0 is the main graph alone.",
+)  # fmt: skip
+@click.option("--scope", metavar="PATH", help="Only this body or function and what is below it, as `scopes` names it.")
+@click.option("--operator", metavar="NAME", help="Only this operator: how often, and in which scopes.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(model: str, form: str, depth: int | None, scope: str | None, operator: str | None, debug: bool) -> None:
+    """Show what MODEL holds: an ONNX file, also one that does not convert, or the .xml of an IR (- is standard input).
+
+    Inputs, outputs, operators with their counts, sizes of constants by operator and by scope, and each Loop, Scan, If
+    and TensorIterator: where its number of iterations and its condition come from, its states, slices and captures.
+    Weights are not read, however large the model is.
+
+    \b
+    mo-loop inspect model.onnx
+    mo-loop inspect model.xml --depth 1
+    mo-loop inspect model.onnx --scope loop/body
+    mo-loop inspect model.onnx --operator MatMul
+    mo-loop inspect model.onnx --format json
+
+    The bytes of an operator are those of the constants that it reads. A constant that several operators read counts
+    for each of them, in the scopes only where it is defined.
+    """
+    with reported(debug):
+        from mo_loop.outline.read import outlined
+
+        with opened(model) as path:
+            found = replace(_chosen(outlined(path), depth, scope, operator), file=model)
+        if form == "json":
+            text = json.dumps(found.as_json(), indent=1, ensure_ascii=False, default=str)
+        else:
+            text = "\n".join(_text(found))
+    show(text)
+
+
+# -- what was asked for
+
+
+def _chosen(outline: Outline, depth: int | None, scope: str | None, operator: str | None) -> Outline:
+    if scope is not None:
+        outline = _below(outline, scope)
+    if depth is not None:
+        control = [_cut(each, depth) for each in outline.control] if depth else []
+        kept = {branch.path for each in _every(control) for branch in each.branches}
+        tops = {each.path for each in outline.scopes if each.kind in ("model", "function")} | {scope}
+        outline = replace(
+            outline, control=control, scopes=[each for each in outline.scopes if each.path in kept | tops]
+        )
+    if operator is not None:
+        outline = _only(outline, operator)
+    return outline
+
+
+def _below(outline: Outline, path: str) -> Outline:
+    from mo_loop.outline.model import Operator
+
+    scopes = [each for each in outline.scopes if each.path == path or each.path.startswith(f"{path}/")]
+    if not any(each.path == path for each in scopes):
+        raise _unknown("scope", path, [each.path for each in outline.scopes if each.path])
+    control = [each for each in _every(outline.control) if each.scope == path]
+    counts: dict[str, int] = {}
+    for each in scopes:
+        for name, count in each.operators.items():
+            counts[name] = counts.get(name, 0) + count
+    # Which constants an operator reads is known of the whole model only.
+    operators = [Operator(name, count) for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
+    return replace(outline, scopes=scopes, control=control, operators=operators)
+
+
+def _only(outline: Outline, name: str) -> Outline:
+    operators = [each for each in outline.operators if each.name == name]
+    if not operators:
+        raise _unknown("operator", name, [each.name for each in outline.operators])
+    scopes = [
+        replace(each, operators={name: each.operators[name]}) for each in outline.scopes if name in each.operators
+    ]
+    control = [replace(each, branches=[]) for each in _every(outline.control) if each.operator == name]
+    return replace(outline, operators=operators, scopes=scopes, control=control)
+
+
+def _unknown(what: str, name: str, known: list[str]) -> UsageError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, 1, 0.5)
+    return UsageError(f"the model has no {what} {name!r}", hint=f"did you mean {close[0]!r}?" if close else "")
+
+
+def _every(control: list[Control]) -> Iterator[Control]:
+    from mo_loop.outline.model import below
+
+    return below(control)
+
+
+def _cut(control: Control, depth: int) -> Control:
+    """A control-flow node with `depth` levels of bodies, the nodes in the last of them left out."""
+    branches = [
+        replace(each, children=[_cut(child, depth - 1) for child in each.children] if depth > 1 else [])
+        for each in control.branches
+    ]
+    return replace(control, branches=branches)
+
+
+# -- text
+
+
+def _text(outline: Outline) -> Iterator[str]:
+    kind = "ONNX" if outline.format == "onnx" else "OpenVINO IR"
+    by = f", made by {outline.producer}" if outline.producer else ""
+    yield f"{painted(outline.file, bold=True)}: {kind} version {outline.ir_version}, {_size(outline.file_bytes)}{by}"
+    if outline.name:
+        yield f"name       {outline.name}"
+    opsets = [f"{name or 'unnamed'} {version}" for name, version in outline.opsets.items()]
+    yield f"opsets     {', '.join(opsets)}"
+    nodes = sum(each.nodes for each in outline.scopes)
+    yield f"holds      {nodes} nodes in {len(outline.scopes)} scopes, {_amount(outline.elements, outline.bytes)}"
+    for title, ports in (("inputs", outline.inputs), ("outputs", outline.outputs)):
+        yield from _section(title, [(port.name, str(port)) for port in ports])
+    operators = [(each.name, str(each.count), _size(each.bytes) if each.bytes else "") for each in outline.operators]
+    yield from _section("operators", operators, (1, 2), ("operator", "nodes", "constants"))
+    scopes = [
+        (each.path or "(main)", each.kind, str(each.nodes), str(each.elements), _size(each.bytes))
+        for each in outline.scopes
+    ]
+    yield from _section("scopes", scopes, (2, 3, 4), ("path", "kind", "nodes", "elements", "constants"))
+    if outline.control:
+        yield painted("control flow", bold=True)
+        for each in outline.control:
+            yield from _tree(each, "  ")
+    functions = [
+        (each.name, f"{each.nodes} nodes", f"{each.calls} calls", f"({', '.join(each.inputs)})")
+        for each in outline.functions
+    ]
+    yield from _section("functions", functions, (1, 2))
+    files = [
+        (each.path, f"{each.tensors} tensors", "missing" if each.size is None else _size(each.size))
+        for each in outline.external
+    ]
+    yield from _section("weights in", files, (1, 2))
+    yield from _section("metadata", [(key, " ".join(value.split())[:100]) for key, value in outline.metadata.items()])
+
+
+def _section(
+    title: str, rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = (), heads: tuple[str, ...] = ()
+) -> Iterator[str]:
+    if rows:
+        yield painted(title, bold=True)
+        yield columns([heads, *rows] if heads else rows, right, indent="  ")
+
+
+def _tree(control: Control, indent: str) -> Iterator[str]:
+    yield f"{indent}{painted(control.operator, fg='cyan')} {control.path}"
+    facts = [
+        ("trip count", control.trip_count), ("condition", control.condition), ("goes on", control.goes_on),
+        ("states", _listed([f"{each.name} {_typed(each.initial)}" for each in control.states])),
+        ("slices", _listed([f"{each.name} {_typed(each.value)} axis {each.axis}{' backwards' * each.backward}"
+                            for each in control.scan_inputs])),
+        ("joins", _listed([f"{each.name} axis {each.axis}{' backwards' * each.backward}"
+                           for each in control.scan_outputs])),
+        ("captures", _listed(control.captures)),
+    ]  # fmt: skip
+    for name, text in facts:
+        if text:
+            yield f"{indent}  {name:10} {text}"
+    for branch in control.branches:
+        yield from _branch(branch, indent + "  ")
+
+
+def _branch(branch: Branch, indent: str) -> Iterator[str]:
+    yield f"{indent}{branch.name}: {branch.nodes} nodes"
+    for child in branch.children:
+        yield from _tree(child, indent + "  ")
+
+
+def _typed(port: Port) -> str:
+    return "" if port.type == "?" and port.shape is None else str(port)
+
+
+def _listed(texts: list[str]) -> str:
+    more = f" and {len(texts) - STATES} more" if len(texts) > STATES else ""
+    return ", ".join(each.strip() for each in texts[:STATES]) + more
+
+
+def _amount(elements: int, size: int) -> str:
+    return f"{elements} elements in constants ({_size(size)})" if elements else "no constants"
+
+
+def _size(count: int) -> str:
+    """Bytes with a unit."""
+    value = float(count)
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{count} B"

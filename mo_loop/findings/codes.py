@@ -1,0 +1,229 @@
+"""Every code, its meaning, and what can be done: the one table behind `mo-loop check --codes`, reports and rules.
+
+    ML20x  arguments       ML21x  files          ML22x  broken models      ML23x, ML24x  types and shapes
+    ML25x  broken IR       ML26x  extensions     ML3xx  not supported      ML4xx  bugs of mo_loop
+    ML50x  other numbers   ML51x  assumed of the model   ML52x  loops      ML53x  compilation     ML54x  leftovers
+
+A code never changes its meaning; one that is no longer given stays reserved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Code:
+    """What a code means: a title, the reason in general, what to do about it, and how much it weighs."""
+
+    title: str
+    why: str = ""
+    help: str = ""
+    level: Literal["error", "warning", "note"] = "error"
+
+
+_CHECKER = "onnx.checker.check_model says more about the model; export it again, or mend it with the onnx package"
+_RANK = "declare the shapes of the inputs (--input), or export with fixed ranks"
+_COPY = "copy the file again, with what lies beside it"
+_REPORT = "report it with the model, or a smaller one that shows it"
+
+CODES: dict[str, Code] = {
+    # -- arguments
+    "ML200": Code("bad input"),
+    "ML201": Code("an argument that makes no sense"),
+    "ML202": Code("an input or output that the model does not have, or a shape, type or value that does not fit it"),
+    "ML209": Code("graph text that cannot be parsed"),
+    # -- files
+    "ML210": Code("a file that does not exist"),
+    "ML211": Code("a folder where a file is wanted"),
+    "ML212": Code("a file that cannot be read"),
+    "ML213": Code("a data file that is too short", "the weights would be cut off", _COPY),
+    "ML214": Code("a file of another kind, or one cut short"),
+    "ML215": Code("external data of a model in memory", "it has no folder that they could lie in"),
+    "ML216": Code(
+        "external data outside the model's folder",
+        "a model must not read files elsewhere on the machine",
+        "put the data beside the model and save it with paths relative to its folder",
+    ),
+    "ML217": Code("a data file that is missing", "weights lie in files of their own", _COPY),
+    "ML218": Code("an output that cannot be written"),
+    "ML219": Code("a file that cannot be written"),
+    # -- broken models
+    "ML220": Code("a model that breaks a rule of ONNX", help=_CHECKER),
+    "ML221": Code("no operator set imported", "operators mean different things in different sets"),
+    "ML222": Code("an operator set that is newer than the installed onnx package"),
+    "ML223": Code("a name that nothing defines", help=_CHECKER),
+    "ML224": Code("nodes that depend on each other in a circle", help=_CHECKER),
+    "ML225": Code("a tensor whose data do not fit its type and shape", help=_CHECKER),
+    "ML226": Code("a body with another number of inputs or outputs than its node gives it", help=_CHECKER),
+    "ML227": Code(
+        "an attribute, input or output that the operator does not have, or one that is missing",
+        "the signature of an operator is that of the operator set that the model imports",
+        _CHECKER,
+    ),
+    "ML228": Code("functions that call each other in a circle", help="break the circle"),
+    "ML229": Code("a trip count or condition of several elements, or an assumption in a strict conversion"),
+    # -- types and shapes
+    "ML230": Code("types or shapes that do not fit an operation", help=_CHECKER),
+    "ML231": Code("an axis outside a tensor", help=_CHECKER),
+    "ML232": Code("shapes that cannot be broadcast", help=_CHECKER),
+    "ML233": Code("dimensions that contradict each other", help=_CHECKER),
+    "ML234": Code("an operation with another number of inputs than it has ports"),
+    "ML235": Code("a value that the operation does not take", help=_CHECKER),
+    "ML236": Code("an attribute with a value that is not valid", help=_CHECKER),
+    "ML237": Code("a port map of another length than the inputs"),
+    "ML238": Code("a loop whose states have no common type"),
+    "ML239": Code("values of two types in one place: a state that changes its type, branches of different types"),
+    "ML240": Code("inputs of different element types", help=_CHECKER),
+    "ML241": Code("the element of an optional that is empty"),
+    "ML243": Code("an element of a sequence that is always empty"),
+    # -- broken IR
+    "ML250": Code("an IR that breaks a rule of its format"),
+    "ML251": Code("two layers or ports of one id"),
+    "ML252": Code("an edge that leads nowhere, or an input that is not fed"),
+    "ML253": Code("layers that depend on each other in a circle"),
+    "ML254": Code("a control-flow layer whose port map does not fit its bodies"),
+    "ML255": Code("a constant whose data do not fit its type and shape"),
+    # -- extensions
+    "ML260": Code("something that is no extension"),
+    "ML261": Code("an extension file that is missing or cannot be read"),
+    "ML262": Code("an extension that fails while it is loaded"),
+    "ML263": Code("an extension that registers what is no pass, translator or place"),
+    "ML264": Code("an extension that names a pass or place there is not"),
+    "ML265": Code("a pass of an extension that fails"),
+    "ML266": Code("a translator of an extension that fails"),
+    "ML267": Code("an installed package whose extension cannot be loaded"),
+    # -- not supported
+    "ML300": Code("valid ONNX that cannot be expressed in the IR"),
+    "ML301": Code("an element type that the IR does not have"),
+    "ML302": Code(
+        "an operator that nothing translates",
+        "",
+        "cut the model before it (--output), or give a translator by --extension",
+    ),
+    "ML303": Code(
+        "an operation on strings",
+        "the runtime has none, or corrupts memory in it",
+        "cut the model behind its text processing, and give it the numbers as inputs",
+    ),
+    "ML310": Code("a sequence or an optional at the boundary of the model", "only tensors enter and leave an IR"),
+    "ML311": Code("a value of a kind that cannot be expressed: a map, a sparse tensor"),
+    "ML312": Code("bodies or calls that are nested too deeply"),
+    "ML313": Code("an attribute of a kind that no operator uses"),
+    "ML314": Code("an operator on a tensor of unknown rank", "its form in the IR depends on the rank", _RANK),
+    "ML315": Code(
+        "branches of an If that return different ranks",
+        "a value of the IR has one rank",
+        "give the condition a constant value (--input name->value), or make both branches return one rank",
+    ),
+    "ML316": Code("a use of an operator that cannot be expressed"),
+    "ML317": Code("a cast that the runtime rounds otherwise than ONNX"),
+    "ML320": Code("an operation that no pass could lower to the IR"),
+    "ML321": Code("a value that is no tensor", "the IR has tensors only"),
+    "ML322": Code("an element type that the IR does not have"),
+    "ML323": Code("a tensor of unknown rank", "the runtime compiles known ranks only", _RANK),
+    "ML324": Code("a TensorIterator directly inside another one", "the runtime refuses it"),
+    "ML325": Code("a value that is an optional sequence at one time, a tensor at another"),
+    "ML330": Code("an IR of another version than 10 and 11"),
+    "ML331": Code("an element or layer of the IR that cannot be read"),
+    # -- bugs
+    "ML400": Code("a bug of mo_loop", "", _REPORT),
+    "ML410": Code("a pass that broke the graph: a bug of mo_loop", "", _REPORT),
+    "ML499": Code("an error that mo_loop did not foresee: a bug of mo_loop", "", _REPORT),
+    # -- other numbers
+    "ML501": Code(
+        "f64 that is computed in f32",
+        "the CPU device has no f64: it computes in f32 and large values become infinite",
+        "export the model in f32 if its results need no more than seven digits",
+        "warning",
+    ),
+    "ML502": Code(
+        "an integer constant beyond 32 bits",
+        "the runtime computes 64-bit integers in 32 bits: constants are limited to that range, inputs lose their high "
+        "bits",
+        'use smaller numbers; an end that means "to the end" may be 2147483647',
+        "warning",
+    ),
+    "ML503": Code(
+        "random numbers",
+        "the generator is another one than ONNX Runtime's: the numbers differ, their distribution does not",
+        "make the random numbers an input of the model where they must be reproduced",
+        "warning",
+    ),
+    "ML504": Code(
+        "weights that f16 cannot hold",
+        "finite values beyond 65504 become 65504 when weights are compressed",
+        "scale the weights, or leave --compress-to-fp16 out",
+        "warning",
+    ),
+    # -- assumed of the model
+    "ML510": Code(
+        "a declared type that cannot be",
+        "the value is computed from inputs that lead to another one; the declaration is passed over",
+        "remove the declaration, or run onnx.shape_inference.infer_shapes on a model without it",
+        "warning",
+    ),
+    "ML511": Code(
+        "a name in a body that hides an outer one",
+        "ONNX forbids it; the inner value is meant (--strict refuses)",
+        "give the values different names",
+        "warning",
+    ),
+    "ML512": Code(
+        "a branch taken to be never run",
+        "what follows cannot read what it returns (--strict refuses)",
+        "give the condition a constant value (--input name->value)",
+        "warning",
+    ),
+    "ML513": Code(
+        "onnx.checker refuses the model",
+        "it converts, but other tools may refuse it or read it otherwise",
+        "export it again, or mend it with the onnx package",
+        "note",
+    ),
+    "ML514": Code(
+        "a Reshape that holds the old batch size",
+        "its shape begins with 1 where --batch made more of it: the samples are joined in another dimension",
+        "export the model with a dynamic batch, or reshape to -1 there",
+        "warning",
+    ),
+    # -- loops
+    "ML520": Code(
+        "a loop whose number of iterations only the run can tell",
+        "it stays a Loop with guards for zero iterations; what its body holds cannot be unrolled or sliced",
+        "where the number never changes, make it a constant (--input name->value)",
+        "note",
+    ),
+    "ML521": Code(
+        "a state that grows in each iteration",
+        "all of it is copied every time: the cost is quadratic in the length",
+        "return the new part as a scan output; it is joined once",
+        "note",
+    ),
+    "ML522": Code(
+        "a list that is kept as packed data",
+        "its elements have no common shape that is known: every change copies all of it",
+        "declare the shapes of the elements, or append inside a loop and join behind it",
+        "note",
+    ),
+    # -- compilation
+    "ML530": Code(
+        "deeply nested If operations",
+        "the CPU device compiles them in time exponential in their depth: seconds at 16, minutes at 32",
+        "give conditions constant values (--input name->value), or write the branches as selections (Where)",
+        "warning",
+    ),
+    # -- leftovers
+    "ML540": Code(
+        "an input that nothing reads", "it stays an input of the IR", "leave it out when the model is exported", "note"
+    ),
+    "ML541": Code(
+        "an initializer that nothing reads",
+        "it is not written, but the ONNX file carries it",
+        "remove it from the model",
+        "note",
+    ),
+    "ML542": Code("a node that reaches no output", "it is not converted", "remove it from the model", "note"),
+}
+"""Code -> what it means."""

@@ -1,0 +1,177 @@
+"""The records of an outline: plain data, the same for ONNX and IR, and the fields of the JSON.
+
+    version     1; raised when a field changes its meaning or goes away, not when one is added
+    the fields of Outline, below them those of Port, Operator, ScopeSize, Function, ExternalFile and Control
+
+Sizes are in bytes; the shape of a Port is a list of numbers, names of symbols and "?", null for an unknown rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+VERSION = 1
+"""Of the JSON."""
+
+Shape = list[int | str] | None
+
+
+@dataclass
+class Port:
+    """A value where it enters or leaves something. `type` is an element type, or as "seq(f32[?])" no tensor."""
+
+    name: str
+    type: str = "?"
+    shape: Shape = None
+
+    def __str__(self) -> str:
+        if "(" in self.type:
+            return self.type
+        return self.type + ("[...]" if self.shape is None else f"[{','.join(map(str, self.shape))}]")
+
+
+@dataclass
+class Operator:
+    """An operator, how often it stands in all scopes, and the constants that it alone holds or is fed with."""
+
+    name: str
+    count: int = 0
+    elements: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class ScopeSize:
+    """One graph: the model's, a body, a function. Constants are those that are defined in it."""
+
+    path: str
+    kind: str
+    nodes: int = 0
+    constants: int = 0
+    elements: int = 0
+    bytes: int = 0
+    operators: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class State:
+    """What a loop carries from one iteration to the next: the name inside, and the initial value."""
+
+    name: str
+    initial: Port
+
+
+@dataclass
+class Sliced:
+    """A tensor that is cut along an axis (a scan input), or joined (a scan output). `backward`: from the end."""
+
+    name: str
+    axis: int | None
+    backward: bool
+    value: Port
+
+    @property
+    def length(self) -> str:
+        """The number of slices, as far as the shape tells."""
+        shape, axis = self.value.shape, self.axis
+        text = f"dimension {axis} of {self.name}"
+        if shape is None or axis is None or not -len(shape) <= axis < len(shape) or shape[axis] == "?":
+            return text
+        return f"{shape[axis]} ({text})"
+
+
+@dataclass
+class Branch:
+    """A body, and the nodes with bodies in it."""
+
+    name: str
+    path: str
+    nodes: int
+    children: list[Control] = field(default_factory=list)
+
+
+@dataclass
+class Control:
+    """A Loop, Scan, If, TensorIterator, or another operator with bodies.
+
+    `trip_count` says where the number of iterations comes from: "constant 10", "input n", "computed (Size)", "none",
+    "dimension 12 of x". `condition` says so of the condition before the first iteration, or of an If; `goes_on` of the
+    one that the body returns: "always" where it never ends the loop.
+    """
+
+    path: str
+    operator: str
+    scope: str
+    trip_count: str | None = None
+    condition: str | None = None
+    goes_on: str | None = None
+    states: list[State] = field(default_factory=list)
+    scan_inputs: list[Sliced] = field(default_factory=list)
+    scan_outputs: list[Sliced] = field(default_factory=list)
+    captures: list[str] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=list)
+
+
+@dataclass
+class Function:
+    """A function of the model and how often it is called."""
+
+    name: str
+    nodes: int
+    calls: int
+    inputs: list[str]
+    outputs: list[str]
+
+
+@dataclass
+class ExternalFile:
+    """A file that holds weights; `size` is None where it is missing, `needed` how far the tensors in it reach."""
+
+    path: str
+    tensors: int
+    needed: int
+    size: int | None
+
+
+@dataclass
+class Outline:
+    """One model. `format` is "onnx" or "ir", `file_bytes` the size of the file without external ones."""
+
+    file: str
+    format: str
+    file_bytes: int
+    name: str
+    ir_version: int
+    producer: str = ""
+    opsets: dict[str, int] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    operators: list[Operator] = field(default_factory=list)
+    scopes: list[ScopeSize] = field(default_factory=list)
+    control: list[Control] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
+    external: list[ExternalFile] = field(default_factory=list)
+
+    @property
+    def elements(self) -> int:
+        return sum(each.elements for each in self.scopes)
+
+    @property
+    def bytes(self) -> int:
+        """Of all constants."""
+        return sum(each.bytes for each in self.scopes)
+
+    def as_json(self) -> dict[str, Any]:
+        """The outline as plain data, its version first."""
+        return {"version": VERSION, **asdict(self), "elements": self.elements, "bytes": self.bytes}
+
+
+def below(control: list[Control]) -> Iterator[Control]:
+    """All of them and those in their branches, outer ones first."""
+    for each in control:
+        yield each
+        for branch in each.branches:
+            yield from below(branch.children)
