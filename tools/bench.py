@@ -7,6 +7,8 @@
 
 A row compares the best wall time of both sides: noise only ever adds. The rows `weights-...` hold what a conversion
 costs above that of a tiny model against `cp` of the same bytes, and their peak memory; they run when they are named.
+The rows `batch-...` convert a folder of small models: two workers against one, and against a shell loop over ovc, of
+which a few models are measured and the rest is scaled.
 Runs alternate, so that a slow minute of the machine hits both. The ratio of the best times is held against the row's
 target; the exit code is 1 if one is missed.
 The rows `fusions`, `matchers`, `flat` and `inference` time functions of the library: against a loop written by hand,
@@ -21,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -43,7 +46,8 @@ TIMEOUT = 900  # seconds for one run
 class Bench:
     """What both sides do: `--help` when there is no model, otherwise a conversion of a chain of `nodes` nodes; or, with
     `gigabytes` of weights, a conversion against a copy of the file. Without commands it is functions that are timed:
-    both sides are those of that name in bench_functions.py, or with `nodes` the peer is ovc's conversion of them."""
+    both sides are those of that name in bench_functions.py, or with `nodes` the peer is ovc's conversion of them. With
+    `models` it is a batch of so many; the peer is one worker, or ovc on `looped` of them."""
 
     name: str
     what: str
@@ -54,6 +58,8 @@ class Bench:
     external: bool = False
     peak_mib: float = float("inf")
     commands: bool = True
+    models: int = 0
+    looped: int = 0
 
 
 @dataclass
@@ -83,6 +89,8 @@ BENCHES = (
     Bench("matchers", "40 matchers without a match, against one", None, 2.0, 7, commands=False),
     Bench("flat", "the pipeline a node, of 100,000 against 3,000", None, 1.3, 3, commands=False),
     Bench("inference", "infer 100,000 nodes, against ovc's conversion", 99_999, 0.05, 3, commands=False),
+    Bench("batch-workers", "500 models on two workers, against one", None, 1 / 1.8, 3, models=500),
+    Bench("batch-ovc", "500 models, against a shell loop over ovc", None, 0.1, 2, models=500, looped=20),
 )
 ON_DEMAND = (
     Bench("weights-1g", "1 GB of embedded weights", 3, 2.0, 3, gigabytes=1, peak_mib=250),
@@ -118,6 +126,13 @@ def write_chain(nodes: int, path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
 
 
+def write_models(count: int, folder: Path) -> None:
+    """Chains of 90 to 282 nodes."""
+    folder.mkdir()
+    for number in range(count):
+        write_chain(90 + 12 * (number % 17), folder / f"{number:04}.onnx")
+
+
 def write_weights(gigabytes: float, external: bool, path: Path) -> None:
     """A chain of MatMuls over random matrices of 64 MiB, embedded or in one file beside the model."""
     import numpy as np
@@ -148,6 +163,8 @@ def script(name: str, module: str) -> list[str]:
 def sides(bench: Bench, folder: Path) -> dict[str, Side]:
     """The commands of both sides for one bench; the model is written first."""
     ours, peer = script("mo-loop", "mo_loop"), script("ovc", "openvino.tools.ovc")
+    if bench.models:
+        return batch_sides(bench, folder, ours, peer)
     if bench.nodes is None:
         return {"mo-loop": Side([*ours, "--help"]), "ovc": Side([*peer, "--help"])}
     model = folder / f"{bench.name}.onnx"
@@ -167,6 +184,20 @@ def sides(bench: Bench, folder: Path) -> dict[str, Side]:
         "mo-loop": Side([*ours, "convert", str(model), "-o", str(to_ours)]),
         "ovc": Side([*peer, str(model), "--output_model", str(to_peer), "--compress_to_fp16=False"]),
     }
+
+
+def batch_sides(bench: Bench, folder: Path, ours: list[str], peer: list[str]) -> dict[str, Side]:
+    """Two workers, and what they are held against."""
+    models = folder / "models"
+    subprocess.run([sys.executable, __file__, "--write-models", str(bench.models), str(models)], check=True)
+    batch = [*ours, "batch", str(models), "--force", "--quiet", "-o"]
+    two = Side([*batch, str(folder / "two"), "-j", "2"], units=bench.models)
+    if not bench.looped:
+        return {"mo-loop": two, "one worker": Side([*batch, str(folder / "one"), "-j", "1"], units=bench.models)}
+    names = [str(path) for path in sorted(models.iterdir())[:: bench.models // bench.looped]]
+    convert = f"{shlex.join(peer)} --compress_to_fp16=False"
+    loop = f'for model; do {convert} "$model" --output_model "$model.xml" || exit; done'
+    return {"mo-loop": two, "ovc": Side(["sh", "-c", loop, "sh", *names], units=len(names))}
 
 
 def run_once(side: Side, folder: Path) -> str:
@@ -315,10 +346,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--repetitions", type=int, metavar="N", help="runs of each side, instead of the bench's own")
     parser.add_argument("--write-chain", nargs=2, metavar=("NODES", "PATH"), help="only write the model of a bench")
+    parser.add_argument("--write-models", nargs=2, metavar=("COUNT", "FOLDER"), help=argparse.SUPPRESS)
     parser.add_argument("--write-weights", nargs=3, metavar=("GB", "EXTERNAL", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.write_chain:
         write_chain(int(options.write_chain[0]), Path(options.write_chain[1]))
+        return 0
+    if options.write_models:
+        write_models(int(options.write_models[0]), Path(options.write_models[1]))
         return 0
     if options.write_weights:
         gigabytes, external, path = options.write_weights

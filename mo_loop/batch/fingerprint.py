@@ -1,0 +1,97 @@
+"""Hashes of files and options, and whether a pair is still what a conversion would make.
+
+A file is read once, in blocks. A pair is current if nothing that it was made of has changed: the model, its external
+data, the options, the extension files, the packages that extend conversions, the versions of mo_loop and of onnx.
+Modules that an extension imports are not looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from mo_loop import __version__
+from mo_loop.batch.plan import Planned
+from mo_loop.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Size in bytes and SHA-256 of a file."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a pair was made of, and what it was when it was made. Names of external files are relative to the model."""
+
+    options: str
+    source: Stamp
+    external: Mapping[str, Stamp]
+    xml: Stamp
+    bin: Stamp
+
+
+def stamp(path: str | os.PathLike[str]) -> Stamp:
+    """Read a file once. OSError when that fails."""
+    with open(path, "rb", buffering=0) as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return Stamp(file.tell(), digest)
+
+
+def of_options(options: Mapping[str, Any], extensions: Iterable[str], plugins: bool) -> str:
+    """One hash of all that decides about a conversion but the model.
+
+    Raises:
+        UsageError: an extension file cannot be read.
+    """
+    facts = {
+        "options": options,
+        "extensions": [_content(path) for path in extensions],
+        "plugins": _plugins() if plugins else [],
+        "mo_loop": __version__,
+        "onnx": metadata.version("onnx"),
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _content(path: str) -> str:
+    try:
+        return stamp(path).sha256
+    except OSError as error:
+        raise UsageError(f"the extension {path} cannot be read: {error.strerror or error}", code="ML261") from None
+
+
+def _plugins() -> list[str]:
+    """Packages that extend conversions, as `mo_loop.extensions.installed` finds them, which would load onnx."""
+    found = metadata.entry_points(group="mo_loop.passes")
+    packages = ((entry, getattr(entry, "dist", None)) for entry in found)
+    return sorted(
+        f"{dist.name if dist else ''} {dist.version if dist else ''} {entry.name} {entry.value}"
+        for entry, dist in packages
+    )
+
+
+def is_current(made: Made, model: Planned, options: str) -> bool:
+    """Whether the pair of `model` is there as it was made, of just this. What is cheap to see is looked at first."""
+    if made.options != options:
+        return False
+    folder = model.source.parent
+    files = [
+        *zip(model.outputs, (made.xml, made.bin), strict=True),
+        (model.source, made.source),
+        *((folder / name, wanted) for name, wanted in made.external.items()),
+    ]
+    try:
+        if any(not path.is_file() or path.stat().st_size != wanted.size for path, wanted in files):
+            return False
+        return all(stamp(path) == wanted for path, wanted in files)
+    except (OSError, ValueError):
+        return False

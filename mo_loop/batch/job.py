@@ -1,0 +1,109 @@
+"""What a worker does with one model: hash what goes in, convert, hash what came out.
+
+    done = convert(Task("model.onnx", "out/.draft/3/model.xml", "out/model.xml", options, arguments, saving))
+
+The pair is written to a draft, which the parent moves to its place: a worker may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import traceback
+import warnings
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mo_loop.batch.fingerprint import Made, stamp
+from mo_loop.batch.result import Error, Facts
+from mo_loop.batch.state import Entry
+from mo_loop.batch.task import Done, Task
+from mo_loop.convert import convert_model, save_model
+from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
+from mo_loop.frontend.external import external_files
+
+gc.freeze()  # what was imported stays: a search for cycles after each model need not go through it
+
+
+def convert(task: Task) -> Done:
+    """Convert one model. MemoryError when there is too little memory; every other failure is told in the answer."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            done = Done(_converted(task))
+        except Exception as error:
+            if _wanted_memory(error):
+                raise MemoryError(f"{type(error).__name__}: {error}") from error
+            done = Done(None, _errors(error), _exit_code(error), _detail(error))
+    gc.collect(0)  # all of this model: a conversion pauses the collector, so nothing of it has grown old
+    return replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
+
+
+def _converted(task: Task) -> Entry:
+    files = external_files(task.source)
+    _keep(files, task)
+    home = os.path.realpath(os.path.dirname(task.source) or ".")
+    # Hashed before they are read for conversion: what changes in between is seen as a change next time.
+    source = stamp(task.source)
+    external = {os.path.relpath(file, home): stamp(file) for file in files}
+    model = convert_model(task.source, **task.arguments)
+    save_model(model, task.draft, **task.saving)
+    xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
+    return Entry(Made(task.options, source, external, xml, data), _facts(model))
+
+
+def _keep(files: list[str], task: Task) -> None:
+    """Outputs never take the place of what the model consists of."""
+    own = {*files, os.path.realpath(task.source)}
+    for target in (task.target, os.path.splitext(task.target)[0] + ".bin"):
+        if os.path.realpath(target) in own:
+            raise UsageError(f"{target} holds weights of the model itself", hint="convert into another folder")
+
+
+def _facts(model: Any) -> Facts:
+    scopes = list(model.graph.scopes())
+    flow = Counter(node.type for graph in scopes for node in graph.ordered() if node.bodies)
+    return Facts(sum(map(len, scopes)), dict(sorted(flow.items())))
+
+
+# -- what went wrong
+
+
+def _wanted_memory(error: BaseException) -> bool:
+    """Whether memory ran out at the bottom of `error`."""
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        each = pending.pop()
+        if each is None or id(each) in seen:
+            continue
+        if isinstance(each, MemoryError):
+            return True
+        seen.add(id(each))
+        pending += [each.__cause__, each.__context__, *getattr(each, "errors", ())]
+    return False
+
+
+def _errors(error: Exception) -> tuple[Error, ...]:
+    if not isinstance(error, MoLoopError):
+        return (Error("ML499", f"{type(error).__name__}: {error}", (), "", "", 4),)
+    groups: dict[Error, list[str]] = {}
+    for each in error.errors if isinstance(error, ConversionErrors) else (error,):
+        message = f"{each.message} (in {each.during})" if each.during else each.message
+        group = Error(each.code, message, (), each.why, each.hint, each.exit_code)
+        groups.setdefault(group, []).extend([each.where] if each.where else [])
+    return tuple(
+        Error(group.code, group.message, tuple(places), group.why, group.hint, group.exit_code)
+        for group, places in groups.items()
+    )
+
+
+def _exit_code(error: Exception) -> int:
+    return error.exit_code if isinstance(error, MoLoopError) else 4
+
+
+def _detail(error: Exception) -> str:
+    """The traceback of a bug; other errors say all in their text."""
+    return "".join(traceback.format_exception(error)) if _exit_code(error) == 4 else ""

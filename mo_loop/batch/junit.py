@@ -1,0 +1,69 @@
+"""The results of a batch as JUnit XML, in the form that Ant writes and Jenkins, GitLab and others read.
+
+A model is a test case: its folder the class, its file the name. A model that is refused is a failure, one that ends
+its process, takes too long, wants too much memory or meets a bug an error; up to date and cancelled ones, and failures
+that are known, are skipped.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+from mo_loop.batch.report import About
+from mo_loop.batch.result import CANCELLED, FAILED, GOOD, SKIPPED, Result, Results
+
+_SUITE = "mo-loop batch"
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def as_junit(about: About, results: Results) -> str:
+    """The whole file as text."""
+    kinds = ["skipped" if results.is_known(each) else _kind(each) for each in results.results]
+    counts = {
+        "tests": str(len(kinds)),
+        "failures": str(kinds.count("failure")),
+        "errors": str(kinds.count("error")),
+        "skipped": str(kinds.count("skipped")),
+        "time": f"{results.seconds:.3f}",
+    }
+    suites = ET.Element("testsuites", {"name": _SUITE, **counts})
+    # Ant knows no time zone: the time is UTC.
+    suite = ET.SubElement(suites, "testsuite", {"name": _SUITE, **counts, "timestamp": about.started.removesuffix("Z")})
+    for result, kind in zip(results.results, kinds, strict=True):
+        _add_case(suite, result, kind)
+    ET.indent(suites, " ")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, "unicode") + "\n"
+
+
+def _kind(result: Result) -> str:
+    if result.status in (SKIPPED, CANCELLED):
+        return "skipped"
+    if result.status in GOOD:
+        return ""
+    return "failure" if result.status == FAILED and result.exit_code != 4 else "error"
+
+
+def _add_case(suite: ET.Element, result: Result, kind: str) -> None:
+    folder, _, name = result.model.name.rpartition("/")
+    facts = {"classname": _text(folder.replace("/", ".") or "models"), "name": _text(name)}
+    case = ET.SubElement(suite, "testcase", {**facts, "time": f"{result.seconds:.3f}"})
+    if kind == "skipped":
+        ET.SubElement(case, kind, {"message": _text(_why_skipped(result))})
+    elif kind:
+        code = result.errors[0].code if result.errors else result.status
+        found = ET.SubElement(case, kind, {"type": code, "message": _text(result.said.partition("\n")[0])})
+        found.text = _text("\n".join(filter(None, (result.said, result.detail))))
+    if result.warnings:
+        ET.SubElement(case, "system-err").text = _text("\n".join(f"warning: {each}" for each in result.warnings))
+
+
+def _why_skipped(result: Result) -> str:
+    if result.status in (SKIPPED, CANCELLED):
+        return "up to date" if result.status == SKIPPED else "not reached"
+    return "known: " + result.said.partition("\n")[0]
+
+
+def _text(text: str) -> str:
+    """Without what XML cannot hold: control characters, lone surrogates of names that are not UTF-8."""
+    return _NOT_XML.sub("\ufffd", text)

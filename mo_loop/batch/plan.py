@@ -1,0 +1,185 @@
+"""Which models there are, and where each one goes.
+
+    planned(["models", "more/*.onnx"], Path("out"))
+
+The outputs mirror the tree below the common root of what was given: the folder itself, the part of a glob before its
+first wildcard, the folder of a file. A folder gives every .onnx below it, a glob the .onnx files it matches; names that
+begin with a dot are passed over in both. A file that is named is taken whatever its ending.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mo_loop.errors import UsageError
+
+ENDING = ".onnx"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One model: its file, its .xml to be, and its path below the common root with `/` between folders."""
+
+    source: Path
+    target: Path
+    name: str
+
+    @property
+    def outputs(self) -> tuple[Path, Path]:
+        """The .xml and the .bin."""
+        return self.target, self.target.with_suffix(".bin")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All models, by name, and the folder that their names are below."""
+
+    models: tuple[Planned, ...]
+    root: Path
+
+
+def planned(given: Iterable[str], folder: Path) -> Plan:
+    """The models of `given` and their places in `folder`.
+
+    Args:
+        given: files, folders, globs, and `@file` for a list of them (`listed`).
+
+    Raises:
+        UsageError: something is not there, holds no model, or two models would be written to one place.
+    """
+    found: dict[str, None] = {}
+    roots = []
+    for text in _unlisted(given):
+        root, files = _found(text)
+        if not files:
+            raise UsageError(f"{text} holds no {ENDING} file", hint="check the path, or quote the pattern")
+        roots.append(root)
+        found.update(dict.fromkeys(files))
+    if not roots:
+        raise UsageError("there is no model to convert", hint="name files, folders or globs, or a list as @FILE")
+    try:
+        root = os.path.commonpath(roots)
+    except ValueError:
+        raise UsageError(f"no folder is above all of {', '.join(roots)}", hint="run one batch for each") from None
+    models = tuple(_planned(path, root, folder) for path in sorted(found))
+    _refuse_clashes(models)
+    _refuse_weights(models)
+    return Plan(models, Path(root))
+
+
+def _planned(path: str, root: str, folder: Path) -> Planned:
+    relative = os.path.relpath(path, root)
+    return Planned(Path(path), folder / f"{os.path.splitext(relative)[0]}.xml", Path(relative).as_posix())
+
+
+# -- what was given
+
+
+def _unlisted(given: Iterable[str]) -> Iterator[str]:
+    for text in given:
+        if text.startswith("@"):
+            yield from listed(text[1:])
+        else:
+            yield text
+
+
+def listed(name: str) -> Iterator[str]:
+    """The lines of a text file in UTF-8, or of standard input for `-`: empty ones and those that begin with # are none.
+
+    Relative paths are relative to the working directory, not to the list.
+    """
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"the list {name} cannot be read: {error.strerror or error}", hint="check the path") from None
+    for line in data.decode("utf-8-sig", errors="surrogateescape").splitlines():
+        text = line.strip()
+        if text.startswith("@"):
+            raise UsageError(f"the list {name} names the list {text}", hint="put its paths into this one")
+        if text and not text.startswith("#"):
+            yield text
+
+
+def _found(text: str) -> tuple[str, list[str]]:
+    """The root and the models of one file, folder or glob, absolute; nothing is resolved: a link keeps its name."""
+    if "\0" in text:
+        raise UsageError(f"{text!r} is no path")
+    path = os.path.abspath(text)
+    if os.path.isdir(path):
+        return path, list(models_below(path))
+    if os.path.isfile(path):
+        return os.path.dirname(path), [path]
+    if os.path.lexists(path):
+        raise UsageError(f"{text} is neither a file nor a folder")
+    if not glob.has_magic(text):
+        raise UsageError(f"there is no {text}", hint="check the path")
+    matched = (os.path.abspath(each) for each in glob.iglob(text, recursive=True))
+    return _fixed_part(text), [each for each in matched if _is_model(each) and os.path.isfile(each)]
+
+
+def models_below(folder: str) -> Iterator[str]:
+    """Every .onnx file in a folder and those in it, hidden ones left out."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if not name.startswith(".") and _is_model(name):
+                yield os.path.join(place, name)
+
+
+def _is_model(path: str) -> bool:
+    return path.lower().endswith(ENDING)
+
+
+def _fixed_part(pattern: str) -> str:
+    """The folders of a glob before its first wildcard."""
+    parts = Path(os.path.dirname(pattern) or ".").parts
+    fixed = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return os.path.abspath(os.path.join(".", *parts[:fixed]))
+
+
+# -- what would go wrong
+
+
+def _refuse_clashes(models: Iterable[Planned]) -> None:
+    """Two models of one output, also where file names are the same in capitals, and a file where a folder has to be."""
+    taken: dict[str, Planned] = {}
+    for model in models:
+        other = taken.setdefault(_key(model), model)
+        if other is not model:
+            raise UsageError(
+                f"{other.name} and {model.name} would both be written to {model.target}",
+                hint="rename one, or convert them into different folders",
+            )
+    files = {f"{key}{ending}": model for key, model in taken.items() for ending in (".xml", ".bin")}
+    for key, model in taken.items():
+        parts = key.split("/")
+        above = ("/".join(parts[:count]) for count in range(1, len(parts)))
+        other = next((files[folder] for folder in above if folder in files), model)
+        if other is not model:
+            raise UsageError(
+                f"{model.name} needs a folder in the place of an output of {other.name}",
+                hint="rename one, or convert them into different folders",
+            )
+
+
+def _key(model: Planned) -> str:
+    """The outputs of a model without their endings, the same for the same files."""
+    text = os.path.splitext(model.name)[0]
+    return text.casefold() if sys.platform in ("win32", "darwin") else text
+
+
+def _refuse_weights(models: Sequence[Planned]) -> None:
+    """A .bin beside models, without the .xml of a pair, is likely the external data of one of them."""
+    homes = {os.path.realpath(folder) for folder in {model.source.parent for model in models}}
+    for model in models:
+        xml, data = model.outputs
+        if data.exists() and not xml.exists() and os.path.realpath(data.parent) in homes:
+            raise UsageError(
+                f"{data} lies beside models and may hold weights of one: {model.name} would be written over it",
+                hint="convert into another folder, or move the file away if it is nothing of value",
+            )

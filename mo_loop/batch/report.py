@@ -1,0 +1,80 @@
+"""The results of a batch as JSON.
+
+    {"schema": "mo-loop batch report", "version": 1,
+     "mo_loop": "0.1.0", "started": "2026-01-31T12:00:00Z", "seconds": 12.5, "exit_code": 1, "signal": null,
+     "root": "models", "output": "out", "jobs": 2, "timeout": 600.0, "memory": null, "options": {...},
+     "totals": {"models": 3, "converted": 1, "skipped": 1, "failed": 1, "crash": 0, "timeout": 0, "memory": 0,
+                "cancelled": 0, "warnings": 0},
+     "models": [{"name": "a/b.onnx", "source": "models/a/b.onnx", "output": "out/a/b.xml", "status": "converted",
+                 "exit_code": 0, "seconds": 0.12, "errors": [], "warnings": [], "message": "", "detail": "",
+                 "sizes": {"model": 300, "external": 0, "xml": 2000, "bin": 40},
+                 "layers": 12, "control_flow": {"Loop": 1}, "known": false}]}
+
+An error is {"code", "message", "where": [scope paths], "why", "hint", "exit_code"}. `sizes` are bytes; without a pair
+they and `layers` are null. `exit_code` of a model is what `mo-loop convert` would have returned, null where its process
+did not come to an end; `known` tells whether it failed, and failed in the baseline too. `signal` is the one that ended
+the batch. Times are in seconds, the start is UTC. The version grows when a key is taken away or changes its meaning;
+keys may be added at any time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mo_loop import __version__
+from mo_loop.batch.result import STATUSES, Result, Results
+
+SCHEMA, VERSION = "mo-loop batch report", 1
+
+
+@dataclass(frozen=True)
+class About:
+    """What there is to know of a batch beside its results; `memory` in bytes, `started` as in the example above."""
+
+    started: str
+    root: str
+    output: str
+    jobs: int
+    timeout: float
+    memory: int | None
+    options: Mapping[str, Any]
+
+
+def as_json(about: About, results: Results, exit_code: int) -> str:
+    """The whole report as text."""
+    totals = {"models": len(results.results), **{status: results.counts[status] for status in STATUSES}}
+    totals["warnings"] = sum(len(each.warnings) for each in results.results)
+    content = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "mo_loop": __version__,
+        **asdict(about),
+        "seconds": round(results.seconds, 3),
+        "exit_code": exit_code,
+        "signal": results.signal or None,
+        "totals": totals,
+        "models": [_model(each, results.is_known(each)) for each in results.results],
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _model(result: Result, is_known: bool) -> dict[str, Any]:
+    return {
+        "name": result.model.name,
+        "source": str(result.model.source),
+        "output": str(result.model.target),
+        "status": result.status,
+        "exit_code": result.exit_code,
+        "seconds": round(result.seconds, 3),
+        "errors": [asdict(each) for each in result.errors],
+        "warnings": list(result.warnings),
+        "message": result.message,
+        "detail": result.detail,
+        "sizes": asdict(result.sizes) if result.sizes else None,
+        "layers": result.facts.layers if result.facts else None,
+        "control_flow": dict(result.facts.control_flow) if result.facts else {},
+        "known": is_known,
+    }

@@ -1,0 +1,285 @@
+"""Workers on a plan: results as they come, and the end by a signal.
+
+    batch = Batch(plan, folder, conversion, limits)
+    results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
+
+Threads feed one worker each; what has to be in order happens in the thread that called `run`: pairs are moved to their
+places, the state is kept, the listener is told. Workers write into a folder of drafts inside the output folder, so a
+killed one leaves no half pair; the folder goes with the workers.
+"""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from mo_loop.batch.fingerprint import is_current
+from mo_loop.batch.plan import Plan, Planned
+from mo_loop.batch.result import (
+    CANCELLED,
+    CONVERTED,
+    CRASH,
+    FAILED,
+    GOOD,
+    MEMORY,
+    SKIPPED,
+    Error,
+    Result,
+    Results,
+    Sizes,
+)
+from mo_loop.batch.state import Entry, State
+from mo_loop.batch.task import Task
+from mo_loop.errors import FileError, UsageError
+from mo_loop.ir.pair import move_pair
+from mo_loop.workers import ERROR, Outcome, Pool, WorkerStartError
+
+SAVE_EVERY = 5.0
+"""Seconds after which the state is written again while a batch runs: so much is lost when the process is killed."""
+
+_DRAFT = "model.xml"
+_OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How each model is converted: the hash of all options, and a function that makes the keyword arguments of
+    convert_model (anew for each) and those of save_model."""
+
+    options: str
+    arguments: Callable[[], Mapping[str, Any]]
+    saving: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`jobs` workers; `seconds` for one model; `memory` bytes that a worker may allocate, None: all there are."""
+
+    jobs: int = 1
+    seconds: float = 600.0
+    memory: int | None = None
+
+
+class Listener(Protocol):
+    """Is told what happens, in the thread that runs the batch."""
+
+    def started(self, model: Planned) -> None:
+        """A worker begins."""
+
+    def finished(self, result: Result) -> None:
+        """A model is done."""
+
+
+class Batch:
+    """One run over a plan.
+
+    Raises:
+        FileError: nothing can be written into the output folder.
+    """
+
+    def __init__(
+        self, plan: Plan, folder: Path, conversion: Conversion, limits: Limits, *, force: bool = False,
+        fail_fast: bool = False,
+    ) -> None:  # fmt: skip
+        """`force` converts what is up to date as well; with `fail_fast` no model begins after the first failure."""
+        self.plan = plan
+        self.folder = folder
+        self.state = State(folder)
+        self._conversion = conversion
+        self._limits = limits
+        self._force = force
+        self._fail_fast = fail_fast
+        self._results: dict[str, Result] = {}
+        self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._numbers = iter(range(len(plan.models)))
+        self._is_over = False
+        self._signal = ""
+        self._is_moving = False
+        self._last: Callable[[], None] = _nothing
+        self._saved = time.monotonic()
+
+    def stop(self, signal: str) -> None:
+        """End the run: what is not finished is cancelled. May be called from a signal handler."""
+        self._events.put(("stop", signal))
+
+    def end(self, process: Callable[[], None]) -> None:
+        """Call what ends the process, from a signal handler: now, or when the pair that is being moved is whole."""
+        if self._is_moving:
+            self._last = process
+        else:
+            process()
+
+    def run(self, listener: Listener) -> Results:
+        """Convert what has to be, and return a result for every model, in the order of the plan.
+
+        Raises:
+            UsageError: a worker cannot start with so little memory.
+        """
+        started = time.monotonic()
+        try:
+            self._convert_all(listener)
+        finally:
+            notes = self._saved_state()
+        results = [self._results.get(each.name) or Result(each, CANCELLED) for each in self.plan.models]
+        return Results(results, time.monotonic() - started, self._signal, notes)
+
+    def _convert_all(self, listener: Listener) -> None:
+        limits = self._limits
+        drafts = _drafts(self.folder)
+        with Pool(
+            "mo_loop.batch.job:convert", jobs=limits.jobs, limit=limits.seconds, memory=limits.memory, scratch=drafts
+        ) as pool:
+            jobs = min(limits.jobs, len(self.plan.models))
+            for _ in range(jobs):
+                threading.Thread(target=self._work, args=(pool, Path(drafts)), daemon=True).start()
+            try:
+                while jobs and not self._signal:
+                    jobs -= self._handled(listener)
+            finally:
+                self._is_over = True
+
+    # -- in the threads
+
+    def _work(self, pool: Pool, drafts: Path) -> None:
+        try:
+            for number in self._numbers:
+                if self._is_over:
+                    break
+                model = self.plan.models[number]
+                self._events.put(("started", model))
+                self._events.put(("done", (model, *self._tried(pool, model, drafts / str(number)))))
+        except BaseException as error:
+            self._events.put(("broken", self._start_error(error)))
+        finally:
+            self._events.put(("end", None))
+
+    def _tried(self, pool: Pool, model: Planned, draft: Path) -> tuple[Entry | Outcome, float, Path]:
+        """The entry of a pair that is up to date, or the outcome of its conversion; the seconds it took."""
+        start = time.perf_counter()
+        entry = None if self._force else self.state.get(self._key(model))
+        if entry is not None and is_current(entry.made, model, self._conversion.options):
+            return entry, time.perf_counter() - start, draft
+        conversion = self._conversion
+        files = (str(model.source), str(draft / _DRAFT), str(model.target))
+        task = Task(*files, conversion.options, conversion.arguments(), conversion.saving)
+        found = pool.call(task)
+        if not found.first and _status(found) in (CRASH, MEMORY):
+            found = pool.call(task, fresh=True)  # what an earlier model left behind may be to blame
+        return found, found.seconds, draft
+
+    def _start_error(self, error: BaseException) -> BaseException:
+        if not isinstance(error, WorkerStartError) or self._limits.memory is None:
+            return error
+        return UsageError(
+            f"a worker cannot start with {self._limits.memory} bytes of memory", hint="give a larger --memory"
+        )
+
+    # -- in the thread of the caller
+
+    def _handled(self, listener: Listener) -> bool:
+        """Wait for something to happen, for a while; whether a thread has ended."""
+        try:
+            kind, content = self._events.get(timeout=0.5)  # a wait without end would not let Ctrl-C through on Windows
+        except queue.Empty:
+            return False
+        if kind == "stop":
+            self._signal = content
+        if kind == "broken":
+            raise content
+        if kind == "started":
+            listener.started(content)
+        if kind == "done":
+            listener.finished(self._settled(*content))
+        return bool(kind == "end")
+
+    def _settled(self, model: Planned, found: Entry | Outcome, seconds: float, draft: Path) -> Result:
+        """The result of a model; a pair that was made goes to its place."""
+        result = replace(self._result(model, found, draft), seconds=seconds)
+        self._results[model.name] = result
+        if result.status not in GOOD and self._fail_fast:
+            self._is_over = True
+        if time.monotonic() - self._saved > SAVE_EVERY:
+            self._saved_state()
+            self._saved = time.monotonic()
+        return result
+
+    def _saved_state(self) -> tuple[str, ...]:
+        """Write the state; what there is to say if that fails. It only costs the next batch some time."""
+        try:
+            self.state.save()
+        except FileError as error:
+            return (f"{error.message}: the next batch converts anew",)
+        return ()
+
+    def _result(self, model: Planned, found: Entry | Outcome, draft: Path) -> Result:
+        if isinstance(found, Entry):
+            return _good(model, SKIPPED, found)
+        try:
+            if found.status == ERROR:
+                told = Error("ML499", found.message, (), "", "", 4)
+                return Result(model, FAILED, 0, 4, (told,), detail=found.detail)
+            if not found.ok:
+                return Result(model, _status(found), message=_message(found), detail=found.detail)
+            done = found.value
+            if done.entry is None:
+                return Result(model, FAILED, 0, done.exit_code, done.errors, done.warnings, detail=done.detail)
+            entry = replace(done.entry, warnings=done.warnings)
+            self._place(model, draft)
+            self.state.put(self._key(model), entry)
+            return _good(model, CONVERTED, entry)
+        except FileError as error:
+            told = Error(error.code, error.message, (), "", error.hint, error.exit_code)
+            return Result(model, FAILED, 0, error.exit_code, (told,))
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _place(self, model: Planned, draft: Path) -> None:
+        self.state.put(self._key(model), None)
+        self._is_moving = True
+        try:
+            move_pair(draft / _DRAFT, model.target)
+        finally:
+            self._is_moving = False
+            self._last()
+
+    def _key(self, model: Planned) -> str:
+        return model.target.relative_to(self.folder).as_posix()
+
+
+def _nothing() -> None:
+    """Nothing waits for the end of a move."""
+
+
+def _drafts(folder: Path) -> str:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.mkdtemp(prefix=".mo-loop-", dir=folder.absolute())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f"{folder} cannot be written: {reason}", code="ML219", hint="name another folder") from None
+
+
+def _good(model: Planned, status: str, entry: Entry) -> Result:
+    made = entry.made
+    external = sum(each.size for each in made.external.values())
+    sizes = Sizes(made.source.size, external, made.xml.size, made.bin.size)
+    return Result(model, status, 0, 0, warnings=entry.warnings, facts=entry.facts, sizes=sizes)
+
+
+def _status(found: Outcome) -> str:
+    """The status of a task without an answer. Native code that gets no memory says so and ends the process."""
+    if found.status == CRASH and any(sign in found.detail for sign in _OUT_OF_MEMORY):
+        return MEMORY
+    return found.status
+
+
+def _message(found: Outcome) -> str:
+    hint = " (systems do so where memory runs out)" if "SIGKILL" in found.message else ""
+    return found.message + hint

@@ -1,0 +1,105 @@
+"""What earlier batches made: one file in the output folder, `.mo-loop.json`.
+
+    {"format": 1, "models": {"a/b.xml": {"made": {...}, "facts": {...}, "warnings": []}}}
+
+It is written whole or not at all, again and again while a batch runs. A file that is cut off, is no JSON or was written
+in another form counts as none, an entry that makes no sense as absent: the worst that comes of it is a conversion.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mo_loop.batch.fingerprint import Made, Stamp
+from mo_loop.batch.result import Facts
+from mo_loop.files import write_whole
+
+NAME = ".mo-loop.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A pair that was made, and what its conversion told."""
+
+    made: Made
+    facts: Facts
+    warnings: tuple[str, ...] = ()
+
+
+class State:
+    """The entries of a folder, by the path of the .xml below it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self._found, self.note = _read(self.path)
+        """The entries of the file; why there is one but nothing of it is used."""
+        self._own: dict[str, Any] = {}
+
+    def get(self, name: str) -> Entry | None:
+        """The entry of an output."""
+        return _entry(self._own[name] if name in self._own else self._found.get(name))
+
+    def put(self, name: str, entry: Entry | None) -> None:
+        """Remember what was made; None: nothing that could be relied on."""
+        self._own[name] = None if entry is None else _plain(entry)
+
+    def save(self) -> None:
+        """Write what was put, beside what others may have written meanwhile. FileError when that cannot be done."""
+        if not self._own:
+            return
+        folder = str(self.path.parent)
+        entries = {**_read(self.path)[0], **self._own}
+        kept = {
+            name: each for name, each in sorted(entries.items()) if each and os.path.exists(os.path.join(folder, name))
+        }
+        write_whole(self.path, json.dumps({"format": FORMAT, "models": kept}) + "\n")
+
+
+def _read(path: Path) -> tuple[dict[str, Any], str]:
+    """The entries as they stand there, and why there are none although there is a file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}, ""
+    except (OSError, ValueError, RecursionError):
+        return {}, f"{path} cannot be read: nothing is taken to be up to date"
+    if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("models"), dict):
+        return {}, f"{path} was written by another version: nothing is taken to be up to date"
+    return found["models"], ""
+
+
+def _entry(found: Any) -> Entry | None:
+    try:
+        made, facts = found["made"], found["facts"]
+        external = {str(name): _stamp(each) for name, each in made["external"].items()}
+        source, xml, data = (_stamp(made[key]) for key in ("source", "xml", "bin"))
+        flow = {str(kind): int(count) for kind, count in facts["control_flow"].items()}
+        told = tuple(map(str, found["warnings"]))
+        return Entry(Made(str(made["options"]), source, external, xml, data), Facts(int(facts["layers"]), flow), told)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _stamp(found: Mapping[str, Any]) -> Stamp:
+    return Stamp(int(found["size"]), str(found["sha256"]))
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    """What `_entry` reads. Not by dataclasses.asdict: that copies all there is, which takes longer than to write it."""
+    made = entry.made
+    stamps = {"source": made.source, "xml": made.xml, "bin": made.bin}
+    return {
+        "made": {
+            "options": made.options,
+            **{key: vars(each) for key, each in stamps.items()},
+            "external": {name: vars(each) for name, each in made.external.items()},
+        },
+        "facts": {"layers": entry.facts.layers, "control_flow": dict(entry.facts.control_flow)},
+        "warnings": list(entry.warnings),
+    }

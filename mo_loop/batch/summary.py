@@ -1,0 +1,97 @@
+"""The results of a batch as Markdown, made for the pages of CI jobs: numbers, failures and why, the rest folded.
+
+Long batches are cut: such pages take a megabyte, people less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from mo_loop.batch.result import BAD, GOOD, STATUSES, Result, Results
+
+FAILURES, OTHERS, LETTERS = 100, 300, 300
+"""Rows of either table, letters of a cell."""
+
+
+def as_markdown(results: Results) -> str:
+    """The whole text."""
+    return "\n".join(_lines(results)) + "\n"
+
+
+def counted(results: Results) -> str:
+    """The results in numbers: `3 models: 2 converted, 1 failed`."""
+    total = len(results.results)
+    counts = ", ".join(f"{results.counts[status]} {status}" for status in STATUSES if results.counts[status])
+    return f"{total} model{'s' if total != 1 else ''}: {counts}"
+
+
+def _lines(results: Results) -> Iterator[str]:
+    yield "## mo-loop batch"
+    yield ""
+    ended = f" Ended by {results.signal}." if results.signal else ""
+    yield f"{counted(results)}, {results.seconds:.1f} s.{ended}"
+    if results.known:
+        yield ""
+        yield f"{len(results.regressions)} new failures, {results.failed - len(results.regressions)} known."
+    bad = sorted((each for each in results.results if each.status in BAD), key=results.is_known)
+    good = [each for each in results.results if each.status in GOOD]
+    if bad:
+        yield from _table(
+            ("model", "status", "why"), [_bad(each, results.is_known(each)) for each in bad[:FAILURES]], len(bad)
+        )
+    if good:
+        yield ""
+        yield f"<details><summary>{len(good)} converted or up to date</summary>"
+        yield from _table(_HEAD, [_good(each) for each in good[:OTHERS]], len(good))
+        yield ""
+        yield "</details>"
+
+
+def _bad(result: Result, is_known: bool) -> tuple[str, ...]:
+    return _code(result.model.name), result.status + (", known" if is_known else ""), _cell(result.said)
+
+
+_HEAD = ("model", "status", "seconds", "layers", "control flow", "bytes", "warnings")
+
+
+def _good(result: Result) -> tuple[str, ...]:
+    flow = result.facts.control_flow if result.facts else {}
+    size = result.sizes.xml + result.sizes.bin if result.sizes else 0
+    return (
+        _code(result.model.name),
+        result.status,
+        f"{result.seconds:.2f}",
+        str(result.facts.layers if result.facts else ""),
+        ", ".join(f"{count} {kind}" for kind, count in flow.items()),
+        f"{size:,}",
+        _cell("\n".join(result.warnings)),
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> Iterator[str]:
+    yield ""
+    yield f"| {' | '.join(head)} |"
+    yield "|---" * len(head) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    if total > len(rows):
+        yield ""
+        yield f"and {total - len(rows)} more"
+
+
+def _code(text: str) -> str:
+    """A name as code, whatever its letters."""
+    return f"<code>{_cell(text)}</code>"
+
+
+def _cell(text: str) -> str:
+    """Text that means nothing to Markdown or HTML, in one line of a table."""
+    printable = "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
+    short = printable if len(printable) <= LETTERS else f"{printable[:LETTERS]}..."
+    marked = re.sub(r"([\\`*_\[\]|~#@!:])", lambda found: f"&#{ord(found[0])};", _html(short))
+    return "<br>".join(line.strip() for line in marked.splitlines())
+
+
+def _html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

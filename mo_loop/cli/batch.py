@@ -1,0 +1,267 @@
+"""mo-loop batch."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mo_loop.cli.errors import message, reported, told_warnings
+from mo_loop.cli.options import ConversionOptions, conversion_options
+from mo_loop.cli.output import show
+from mo_loop.cli.passes import PassOptions, pass_choice
+
+if TYPE_CHECKING:
+    from mo_loop.batch.report import About
+    from mo_loop.batch.result import Results
+    from mo_loop.batch.run import Batch, Conversion
+    from mo_loop.cli.batch_progress import Display
+
+SIGNALS = ("SIGINT", "SIGTERM")
+LONGEST = 1e6  # seconds
+
+
+class Size(click.ParamType):
+    """A number of bytes: 4G, 512M, 1.5GiB. K, M, G and T are powers of 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes of a text; a number stays."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
+        if found is None or not float(found[1]):
+            self.fail(f"{value!r} is no size; write, for example, 4G", param, ctx)
+        return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1 if found[2] else 0))
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "-o", "--output-dir", "folder", required=True, type=click.Path(file_okay=False), metavar="DIR",
+    help="Where the pairs go; the tree below the common root of PATH... is mirrored.",
+)  # fmt: skip
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Models at a time.  [default: one for each processor]"
+)
+@click.option(
+    "--timeout", type=click.FloatRange(0, LONGEST, min_open=True), default=600.0, show_default=True, metavar="SECONDS",
+    help="End the conversion of a model that takes longer.",
+)  # fmt: skip
+@click.option("--memory", type=Size(), metavar="SIZE", help="What a worker may allocate, for example 4G. Linux only.")
+@click.option(
+    "--keep-going/--fail-fast", default=True, help="After a failure, go on (default), or begin no other model."
+)
+@click.option("--force", is_flag=True, help="Convert also what is up to date.")
+@click.option("--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JSON.")
+@click.option("--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JUnit XML.")
+@click.option(
+    "--summary", type=click.Path(dir_okay=False), metavar="FILE",
+    help="Write the results as Markdown; to the file that GITHUB_STEP_SUMMARY names they are appended.",
+)  # fmt: skip
+@click.option(
+    "--baseline", type=click.Path(dir_okay=False), metavar="FILE",
+    help="The report of an earlier batch: what failed in it does not count for the exit code.",
+)  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Show errors alone: no progress, no warnings, no last line.")
+@conversion_options
+@pass_choice
+@click.option("--debug", is_flag=True, help="Show the traceback of an error of the batch itself.")
+@click.pass_context
+def command(
+    context: click.Context,
+    paths: tuple[str, ...],
+    folder: str,
+    jobs: int | None,
+    timeout: float,
+    memory: int | None,
+    keep_going: bool,
+    force: bool,
+    report: str | None,
+    junit: str | None,
+    summary: str | None,
+    baseline: str | None,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Convert many ONNX models, each in a worker process: a crash or a hang costs one model.
+
+    PATH is a file, a folder (every .onnx below it), a quoted glob (also with **), or @FILE: a text file with one such
+    path a line, lines that begin with # left out; @- reads it from standard input.
+
+    \b
+    mo-loop batch models -o ir -j 4
+    mo-loop batch "zoo/**/*.onnx" -o ir --timeout 60 --memory 4G --junit junit.xml
+    mo-loop batch @models.txt -o ir --summary "$GITHUB_STEP_SUMMARY"
+
+    What has not changed since DIR was last written is not converted again: neither the model, its external data, the
+    options, extension files nor the version of mo-loop. DIR/.mo-loop.json keeps the hashes.
+
+    \b
+    Ctrl-C (or SIGTERM) ends the workers and writes the reports; finished pairs
+    stay. A second one ends at once.
+    Exit codes: 0 all converted or up to date, 1 some failed (with --baseline:
+    some that did not then), 2 bad usage, 130 ended by Ctrl-C, 143 by SIGTERM.
+    """
+    with reported(debug):
+        from mo_loop.batch.baseline import known_failures
+        from mo_loop.batch.plan import planned
+        from mo_loop.batch.report import About
+        from mo_loop.batch.run import Batch, Limits
+        from mo_loop.cli.batch_progress import display
+
+        if memory is not None and sys.platform != "linux":
+            message("warning", "--memory has no effect on this system")
+        options = ConversionOptions.of(context)
+        _check_passes(context)
+        _check_preparation(options)
+        known = frozenset[str]() if baseline is None else known_failures(Path(baseline))
+        plan = planned(paths, Path(folder))
+        limits = Limits(min(jobs or _processors(), len(plan.models)), timeout, memory)
+        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        about = About(started, str(plan.root), folder, limits.jobs, timeout, memory, options.as_json())
+        batch = Batch(plan, Path(folder), _conversion(options), limits, force=force, fail_fast=not keep_going)
+        if batch.state.note and not quiet:
+            message("note", batch.state.note)
+        shown = display(len(plan.models), quiet)
+        with _stopped_by_signals(batch, shown):
+            with shown:
+                results = replace(batch.run(shown), known=known)
+            exit_code = _exit_code(results)
+            _write(about, results, exit_code, report, junit, summary)
+            _tell(results, folder, quiet)
+    sys.exit(exit_code)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _check_passes(context: click.Context) -> None:
+    """Names that no pass has are an error of the call, not of each model. Looked up only if there are any."""
+    options = context.ensure_object(PassOptions)
+    if options == PassOptions():
+        return
+    from mo_loop.cli.inspection import Inspection
+    from mo_loop.extensions import gathered
+    from transforms.pipelines import default_pipeline
+
+    given = ConversionOptions.of(context)
+    added = gathered(given.extension, plugins=not given.no_plugins)
+    with told_warnings():
+        Inspection(options, lambda: added.arranged(default_pipeline()))
+
+
+def _check_preparation(options: ConversionOptions) -> None:
+    """Likewise what is no layout or no number."""
+    prepared = options.preprocessing.arguments()
+    if any(prepared.values()):
+        from mo_loop.preprocessing import Preprocessing
+
+        Preprocessing.of(**prepared)
+
+
+def _conversion(options: ConversionOptions) -> Conversion:
+    from mo_loop.batch.fingerprint import of_options
+    from mo_loop.batch.run import Conversion
+
+    facts = {name: value for name, value in options.as_json().items() if name != "extension"}
+    digest = of_options(facts, options.extension, plugins=not options.no_plugins)
+    return Conversion(digest, options.arguments, options.saving())
+
+
+@contextmanager
+def _stopped_by_signals(batch: Batch, shown: Display) -> Iterator[None]:
+    """The first signal stops the batch, the next ends the process on the spot."""
+    seen: list[int] = []
+
+    def end() -> None:
+        shown.restore()
+        os._exit(128 + seen[-1])
+
+    def handle(number: int, _: FrameType | None) -> None:
+        seen.append(number)
+        if len(seen) == 1:
+            batch.stop(signal.Signals(number).name)
+        else:
+            batch.end(end)
+
+    before = {}
+    with suppress(ValueError):  # only the main thread may; elsewhere signals do what they do
+        for name in SIGNALS:
+            number = getattr(signal, name)
+            before[number] = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _exit_code(results: Results) -> int:
+    if results.signal:
+        return 128 + int(getattr(signal, results.signal))
+    return 1 if results.regressions else 0
+
+
+# -- telling
+
+
+def _write(
+    about: About, results: Results, exit_code: int, report: str | None, junit: str | None, summary: str | None
+) -> None:
+    """The files that were asked for, each whole or not at all."""
+    from mo_loop.batch.junit import as_junit
+    from mo_loop.batch.report import as_json
+    from mo_loop.batch.summary import as_markdown
+    from mo_loop.files import write_whole
+
+    if report is not None:
+        write_whole(Path(report), as_json(about, results, exit_code))
+    if junit is not None:
+        write_whole(Path(junit), as_junit(about, results))
+    if summary is not None:
+        path = Path(summary)
+        # All steps of a job share that file, which is the platform's to read.
+        is_shared = os.path.abspath(summary) == os.path.abspath(os.environ.get("GITHUB_STEP_SUMMARY") or os.devnull)
+        earlier = path.read_bytes() if is_shared and path.exists() else b""
+        write_whole(path, earlier + as_markdown(results).encode("utf-8", errors="backslashreplace"))
+
+
+def _tell(results: Results, folder: str, is_quiet: bool) -> None:
+    from mo_loop.batch.result import CANCELLED
+    from mo_loop.batch.summary import counted
+    from mo_loop.cli.batch_progress import printable
+
+    for note in results.notes:
+        message("warning", note)
+    left = results.counts[CANCELLED]
+    known = [each for each in results.results if results.is_known(each)]
+    if results.signal:
+        again = ": the same command goes on with them" if left else ""
+        message("error", f"ended by {results.signal}, {left} of {len(results.results)} models are left{again}")
+    if is_quiet:
+        return
+    for what, found in (("fail as in the baseline", known), ("failed in the baseline and convert now", results.mended)):
+        if found:
+            more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+            message("note", f"{what}: {', '.join(printable(each.model.name) for each in found[:5])}{more}")
+    told: dict[str, list[str]] = {}
+    for each in results.results:
+        for text in each.warnings:
+            told.setdefault(text, []).append(each.model.name)
+    for text, names in told.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        message("warning", f"{printable(text)} ({printable(names[0])}{more})")
+    show(f"{printable(folder)}: {counted(results)}, {results.seconds:.2f} s")

@@ -1,0 +1,177 @@
+"""A batch as it runs, on stderr: a live bar on a terminal, a line for each model elsewhere, failures alone when quiet.
+
+    ━━━━━━━━━━━━━━━━━━━━━━━━╺━━━━━━━━━━━  187/300  2 failed  0:00:12  0:00:07 left
+    vision/large.onnx 4 s, text/decoder.onnx
+
+Failures stay above the bar. NO_COLOR takes the colours; a terminal that cannot move its cursor (TERM=dumb) gets lines.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mo_loop.batch.plan import Planned
+from mo_loop.batch.result import GOOD, SKIPPED, Result
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+LINES = 6
+"""Lines of an error that are shown; a report holds all of them."""
+
+SHOW_CURSOR = "\x1b[?25h"
+
+
+def display(total: int, is_quiet: bool) -> Display:
+    """What fits stderr."""
+    if is_quiet:
+        return Display(total)
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        return Bar(total)
+    return Lines(total)
+
+
+def printable(text: str) -> str:
+    """A name as it can be shown: nothing in it moves a cursor or breaks a line."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+class Display(AbstractContextManager["Display"]):
+    """Shows failures alone. Entered while the batch runs."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+        self.failed = 0
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def started(self, model: Planned) -> None:
+        """A worker begins."""
+
+    def finished(self, result: Result) -> None:
+        """A model is done."""
+        self.done += 1
+        if result.status in GOOD:
+            self.told(result)
+            return
+        self.failed += 1
+        head, *more = _said(result)
+        name = printable(result.model.name)
+        status = click.style(result.status, fg="red", bold=True) if _is_coloured() else result.status
+        self.echo("\n".join([f"{self.place()}{status} {name}: {head}", *(f"    {line}" for line in more)]))
+
+    def told(self, result: Result) -> None:
+        """A model that has its pair."""
+
+    def place(self) -> str:
+        """What a line begins with."""
+        return ""
+
+    def echo(self, text: str) -> None:
+        """Write a line."""
+        click.echo(text, err=True)
+
+    def restore(self) -> None:
+        """Leave the terminal as it was, when there is no time to leave the block."""
+
+
+class Lines(Display):
+    """A line for each model."""
+
+    def place(self) -> str:
+        """How many of how many."""
+        return f"[{self.done:{len(str(self.total))}}/{self.total}] "
+
+    def told(self, result: Result) -> None:
+        """A model that has its pair."""
+        count = len(result.warnings)
+        more = f", {count} warning{'s' if count > 1 else ''}" if count else ""
+        status = "up to date" if result.status == SKIPPED else result.status
+        self.echo(f"{self.place()}{status} {printable(result.model.name)}, {result.seconds:.2f} s{more}")
+
+
+class Bar(Display):
+    """A bar and the models at work below it."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__(total)
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        bar = self
+
+        class Shown(Progress):
+            """The bar with a line below."""
+
+            def get_renderables(self) -> Iterable[RenderableType]:
+                yield self.make_tasks_table(self.tasks)
+                yield bar._at_work()
+
+        self._running: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._progress = Shown(
+            BarColumn(), TextColumn("{task.completed}/{task.total}"), TextColumn("{task.fields[failed]}", style="red"),
+            TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("left"),
+            console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False,
+        )  # fmt: skip
+        self._task = self._progress.add_task("", total=total, failed="")
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def started(self, model: Planned) -> None:
+        """A worker begins."""
+        with self._lock:
+            self._running[model.name] = time.monotonic()
+
+    def finished(self, result: Result) -> None:
+        """A model is done."""
+        with self._lock:
+            self._running.pop(result.model.name, None)
+        super().finished(result)
+        failed = f"{self.failed} failed" if self.failed else ""
+        self._progress.update(self._task, advance=1, failed=failed)
+
+    def echo(self, text: str) -> None:
+        """Write above the bar."""
+        from rich.text import Text
+
+        self._console.print(Text.from_ansi(text))
+
+    def restore(self) -> None:
+        """Show the cursor, which a bar hides."""
+        os.write(sys.stderr.fileno(), f"\r{SHOW_CURSOR}\n".encode())
+
+    def _at_work(self) -> Any:
+        from rich.text import Text
+
+        now = time.monotonic()
+        with self._lock:
+            running = [(name, now - start) for name, start in self._running.items()]
+        names = [printable(name) + (f" {seconds:.0f} s" if seconds >= 1 else "") for name, seconds in running]
+        return Text(", ".join(names), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _is_coloured() -> bool:
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _said(result: Result) -> list[str]:
+    lines = [printable(line) for line in result.said.splitlines()] or [""]
+    more = len(lines) - LINES
+    return lines if more <= 0 else [*lines[:LINES], f"... {more} more lines"]

@@ -1,0 +1,1 @@
+"""The parts of `mo-loop batch` that need no process."""

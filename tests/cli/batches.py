@@ -1,0 +1,136 @@
+"""`mo-loop batch` as the installed command, and models to run it on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+from support import parsed
+
+GOOD = """
+{name} (float[3] x, int64 n) => (float[3] y) <float[3] w = {{1.0, 2.0, {number}.0}}> {{
+  a = Add (x, w)
+  [loop] y = Loop (n, "", a) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {{
+    d = Identity (c) t = Mul (s, a) }}> }}"""
+
+TROUBLE = """
+import os
+import time
+
+from transforms.base import FunctionPass
+
+
+class Trouble(FunctionPass):
+    def run_on_graph(self, graph):
+        if graph.name == "hang":
+            time.sleep(1000)
+        if graph.name == "crash":
+            os.abort()
+        if graph.name == "greedy":
+            kept = [bytearray(64 << 20) for _ in range(1000)]
+        if graph.name.startswith("slow"):
+            time.sleep(float(graph.name.removeprefix("slow") or 60) / 10)
+        return False
+
+
+def register(extensions):
+    extensions.add_pass(Trouble, at="start")
+"""
+
+REFUSED = "refused (float[3] x) => (float[3] y) { [odd] y = Unheard (x) }"
+
+
+def command() -> list[str]:
+    """The console script beside this interpreter; without one, the module."""
+    found = shutil.which("mo-loop", path=sysconfig.get_path("scripts"))
+    return [found] if found else [sys.executable, "-m", "mo_loop"]
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """That of these tests, without what changes how things look."""
+    plain = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("NO_COLOR", "FORCE_COLOR", "GITHUB_STEP_SUMMARY", "TERM", "COLUMNS")
+    }
+    return {**plain, "TERM": "xterm", **(more or {})}
+
+
+def batch(
+    *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None, typed: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run(
+        [*command(), "batch", *map(str, arguments)],
+        cwd=cwd,
+        env=environment(env),
+        input=typed if typed is not None else "",
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def good(path: Path, number: int = 0, name: str = "good") -> Path:
+    """A small model with a loop; each number gives other weights."""
+    return saved(parsed(GOOD.format(name=name, number=number)), path)
+
+
+def refused(path: Path) -> Path:
+    """A model with an operator that nothing knows."""
+    return saved(parsed(REFUSED), path)
+
+
+def saved(model: onnx.ModelProto, path: Path) -> Path:
+    """The model as a file, in folders that are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def trouble(folder: Path) -> Path:
+    """An extension that hangs, crashes, takes all memory or is slow in models of these names."""
+    path = folder / "trouble.py"
+    path.write_text(TROUBLE)
+    return path
+
+
+def files_in(folder: Path) -> list[str]:
+    """All files below a folder, and folders that begin with a dot: what a batch should leave, and nothing else."""
+    found = [path.relative_to(folder) for path in folder.rglob("*")]
+    return sorted(each.as_posix() for each in found if (folder / each).is_file() or each.name.startswith("."))
+
+
+def statuses(report: Path) -> dict[str, str]:
+    """Status of each model by its name."""
+    return {each["name"]: each["status"] for each in read(report)["models"]}
+
+
+def read(report: Path) -> dict[str, Any]:
+    """A report."""
+    content: dict[str, Any] = json.loads(report.read_text())
+    return content
+
+
+def processes(marker: str) -> list[int]:
+    """Living processes whose command line or environment holds `marker`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            told = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if state != "Z" and marker.encode() in told:
+            found.append(int(entry.name))
+    return found

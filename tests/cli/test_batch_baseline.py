@@ -1,0 +1,69 @@
+"""`mo-loop batch --baseline`: failures that are known do not count, new ones do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from .batches import batch, good, read, refused
+
+
+@pytest.fixture
+def accepted(tmp_path: Path) -> Path:
+    """A folder of a good model and one that is refused, and the report of its batch."""
+    good(tmp_path / "in" / "good.onnx")
+    refused(tmp_path / "in" / "known.onnx")
+    assert batch("in", "-o", "out", "--report", "accepted.json", cwd=tmp_path).returncode == 1
+    return tmp_path
+
+
+def test_what_failed_before_does_not_count(accepted: Path) -> None:
+    flags = ("--baseline", "accepted.json", "--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
+    done = batch("in", "-o", "out", *flags, cwd=accepted)
+    assert done.returncode == 0
+    assert "note: fail as in the baseline: known.onnx" in done.stderr
+    assert {each["name"]: each["known"] for each in read(accepted / "r.json")["models"]} == {
+        "good.onnx": False, "known.onnx": True,
+    }  # fmt: skip
+    suite = etree.parse(accepted / "j.xml").getroot()
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "2")
+    assert "0 new failures, 1 known." in (accepted / "s.md").read_text()
+    assert "failed, known" in (accepted / "s.md").read_text()
+
+
+def test_a_new_failure_counts(accepted: Path) -> None:
+    refused(accepted / "in" / "good.onnx")
+    refused(accepted / "in" / "added.onnx")
+    done = batch("in", "-o", "out", "--baseline", "accepted.json", "--summary", "s.md", cwd=accepted)
+    assert done.returncode == 1
+    assert "2 new failures, 1 known." in (accepted / "s.md").read_text()
+
+
+def test_what_converts_again_is_named(accepted: Path) -> None:
+    good(accepted / "in" / "known.onnx", 1)
+    done = batch("in", "-o", "out", "--baseline", "accepted.json", cwd=accepted)
+    assert done.returncode == 0
+    assert "note: failed in the baseline and convert now: known.onnx" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "does not exist"),
+        ("{", "is no report"),
+        ("[]", "is no report"),
+        (json.dumps({"schema": "mo-loop batch report", "version": 0, "models": []}), "is no report"),
+        (json.dumps({"schema": "mo-loop batch report", "version": 1, "models": [1]}), "is no report"),
+    ],
+)
+def test_what_is_no_report(content: str | None, words: str, accepted: Path) -> None:
+    if content is not None:
+        (accepted / "b.json").write_text(content)
+    before = (accepted / "out" / ".mo-loop.json").read_bytes()
+    done = batch("in", "-o", "out", "--baseline", "b.json", cwd=accepted)
+    assert done.returncode == 2
+    assert words in done.stderr and "Traceback" not in done.stderr
+    assert (accepted / "out" / ".mo-loop.json").read_bytes() == before

@@ -1,0 +1,292 @@
+"""`mo-loop batch`: what it takes, where the pairs go, and its flags."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from .batches import batch, files_in, good, read, refused, statuses, trouble
+from .commands import assert_clear, run
+
+PAIR = ("xml", "bin")
+
+
+def pairs(*names: str) -> list[str]:
+    """The files of an output folder that holds the pairs of these names, and the state."""
+    return sorted([".mo-loop.json", *(f"{name}.{kind}" for name in names for kind in PAIR)])
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Models in folders, and what is no model."""
+    for number, name in enumerate(("one", "sub/two", "sub/deep/three", "other/four", ".hidden/five", "sub/._six")):
+        good(tmp_path / "models" / f"{name}.onnx", number)
+    (tmp_path / "models" / "README.txt").write_text("no model")
+    return tmp_path
+
+
+# -- what is converted, and where to
+
+
+def test_a_folder_is_mirrored(tree: Path) -> None:
+    done = batch("models", "-o", "out", cwd=tree)
+    assert done.returncode == 0, done.stderr
+    assert files_in(tree / "out") == pairs("one", "sub/two", "sub/deep/three", "other/four")
+    assert done.stdout == f"out: 4 models: 4 converted, {done.stdout.split(', ')[-1]}"
+
+
+def test_what_is_written_is_what_convert_writes(tree: Path) -> None:
+    assert batch("models", "-o", "out", cwd=tree).returncode == 0
+    assert run("models/sub/two.onnx", "-o", "single/two.xml", cwd=tree).returncode == 0
+    for kind in PAIR:
+        assert (tree / f"out/sub/two.{kind}").read_bytes() == (tree / f"single/two.{kind}").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["models/s*/**/*.onnx"], ["sub/two", "sub/deep/three"]),
+        (["models/sub/two.onnx", "models/other"], ["sub/two", "other/four"]),
+        (["models/sub/._six.onnx"], ["._six"]),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_files_folders_and_globs(given: list[str], expected: list[str], tree: Path) -> None:
+    done = batch(*given, "-o", "out", "-j", 2, cwd=tree)
+    assert done.returncode == 0, done.stderr
+    assert files_in(tree / "out") == pairs(*expected)
+
+
+def test_a_list(tree: Path) -> None:
+    (tree / "list.txt").write_text("\ufeff# models of today\n\n  models/one.onnx  \nmodels/s*/*.onnx\n# end\n", "utf-8")
+    assert batch("@list.txt", "models/other", "-o", "out", cwd=tree).returncode == 0
+    assert files_in(tree / "out") == pairs("one", "sub/two", "other/four")
+
+
+def test_a_list_from_standard_input(tree: Path) -> None:
+    assert batch("@-", "-o", "out", cwd=tree, typed="models/one.onnx\n#models/sub\n").returncode == 0
+    assert files_in(tree / "out") == pairs("one")
+
+
+def test_brackets_in_a_name_are_no_pattern(tmp_path: Path) -> None:
+    good(tmp_path / "a[1].onnx")
+    assert batch("a[1].onnx", "-o", "out", cwd=tmp_path).returncode == 0
+    assert files_in(tmp_path / "out") == pairs("a[1]")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are not UTF-8")
+def test_names_of_any_bytes(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path)
+    model = good(tmp_path / "model.onnx").read_bytes()
+    os.remove(tmp_path / "model.onnx")
+    names = [b"a b", b"line\nbreak", b"\xff\xfe", "größe".encode(), b"-x", b"esc\x1b[31m", b"[red]"]
+    for name in names:
+        Path(os.fsdecode(folder + b"/in/" + name + b".onnx")).parent.mkdir(exist_ok=True)
+        Path(os.fsdecode(folder + b"/in/" + name + b".onnx")).write_bytes(model)
+    reports = ("--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
+    done = batch("in", "-o", "out", *reports, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = {os.fsencode(path.name) for path in (tmp_path / "out").glob("*.xml")}
+    assert found == {name + b".xml" for name in names}
+    assert "\x1b" not in done.stderr and done.stderr.count("\n") == len(names)
+    assert "\x1b" not in (tmp_path / "j.xml").read_text() + (tmp_path / "s.md").read_text()
+    assert set(statuses(tmp_path / "r.json").values()) == {"converted"}
+
+
+# -- what is refused before anything runs
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["nothing.onnx"], "there is no nothing.onnx"),
+        (["models/*.pb"], "models/*.pb holds no .onnx file"),
+        (["models/one.onnx", "empty"], "empty holds no .onnx file"),
+        (["@no.txt"], "the list no.txt cannot be read"),
+        (["@empty.txt"], "there is no model"),
+        (["@nested.txt"], "names the list @empty.txt"),
+        (["models/one.onnx", "models/one.pb"], "one.onnx and one.pb would both be written to out/one.xml"),
+        (["clash"], "needs a folder in the place of an output"),
+        (["pipe"], "neither a file nor a folder"),
+        (["models", "--timeout", "0"], "--timeout"),
+        (["models", "--memory", "lots"], "'lots' is no size"),
+        (["models", "-j", "0"], "--jobs"),
+        (["models", "--extension", "no.py"], "the extension no.py cannot be read"),
+        (["models", "--disable-pass", "NoSuchPass"], "NoSuchPass"),
+        (["models", "--mean-values", "[1,red]"], "red"),
+        (["models", "--layout", "nchw", "--source-layout", "nhwc"], "--layout goes with neither"),
+        ([], "PATH"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_usage(given: list[str], said: str, tree: Path) -> None:
+    (tree / "empty").mkdir()
+    (tree / "empty.txt").write_text("# nothing\n")
+    (tree / "nested.txt").write_text("@empty.txt\n")
+    os.mkfifo(tree / "pipe")
+    good(tree / "models" / "one.pb")
+    good(tree / "clash" / "a.onnx")
+    good(tree / "clash" / "a.xml" / "b.onnx")
+    done = batch(*given, "-o", "out", cwd=tree)
+    assert done.returncode == 2, done.stderr
+    assert_clear(done.stderr)
+    assert said in done.stderr
+    assert not (tree / "out").exists()
+
+
+def test_an_output_folder_that_is_a_file(tree: Path) -> None:
+    (tree / "out").write_text("kept")
+    done = batch("models", "-o", "out", cwd=tree)
+    assert done.returncode == 2
+    assert_clear(done.stderr)
+    assert batch("models", "-o", "out/below", cwd=tree).returncode == 2
+    assert (tree / "out").read_text() == "kept"
+
+
+def test_pairs_beside_the_models_spare_external_data(tmp_path: Path) -> None:
+    """The .bin of one model would take the place of another's weights."""
+    good(tmp_path / "a.onnx")
+    (tmp_path / "a.bin").write_bytes(b"weights")
+    done = batch(".", "-o", ".", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "may hold weights" in done.stderr
+    assert (tmp_path / "a.bin").read_bytes() == b"weights"
+    os.remove(tmp_path / "a.bin")
+    assert batch(".", "-o", ".", cwd=tmp_path).returncode == 0
+    assert batch(".", "-o", ".", "--force", cwd=tmp_path).returncode == 0
+
+
+# -- flags
+
+
+def test_options_of_conversion_apply(tmp_path: Path) -> None:
+    from onnx import numpy_helper
+    from support import floats, parsed
+
+    from .batches import saved
+
+    model = parsed("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }")
+    model.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+    saved(model, tmp_path / "in" / "m.onnx")
+    assert batch("in", "-o", "full", cwd=tmp_path).returncode == 0
+    assert batch("in", "-o", "half", "--compress-to-fp16", cwd=tmp_path).returncode == 0
+    full, half = ((tmp_path / name / "m.bin").stat().st_size for name in ("full", "half"))
+    assert full >= 64 * 64 * 4 and half < 0.52 * full
+
+
+def test_which_passes_run(tmp_path: Path) -> None:
+    good(tmp_path / "m.onnx")
+    done = batch("m.onnx", "-o", "out", "--disable-pass", "GuardTripCounts", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "GuardTripCounts did not run" in done.stderr
+    whole = batch("m.onnx", "-o", "whole", cwd=tmp_path)
+    assert whole.returncode == 0
+    assert (tmp_path / "out/m.xml").read_bytes() != (tmp_path / "whole/m.xml").read_bytes()
+
+
+def test_one_failure_stops_nothing_else(tree: Path) -> None:
+    refused(tree / "models" / "odd.onnx")
+    (tree / "models" / "text.onnx").write_text("no model at all")
+    done = batch("models", "-o", "out", "--report", "r.json", "--keep-going", cwd=tree)
+    assert done.returncode == 1
+    assert files_in(tree / "out") == pairs("one", "sub/two", "sub/deep/three", "other/four")
+    assert "failed odd.onnx: ML302: " in done.stderr and "failed text.onnx: ML214: " in done.stderr
+    assert "6 models: 4 converted, 2 failed" in done.stdout
+    assert "Traceback" not in done.stderr
+    codes = {each["name"]: each["exit_code"] for each in read(tree / "r.json")["models"]}
+    assert (codes["odd.onnx"], codes["text.onnx"], codes["one.onnx"]) == (3, 2, 0)
+
+
+def test_fail_fast_begins_no_other(tmp_path: Path) -> None:
+    refused(tmp_path / "in" / "a.onnx")
+    for number in range(5):
+        good(tmp_path / "in" / f"b{number}.onnx", number)
+    done = batch("in", "-o", "out", "-j", 1, "--fail-fast", "--report", "r.json", cwd=tmp_path)
+    assert done.returncode == 1
+    found = statuses(tmp_path / "r.json")
+    assert found.pop("a.onnx") == "failed"
+    assert list(found.values()).count("converted") <= 1 and "cancelled" in found.values()
+    assert read(tmp_path / "r.json")["totals"]["cancelled"] == list(found.values()).count("cancelled")
+
+
+def test_quiet(tmp_path: Path) -> None:
+    good(tmp_path / "a.onnx")
+    done = batch("a.onnx", "-o", "out", "--quiet", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    refused(tmp_path / "b.onnx")
+    done = batch("*.onnx", "-o", "out", "-q", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("failed b.onnx: ML302: ")
+
+
+def test_a_line_for_each_model_where_stderr_is_no_terminal(tree: Path) -> None:
+    done = batch("models", "-o", "out", cwd=tree)
+    lines = done.stderr.splitlines()
+    assert [line[:5] for line in lines] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
+    assert all(" converted " in line for line in lines)
+    assert all(" up to date " in line for line in batch("models", "-o", "out", cwd=tree).stderr.splitlines())
+
+
+def test_long_errors_are_cut_on_the_screen(tmp_path: Path) -> None:
+    from support import parsed
+
+    from .batches import saved
+
+    nodes = " ".join(f"y{number} = Unheard{number} (x)" for number in range(9))
+    outputs = ", ".join(f"float[3] y{number}" for number in range(9))
+    saved(parsed(f"m (float[3] x) => ({outputs}) {{ {nodes} }}"), tmp_path / "m.onnx")
+    done = batch("m.onnx", "-o", "out", "--report", "r.json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") <= 8 and "more lines" in done.stderr
+    (model,) = read(tmp_path / "r.json")["models"]
+    assert len(model["errors"]) == 9
+
+
+def test_warnings_are_told_once_with_the_models(tmp_path: Path) -> None:
+    from support import parsed
+
+    from .batches import GOOD, saved
+
+    text = GOOD.format(name="m", number=1).replace("float[3] s", "float[3] x").replace("Mul (s,", "Mul (x,")
+    for name in ("a", "b", "c"):
+        saved(parsed(text), tmp_path / f"{name}.onnx")
+    done = batch("*.onnx", "-o", "out", "--report", "r.json", cwd=tmp_path)
+    assert done.returncode == 0
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert line.endswith("'x' hides an outer value of that name (a.onnx and 2 more)")
+    assert done.stderr.count(", 1 warning\n") == 3
+    again = batch("*.onnx", "-o", "out", "--report", "again.json", cwd=tmp_path)
+    assert line in again.stderr, "what is up to date still has its warnings"
+    assert read(tmp_path / "again.json")["totals"]["warnings"] == 3
+
+
+def test_memory_is_a_size(tmp_path: Path) -> None:
+    good(tmp_path / "m.onnx")
+    for text, size in (("4G", 4 << 30), ("1.5gib", 3 << 29), ("3000MB", 3000 << 20), ("4294967296", 4 << 30)):
+        done = batch("m.onnx", "-o", "out", "--force", "--memory", text, "--report", "r.json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert read(tmp_path / "r.json")["memory"] == size
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory limits")
+def test_memory_too_small_for_a_worker(tmp_path: Path) -> None:
+    good(tmp_path / "m.onnx")
+    done = batch("m.onnx", "-o", "out", "--memory", "1M", cwd=tmp_path)
+    assert done.returncode == 2
+    assert_clear(done.stderr)
+    assert "a larger --memory" in done.stderr
+    assert files_in(tmp_path / "out") == []
+
+
+def test_an_extension_that_leaves_the_process_is_a_failure(tmp_path: Path) -> None:
+    good(tmp_path / "m.onnx")
+    (tmp_path / "e.py").write_text(
+        trouble(tmp_path).read_text().replace('if graph.name == "hang"', "raise SystemExit(3)\n        if 0")
+    )
+    done = batch("m.onnx", "-o", "out", "--extension", "e.py", "--report", "r.json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert statuses(tmp_path / "r.json") == {"m.onnx": "failed"}
+    assert "SystemExit" in done.stderr

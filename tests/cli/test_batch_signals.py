@@ -1,0 +1,153 @@
+"""`mo-loop batch` ended by Ctrl-C and SIGTERM: pairs whole, workers gone, reports written, and how it goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .batches import batch, command, environment, files_in, good, processes, read, statuses, trouble
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /proc")
+
+REPORTS = ("--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
+
+
+class Running:
+    """A batch that runs, in a process group of its own as a shell gives it one."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.mark = f"signals-{folder.name}-{time.time_ns()}"
+        self.process = subprocess.Popen(
+            [*command(), "batch", "in", "-o", "out", "--extension", "trouble.py", *arguments],
+            cwd=folder, env=environment({"MARK": self.mark}), text=True, process_group=0,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        """Wait until something has happened."""
+        end = time.monotonic() + 120
+        while not condition():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    def pairs(self) -> int:
+        """Number of .xml files that are there."""
+        return len(list((self.folder / "out").glob("m*.xml")))
+
+    def press(self, number: int = signal.SIGINT) -> None:
+        """Send a signal to the whole group, as a terminal does for Ctrl-C."""
+        os.killpg(self.process.pid, number)
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr; no process is left."""
+        stdout, stderr = self.process.communicate(timeout=60)
+        assert not processes(self.mark)
+        return self.process.returncode, stdout, stderr
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    """Twelve models that take half a second each."""
+    for number in range(12):
+        good(tmp_path / "in" / f"m{number:02}.onnx", number, name="slow5")
+    trouble(tmp_path)
+    return tmp_path
+
+
+def assert_whole(out: Path) -> set[str]:
+    """Every .xml can be read and has its .bin, and there is nothing else. Returns the names of the pairs."""
+    names = {path.stem for path in out.glob("*.xml")}
+    assert files_in(out) == sorted([".mo-loop.json", *(f"{name}.{kind}" for name in names for kind in ("xml", "bin"))])
+    for name in names:
+        assert ET.parse(out / f"{name}.xml").getroot().tag == "net"
+    return names
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_in_the_middle(number: signal.Signals, code: int, models: Path) -> None:
+    running = Running(models, "-j", "2", *REPORTS)
+    running.wait_for(lambda: running.pairs() >= 3)
+    running.press(number)
+    exit_code, stdout, stderr = running.end()
+    assert exit_code == code, stderr
+    done = {f"{name}.onnx" for name in assert_whole(models / "out")}
+    assert 3 <= len(done) < 12
+    left = 12 - len(done)
+    assert f"error: ended by {number.name}, {left} of 12 models are left: the same command goes on" in stderr
+    assert f"12 models: {len(done)} converted, {left} cancelled" in stdout
+    assert "Traceback" not in stderr
+    found = statuses(models / "r.json")
+    assert {name for name, status in found.items() if status == "converted"} == done
+    assert list(found.values()).count("cancelled") == left
+    assert (read(models / "r.json")["signal"], read(models / "r.json")["exit_code"]) == (number.name, code)
+    assert ET.parse(models / "j.xml").getroot().get("tests") == "12"
+    assert f"Ended by {number.name}." in (models / "s.md").read_text()
+
+
+def test_the_next_run_goes_on(models: Path) -> None:
+    running = Running(models, "-j", "2")
+    running.wait_for(lambda: running.pairs() >= 2)
+    running.press()
+    assert running.end()[0] == 130
+    done = assert_whole(models / "out")
+    result = batch("in", "-o", "out", "--extension", "trouble.py", "-j", 2, *REPORTS, cwd=models)
+    assert result.returncode == 0, result.stderr
+    skipped = {name for name, status in statuses(models / "r.json").items() if status == "skipped"}
+    assert skipped == {f"{name}.onnx" for name in done}
+    assert len(assert_whole(models / "out")) == 12
+
+
+def test_before_anything_is_done(models: Path) -> None:
+    """While workers still start."""
+    running = Running(models, *REPORTS)
+    running.wait_for(lambda: list((models / "out").glob(".mo-loop-*")))
+    running.press()
+    exit_code, _, stderr = running.end()
+    assert exit_code == 130, stderr
+    assert "12 of 12 models are left" in stderr and "Traceback" not in stderr
+    assert files_in(models / "out") == []
+
+
+def test_a_hanging_model_does_not_hold_it_up(tmp_path: Path) -> None:
+    good(tmp_path / "in" / "hang.onnx", name="hang")
+    trouble(tmp_path)
+    running = Running(tmp_path)
+    running.wait_for(lambda: len(processes(running.mark)) == 2)
+    time.sleep(2)
+    start = time.monotonic()
+    running.press()
+    assert running.end()[0] == 130
+    assert time.monotonic() - start < 20
+
+
+def test_the_second_ends_at_once(tmp_path: Path) -> None:
+    """A report that goes to a pipe nobody reads would keep it waiting for ever."""
+    good(tmp_path / "in" / "hang.onnx", name="hang")
+    trouble(tmp_path)
+    os.mkfifo(tmp_path / "step.md")
+    process = subprocess.Popen(
+        [*command(), "batch", "in", "-o", "out", "--extension", "trouble.py", "--summary", "step.md"],
+        cwd=tmp_path, env=environment({"GITHUB_STEP_SUMMARY": "step.md"}), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    end = time.monotonic() + 60
+    while not list((tmp_path / "out").glob(".mo-loop-*")):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=5)
+    assert files_in(tmp_path / "out") == [], "the workers and their drafts are gone after the first"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=10) == 130
+    assert process.stderr is not None
+    process.stderr.close()

@@ -1,0 +1,212 @@
+"""`mo-loop batch` a second time: what has not changed is not converted again, and only that."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import numpy_helper
+from support import floats, parsed
+
+from .batches import batch, files_in, good, read, refused, statuses
+
+EXTENSION = """
+from transforms.base import FunctionPass
+
+class Nothing(FunctionPass):
+    def run_on_graph(self, graph):
+        return False
+
+def register(extensions):
+    extensions.add_pass(Nothing, at="start")
+"""
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models, the second with external data, an extension, and their pairs."""
+    folder = tmp_path_factory.mktemp("once")
+    good(folder / "in" / "a.onnx")
+    model = parsed("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }")
+    model.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+    (folder / "in" / "sub").mkdir()
+    onnx.save(model, folder / "in" / "sub" / "b.onnx", save_as_external_data=True, location="b.data", size_threshold=0)
+    (folder / "e.py").write_text(EXTENSION)
+    assert run(folder) == {"a.onnx": "converted", "sub/b.onnx": "converted"}
+    return folder
+
+
+@pytest.fixture
+def tree(once: Path, tmp_path: Path) -> Path:
+    """A copy of all that, for one test."""
+    return Path(shutil.copytree(once, tmp_path / "tree"))
+
+
+def run(folder: Path, *arguments: str) -> dict[str, str]:
+    """Statuses of a batch that ends well."""
+    done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", *arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return statuses(folder / "r.json")
+
+
+SKIPPED = {"a.onnx": "skipped", "sub/b.onnx": "skipped"}
+
+
+def flip(path: Path) -> None:
+    """Change the last byte: same size, and the same time of change."""
+    before = path.stat()
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def written(path: Path) -> tuple[int, int]:
+    """Which file it is, and when it was written."""
+    return path.stat().st_ino, path.stat().st_mtime_ns
+
+
+def test_nothing_has_changed(tree: Path) -> None:
+    before = {path: written(path) for path in (tree / "out").rglob("*.*") if path.suffix != ".json"}
+    first = read(tree / "r.json")["models"]
+    assert run(tree) == SKIPPED
+    assert {path: written(path) for path in before} == before
+    told = ("name", "exit_code", "sizes", "layers", "control_flow", "warnings")
+    again = read(tree / "r.json")["models"]
+    assert [[each[key] for key in told] for each in again] == [[each[key] for key in told] for each in first]
+
+
+def test_a_touched_or_copied_model_has_not_changed(tree: Path) -> None:
+    os.utime(tree / "in" / "a.onnx")
+    os.utime(tree / "out" / "a.bin")
+    shutil.move(tree / "in", tree / "elsewhere")
+    shutil.copytree(tree / "elsewhere", tree / "in")
+    assert run(tree) == SKIPPED
+
+
+def test_force(tree: Path) -> None:
+    assert set(run(tree, "--force").values()) == {"converted"}
+
+
+CHANGES: dict[str, tuple[Callable[[Path], object], dict[str, str]]] = {
+    "the model": (lambda tree: good(tree / "in/a.onnx", 5), {"a.onnx": "converted"}),
+    "external data": (lambda tree: flip(tree / "in/sub/b.data"), {"sub/b.onnx": "converted"}),
+    "a .bin": (lambda tree: flip(tree / "out/sub/b.bin"), {"sub/b.onnx": "converted"}),
+    "an .xml": (lambda tree: flip(tree / "out/a.xml"), {"a.onnx": "converted"}),
+    "a .bin is gone": (lambda tree: os.remove(tree / "out/a.bin"), {"a.onnx": "converted"}),
+    "an .xml is gone": (lambda tree: os.remove(tree / "out/sub/b.xml"), {"sub/b.onnx": "converted"}),
+    "an extension": (
+        lambda tree: (tree / "e.py").write_text(EXTENSION + "# more\n"),
+        {"a.onnx": "converted", "sub/b.onnx": "converted"},
+    ),
+    "another model": (lambda tree: good(tree / "in/c.onnx", 5), {"c.onnx": "converted"}),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_has_changed_is_converted(name: str, tree: Path) -> None:
+    pairs = {path.name: path.read_bytes() for path in (tree / "out").rglob("*.*") if path.suffix != ".json"}
+    change, expected = CHANGES[name]
+    change(tree)
+    assert run(tree) == {**SKIPPED, **expected}
+    if "." in name:
+        assert {path.name: path.read_bytes() for path in (tree / "out").rglob("*.*") if path.name in pairs} == pairs
+    assert set(run(tree).values()) == {"skipped"}
+
+
+@pytest.mark.parametrize("options", [["--unroll", "4"], ["--no-plugins"]])
+def test_other_options_convert_anew(options: list[str], tree: Path) -> None:
+    assert set(run(tree, *options).values()) == {"converted"}
+    assert run(tree, *options) == SKIPPED
+    assert set(run(tree).values()) == {"converted"}
+
+
+def test_how_it_is_run_changes_nothing(tree: Path) -> None:
+    assert run(tree, "-j", "1", "--timeout", "99", "--memory", "6G", "--fail-fast", "--quiet") == SKIPPED
+
+
+def test_another_version(tree: Path) -> None:
+    """As it looks when the hash of all options was made by another version of mo-loop."""
+    state = json.loads((tree / "out/.mo-loop.json").read_text())
+    state["models"]["a.xml"]["made"]["options"] = "0" * 64
+    (tree / "out/.mo-loop.json").write_text(json.dumps(state))
+    assert run(tree) == {**SKIPPED, "a.onnx": "converted"}
+
+
+def test_a_state_that_was_cut_off_is_none(tree: Path) -> None:
+    path = tree / "out/.mo-loop.json"
+    path.write_text(path.read_text()[:-20])
+    done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", cwd=tree)
+    assert done.returncode == 0
+    assert done.stderr.startswith("note: ") and "nothing is taken to be up to date" in done.stderr
+    assert set(statuses(tree / "r.json").values()) == {"converted"}
+    assert run(tree) == SKIPPED
+
+
+def test_batches_of_one_folder_keep_each_others_state(tree: Path) -> None:
+    good(tree / "more" / "c.onnx")
+    assert batch("more", "-o", "out", "--extension", "e.py", cwd=tree).returncode == 0
+    assert run(tree) == SKIPPED
+    state = json.loads((tree / "out/.mo-loop.json").read_text())
+    assert list(state["models"]) == ["a.xml", "c.xml", "sub/b.xml"]
+    for kind in ("xml", "bin"):
+        os.remove(tree / "out" / f"c.{kind}")
+    run(tree, "--force")
+    assert list(json.loads((tree / "out/.mo-loop.json").read_text())["models"]) == ["a.xml", "sub/b.xml"]
+
+
+def test_what_failed_is_tried_again_and_keeps_its_old_pair(tree: Path) -> None:
+    before = (tree / "out/a.xml").read_bytes()
+    refused(tree / "in/a.onnx")
+    for _ in range(2):
+        done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", cwd=tree)
+        assert done.returncode == 1
+        assert statuses(tree / "r.json") == {"a.onnx": "failed", "sub/b.onnx": "skipped"}
+        assert (tree / "out/a.xml").read_bytes() == before
+    good(tree / "in/a.onnx")
+    assert run(tree) == SKIPPED, "the model is again what the pair was made of"
+
+
+def test_external_data_of_bodies_counts(tmp_path: Path) -> None:
+    text = """
+        m (float[64] x, int64 n) => (float[64] y) {
+          [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[64] s) => (bool d, float[64] t) {
+            d = Identity (c) t = Mul (s, w) }> }"""
+    model = parsed(text)
+    inner = numpy_helper.from_array(floats(64), "w")
+    model.graph.node[0].attribute[0].g.initializer.append(inner)
+    weights = model.graph.node[0].attribute[0].g.initializer[0]
+    data = weights.raw_data
+    weights.ClearField("raw_data")
+    weights.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "w.data"), ("offset", "0"), ("length", str(len(data)))):
+        entry = weights.external_data.add()
+        entry.key, entry.value = key, value
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "m.onnx").write_bytes(model.SerializeToString())
+    (tmp_path / "in" / "w.data").write_bytes(data)
+    (tmp_path / "e.py").write_text(EXTENSION)
+    assert run(tmp_path) == {"m.onnx": "converted"}
+    assert run(tmp_path) == {"m.onnx": "skipped"}
+    assert read(tmp_path / "r.json")["models"][0]["sizes"]["external"] == len(data)
+    flip(tmp_path / "in" / "w.data")
+    assert run(tmp_path) == {"m.onnx": "converted"}
+
+
+def test_a_pair_is_never_written_over_its_own_data(tmp_path: Path) -> None:
+    """Beside an .xml, the .bin looks like that of an older pair."""
+    model = parsed("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }")
+    model.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
+    (tmp_path / "m.xml").write_text("something")
+    before = (tmp_path / "m.bin").read_bytes()
+    done = batch("m.onnx", "-o", ".", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "holds weights of the model itself" in done.stderr
+    assert (tmp_path / "m.bin").read_bytes() == before
+    assert files_in(tmp_path) == ["m.bin", "m.onnx", "m.xml"]

@@ -1,0 +1,106 @@
+"""`mo-loop batch` among models that hang, crash and take all memory: the others convert, nothing stays behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .batches import batch, command, environment, files_in, good, processes, read, statuses, trouble
+from .commands import run
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /proc")
+
+
+def test_three_bad_ones_among_three_hundred(tmp_path: Path) -> None:
+    bad = {"x/hang.onnx": "timeout", "y/crash.onnx": "crash", "z/greedy.onnx": "memory"}
+    for name in bad:
+        good(tmp_path / "in" / name, name=Path(name).stem)
+    names = [f"{'xyz'[number % 3]}/m{number:03}" for number in range(297)]
+    for number, name in enumerate(names):
+        good(tmp_path / "in" / f"{name}.onnx", number)
+    mark = f"batch-of-{tmp_path.name}-{time.time_ns()}"
+    flags = ("-j", 2, "--timeout", 20, "--memory", "1G", "--extension", trouble(tmp_path), "--report", "r.json")
+    done = batch("in", "-o", "out", *flags, cwd=tmp_path, env={"MARK": mark})
+    assert not processes(mark), "no process is left"
+    assert done.returncode == 1, done.stderr
+    expected = {**bad, **{f"{name}.onnx": "converted" for name in names}}
+    assert statuses(tmp_path / "r.json") == expected
+    report = read(tmp_path / "r.json")
+    assert report["totals"] == {
+        "models": 300, "converted": 297, "skipped": 0, "failed": 0, "crash": 1, "timeout": 1, "memory": 1,
+        "cancelled": 0, "warnings": 0,
+    }  # fmt: skip
+    wanted = sorted([".mo-loop.json", *(f"{name}.{kind}" for name in names for kind in ("xml", "bin"))])
+    assert files_in(tmp_path / "out") == wanted
+    for name in (names[0], names[-1]):
+        assert run(f"in/{name}.onnx", "-o", "one.xml", cwd=tmp_path).returncode == 0
+        assert (tmp_path / "one.xml").read_bytes() == (tmp_path / "out" / f"{name}.xml").read_bytes()
+
+
+def test_workers_are_used_again(tmp_path: Path) -> None:
+    """Four models, one worker: it loads the converter once, so an extension sees one process."""
+    for number in range(4):
+        good(tmp_path / "in" / f"{number}.onnx", number)
+    body = "import os\n        print(os.getpid(), file=open('pids.txt', 'a'))"
+    text = trouble(tmp_path).read_text().replace("return False", f"{body}\n        return False")
+    (tmp_path / "trouble.py").write_text(text)
+    assert batch("in", "-o", "out", "-j", 1, "--extension", "trouble.py", cwd=tmp_path).returncode == 0
+    assert len(set((tmp_path / "pids.txt").read_text().split())) == 1
+
+
+def test_a_model_that_fails_only_in_a_used_worker_is_not_to_blame(tmp_path: Path) -> None:
+    """The second model meets what the first left behind; alone it converts."""
+    for number in range(2):
+        good(tmp_path / "in" / f"{number}.onnx", number)
+    (tmp_path / "e.py").write_text(
+        "import builtins, os\n"
+        "def register(extensions):\n"
+        "    if hasattr(builtins, 'used'):\n"
+        "        os.abort()\n"
+        "    builtins.used = True\n"
+    )
+    done = batch("in", "-o", "out", "-j", 1, "--extension", "e.py", "--report", "r.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert statuses(tmp_path / "r.json") == {"0.onnx": "converted", "1.onnx": "converted"}
+
+
+def test_processes_that_a_model_started_end_with_it(tmp_path: Path) -> None:
+    for name in ("a", "hang"):
+        good(tmp_path / "in" / f"{name}.onnx", name=name)
+    text = trouble(tmp_path).read_text().replace("import os\n", "import os, subprocess\n")
+    (tmp_path / "trouble.py").write_text(
+        text.replace("time.sleep(1000)", "subprocess.Popen(['sleep', '500']), time.sleep(1000)")
+    )
+    mark = f"children-{time.time_ns()}"
+    done = batch("in", "-o", "out", "--timeout", 4, "--extension", "trouble.py", cwd=tmp_path, env={"MARK": mark})
+    assert done.returncode == 1 and "timeout hang.onnx: no answer within 4 s" in done.stderr
+    assert not processes(mark)
+
+
+@pytest.mark.parametrize("pause", [0, 0.3, 3])
+def test_nothing_survives_a_killed_batch(pause: float, tmp_path: Path) -> None:
+    """Not even drafts: the workers see that their parent is gone."""
+    good(tmp_path / "in" / "hang.onnx", name="hang")
+    mark = f"killed-{time.time_ns()}"
+    process = subprocess.Popen(
+        [*command(), "batch", "in", "-o", "out", "--extension", trouble(tmp_path)],
+        cwd=tmp_path, env=environment({"MARK": mark}), stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    wait_until(lambda: len(processes(mark)) == 2)
+    time.sleep(pause)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not processes(mark))
+    assert files_in(tmp_path / "out") == []
+
+
+def wait_until(condition: object, seconds: float = 60) -> None:
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
