@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint types golden bench bench-inference conformance fuzz clean
+.PHONY: help demo test lint types golden bench bench-inference conformance fuzz fuzz-ops clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -42,11 +42,14 @@ bench: $(VENV)/.installed-verify ## measure time and memory against ovc, fail wh
 bench-inference: $(VENV)/.installed-verify ## measure inference of both sides' IR, fail where a target is missed
 	$(PY) tools/bench_inference.py $(ARGS)
 
-conformance: $(VENV)/.installed-verify ## run the ONNX backend suite through conversion and OpenVINO, print a report
-	$(PY) tools/conformance.py $(ARGS)
+conformance: $(VENV)/.installed-verify ## run the ONNX backend suite, fail where it is not as expected
+	$(PY) tools/conformance.py -j $(WORKERS) $(ARGS)
 
 fuzz: $(VENV)/.installed-verify ## convert and compare random models with control flow
 	$(PY) tools/fuzz_controlflow.py $(ARGS)
+
+fuzz-ops: $(VENV)/.installed-verify ## convert and compare random configurations of single operators
+	$(PY) tools/fuzz_ops.py $(ARGS)
 
 clean: ## remove the environment, caches and build leftovers
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -171,7 +171,7 @@ def _unheld(node: Node) -> str:
         if isinstance(type_, SequenceType) and type_.element.dtype is string:
             return "a sequence of strings"
         if isinstance(type_, SequenceType) and type_.element.shape is None and not type_.is_empty:
-            return "a sequence of tensors of unknown rank"
+            return "a sequence of tensors of unknown rank, or of several ranks"
         if isinstance(type_, SequenceType) and type_.is_empty:
             return "an element of a sequence that is always empty"
     return ""

@@ -6,6 +6,7 @@ The fenced blocks of a page run from top to bottom in one folder and one namespa
   `# name.py` it becomes that file instead.
 - ```console holds `$ mo-loop ...` and what the command prints, `...` for what is not always the same.
 - ```text with `# pass:` is a golden case, its passes those of the page. ```toml has to be TOML.
+- ```yaml has to be YAML, and the command has to take every `mo-loop ...` in it. ```make is tried with `make -n`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ import doctest
 import importlib
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
+import onnx
 import pytest
+import yaml
 from click.testing import CliRunner
 from test_golden import read, shown
 
@@ -101,6 +107,42 @@ class Page:
 
     def toml(self, block: Block) -> None:
         tomllib.loads(block.text)
+
+    def yaml(self, block: Block) -> None:
+        for line in strings(yaml.safe_load(block.text)):
+            if line.startswith("mo-loop "):
+                taken(line)
+
+    def make(self, block: Block) -> None:
+        (self.folder / "Makefile").write_text(block.text, "utf-8")
+        done = subprocess.run(["make", "-n"], capture_output=True, text=True, cwd=self.folder, timeout=60)
+        assert done.returncode == 0, done.stderr
+        for line in done.stdout.replace("\\\n", " ").splitlines():
+            if line.startswith("mo-loop "):
+                taken(line)
+
+
+def strings(content: Any) -> Iterator[str]:
+    """The strings of a document, wherever they stand."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict | list):
+        for each in content.values() if isinstance(content, dict) else content:
+            yield from strings(each)
+
+
+def taken(line: str) -> None:
+    """The command line takes these arguments; nothing runs."""
+    words = re.split(r"\s(?:>|\|\|)", line)[0]
+    _, name, *arguments = shlex.split(words)
+    command = main.get_command(click.Context(main), name)
+    assert command is not None, name
+    command.make_context(name, arguments)
+
+
+def test_a_flag_that_is_not_there_is_seen() -> None:
+    with pytest.raises(click.UsageError, match="--no-such"):
+        taken("mo-loop batch models -o ir --no-such > log")
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -186,3 +228,12 @@ def test_places_are_those_of_the_pipeline() -> None:
     assert re.findall(r'^- `at="(\w+)"`', text, re.MULTILINE) == list(PLACES)
     order = [each.name for each in arranged(default_pipeline(), [Placed(Manager, at=place) for place in PLACES])]
     assert order.count("Manager") == len(PLACES)
+
+
+def test_pages_made_from_the_program_are_as_it_is() -> None:
+    """`python tools/pages.py` writes them anew. docs/operators.md names the onnx package whose operators it lists."""
+    sys.path.insert(0, str(ROOT))
+    from tools.pages import stale
+
+    other = f"(onnx {onnx.__version__})" not in (ROOT / "docs" / "operators.md").read_text("utf-8")
+    assert [name for name in stale() if name != "operators.md" or not other] == []

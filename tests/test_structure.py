@@ -26,20 +26,27 @@ FOUNDATION = ("shape", "types", "tensor", "graph", "ops")
 # Which rooms a room never imports, at any level. Rooms are the first name below the package.
 ABOVE_FOUNDATION = ("transforms", "mo_loop.convert", "mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.verify")
 NEVER = {
-    **{f"mo_loop.{room}": ABOVE_FOUNDATION for room in (*FOUNDATION, "errors", "names")},
+    **{f"mo_loop.{room}": ABOVE_FOUNDATION for room in (*FOUNDATION, "errors", "names", "layout", "asked")},
     "mo_loop.frontend": ("transforms", "mo_loop.convert", "mo_loop.cli", "mo_loop.ir", "mo_loop.verify"),
     "mo_loop.ir": ("transforms", "mo_loop.convert", "mo_loop.cli", "mo_loop.frontend", "mo_loop.verify"),
     "mo_loop.text": ABOVE_FOUNDATION,
     "mo_loop.check": ABOVE_FOUNDATION,
     "mo_loop.convert": ("mo_loop.cli",),
     "mo_loop.dump": ("mo_loop.cli",),
+    "mo_loop.findings": ("mo_loop.cli", "mo_loop.verify"),
+    "mo_loop.outline": ("transforms", "mo_loop.convert", "mo_loop.cli", "mo_loop.verify"),
     "mo_loop.verify": ("mo_loop.cli",),
+    "mo_loop.workers": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph"),
+    "mo_loop.batch": ("mo_loop.cli", "mo_loop.verify"),
 }
 
 # What the transformation library may know of the converter.
 TRANSFORMS_MAY_IMPORT = {
     f"mo_loop.{room}"
-    for room in ("types", "shape", "tensor", "graph", "ops", "errors", "check", "text", "names", "dot", "files")
+    for room in (
+        "types", "shape", "tensor", "graph", "ops", "errors", "check", "text", "names", "dot", "files", "layout",
+        "asked",
+    )
 }
 
 # Which files of the packages may import a third-party library (a name ending in / is a folder).

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any, NoReturn
 
 import click
 
 from mo_loop import __version__
 
-COMMANDS = {"convert": "Convert one ONNX model to OpenVINO IR."}
+COMMANDS = {
+    "convert": "Convert one ONNX model to OpenVINO IR.",
+    "batch": "Convert many ONNX models.",
+    "check": "Say what would stop or worsen a conversion.",
+    "inspect": "Show what a model holds, ONNX or IR.",
+    "ops": "List the ONNX operators and what becomes of them.",
+    "completion": "Print what makes a shell complete commands and options.",
+}
 """Command -> its line in --help."""
 
 
@@ -24,9 +32,30 @@ class _Lazy(click.Group):
         command: click.Command = import_module(f"mo_loop.cli.{name}").command
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            _end(ctx, error)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            _end(ctx, error)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
+    """A usage error looks like all others; only then is it worth the import. Help without arguments is none."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        raise error
+    from mo_loop.cli.errors import end_with_usage
+
+    end_with_usage(ctx, error)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
@@ -36,5 +65,5 @@ def main() -> None:
 
     \b
     Exit codes: 0 ok, 1 a check or comparison found a difference or a batch had failures,
-    2 bad input or usage, 3 unsupported, 4 a bug of mo-loop.
+    2 bad input or usage, 3 unsupported, 4 a bug of mo-loop, 130 interrupted.
     """

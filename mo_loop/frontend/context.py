@@ -114,9 +114,14 @@ class Body:
         """The same body, its outer names looked up in another scope."""
         return Body(self._translation, self.proto, scope, scope.path)
 
-    def inline(self) -> list[Value]:
-        """The body's nodes placed right into the surrounding graph (a branch that is always taken)."""
+    def replaced(self, proto: Any) -> Body:
+        """Another body, in the place of this one."""
+        return Body(self._translation, proto, self.scope, self.path)
+
+    def inline(self, values: Sequence[Value] = ()) -> list[Value]:
+        """The body's nodes right in the surrounding graph (a branch always taken), its inputs being `values`."""
         scope = Scope(self.scope.graph, self.scope, f"{self.path}/{self.proto.name or 'body'}")
+        scope.values.update(zip(self.inputs, values, strict=True))
         self._translation.statements(self.proto, scope)
         return [scope[entry.name] for entry in self.proto.output]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Value
 from mo_loop.types import SequenceType, TensorType
 
@@ -47,6 +48,10 @@ def schema_function(
     """The body that ONNX's schema of an operator gives it, as a FunctionProto, or None.
 
     `outer` holds the attributes of the function that the call stands in: what the body looks like may depend on them.
+    Of several bodies it is the newest that is not above the opset.
+
+    Raises:
+        UnsupportedError: there is a body, but none for inputs of these types.
     """
     import onnx
 
@@ -67,7 +72,13 @@ def schema_function(
             node = _resolved(onnx, call, outer).SerializeToString()
             given = [t.SerializeToString() for t in types if t is not None]
             made = schema.get_context_dependent_function_with_opset_version(max(versions), node, given)
-            return _parsed(onnx, schema, made)
+            function = _parsed(onnx, schema, made)
+            if not function.node:
+                raise UnsupportedError(
+                    f"ONNX gives {call.op_type} a body for other types and shapes than these alone", code="ML316",
+                    hint="say the shapes of the inputs, if some are known only at run time",
+                )  # fmt: skip
+            return function
     return None
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -44,12 +44,26 @@ FAMILIES: dict[str, str] = {
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",
     "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK Unique "
     "TensorScatter",
+    "random": "RandomUniform RandomUniformLike RandomNormal RandomNormalLike Bernoulli Multinomial",
+    "signal": "DFT STFT MelWeightMatrix",
+    "matrices": "Det",
+    "bits": "BitCast",
+    "ngrams": "TfIdfVectorizer",
+    "features": "ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::Binarizer ai.onnx.ml::FeatureVectorizer "
+    "ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::Normalizer ai.onnx.ml::OneHotEncoder ai.onnx.ml::Scaler",
+    "predictors": "ai.onnx.ml::LinearRegressor ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMRegressor "
+    "ai.onnx.ml::SVMClassifier",
+    "trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
+    "optimizers": "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Adam ai.onnx.preview.training::Momentum",
     "lists": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength SplitToSequence "
     "ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
+    "streaming": "CausalConvWithState",
+    "mapping": "SequenceMap",
 }
-"""Family (module of mo_loop.frontend.ops) -> the operators it translates. Families are imported on first use."""
+"""Family (module of mo_loop.frontend.ops) -> the operators it translates, those of other domains than the default one
+with theirs before them. Families are imported on first use."""
 
-TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", *FAMILIES["lists"].split()))
+TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", "SequenceMap", *FAMILIES["lists"].split()))
 """Operators whose inputs, or whose bodies' outer values, may be sequences or optionals."""
 
 REQUIRED = inspect.Parameter.empty
@@ -74,16 +88,23 @@ class Translator:
     wants_node: bool = False
     origin: str = ""
     """The extension it comes from; empty for those of mo_loop itself."""
+    domain: str = ""
 
 
 _translators: dict[str, list[Translator]] = {}
+"""Oldest first, by the operator's name with its domain."""
 
 
-def translates(op: str, *, since: int) -> Callable[[F], F]:
-    """Register the decorated function for the ONNX operator `op` from opset `since` on."""
+def qualified(domain: str, op: str) -> str:
+    """The operator as `FAMILIES` writes it: its domain before it unless that is the default one."""
+    return f"{domain}::{op}" if domain else op
+
+
+def translates(op: str, *, since: int, domain: str = "") -> Callable[[F], F]:
+    """Register the decorated function for the ONNX operator `op` from version `since` of its domain on."""
 
     def register(function: F) -> F:
-        add(describe(op, since, function))
+        add(replace(describe(op, since, function), domain=domain))
         return function
 
     return register
@@ -91,7 +112,8 @@ def translates(op: str, *, since: int) -> Callable[[F], F]:
 
 def add(translator: Translator) -> None:
     """Put a translator into the table; one of the same operator and opset is replaced."""
-    _translators[translator.op] = with_one(_translators.get(translator.op, ()), translator)
+    name = qualified(translator.domain, translator.op)
+    _translators[name] = with_one(_translators.get(name, ()), translator)
 
 
 def with_one(listed: Sequence[Translator], translator: Translator) -> list[Translator]:
@@ -138,11 +160,12 @@ def _binary(cls: type) -> Callable[..., Any]:
 _FAMILY_OF = {op: family for family, names in FAMILIES.items() for op in names.split()}
 
 
-def find(op: str, opset: int) -> Translator | None:
-    """The translator for `op` of the default domain at `opset`, or None."""
-    if op not in _translators and op in _FAMILY_OF:
-        import_module(f"mo_loop.frontend.ops.{_FAMILY_OF[op]}")
-    return newest(_translators.get(op, ()), opset)
+def find(op: str, opset: int, domain: str = "") -> Translator | None:
+    """The translator for `op` at version `opset` of its domain, or None."""
+    name = qualified(domain, op)
+    if name not in _translators and name in _FAMILY_OF:
+        import_module(f"mo_loop.frontend.ops.{_FAMILY_OF[name]}")
+    return newest(_translators.get(name, ()), opset)
 
 
 def newest(listed: Iterable[Translator], opset: int) -> Translator | None:

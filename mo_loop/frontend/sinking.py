@@ -23,7 +23,7 @@ from mo_loop.frontend.renaming import extended
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.ops.front import Failed
-from mo_loop.types import TensorType
+from mo_loop.types import OptionalType, SequenceType, TensorType
 
 if TYPE_CHECKING:
     from mo_loop.frontend.translate import Translation
@@ -203,8 +203,9 @@ class _Sinking:
             context = Context(self.translation, self.proto, self.scope, 0)
             self.translation.doubt(
                 f"{context.path}: {dead} is taken to be never run, for what follows cannot read what it returns "
-                f"({reason.where}: {reason.message}); the model is converted with {alive} alone"
-            )
+                f"({reason.where}: {reason.message}); the model is converted with {alive} alone",
+                where=context.path, code="ML512",
+            )  # fmt: skip
             body = self._body(alive, (), self.own)
             self.translation.redefine(self.proto, self.own, body.inline(), self.scope)
         return frozenset()
@@ -215,5 +216,15 @@ def _is_ill_typed(body: TranslatedBody) -> bool:
 
 
 def _ranks(names: Sequence[str], bodies: Sequence[TranslatedBody]) -> Iterable[tuple[str, set[int | None]]]:
+    """The ranks that each value has in the branches: of lists and optionals those of what they hold, if anything."""
     for place, name in enumerate(names):
-        yield name, {body.results[place].value.rank for body in bodies}
+        held = [_held(body.results[place].value.type) for body in bodies]
+        yield name, {each.rank for each in held if each is not None}
+
+
+def _held(type_: Any) -> TensorType | None:
+    if isinstance(type_, OptionalType):
+        return None if type_.present is False else _held(type_.element)
+    if isinstance(type_, SequenceType):
+        return None if type_.is_empty else type_.element
+    return type_

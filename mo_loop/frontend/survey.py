@@ -48,7 +48,7 @@ def _nodes(
 
 
 def _is_translated(domain: str, op: str, opset: int) -> bool:
-    if not domain and registry.find(op, opset) is not None:
+    if registry.find(op, opset, domain) is not None:
         return True
     import onnx
 

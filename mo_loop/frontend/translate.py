@@ -13,8 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from mo_loop.errors import ExtensionError, InternalError, ModelError, MoLoopError, UnsupportedError
-from mo_loop.frontend import functions, registry
+from mo_loop.errors import (
+    ConversionWarning,
+    ExtensionError,
+    InternalError,
+    ModelError,
+    MoLoopError,
+    UnsupportedError,
+)
+from mo_loop.frontend import functions, refusals, registry
 from mo_loop.frontend.boundary import made_input, make_result
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.custom import CustomTranslators, called, defined_at
@@ -28,7 +35,7 @@ from mo_loop.frontend.weights import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant
 from mo_loop.ops.front import Failed
-from mo_loop.types import UNKNOWN, TensorType
+from mo_loop.types import BY_ONNX, UNKNOWN, TensorType
 
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
 _TYPE_PROTO = 13
@@ -47,11 +54,12 @@ CALL_LIMIT = 100
 
 def translate(
     model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *,
-    strict: bool = False, packed: bool = False,
+    strict: bool = False, packed: bool = False, beyond: bool = False,
 ) -> Graph:  # fmt: skip
     """The whole model as a Graph, `Failed` nodes included; `cut` says where it starts and ends.
 
-    With `packed`, sequences cross the boundary as data and shapes.
+    With `packed`, sequences cross the boundary as data and shapes. With `beyond`, the outputs of a node that fails are
+    taken to be what the model declares, so that what follows is looked at too.
 
     Raises:
         ExtensionError: one of the `custom` translators fails.
@@ -64,6 +72,7 @@ def translate(
     scope.opsets = model.opsets
     outputs = cut.outputs or [entry.name for entry in proto.output]
     translation = Translation(model, outputs, custom, trusts_declarations=cut.inputs is None, strict=strict)
+    translation.beyond = beyond
     for start in cut.parameters(model):
         if start.if_needed:
             scope.lazy[start.name] = partial(_input, graph, start, packed)
@@ -98,6 +107,7 @@ class Translation:
     ) -> None:  # fmt: skip
         """Without `trusts_declarations` the inputs are not those that the model declares types for."""
         self.strict = strict
+        self.beyond = False
         self._doubts: set[str] = set()
         self.model = model
         self.custom = custom or CustomTranslators()
@@ -106,7 +116,7 @@ class Translation:
         self._free: dict[int, tuple[Any, frozenset[str]]] = {}
         self._calls: list[tuple[str, str, str]] = []
         self._warned: dict[int, Any] = {}
-        self._contradictions: dict[int, tuple[Any, list[str]]] = {}
+        self._contradictions: dict[int, tuple[Any, list[ConversionWarning]]] = {}
         self.trusts_declarations = trusts_declarations
         self.output_names = frozenset(outputs)
         self.top: Scope | None = None
@@ -123,6 +133,8 @@ class Translation:
             name = each.values.name
             if name not in scope.values:
                 scope.lazy[name] = _initializer(scope, name, partial(dense_from_sparse, each, *where))
+        if self.beyond:
+            scope.declared.update((entry.name, entry.type) for entry in (*proto.value_info, *proto.output))
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
         if self.trusts_declarations:
@@ -132,8 +144,8 @@ class Translation:
     def warn_of_contradictions(self) -> None:
         """Warn of all types that the model declares and that cannot be."""
         for _, found in self._contradictions.values():
-            for text in found:
-                warnings.warn(text, stacklevel=3)
+            for warning in found:
+                warnings.warn(warning, stacklevel=3)
 
     def warn_of_hidden_names(self, proto: Any, scope: Scope) -> None:
         """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
@@ -143,7 +155,7 @@ class Translation:
         named = [each.name for each in (*proto.input, *proto.initializer)]
         for name in dict.fromkeys([*named, *(name for node in proto.node for name in node.output if name)]):
             if scope.is_outer_name(name):
-                self.doubt(f"{scope.path}: {name!r} hides an outer value of that name")
+                self.doubt(f"{scope.path}: {name!r} hides an outer value of that name", where=scope.path, code="ML511")
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. A name the scope has already is not made again."""
@@ -181,8 +193,8 @@ class Translation:
             if not value.node.name:
                 value.node.name = proto.name or name
 
-    def doubt(self, text: str) -> None:
-        """Say what had to be assumed of the model.
+    def doubt(self, text: str, *, where: str, code: str) -> None:
+        """Say what had to be assumed of the model, as a ConversionWarning.
 
         Raises:
             ModelError: nothing may be assumed in a strict conversion.
@@ -191,7 +203,7 @@ class Translation:
             raise ModelError(f"refused because the conversion is strict: {text}", code="ML229")
         if text not in self._doubts:  # a body may be translated more than once
             self._doubts.add(text)
-            warnings.warn(text, stacklevel=2)
+            warnings.warn(ConversionWarning(text, where=where, code=code), stacklevel=2)
 
     def _needed(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> list[Any]:
         wanted = set(outputs)
@@ -264,6 +276,8 @@ class Translation:
             raise InternalError(
                 f"{type(error).__name__} while translating {proto.op_type}({shown}): {error}", where=context.path
             ) from error
+        if self.beyond:
+            values = _as_declared(context, values)
         try:
             self._define(context, values)
         except ModelError as error:
@@ -281,7 +295,7 @@ class Translation:
         function = self.model.functions.get((domain, proto.op_type, getattr(proto, "overload", "")))
         if function is not None and custom is None:
             return self._call(context, function, inputs)
-        translator = custom or (None if domain else registry.find(proto.op_type, context.opset))
+        translator = custom or registry.find(proto.op_type, context.opset, domain)
         if translator is None:
             outer = context.scope.attributes
             expanded = functions.schema_function(domain, proto, context.opset, inputs, outer)
@@ -416,12 +430,32 @@ def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> 
             f"operator {domain or 'ai.onnx'}::{op} (opset {opset}) is not supported", code="ML302",
             hint=f"the extension translates it from version {since} on, and the model {imported}",
         )  # fmt: skip
-    if domain:
-        return UnsupportedError(
-            f"operator {domain}::{op} (opset {opset}) is not supported", code="ML302",
-            hint="give the model a function of that name, or a translator by --extension (docs/passes.md)",
-        )  # fmt: skip
-    return UnsupportedError(f"operator {op} (opset {opset}) is not supported", code="ML302")
+    why = refusals.reason(domain, op)
+    message = f"operator {registry.qualified(domain, op)} (opset {opset}) is not supported{why and f': {why}'}"
+    hint = "give the model a function of that name, or a translator by --extension (docs/passes.md)"
+    return UnsupportedError(message, code="ML302", hint=hint if domain else refusals.when(op, opset))
+
+
+def _as_declared(context: Context, values: Sequence[Value | None]) -> Sequence[Value | None]:
+    """The outputs of a node that failed, of the types that the model declares; any other values as they are."""
+    node = values[0].node if values and values[0] is not None else None
+    if not isinstance(node, Failed) or list(values) != list(node.outputs) or any(each.is_used for each in node.outputs):
+        return values
+    types = [_declared(context.scope, name) for name in context.outputs]
+    if len(types) != len(values) or all(each is UNKNOWN for each in types):
+        return values
+    context.graph.remove(node)
+    made = Failed(*node.inputs, graph=context.graph, error=node.error, count=len(types), name=node.name, assumed=types)
+    return list(made.outputs)
+
+
+def _declared(scope: Scope, name: str) -> TensorType:
+    """The type that the model declares for a tensor, if it says element type and rank."""
+    proto = scope.declared.get(name)
+    if proto is None or not proto.HasField("tensor_type") or proto.tensor_type.elem_type not in BY_ONNX:
+        return UNKNOWN
+    type_: TensorType = type_from(proto, symbolic=not scope.depth)
+    return UNKNOWN if type_.shape is None else type_
 
 
 def _initializer(scope: Scope, name: str, load: Callable[[], Any]) -> Callable[[], Value]:

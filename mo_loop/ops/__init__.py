@@ -37,6 +37,7 @@ FAMILIES: dict[str, str] = {
     "resize": "Interpolate Interpolate11",
     "detection": "NonMaxSuppression NonMaxSuppression9 ROIAlign ROIAlign9 ROIPooling GridSample DeformableConvolution "
     "Col2Im",
+    "fourier": "DFT IDFT RDFT IRDFT",
     "random": "RandomUniform",
     "state": "ReadValue Assign",
     "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence",

@@ -313,7 +313,9 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
         return self._output_types(types, self._count(trip_count, condition))
 
     def _count(self, trip_count: TensorType, condition: TensorType) -> Dimension:
-        if condition.integers == (0,) or (self.none_below_zero and (trip_count.integers or (0,))[0] < 0):
+        if condition.integers == (0,) or trip_count.integers == (0,):
+            return 0
+        if self.none_below_zero and trip_count.integers is not None and trip_count.integers[0] < 0:
             return 0
         return iteration_count(
             trip_count,

@@ -7,7 +7,7 @@ import numpy as np
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import capped, dims_of, same_dtype
 from mo_loop.shape import Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
-from mo_loop.types import ElementType, TensorType, i64, known_array
+from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType, i64, known_array
 
 Reduction = Literal["none", "sum", "prod", "min", "max", "mean"]
 
@@ -28,12 +28,12 @@ class Gather(Op, opset=8, index=("indices", "axis")):
         batch = self.batch_dims if self.batch_dims >= 0 else self.batch_dims + len(indices.shape)
         shape = (*data.shape[:at], *indices.shape[batch:], *data.shape[at + 1 :])
         known = None
-        if data.known is not None and data.known.ndim == 1 and indices.integers is not None and batch == 0:
-            size = len(data.known)
-            if all(-size <= i < size for i in indices.integers):
-                known = np.empty(indices.known.size, object)
-                known[:] = [data.known[i] for i in indices.integers]
-                known = known.reshape(shape)
+        if data.known is not None and indices.integers is not None and batch == 0:
+            size = data.known.shape[at]
+            count = indices.known.size * data.known.size // max(size, 1)
+            if count <= KNOWN_LIMIT and all(-size <= i < size for i in indices.integers):
+                places = np.array(indices.integers, np.int64).reshape(indices.known.shape)
+                known = np.array(np.take(data.known, places, axis=at), object).reshape(shape)
         return TensorType(data.dtype, shape, known)
 
     def evaluate(self, *inputs: Any) -> Any:

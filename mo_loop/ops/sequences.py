@@ -12,7 +12,7 @@ from typing import Any
 
 from mo_loop.ops.base import Op
 from mo_loop.ops.joining import is_some_size, join_elements, of_one_element
-from mo_loop.shape import Dimension, Shape, fresh, join, normalise_axis
+from mo_loop.shape import Dimension, Shape, element_count, fresh, join, normalise_axis
 from mo_loop.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType, boolean, f32, i32, i64
 
 
@@ -32,8 +32,9 @@ class OnSequences(Op, abstract=True):
     def require_position(self, type_: Any) -> int | None:
         """The position, None where it is not known."""
         self.require(type_.dtype in (i32, i64), f"a position of type {type_.dtype or type_}")
+        count = element_count(type_.shape)
+        self.require(not isinstance(count, int) or count == 1, f"a position of {count} elements")
         values = type_.integers
-        self.require(values is None or len(values) == 1, f"a position of shape {type_.shape}")
         return None if values is None else values[0]
 
     def require_within(self, position: int | None, length: Dimension | None, last: int = 0) -> None:
@@ -213,7 +214,9 @@ class SequenceExtend(OnSequences):
 
 
 class StackedSequence(OnSequences):
-    """S[N, ...]: element i is S[i]."""
+    """S[N, ...]: element i is S[i]. `dtype` is that of the elements, kept for a loop that collects none."""
+
+    dtype: Any = None
 
     def infer(self, stack: Any) -> Any:
         self.require_tensor(stack)

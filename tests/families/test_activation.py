@@ -127,3 +127,8 @@ def test_softmax_of_large_numbers():
 
 def test_hardmax_takes_the_first_of_equals():
     check_node("Hardmax", {"x": np.array([[1, 3, 3], [2, 2, 2]], np.float32)}, opset=13, dynamic=True)
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_hardmax_of_nothing(opset):
+    check_node("Hardmax", {"x": np.zeros((2, 3, 0), np.float32)}, {"axis": 2 if opset > 11 else 1}, opset=opset)

@@ -226,3 +226,12 @@ def test_shifts(dtype, direction):
     check_node("BitShift", {"a": a, "b": distance}, {"direction": direction}, opset=28, expected=[expected])
     check_node("BitShift", {"a": a[:3], "b": distance[:3]}, {"direction": direction}, opset=28, constants=["b"],
                expected=[expected[:3]])  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+@pytest.mark.parametrize(("operator", "exact"), [("Abs", np.abs), ("Neg", np.negative)])
+def test_the_smallest_integer_without_its_sign(operator, exact, dtype):
+    """It is its own one; the runtime's saturates."""
+    ends = np.iinfo(dtype)
+    x = np.array([ends.min, ends.min + 1, -1, 0, ends.max], dtype)
+    check_node(operator, {"x": x}, opset=13, dynamic=True, expected=[exact(x)])

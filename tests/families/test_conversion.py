@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from .support import check_node
 
@@ -22,3 +22,10 @@ def test_float8_saturates_and_keeps_nan(to: int, largest: float, dtype: type) ->
     x = np.array([1e6, -1e6, np.nan, 1.5, 0], np.float32)
     expected = np.array([largest, -largest, np.nan, 1.5, 0]).astype(dtype)
     check_node("Cast", {"x": x}, {"to": to}, opset=19, expected=[expected])
+
+
+@pytest.mark.parametrize(("source", "target"), [(17, 19), (19, 17)])
+def test_casts_between_floats_of_8_bits(source, target):
+    """The limit of the larger one is no number of the smaller one."""
+    x = np.array([0.5, -3, 448, -448, 0], helper.tensor_dtype_to_np_dtype(source))
+    check_node("Cast", {"x": x}, {"to": target, "saturate": 1}, opset=19)

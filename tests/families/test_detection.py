@@ -84,3 +84,23 @@ def test_affine_grid(size, align_corners, constants):
     count = len(size) - 2
     inputs = {"theta": normal(2, count, count + 1), "size": np.array(size)}
     check_node("AffineGrid", inputs, {"align_corners": align_corners}, opset=20, constants=constants)
+
+
+def test_affine_grid_of_a_map_of_unknown_size():
+    inputs = {"theta": normal(2, 3, 4), "size": np.array((2, 3, 4, 5, 6))}
+    check_node("AffineGrid", inputs, opset=20, dynamic=("theta",))
+
+
+def test_largest_of_regions_in_16_bits():
+    inputs = {
+        "x": normal(1, 2, 5, 6).astype(np.float16),
+        "rois": REGIONS[:2].astype(np.float16),
+        "images": np.zeros(2, int),
+    }
+    check_node("RoiAlign", inputs, {"mode": "max", "sampling_ratio": 2, "output_height": 2}, opset=16, dynamic=True)
+
+
+def test_largest_of_no_regions():
+    inputs = {"x": normal(1, 3, 5, 6), "rois": np.zeros((0, 4), np.float32), "images": np.zeros(0, int)}
+    attributes = {"mode": "max", "sampling_ratio": 2, "output_height": 2}
+    check_node("RoiAlign", inputs, attributes, opset=16, dynamic=("x",))

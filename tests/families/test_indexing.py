@@ -310,3 +310,23 @@ def test_in_the_body_of_a_loop(dynamic: Any) -> None:
     loop = helper.make_node("Loop", ["trips", "", "x"], ["last", "all"], body=body)
     model = graph_model([loop], feeds, ["last", "all"], opset=18, constants=constants, dynamic=dynamic)
     check_model(model, feeds)
+
+
+@everything
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gather_elements_behind_a_slice(axis: int, dynamic: bool) -> None:
+    """The runtime takes the Slice away, but negative indices count from its end, and sizes must agree with it."""
+    cut = helper.make_node("Slice", ["x", "from", "to", "axes"], ["cut"])
+    gathered = helper.make_node("GatherElements", ["cut", "at"], ["y"], axis=0)
+    constants = {"from": ints(0), "to": ints(2), "axes": ints(axis)}
+    at = np.array([[-1, 0, -2, 1], [1, 1, -1, 0]])[:, : 4 if axis == 0 else 2]
+    feeds = {"x": floats(3, 4), "at": at}
+    check_model(graph_model([cut, gathered], feeds, ["y"], opset=13, constants=constants, dynamic=dynamic), feeds)
+
+
+@pytest.mark.parametrize("wanted", [["values"], ["values", "first"], ["values", "", "", "times"], ["v", "f", "b", "t"]])
+def test_unique_without_order(wanted: list[str]) -> None:
+    """The runtime's own gives garbage where its third output is not used."""
+    x = np.array([0.5, 0.1, 0.5, -0.3, 0.1, 0.7, -0.3, 0.5], np.float32)
+    check_node("Unique", {"x": x}, {"sorted": 0}, opset=11, outputs=wanted)
+    check_node("Unique", {"x": x}, {"sorted": 0}, opset=11, outputs=wanted, dynamic=True)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from mo_loop.errors import ConversionErrors
 from tests.families.support import NEWEST, check_model, check_node, graph_model
 
 RNG = np.random.default_rng(13)
@@ -204,7 +203,9 @@ def test_dropout_that_drops_nothing(ratio, training):
     check_node("Dropout", arrays, opset=13, outputs=2, constants=["ratio", "training"], expected=expected)
 
 
-def test_dropout_in_training_is_refused():
-    arrays = {"x": floats(2, 3), "ratio": np.array(0.5, np.float32), "training": np.array(True)}
-    with pytest.raises(ConversionErrors, match="ML316"):
-        check_node("Dropout", arrays, opset=13, constants=["ratio", "training"])
+@dynamic_or_not
+@pytest.mark.parametrize("bias", [0.5, 1.5, 2.0])
+def test_local_response_of_any_bias(bias, dynamic):
+    """The runtime cuts the fraction off the bias, and does not run without a known number of channels."""
+    attributes = {"size": 3, "alpha": 0.7, "bias": bias}
+    check_node("LRN", {"x": floats(2, 5, 3, 2)}, attributes, opset=13, dynamic=dynamic)

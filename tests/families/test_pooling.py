@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from mo_loop.errors import ConversionErrors
 from tests.families.support import check_node
 
 # kernel, stride, pads, size: each rounds another way, the last ones with a window that starts in the padding.
@@ -113,3 +114,25 @@ def test_equal_channels_have_equal_means() -> None:
     x = np.full((1, 1000, 13, 13), value, np.float32)
     (mean,) = check_node("GlobalAveragePool", {"x": x}, opset=9, expected=[np.full((1, 1000, 1, 1), value)], rtol=1e-5)
     assert len(np.unique(mean)) == 1
+
+
+@pytest.mark.parametrize("rule", ("SAME_UPPER", "SAME_LOWER"))
+def test_places_where_a_rule_pads_tensors_of_unknown_size(rule):
+    """The runtime finds places without the padding that the rule stands for."""
+    attributes = {"kernel_shape": [3, 2], "auto_pad": rule}
+    check_node("MaxPool", {"x": normal(2, 3, 5, 4)}, attributes, opset=12, outputs=2, dynamic=True)
+
+
+def test_places_where_padding_hangs_on_an_unknown_size_are_refused():
+    attributes = {"kernel_shape": [3], "auto_pad": "SAME_UPPER", "strides": [2]}
+    check_node("MaxPool", {"x": normal(2, 3, 5)}, attributes, opset=12, outputs=2)
+    with pytest.raises(ConversionErrors, match="ML316"):
+        check_node("MaxPool", {"x": normal(2, 3, 5)}, attributes, opset=12, outputs=2, dynamic=True)
+
+
+def test_places_of_the_smallest_integer():
+    """The runtime begins with it, and does not find an element that is no larger."""
+    attributes = {"kernel_shape": [2], "strides": [2]}
+    x = np.array([[[0, 0, 1, 0, 0, 0, 200, 7]]], np.uint8)
+    check_node("MaxPool", {"x": x}, attributes, opset=12, outputs=2, dynamic=True)
+    check_node("MaxPool", {"x": np.full((1, 1, 4), -128, np.int8)}, attributes, opset=12, outputs=2)

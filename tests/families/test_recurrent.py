@@ -124,3 +124,18 @@ def test_alphas_go_to_the_functions_that_take_one():
     check(
         "LSTM", activations=["Sigmoid", "ScaledTanh", "Affine"], activation_alpha=[0.9, 0.5], activation_beta=[0.7, 0.2]
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_constant_states_decide_the_batch(kind):
+    """The runtime does not compile a first state of a known batch beside an input of any."""
+    rng, gates = np.random.default_rng(3), GATES[kind]
+    shapes = {
+        "x": (TIME, BATCH, SIZE), "w": (2, gates * HIDDEN, SIZE), "r": (2, gates * HIDDEN, HIDDEN), "b": None,
+        "lengths": None, "h": (2, BATCH, HIDDEN),
+    }  # fmt: skip
+    inputs = {
+        name: None if shape is None else rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()
+    }
+    attributes = {"hidden_size": HIDDEN, "direction": "bidirectional"}
+    check_node(kind, inputs, attributes, opset=14, outputs=2, constants=("w", "r", "h"), dynamic=True)

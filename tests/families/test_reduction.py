@@ -167,3 +167,26 @@ def test_rows_of_infinity(operator: str, dynamic: bool) -> None:
     bound = np.float32(-np.inf if operator == "ReduceMax" else np.inf)
     rows = np.array([[bound, bound], [1, bound], [-bound, bound], [2, 3]], np.float32)
     check_node(operator, {"x": rows}, {"axes": [1], "keepdims": 0}, opset=13, dynamic=dynamic)
+
+
+@dynamic_or_not
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_extremes_of_32_bits(operator, keepdims, dynamic):
+    """The runtime compares integers in f32, where the largest one becomes the smallest."""
+    ends = np.iinfo(np.int32)
+    rows = np.array(
+        [[ends.max, ends.min, 0], [ends.max, ends.max - 1, 7], [ends.min, ends.min + 1, ends.min], [-(2**16), -5, -1]],
+        np.int32,
+    )
+    for x in (rows, rows.astype(np.int64)):
+        check_node(operator, {"x": x}, {"axes": [1], "keepdims": keepdims}, opset=13, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_extremes_of_no_integers_at_run_time(operator):
+    check_node(operator, {"x": np.zeros((2, 0), np.int32)}, {"axes": [1]}, opset=13, dynamic=True)
+
+
+def test_mean_of_no_integers_at_run_time():
+    check_node("ReduceMean", {"x": np.zeros((2, 0), np.int32)}, {"axes": [1]}, opset=13, dynamic=True)

@@ -40,8 +40,7 @@ OTHER_DEFAULTS = {
 def _schemas() -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
     for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "":
-            found[schema.name].append(schema)
+        found[registry.qualified(schema.domain, schema.name)].append(schema)
     return {name: sorted(listed, key=lambda each: each.since_version) for name, listed in found.items()}
 
 
@@ -51,7 +50,7 @@ SCHEMAS = _schemas()
 def _translators() -> dict[str, list[Translator]]:
     found: dict[str, list[Translator]] = defaultdict(list)
     for each in registry.every():
-        found[each.op].append(each)
+        found[registry.qualified(each.domain, each.op)].append(each)
     return {op: sorted(listed, key=lambda each: each.since) for op, listed in found.items()}
 
 

@@ -182,7 +182,9 @@ def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]) -> Any:
 
 
 def hardmax(x: Value, axis: int) -> Any:
-    """1 at the first of the largest along the axis, 0 elsewhere."""
+    """1 at the first of the largest along the axis, 0 elsewhere; of nothing there is no largest."""
+    if element_count(x.shape) == 0:
+        return x
     if x.rank is not None:
         axis = normalise_axis(axis, x.rank)
     _, indices = ops.TopK11(x, 1, axis=axis, mode="max", stable=True).outputs

@@ -68,7 +68,7 @@ def _may_be_merged(value: Value) -> bool:
     stack = [value.node]
     while stack and len(seen) < 64:
         node = stack.pop()
-        if isinstance(node, Reduction | ops.MatMul | ops.Einsum):
+        if isinstance(node, _MERGING):
             return True
         if node not in seen and isinstance(node, _ELEMENTWISE):
             stack.extend(each.node for each in node.inputs if each is not None)
@@ -76,6 +76,7 @@ def _may_be_merged(value: Value) -> bool:
     return bool(stack)
 
 
+_MERGING = (Reduction, ops.MatMul, ops.Einsum)
 _ELEMENTWISE = (Binary, Unary, ops.Select, ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
 
 
@@ -106,8 +107,22 @@ for _op, _make in {
 }.items():  # fmt: skip
     legacy_binary(_op, _make)
 
+
+def through_32_bits(cls: Any) -> Callable[[Value], Any]:
+    """An operation of which the smallest integer of 8 or 16 bits comes out as itself; the runtime's own saturates."""
+
+    def make(x: Any) -> Any:
+        if x.dtype.kind != "int" or x.dtype.bits > 16:
+            return cls(x)
+        return as_type(cls(as_type(x, i32)).output, x.dtype)
+
+    return make
+
+
+translates("Abs", since=1)(through_32_bits(ops.Abs))
+translates("Neg", since=1)(through_32_bits(ops.Negative))
 one_to_one({
-    "Abs": ops.Abs, "Ceil": ops.Ceiling, "Floor": ops.Floor, "Neg": ops.Negative, "Sqrt": ops.Sqrt, "Exp": ops.Exp,
+    "Ceil": ops.Ceiling, "Floor": ops.Floor, "Sqrt": ops.Sqrt, "Exp": ops.Exp,
     "Log": ops.Log, "Tanh": ops.Tanh,
 })  # fmt: skip
 one_to_one({

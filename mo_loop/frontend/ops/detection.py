@@ -9,6 +9,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.ops.columns import scattered_images
 from mo_loop.frontend.ops.convolution import biased, spatial_rank
 from mo_loop.frontend.ops.grid import affine, sampled_at
 from mo_loop.frontend.ops.layout import array_of
@@ -203,7 +204,8 @@ def col_2_im(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Any:
-    """Images by an operation of their own, anything else as a transposed convolution whose filters are unit vectors."""
+    """Images by an operation of their own, anything else as a transposed convolution whose filters are unit vectors,
+    or added up place by place where shapes are known only at run time."""
     blocks = block_shape.type.integers
     if image_shape.shape == (2,):
         at = window(2, strides=strides, pads=pads, dilations=dilations)
@@ -213,10 +215,11 @@ def col_2_im(
         )  # fmt: skip
     sizes = image_shape.type.integers
     if blocks is None or sizes is None:
-        raise UnsupportedError(
-            "Col2Im of other tensors than images, of shapes known only at run time", code="ML316",
-            hint="give image_shape and block_shape as constants",
-        )  # fmt: skip
+        count = next((dims[0] for dims in (image_shape.shape, block_shape.shape) if dims), None)
+        if not isinstance(count, int):
+            raise UnsupportedError("Col2Im of an unknown number of dimensions", code="ML314")
+        at = window(count, strides=strides, pads=pads, dilations=dilations)
+        return scattered_images(columns, image_shape, block_shape, at)
     at = window(len(blocks), strides=strides, pads=pads, dilations=dilations)
     reach = at.reach(blocks)
     spans = [size + begin + end - r for size, begin, end, r in zip(sizes, at.begin, at.end, reach, strict=True)]

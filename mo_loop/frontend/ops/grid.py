@@ -101,6 +101,8 @@ def _picked(flat: Value, positions: list[Value], sizes: list[Value], whole: list
 def affine(theta: Value, size: Value, align_corners: bool) -> Value:
     """[N, d..., count]: where an affine map [N, count, count + 1] sends each place of an image of that size."""
     count = theta.shape[1] if theta.shape is not None else None
+    if not isinstance(count, int) and size.rank == 1 and isinstance(size.type.dims[0], int):
+        count = size.type.dims[0] - 2
     if not isinstance(count, int):
         raise UnsupportedError("AffineGrid of an unknown number of dimensions", code="ML314")
     shape = ops.Slice(size, [2], [2 + count], [1], [0])

@@ -31,6 +31,9 @@ def gather_elements(data: Any, indices: Any, *, axis: int = 0) -> Any:
                 # Not Slice: the runtime takes a Slice before GatherElements away, and then refuses the shapes.
                 lengths = joined([dimension(indices, i), -1], data)
                 data = ops.VariadicSplit(data, i, lengths).outputs[0]
+    if isinstance(data.node, ops.Slice):
+        # The runtime also takes away a Slice along the axis, from whose end negative indices count.
+        data = ops.VariadicSplit(data, axis, [-1, 0]).outputs[0]
     return ops.GatherElements(data, indices, axis=axis)
 
 

@@ -10,7 +10,8 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.control import one_element
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import OptionalType, SequenceType, TensorType, boolean, f32, from_onnx, i64, string
+from mo_loop.shape import element_count
+from mo_loop.types import OptionalType, SequenceType, boolean, f32, from_onnx, i32, i64, string
 
 
 @translates("SequenceEmpty", since=11)
@@ -49,13 +50,27 @@ def sequence_length(input_sequence: Any) -> Any:
 
 @translates("SplitToSequence", since=11)
 def split_to_sequence(input: Any, split: Any = None, *, keepdims: int = 1, axis: int = 0) -> Any:
-    """`keepdims` says something of pieces of size 1 alone, where there is no `split`."""
+    """`keepdims` says nothing where there is a `split`, but a scalar 1 without it drops the axis in ONNX Runtime.
+
+    PyTorch writes `unbind` so. ONNX Runtime fails on any other scalar without `keepdims`.
+    """
     _require_numbers(input.dtype)
     if input.rank is None:
         raise UnsupportedError("a tensor of unknown rank is split", code="ML314")
+    if split is not None and not keepdims and split.rank != 1:
+        split = None if _size_of_pieces(split) == 1 else split
     if split is not None and split.dtype is not i64:
         split = ops.Convert(split, destination_type=i64).output
     return ops.SplitToSequence(input, split, axis=axis, keepdims=bool(keepdims) or split is not None)
+
+
+def _size_of_pieces(split: Any) -> int:
+    if split.constant is None:
+        raise UnsupportedError(
+            "pieces of a size known only at run time, without keepdims: of size 1 they lose the axis", code="ML316",
+            hint="give split as a constant, or leave keepdims at 1",
+        )  # fmt: skip
+    return int(split.constant.item())
 
 
 @translates("ConcatFromSequence", since=11)
@@ -109,9 +124,10 @@ def _require_numbers(dtype: Any) -> None:
 
 
 def _position(value: Value | None) -> Value | None:
-    """A position as an i64 scalar."""
-    if value is None or not isinstance(value.type, TensorType):
+    """A position as an i64 scalar. What is none is left to inference to refuse."""
+    count = None if value is None else element_count(value.shape)
+    if value is None or value.dtype not in (i32, i64) or (isinstance(count, int) and count != 1):
         return value
-    if value.dtype is not i64:
+    if value.dtype is i32:
         value = ops.Convert(value, destination_type=i64).output
     return one_element(value)

@@ -15,6 +15,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.arithmetic import as_type, number
+from mo_loop.frontend.ops.random import dropped
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.shape import normalise_axis
@@ -206,10 +207,13 @@ def lp_normalization(x: Any, *, axis: int = -1, p: int = 2) -> Any:
 
 @translates("LRN", since=1)
 def lrn(x: Any, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Any:
-    """Over a window of channels; one of even size reaches further up than down, which LRN-1 does not know."""
-    if size % 2:
+    """Over a window of channels; one of even size reaches further up than down, which LRN-1 does not know.
+
+    The runtime cuts the fraction off the bias, and does not run where it does not know the number of channels."""
+    channels = None if x.rank is None or x.rank < 2 else x.type.dims[1]
+    if size % 2 and float(bias).is_integer() and isinstance(channels, int):
         return ops.LRN(x, [1], alpha=alpha, beta=beta, bias=bias, size=size)
-    rank = ranked(x, "LRN of even size")
+    rank = ranked(x, "LRN")
     before, after = np.zeros((2, rank), np.int64)
     before[1], after[1] = (size - 1) // 2, size // 2
     padded = ops.Pad(_squared(x), before, after, number(x, 0))
@@ -250,15 +254,10 @@ def dropout_10(x: Any, *, ratio: float = 0.5, node: Context) -> Any:
 
 
 @translates("Dropout", since=12)
-def dropout_12(
-    x: Any, ratio: Any = None, training_mode: Any = None, *, seed: int | None = None, node: Context
-) -> Any:
+def dropout_12(x: Any, ratio: Any = None, training_mode: Any = None, *, seed: int | None = None, node: Context) -> Any:
     """A copy, unless `training_mode` may be on and something may be dropped."""
     if training_mode is not None and not _is_zero(training_mode) and (ratio is None or not _is_zero(ratio)):
-        raise UnsupportedError(
-            "Dropout in training mode drops at random", code="ML316",
-            hint="export the model for inference, or give training_mode the constant value false",
-        )  # fmt: skip
+        return dropped(x, ratio, training_mode, seed, node)
     return _kept(x, node, boolean)
 
 

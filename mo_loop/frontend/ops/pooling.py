@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.errors import ModelError
+from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import i64
+from mo_loop.types import f32, i64
 
 Ints = tuple[int, ...]
 
@@ -65,13 +65,41 @@ def max_pool_10(
 def _max_pool(x: Value, kernel: Ints, at: Window, rounding: str, storage_order: int, node: Context) -> Any:
     if not node.wants(1):
         return _largest(x, kernel, at, rounding), None
+    at = _padded_by_number(x, kernel, at)
+    dtype = x.dtype
+    if dtype.is_integer:
+        # The runtime begins with the smallest integer, and an element as small as that is not found.
+        x = ops.Convert(x, destination_type=f32).output
     kind = ops.MaxPool14 if rounding == "ceil_torch" else ops.MaxPool8
     pooled = kind(
         x, kernel=kernel, dilations=at.dilations, rounding_type=rounding, axis=2 if storage_order else 0,
         **at.attributes(),
     )  # fmt: skip
     values, indices = pooled.outputs
+    if values.dtype is not dtype:
+        values = ops.Convert(values, destination_type=dtype).output
     return values, _column_major(x, indices, len(kernel)) if storage_order else indices
+
+
+def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
+    """The pads that a rule stands for: where the runtime gives places, it does not pad by rule."""
+    if at.auto_pad == "explicit":
+        return at
+    dims = (None,) * len(kernel) if x.rank is None else x.type.dims[2:]
+    totals = []
+    for dim, stride, reach in zip(dims, at.strides, at.reach(kernel), strict=True):
+        if stride != 1 and not isinstance(dim, int):
+            raise UnsupportedError(
+                "MaxPool with indices whose padding depends on a size known only at run time", code="ML316",
+                hint="give the model inputs static shapes",
+            )  # fmt: skip
+        # The last of ceil(dim / stride) windows starts so many elements before the end.
+        rest = 1 if stride == 1 else dim % stride or stride
+        totals.append(max(reach - rest, 0))
+    less = tuple(total // 2 for total in totals)
+    more = tuple(total - part for total, part in zip(totals, less, strict=True))
+    begin, end = (less, more) if at.auto_pad == "same_upper" else (more, less)
+    return replace(at, begin=begin, end=end, auto_pad="explicit")
 
 
 def _column_major(x: Value, within: Value, count: int) -> Value:
@@ -190,9 +218,7 @@ def _average_by_sums(x: Value, kernel: Ints, at: Window, count_padding: bool, ro
         return ops.Divide(total, math.prod(kernel)).output
     shape = ops.ShapeOf(x)
     one = ops.Constant(np.ones((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
-    alike = ops.Concat(
-        ops.Constant([1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0
-    )
+    alike = ops.Concat(ops.Constant([1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
     ones = ops.Broadcast(one, alike).output
     if count_padding:
         ones = ops.Pad(ones, [0, 0, *at.begin], [0, 0, *at.end], 1).output
@@ -208,9 +234,7 @@ def _window_sum(x: Value, kernel: Ints, at: Window, rounding: str, like: Value |
     """
     count = len(kernel)
     shape = ops.ShapeOf(x)
-    alone = ops.Concat(
-        ops.Constant([-1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0
-    )
+    alone = ops.Concat(ops.Constant([-1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
     wide = at
     if rounding != "floor":
         wide = replace(at, end=tuple(end + s - 1 for end, s in zip(at.end, at.strides, strict=True)))
@@ -318,9 +342,7 @@ def global_average_pool(x: Any) -> Any:
         # ReduceMean adds in another order in the runtime's last, incomplete block of channels: equal channels then
         # have different means, which a Softmax of large values turns into different classes.
         none = (0,) * len(size)
-        return ops.AvgPool(
-            x, kernel=size, strides=(1,) * len(size), pads_begin=none, pads_end=none, exclude_pad=True
-        )
+        return ops.AvgPool(x, kernel=size, strides=(1,) * len(size), pads_begin=none, pads_end=none, exclude_pad=True)
     return ops.ReduceMean(x, _spatial_axes(x), keep_dims=True)
 
 

@@ -16,7 +16,7 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.arithmetic import as_type, divided, number
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import element_count, normalise_axis
+from mo_loop.shape import element_count, low, normalise_axis
 from mo_loop.types import boolean, f32, i32, i64
 
 Rule = Callable[[Value, Sequence[int], bool], Any]
@@ -42,9 +42,9 @@ def _extreme(cls: Any, logical: Any, *, largest: bool) -> Rule:
             return logical(x, axes, keep_dims=keep)
         if _is_empty(x, axes):
             return _filled(x, axes, keep, _limit(x, largest=not largest))
-        extreme = cls(x, axes, keep_dims=keep)
         if not x.dtype.is_float:
-            return extreme
+            return _extreme_integer(cls, x, axes, keep, nothing=0 if largest else _LOWER)
+        extreme = cls(x, axes, keep_dims=keep)
         # The runtime starts from the largest finite number: rows of nothing but the infinity, as masks have them, and
         # rows without elements would end there.
         limit = number(x, _limit(x, largest=not largest))
@@ -52,6 +52,30 @@ def _extreme(cls: Any, logical: Any, *, largest: bool) -> Rule:
         return ops.Select(nothing_else, limit, extreme)
 
     return rule
+
+
+def _extreme_integer(cls: Any, x: Value, axes: Sequence[int], keep: bool, nothing: int) -> Any:
+    """The extreme of the upper halves, and that of the lower halves beside it.
+
+    The runtime compares in f32, which holds integers of 24 bits: it gives the largest one of 32 bits as the smallest.
+    Sizes of tensors are never that large."""
+    if x.dtype.bits < 32 or x.known is not None:
+        return cls(x, axes, keep_dims=keep)
+    upper = ops.BitwiseRightShift(x, number(x, 16)).output
+    best = cls(upper, axes, keep_dims=True).output
+    beside = ops.Select(ops.Equal(upper, best), ops.BitwiseAnd(x, number(x, _LOWER)), number(x, nothing))
+    lower = cls(beside, axes, keep_dims=True).output
+    if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
+        # Of nothing, the extreme is the limit.
+        bound = ops.Maximum if cls is ops.ReduceMax else ops.Minimum
+        best = bound(best, number(x, -(2**15) if cls is ops.ReduceMax else 2**15 - 1)).output
+        lower = bound(lower, number(x, nothing)).output
+    extreme = ops.Add(ops.Multiply(best, number(x, _LOWER + 1)), lower).output
+    return extreme if keep else ops.Squeeze(extreme, axes)
+
+
+_LOWER = 2**16 - 1
+"""The lower half of 32 bits."""
 
 
 def _is_empty(x: Value, axes: Sequence[int]) -> bool:
@@ -82,6 +106,8 @@ def _mean(x: Value, axes: Sequence[int], keep: bool) -> Any:
     # Of integers the sum is divided, as the fraction is cut off; a mean in f32 can lie just below a whole number.
     taken = ops.Gather(ops.ShapeOf(x), axes, 0)
     count = as_type(ops.ReduceProd(taken, [0], keep_dims=False).output, x.dtype)
+    if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
+        count = ops.Maximum(count, number(x, 1)).output
     return divided(_sum(x, axes, keep), count)
 
 

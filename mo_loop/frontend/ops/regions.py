@@ -11,6 +11,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.frontend.ops.exact import quotient
+from mo_loop.frontend.ops.shared import converted
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
 from mo_loop.types import f32, i32
@@ -19,7 +20,9 @@ from mo_loop.types import f32, i32
 def largest_corners(
     x: Value, rois: Value, images: Value, cells: tuple[int, int], samples: int, scale: float, shifted: bool
 ) -> Value:
-    """[R, C, h, w] from x [N, C, H, W], regions [R, 4] and images [R]; `samples` a side of each cell."""
+    """[R, C, h, w] from x [N, C, H, W], regions [R, 4] and images [R]; `samples` a side of each cell. In f32."""
+    dtype = x.dtype
+    x, rois = converted(x, f32), converted(rois, f32)
     shape = ops.ShapeOf(x)
     sizes = [ops.Gather(shape, axis, 0).output for axis in (2, 3)]
     pixels = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), ops.Concat(_ints(x, [-1]), ops.Gather(shape, [1], 0), axis=0))
@@ -37,8 +40,11 @@ def largest_corners(
             weight = ops.Multiply(ops.Unsqueeze(row_weight, [2]), ops.Unsqueeze(column_weight, [1]))
             value = ops.Multiply(ops.Gather(pixels, index, 0), ops.Unsqueeze(weight, [3]))  # [R, h * s, w * s, C]
             best = value if best is None else ops.Maximum(best, value)
-    grouped = ops.Reshape(best, [0, cells[0], samples, cells[1], samples, -1], special_zero=True)
-    return ops.Transpose(ops.ReduceMax(grouped, [2, 4], keep_dims=False), [0, 3, 1, 2]).output
+    # Not -1 for the channels, which says nothing where there are no regions.
+    pattern = ops.Concat(_ints(x, [0, cells[0], samples, cells[1], samples]), ops.Gather(shape, [1], 0), axis=0)
+    grouped = ops.Reshape(best, pattern, special_zero=True)
+    found = ops.Transpose(ops.ReduceMax(grouped, [2, 4], keep_dims=False), [0, 3, 1, 2]).output
+    return converted(found, dtype)
 
 
 def _ints(x: Value, numbers: list[int]) -> Value:

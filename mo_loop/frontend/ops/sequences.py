@@ -28,6 +28,7 @@ def sequence(
 ) -> list[Value | None]:
     if not task.layout:
         x = ops.Transpose(x, [1, 0, 2]).output
+    x = _of_known_batch(task, x, states)
     batch, time = _dimension(x, 0), _dimension(x, 1)
     firsts = [_state(task, x, batch, each) for each in states]
     lengths = _filled(x, time, [batch])
@@ -47,6 +48,15 @@ def sequence(
         for i, each in enumerate(last)
     ]
     return [y, *ends]
+
+
+def _of_known_batch(task: Recurrence, x: Value, states: Sequence[Value | None]) -> Value:
+    """`x` [batch, time, features] with the batch of its first states; the runtime does not compile it for any batch."""
+    if x.shape is None or isinstance(x.shape[0], int):
+        return x
+    shapes = [each.shape for each in states if each is not None and each.shape is not None]
+    known = next((shape[0 if task.layout else 1] for shape in shapes), None)
+    return ops.Reshape(x, [known, 0, 0], special_zero=True).output if isinstance(known, int) and known else x
 
 
 def _dimension(x: Value, axis: int) -> Any:

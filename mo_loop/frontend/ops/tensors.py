@@ -121,7 +121,9 @@ def _cast(x: Value, to: ElementType, saturate: bool = False) -> Any:
         return x
     if to in (f4e2m1, f8e8m0):
         raise UnsupportedError(f"a cast to {to}: the runtime rounds otherwise than ONNX", code="ML317")
-    if saturate and to in _LARGEST and x.dtype.is_float:
+    if saturate and to in _LARGEST and x.dtype.is_float and _LARGEST.get(x.dtype, np.inf) > _LARGEST[to]:
+        if x.dtype in _LARGEST:  # the runtime computes nothing in these
+            x = ops.Convert(x, destination_type=f32).output
         limit = np.array(_LARGEST[to], x.dtype.numpy)
         x = ops.Select(ops.IsNaN(x), x, ops.Minimum(limit, ops.Maximum(-limit, x))).output
     if string in (x.dtype, to):
@@ -151,5 +153,3 @@ def shape_15(x: Any, *, start: int = 0, end: int | None = None) -> Any:
 def size(x: Any) -> Any:
     """The number of elements, a scalar."""
     return ops.ReduceProd(ops.ShapeOf(x), [0], keep_dims=False)
-
-

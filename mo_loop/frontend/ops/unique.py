@@ -24,13 +24,25 @@ from mo_loop.types import boolean, i32, i64
 def unique_elements(x: Value, in_order: bool) -> Sequence[Value]:
     """Elements without repetition, where each first stood, which one stood where, how often."""
     if low(element_count(x.shape) or 0) > 0:
-        return ops.Unique(x, sorted=in_order).outputs
+        return _found(x, in_order)
     flat = vector(x)
     length = ops.ShapeOf(flat)
     one_if_empty = ops.Maximum(ops.Subtract(1, length), 0)
     padded = ops.Pad(flat, [0], one_if_empty, np.zeros((), x.dtype.numpy))
-    found = ops.Unique(padded, sorted=in_order).outputs
-    return [ops.Slice(each, [0], length, [1], [0]).output for each in found]
+    return [ops.Slice(each, [0], length, [1], [0]).output for each in _found(padded, in_order)]
+
+
+def _found(x: Value, in_order: bool) -> Sequence[Value]:
+    """Unique of some elements. Without order the runtime gives garbage unless its third output is used: it sorts the
+    values, and they are brought into the order of their first places."""
+    values, first, back, times = ops.Unique(x, sorted=True).outputs
+    if in_order:
+        return values, first, back, times
+    count = ops.Gather(ops.ShapeOf(first), 0, 0)
+    places, order = ops.TopK11(first, count, axis=0, mode="min", index_element_type=i64).outputs
+    _, rank = ops.TopK11(order, count, axis=0, mode="min", index_element_type=i64).outputs
+    found = ops.Gather(values, order, 0), places, ops.Gather(rank, back, 0), ops.Gather(times, order, 0)
+    return [each if isinstance(each, Value) else each.output for each in found]
 
 
 def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:

@@ -1,0 +1,125 @@
+"""mo-loop ops."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import click
+
+from mo_loop.cli.errors import reported
+from mo_loop.errors import UsageError
+
+if TYPE_CHECKING:
+    from mo_loop.frontend.operators import Handling
+
+WIDTH = 60
+"""Characters of a list of operations in the text; JSON and Markdown give it whole."""
+
+
+@click.command()
+@click.argument("operators", nargs=-1, metavar="[OPERATOR]...")
+@click.option(
+    "--opset", type=click.IntRange(min=1), metavar="N", help="Only the version that opset N of a domain uses."
+)
+@click.option("--domain", metavar="NAME", help="Only this domain; ai.onnx is the one without a name.")
+@click.option(
+    "--how", type=click.Choice(["direct", "composed", "lowered", "function", "refused"]),
+    multiple=True, help="Only what is handled so; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
+    help="How the table is printed.",
+)  # fmt: skip
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(
+    operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...], form: str, debug: bool
+) -> None:
+    """List the ONNX operators and what becomes of them, or only those named.
+
+    \b
+    direct     one operation of OpenVINO, always the same
+    composed   several, or one of several by attributes, types and shapes
+    lowered    control flow and lists: passes turn them into operations
+    function   expanded through the body that ONNX gives the operator
+    refused    not translated; the note says why
+
+    \b
+    mo-loop ops Softmax Resize
+    mo-loop ops --how refused
+    mo-loop ops --opset 11 --format json
+    """
+    with reported(debug):
+        from mo_loop.frontend.operators import handled, merged
+
+        rows = handled()
+        _require(operators, {row.operator for row in rows}, "operator", "all are listed by `mo-loop ops`")
+        if domain is not None:
+            _require((domain,), {row.domain or "ai.onnx" for row in rows}, "domain", "")
+        chosen = [
+            row for row in merged(rows)
+            if (not operators or row.operator in operators)
+            and domain in (None, row.domain or "ai.onnx")
+            and (not how or row.how in how)
+            and (opset is None or row.version <= opset <= (row.until or opset))
+        ]  # fmt: skip
+        if not chosen:
+            raise UsageError("no operator fits all of these options", hint="leave one of them out")
+        click.echo(_FORMS[form](chosen))
+
+
+def _require(names: Sequence[str], known: set[str], what: str, otherwise: str) -> None:
+    for name in names:
+        if name not in known:
+            from difflib import get_close_matches
+
+            by_lower = {each.lower(): each for each in sorted(known)}
+            close = get_close_matches(name.lower(), by_lower, 1, 0.6)
+            hint = f"did you mean {by_lower[close[0]]!r}?" if close else otherwise
+            raise UsageError(f"ONNX has no {what} {name!r}", hint=hint)
+
+
+def text(rows: Sequence[Handling]) -> str:
+    """Columns, one line each, a note below its line, and how many are handled in each way."""
+    cells = [("operator", "opsets", "how", "becomes")]
+    cells += [(row.name, row.opsets, row.how, _short(row.becomes)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for row, cell in zip((None, *rows), cells, strict=True):
+        lines.append("  ".join(map(str.ljust, cell, widths)).rstrip())
+        if row is not None and row.note:
+            lines += wrap(row.note, 100, initial_indent="    ", subsequent_indent="    ")
+    counts = Counter(row.how for row in rows)
+    return "\n".join((*lines, "", ", ".join(f"{counts[how]} {how}" for how in counts)))
+
+
+def _short(becomes: Sequence[str]) -> str:
+    shown = ", ".join(becomes)
+    return shown if len(shown) <= WIDTH else shown[: WIDTH - 5].rpartition(", ")[0] + ", ..."
+
+
+def as_json(rows: Sequence[Handling]) -> str:
+    """A list of objects: domain, operator, since, until (null for the newest), how, becomes, note."""
+    return json.dumps(
+        [
+            {
+                "domain": row.domain or "ai.onnx", "operator": row.operator, "since": row.version, "until": row.until,
+                "how": row.how, "becomes": list(row.becomes), "note": row.note,
+            }
+            for row in rows
+        ],
+        indent=1, ensure_ascii=False,
+    )  # fmt: skip
+
+
+def markdown(rows: Sequence[Handling]) -> str:
+    """A table, one row each."""
+    lines = ["| operator | opsets | how | becomes | note |", "|---|---|---|---|---|"]
+    lines += [f"| {row.name} | {row.opsets} | {row.how} | {', '.join(row.becomes)} | {row.note} |" for row in rows]
+    return "\n".join(lines)
+
+
+_FORMS: dict[str, Callable[[Sequence[Handling]], str]] = {"text": text, "json": as_json, "markdown": markdown}

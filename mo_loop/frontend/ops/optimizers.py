@@ -1,0 +1,111 @@
+"""One step of an optimiser, plain arithmetic. X are the tensors, G their gradients, V and H what has been accumulated;
+G' = norm_coefficient * X + G and r is the rate at update T.
+
+    Adagrad     H' = H + G'^2                  X' = X - r G' / (sqrt(H') + epsilon)
+    Adam        V' = alpha V + (1 - alpha) G'   H' = beta H + (1 - beta) G'^2
+                X' = (1 - norm_coefficient_post) (X - r V' / (sqrt(H') + epsilon))
+    Momentum    V' = alpha V + beta G'         X' = X - r V'        or, Nesterov's, X - r (G' + alpha V')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError
+from mo_loop.frontend.ops.shared import converted, scalar
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.types import ElementType
+
+DOMAIN = "ai.onnx.preview.training"
+
+
+@translates("Adagrad", since=1, domain=DOMAIN)
+def adagrad(
+    r: Any, t: Any, *inputs: Any, decay_factor: float = 0.0, epsilon: float = 1e-6, norm_coefficient: float = 0.0
+) -> Any:
+    """The rate falls with the updates."""
+    made: list[list[Any]] = []
+    for x, g, h in _tuples("Adagrad", inputs, 3):
+        rate, count = _scalars(x.dtype, r, t)
+        rate = ops.Divide(rate, ops.Add(ops.Multiply(count, decay_factor), 1)).output
+        gradient = _regularized(x, g, norm_coefficient)
+        squares = ops.Add(h, ops.Multiply(gradient, gradient)).output
+        made.append([_moved(x, rate, ops.Divide(gradient, _root(squares, epsilon))), squares])
+    return _in_turn(made)
+
+
+@translates("Adam", since=1, domain=DOMAIN)
+def adam(
+    r: Any, t: Any, *inputs: Any, alpha: float = 0.9, beta: float = 0.999, epsilon: float = 1e-6,
+    norm_coefficient: float = 0.0, norm_coefficient_post: float = 0.0,
+) -> Any:  # fmt: skip
+    """The rate makes up for means that began with 0."""
+    made: list[list[Any]] = []
+    for x, g, v, h in _tuples("Adam", inputs, 4):
+        rate, count = _scalars(x.dtype, r, t)
+        one = _number(x, 1)
+        fading = [ops.Subtract(one, ops.Power(_number(x, each), count)) for each in (alpha, beta)]
+        adjusted = ops.Divide(ops.Multiply(rate, ops.Sqrt(fading[1])), fading[0])
+        rate = ops.Select(ops.Greater(count, 0), adjusted, rate).output
+        gradient = _regularized(x, g, norm_coefficient)
+        mean = ops.Add(ops.Multiply(v, alpha), ops.Multiply(gradient, 1 - alpha)).output
+        squares = ops.Add(ops.Multiply(h, beta), ops.Multiply(ops.Multiply(gradient, gradient), 1 - beta)).output
+        new = _moved(x, rate, ops.Divide(mean, _root(squares, epsilon)))
+        made.append([ops.Multiply(new, 1 - norm_coefficient_post) if norm_coefficient_post else new, mean, squares])
+    return _in_turn(made)
+
+
+@translates("Momentum", since=1, domain=DOMAIN)
+def momentum(r: Any, t: Any, *inputs: Any, alpha: float, beta: float, mode: str, norm_coefficient: float) -> Any:
+    """The first gradient counts whole."""
+    if mode not in ("standard", "nesterov"):
+        raise ModelError(f"mode {mode!r} is neither standard nor nesterov", code="ML227")
+    made: list[list[Any]] = []
+    for x, g, v in _tuples("Momentum", inputs, 3):
+        rate, count = _scalars(x.dtype, r, t)
+        share = ops.Select(ops.Greater(count, 0), _number(x, beta), _number(x, 1))
+        gradient = _regularized(x, g, norm_coefficient)
+        new = ops.Add(ops.Multiply(v, alpha), ops.Multiply(gradient, share)).output
+        step: Any = new
+        if mode == "nesterov":
+            step = ops.Add(gradient, ops.Multiply(new, alpha))
+        made.append([_moved(x, rate, step), new])
+    return _in_turn(made)
+
+
+def _tuples(op: str, inputs: Sequence[Value], size: int) -> list[tuple[Value, ...]]:
+    """What belongs together: the inputs are all tensors, then all their gradients, and so on."""
+    count, rest = divmod(len(inputs), size)
+    if rest or not count:
+        raise ModelError(f"{op} has {len(inputs)} tensors, not {size} for each that it optimises", code="ML227")
+    return [tuple(inputs[i::count]) for i in range(count)]
+
+
+def _in_turn(made: Sequence[Sequence[Any]]) -> list[Any]:
+    """All new tensors, then all of the first accumulated kind, and so on."""
+    return [each for kind in zip(*made, strict=True) for each in kind]
+
+
+def _scalars(dtype: ElementType, *values: Value) -> list[Value]:
+    return [scalar(converted(each, dtype)) for each in values]
+
+
+def _number(like: Value, number: float) -> Value:
+    return ops.Constant(np.array(number, like.dtype.numpy), graph=like.graph).output
+
+
+def _regularized(x: Value, gradient: Value, coefficient: float) -> Value:
+    return ops.Add(ops.Multiply(x, coefficient), gradient).output if coefficient else gradient
+
+
+def _root(squares: Value, epsilon: float) -> Any:
+    return ops.Add(ops.Sqrt(squares), epsilon)
+
+
+def _moved(x: Value, rate: Value, step: Any) -> Value:
+    return ops.Subtract(x, ops.Multiply(step, rate)).output

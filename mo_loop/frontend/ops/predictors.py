@@ -1,0 +1,162 @@
+"""ai.onnx.ml: linear models and support vector machines.
+
+linear    X W^T + b
+SVM       the sum over support vectors s of c_s K(x, s), plus rho
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.ops.arithmetic import number
+from mo_loop.frontend.ops.features import DOMAIN, no_strings
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.scores import both_sides, transformed, transformed_alone
+from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.types import f32, i64
+
+Ints = tuple[int, ...]
+Floats = tuple[float, ...]
+Strings = tuple[str, ...]
+
+
+def rows_of(x: Value, what: str) -> Value:
+    """[N, F] in f32; a vector is one row."""
+    rank = ranked(x, what)
+    if rank not in (1, 2):
+        raise ModelError(f"{what} of a tensor of rank {rank}, not [N, F]", code="ML227")
+    y = converted(x, f32)
+    return y if rank == 2 else ops.Unsqueeze(y, 0).output
+
+
+def _weights(coefficients: Sequence[float] | None, count: int) -> Any:
+    if not coefficients or count < 1 or len(coefficients) % count:
+        raise ModelError(f"{len(coefficients or ())} coefficients for {count} results", code="ML227")
+    return np.array(coefficients, np.float32).reshape(count, -1)
+
+
+@translates("LinearRegressor", since=1, domain=DOMAIN)
+def linear_regressor(
+    x: Any, *, coefficients: Floats | None = None, intercepts: Floats | None = None, post_transform: str = "NONE",
+    targets: int = 1,
+) -> Any:  # fmt: skip
+    """[N, targets]."""
+    scores = _linear(rows_of(x, "LinearRegressor"), coefficients, intercepts, targets)
+    return transformed_alone(scores, post_transform) if targets == 1 else transformed(scores, post_transform)
+
+
+def _linear(x: Value, coefficients: Floats | None, intercepts: Floats | None, count: int) -> Value:
+    product = ops.MatMul(x, _weights(coefficients, count), transpose_b=True).output
+    if not intercepts:
+        return product
+    if len(intercepts) != count:
+        raise ModelError(f"{len(intercepts)} intercepts for {count} results", code="ML227")
+    return ops.Add(product, np.array(intercepts, np.float32)).output
+
+
+@translates("LinearClassifier", since=1, domain=DOMAIN)
+def linear_classifier(
+    x: Any, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None, coefficients: Floats,
+    intercepts: Floats | None = None, multi_class: int = 0, post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """The label of the largest score, and all scores. One score for two classes says how likely the second one is."""
+    if classlabels_strings:
+        raise no_strings("labels of strings")
+    rows = rows_of(x, "LinearClassifier")
+    features = rows.type.dims[1]
+    count = len(intercepts or ()) or len(classlabels_ints or ())
+    if isinstance(features, int) and features and not intercepts:
+        count = len(coefficients) // features
+    scores = _linear(rows, coefficients, intercepts, count)
+    if count > 1:
+        return [labelled(scores, classlabels_ints), transformed(scores, post_transform)]
+    labels = classlabels_ints or (0, 1)
+    second = ops.Less(number(scores, 0), scores)
+    if len(labels) != 2:
+        label = ops.Select(second, np.int64(labels[0]), np.int64(0))
+        return [ops.Squeeze(label, 1), transformed(scores, post_transform)]
+    label = ops.Select(second, np.int64(labels[1]), np.int64(labels[0]))
+    made = both_sides(scores, post_transform, is_probability=True) if classlabels_ints else scores
+    return [ops.Squeeze(label, 1), made]
+
+
+def labelled(scores: Value, labels: Sequence[int] | None) -> Value:
+    """[N]: the label of each row's largest score, the first of equal ones."""
+    _, best = ops.TopK11(scores, 1, axis=1, mode="max", stable=True, index_element_type=i64).outputs
+    place = ops.Squeeze(best, 1).output
+    return place if labels is None else ops.Gather(np.array(labels, np.int64), place, 0).output
+
+
+@translates("SVMRegressor", since=1, domain=DOMAIN)
+def svm_regressor(
+    x: Any, *, coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
+    n_supports: int = 0, one_class: int = 0, post_transform: str = "NONE", rho: Floats | None = None,
+    support_vectors: Floats | None = None,
+) -> Any:  # fmt: skip
+    """[N, 1]; with `one_class` 1 for what belongs to the class and -1 for what does not."""
+    rows = rows_of(x, "SVMRegressor")
+    if n_supports > 0:
+        rows = _kernel(rows, _weights(support_vectors, n_supports), kernel_type, kernel_params)
+    scores = _linear(rows, coefficients, (rho or (0.0,))[:1], 1)
+    if one_class:
+        return ops.Select(ops.Less(number(scores, 0), scores), number(scores, 1), number(scores, -1))
+    return transformed_alone(scores, post_transform)
+
+
+def _kernel(x: Value, vectors: Any, kind: str, parameters: Floats | None) -> Value:
+    """K(x, s) for each row and each support vector."""
+    gamma, offset, degree = (*(parameters or ()), 0.0, 0.0, 0.0)[:3]
+    if kind == "RBF":
+        gap = ops.Subtract(ops.Unsqueeze(x, 1), vectors)
+        return ops.Exp(ops.Multiply(ops.ReduceSum(ops.Multiply(gap, gap), [2], keep_dims=False), -gamma)).output
+    product = ops.MatMul(x, vectors, transpose_b=True).output
+    if kind == "LINEAR":
+        return product
+    scaled = ops.Add(ops.Multiply(product, gamma), offset).output
+    if kind == "POLY":
+        return ops.Power(scaled, number(scaled, degree)).output
+    if kind == "SIGMOID":
+        return ops.Tanh(scaled).output
+    raise ModelError(f"kernel_type {kind!r} is none of LINEAR, POLY, RBF, SIGMOID", code="ML227")
+
+
+@translates("SVMClassifier", since=1, domain=DOMAIN)
+def svm_classifier(
+    x: Any, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None,
+    coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
+    post_transform: str = "NONE", prob_a: Floats | None = None, prob_b: Floats | None = None,
+    rho: Floats | None = None, support_vectors: Floats | None = None, vectors_per_class: Ints | None = None,
+) -> Any:  # fmt: skip
+    """Each pair of classes has a score, and its winner a vote; the class of most votes is the label."""
+    if classlabels_strings:
+        raise no_strings("labels of strings")
+    owners = np.repeat(np.arange(len(vectors_per_class or ())), vectors_per_class or ())
+    labels, count = classlabels_ints or (), len(vectors_per_class or ())
+    if prob_a or not owners.size:
+        raise UnsupportedError(
+            "SVMClassifier with fitted probabilities, or without support vectors, is not translated", code="ML316"
+        )  # fmt: skip
+    pairs = list(itertools.combinations(range(count), 2))
+    if len(labels) != count or len(rho or ()) != len(pairs):
+        raise ModelError(f"{len(labels)} labels and {len(rho or ())} rho for {count} classes", code="ML227")
+    kernels = _kernel(rows_of(x, "SVMClassifier"), _weights(support_vectors, len(owners)), kernel_type, kernel_params)
+    shares = _weights(coefficients, count - 1)
+    # Row k of the coefficients is for the other class number k, the own one left out.
+    matrix = np.stack([np.where(owners == i, shares[j - 1], np.where(owners == j, shares[i], 0)) for i, j in pairs])
+    scores = ops.Add(ops.MatMul(kernels, matrix.astype(np.float32), transpose_b=True), np.array(rho, np.float32)).output
+    first, second = (np.eye(count, dtype=np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
+    won = ops.Convert(ops.Less(number(scores, 0), scores), destination_type=f32).output
+    votes = ops.Add(ops.MatMul(won, first), ops.MatMul(ops.Subtract(np.float32(1), won), second)).output
+    if count > 2:
+        made = transformed(scores, post_transform)
+    else:
+        made = both_sides(scores, post_transform, is_probability=post_transform != "NONE")
+    return [labelled(votes, labels), made]

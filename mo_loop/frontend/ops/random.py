@@ -1,0 +1,141 @@
+"""Random numbers, all from RandomUniform: u in [0, 1), in f32.
+
+    RandomUniform    low + (high - low) * u
+    RandomNormal     mean + scale * sqrt(-2 log(1 - u)) * cos(2 pi v)        (Box and Muller)
+    Bernoulli        u < p
+    Multinomial      how many sums p_0 + ... + p_c are at most u * (sum of all p)
+    Dropout          x / (1 - ratio) where u >= ratio, else 0
+
+Without a seed every inference draws anew, and so does every iteration of a body. With one, the numbers are the same
+each time the model is loaded; they are not those of any other runtime.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.shared import converted, scalar
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.types import ElementType, f32, from_onnx
+
+Ints = tuple[int, ...]
+
+
+def uniform(shape: Value, seed: float | int | None) -> Value:
+    """f32 in [0, 1) of a shape."""
+    number = np.float32(0), np.float32(1)
+    if seed is None:
+        return ops.RandomUniform(shape, *number, output_type=f32).output
+    # Two zeros would mean no seed; the one number there is goes into the other one, whatever it is.
+    bits = int(np.float32(seed).view(np.uint32)) if isinstance(seed, float) else seed % 2**63
+    return ops.RandomUniform(shape, *number, output_type=f32, global_seed=1, op_seed=bits).output
+
+
+@translates("RandomUniform", since=1)
+def random_uniform(
+    *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Ints, node: Context
+) -> Any:
+    """The shape is an attribute."""
+    return _spread(_dims(node, shape), from_onnx(dtype), low, high, seed)
+
+
+@translates("RandomUniformLike", since=1)
+def random_uniform_like(
+    input: Any, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
+) -> Any:
+    """The shape is that of a tensor, and so is the type if none is given."""
+    return _spread(ops.ShapeOf(input).output, _type_like(input, dtype), low, high, seed)
+
+
+@translates("RandomNormal", since=1)
+def random_normal(
+    *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Ints, node: Context
+) -> Any:
+    """The shape is an attribute."""
+    return _normal(_dims(node, shape), from_onnx(dtype), mean, scale, seed)
+
+
+@translates("RandomNormalLike", since=1)
+def random_normal_like(
+    input: Any, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
+) -> Any:
+    """The shape is that of a tensor, and so is the type if none is given."""
+    return _normal(ops.ShapeOf(input).output, _type_like(input, dtype), mean, scale, seed)
+
+
+def _dims(node: Context, shape: Ints) -> Value:
+    return node.constant(np.array(shape, np.int64))
+
+
+def _type_like(x: Value, dtype: int | None) -> ElementType:
+    return x.dtype if dtype is None else from_onnx(dtype)
+
+
+def _spread(shape: Value, dtype: ElementType, low: float, high: float, seed: float | None) -> Any:
+    _require_float(dtype)
+    low, high = min(low, high), max(low, high)
+    if low == high:  # the runtime makes the factor a bound of RandomUniform, and then refuses 0
+        return ops.Broadcast(np.array(low, dtype.numpy), shape)
+    u = uniform(shape, seed)
+    if (low, high) != (0, 1):
+        u = ops.Add(ops.Multiply(u, np.float32(high - low)), np.float32(low)).output
+    return converted(u, dtype)
+
+
+def _normal(shape: Value, dtype: ElementType, mean: float, scale: float, seed: float | None) -> Any:
+    _require_float(dtype)
+    # Two numbers for each, from one generator: two generators of one seed would give the same.
+    both = uniform(ops.Concat(np.array([2], np.int64), shape, axis=0).output, seed)
+    u, v = (ops.Gather(both, i, 0) for i in (0, 1))
+    radius = ops.Sqrt(ops.Multiply(ops.Log(ops.Subtract(np.float32(1), u)), np.float32(-2)))
+    z = ops.Multiply(radius, ops.Cos(ops.Multiply(v, np.float32(2 * math.pi)))).output
+    if (mean, scale) != (0, 1):
+        z = ops.Add(ops.Multiply(z, np.float32(scale)), np.float32(mean)).output
+    return converted(z, dtype)
+
+
+def _require_float(dtype: ElementType) -> None:
+    if not dtype.is_float:
+        raise ModelError(f"random numbers of type {dtype}: ONNX knows floats alone", code="ML227")
+
+
+@translates("Bernoulli", since=15)
+def bernoulli(input: Any, *, dtype: int | None = None, seed: float | None = None) -> Any:
+    """1 with the probability that the input says, else 0."""
+    hits = ops.Less(uniform(ops.ShapeOf(input).output, seed), converted(input, f32)).output
+    return converted(hits, _type_like(input, dtype))
+
+
+@translates("Multinomial", since=7)
+def multinomial(input: Any, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Any:
+    """Classes drawn by their logarithmic probabilities [batch, classes], which need not sum up to 1.
+
+    Not the operation of that name: it overflows for large logarithms, and repeats its draws."""
+    if input.rank is not None and input.rank != 2:
+        raise ModelError(f"probabilities of rank {input.rank}, not [batch, classes]", code="ML227")
+    sums = ops.CumSum(ops.Softmax(converted(input, f32), axis=1), 1)
+    last = ops.Gather(sums, [-1], 1)
+    shape = ops.Concat(ops.Gather(ops.ShapeOf(input), [0], 0), np.array([sample_size], np.int64), axis=0).output
+    draws = ops.Unsqueeze(ops.Multiply(uniform(shape, seed), last), 2)
+    passed = ops.Convert(ops.LessEqual(ops.Unsqueeze(sums, 1), draws), destination_type=from_onnx(dtype))
+    return ops.ReduceSum(passed, [2], keep_dims=False)
+
+
+def dropped(x: Value, ratio: Value | None, training_mode: Value, seed: int | None, node: Context) -> list[Any]:
+    """Dropout where training may be on: the tensor and the mask of what was kept."""
+    share = node.constant(np.float32(0.5)) if ratio is None else scalar(converted(ratio, f32))
+    kept = ops.LessEqual(share, uniform(ops.ShapeOf(x).output, seed)).output
+    scale = ops.Divide(np.float32(1), ops.Subtract(np.float32(1), share)).output
+    is_on = scalar(training_mode)
+    if is_on.constant is None:
+        kept = ops.LogicalOr(kept, ops.LogicalNot(is_on)).output
+        scale = ops.Select(is_on, scale, np.float32(1)).output
+    y = ops.Multiply(x, converted(scale, x.dtype))
+    return [ops.Select(kept, y, np.zeros((), x.dtype.numpy)), kept]

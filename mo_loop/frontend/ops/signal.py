@@ -1,0 +1,255 @@
+"""Discrete Fourier transforms: DFT, STFT, and the matrix that takes their results to the mel scale.
+
+The runtime's transforms do not lengthen every signal as they should, so signals are cut and filled up before.
+A real signal has a last dimension of 1, a complex one of 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.arithmetic import number
+from mo_loop.frontend.ops.layout import array_of
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.shared import converted, dimension, joined, scalar
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.shape import normalise_axis
+from mo_loop.types import ElementType, f32, f64, from_onnx, i32, i64
+
+
+@translates("DFT", since=17)
+def dft_17(x: Any, dft_length: Any = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Any:
+    """The axis is an attribute."""
+    return _transformed(x, axis, dft_length, bool(inverse), bool(onesided))
+
+
+@translates("DFT", since=20)
+def dft_20(x: Any, dft_length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0) -> Any:
+    """The axis is an input, -2 if it is absent; one known only at run time is moved to the front and back."""
+    known = (-2,) if axis is None else axis.type.integers
+    if known is not None:
+        return _transformed(x, known[0], dft_length, bool(inverse), bool(onesided))
+    rank = ranked(x, "DFT")
+    place = ops.FloorMod(ops.Add(scalar(axis), rank), rank)
+    others = ops.Convert(ops.NotEqual(np.arange(rank), place), destination_type=i32)
+    _, order = ops.TopK11(others, rank, axis=0, mode="min", stable=True).outputs
+    _, back = ops.TopK11(order, rank, axis=0, mode="min").outputs
+    x = x if x.type.dims[-1] == 1 else _complex(x)
+    # The order is not known here, but that the last dimension stays where it is.
+    moved = ops.Gather(ops.Transpose(x, order), np.arange(x.type.dims[-1]), rank - 1).output
+    return ops.Transpose(_transformed(moved, 0, dft_length, bool(inverse), bool(onesided)), back)
+
+
+def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesided: bool) -> Any:
+    if x.dtype is f64:  # the runtime transforms none of these, and computes everything else of them in f32
+        narrow = converted(x, f32)
+        return ops.Convert(_transformed(narrow, axis, length, inverse, onesided), destination_type=f64)
+    rank = ranked(x, "DFT")
+    at = normalise_axis(axis, rank)
+    if at == rank - 1:
+        raise ModelError(f"axis {axis} is that of the real and imaginary parts", code="ML227")
+    size = None if length is None else _length(length)
+    if inverse and onesided:
+        return _half_inverted(_complex(x), at, size)
+    if size is not None:
+        x = _of_length(x, at, size)
+    if onesided:
+        whole = ops.Gather(x, 0, rank - 1).output  # there is no half of a transform but of real signals
+        return ops.RDFT(whole, [at])
+    if inverse:
+        return _inverted(_complex(x), at)
+    return _whole(x if x.type.dims[-1] == 1 else _complex(x), at)
+
+
+def _whole(x: Value, at: int) -> Value:
+    """All of the transform.
+
+    From those of the real and the imaginary parts, of which the second halves mirror the first ones: the runtime's
+    complex transform is precise to three digits alone where the length is large and no power of two."""
+    size = dimension(x, at)
+    parts = x.type.dims[-1]
+    if parts == 2 and isinstance(size, int) and size.bit_count() == 1:
+        return ops.DFT(x, [at]).output
+    rank = len(x.type.dims)
+    halves = ops.RDFT(x, [at]).output  # [..., parts, 2]
+    count = _divided(_plus(size, -1), 2)
+    tails = ops.Slice(halves, joined([count], x), [0], [-1], [at]).output
+    pieces = [ops.Gather(each, 0, rank - 1).output for each in (halves, tails)]
+    signs = np.array([1, -1], x.dtype.numpy)
+    pieces[1] = ops.Multiply(pieces[1], signs).output
+    if parts == 2:  # i (c + d i) = -d + c i
+        turned = [ops.Gather(ops.Gather(each, 1, rank - 1), [1, 0], -1) for each in (halves, tails)]
+        pieces = [
+            ops.Add(piece, ops.Multiply(turn, factors)).output
+            for piece, turn, factors in zip(pieces, turned, (-signs, np.ones(2, x.dtype.numpy)), strict=True)
+        ]
+    return ops.Concat(*pieces, axis=at).output
+
+
+def _inverted(x: Value, at: int) -> Value:
+    """The conjugate of the transform of the conjugate, divided by the length."""
+    size = dimension(x, at)
+    if isinstance(size, int) and size.bit_count() == 1:
+        return ops.IDFT(x, [at]).output
+    signs = np.array([1, -1], x.dtype.numpy)
+    whole = _whole(ops.Multiply(x, signs).output, at)
+    count = number(x, size) if isinstance(size, int) else converted(size, x.dtype)
+    return ops.Divide(ops.Multiply(whole, signs), count).output
+
+
+def _half_inverted(x: Value, at: int, size: Any) -> Any:
+    """A real signal from the first half of what its transform gave."""
+    if size is None:
+        size = _times(_plus(dimension(x, at), -1), 2)
+    halves = _of_length(x, at, _plus(_divided(size, 2), 1))
+    return ops.Unsqueeze(ops.IRDFT(halves, [at], joined([size], x)), -1)
+
+
+def _complex(x: Value) -> Value:
+    """Imaginary parts of 0 for a real signal."""
+    last = x.type.dims[-1]
+    if last == 2:
+        return x
+    rank = len(x.type.dims)
+    padded = ops.Pad(x, [0] * rank, [0] * (rank - 1) + [1], np.zeros((), x.dtype.numpy))
+    if last == 1:
+        return padded.output
+    return ops.Gather(padded, [0, 1], rank - 1).output
+
+
+def _of_length(x: Value, at: int, size: Any) -> Value:
+    """Cut, or filled up with zeros, along an axis."""
+    have = dimension(x, at)
+    if isinstance(have, int) and isinstance(size, int) and have == size:
+        return x
+    rank = len(x.type.dims)
+    x = ops.Slice(x, [0], joined([size], x), [1], [at]).output
+    if isinstance(have, int) and isinstance(size, int):
+        missing: Any = max(size - have, 0)
+    else:
+        missing = ops.Maximum(_plus(size, _times(have, -1)), 0).output
+    end = joined([missing if axis == at else 0 for axis in range(rank)], x)
+    return ops.Pad(x, np.zeros(rank, np.int64), end, np.zeros((), x.dtype.numpy)).output
+
+
+def _length(value: Value) -> Any:
+    """An int where the number is known, else a scalar Value."""
+    known = value.type.integers
+    return known[0] if known is not None else scalar(converted(value, i64))
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return a + b if isinstance(a, int) and isinstance(b, int) else ops.Add(*_operands(a, b)).output
+
+
+def _times(a: Any, b: int) -> Any:
+    return a * b if isinstance(a, int) else ops.Multiply(a, b).output
+
+
+def _divided(a: Any, b: Any) -> Any:
+    """Rounded down; both are at least 0."""
+    return a // b if isinstance(a, int) and isinstance(b, int) else ops.Divide(*_operands(a, b)).output
+
+
+def _operands(a: Any, b: Any) -> list[Any]:
+    return [each if isinstance(each, Value) else np.array(each, np.int64) for each in (a, b)]
+
+
+@translates("STFT", since=17)
+def stft(signal: Any, frame_step: Any, window: Any = None, frame_length: Any = None, *, onesided: int = 1) -> Any:
+    """[batch, frames, bins, 2]: the transforms of frames, each multiplied with the window."""
+    rank = ranked(signal, "STFT")
+    if rank not in (2, 3):
+        raise ModelError(f"a signal of rank {rank}, not [batch, length, 1 or 2]", code="ML227")
+    if rank == 2:
+        signal = ops.Unsqueeze(signal, 2).output
+    total, step = dimension(signal, 1), _length(frame_step)
+    if frame_length is not None:
+        length = _length(frame_length)
+    else:
+        length = total if window is None else dimension(window, 0)
+    count = _plus(_divided(_plus(total, _times(length, -1)), step), 1)
+    starts = ops.Multiply(_numbers(signal, count), step)
+    places = ops.Add(ops.Unsqueeze(starts, 1), _numbers(signal, length)).output
+    frames = ops.Gather(signal, places, 1).output  # [batch, frames, length, 1 or 2]
+    if window is not None:
+        frames = ops.Multiply(frames, ops.Unsqueeze(converted(window, signal.dtype), 1)).output
+    return _transformed(frames, 2, None, False, bool(onesided))
+
+
+def _numbers(x: Value, count: Any) -> Value:
+    """0, 1, ... before `count`, none where it is negative."""
+    if isinstance(count, int):
+        return ops.Constant(np.arange(count), graph=x.graph).output
+    zero, one = (ops.Constant(np.array(each, np.int64), graph=x.graph).output for each in (0, 1))
+    return ops.Range(zero, ops.Maximum(count, 0), one, output_type=i64).output
+
+
+@translates("MelWeightMatrix", since=17)
+def mel_weight_matrix(
+    num_mel_bins: Any, dft_length: Any, sample_rate: Any, lower_edge_hertz: Any, upper_edge_hertz: Any,
+    *, output_datatype: int = 1, node: Context,
+) -> Any:  # fmt: skip
+    """[dft_length / 2 + 1, num_mel_bins]: triangles whose corners are evenly spaced on the mel scale."""
+    to = from_onnx(output_datatype)
+    given = (num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz)
+    known = [array_of(each) for each in given]
+    if all(each is not None for each in known):
+        numbers = [each.item() for each in known if each is not None]
+        return node.constant(_mel_weights(*numbers).astype(to.numpy), to)
+    return _mel_composed([scalar(each) for each in given], to)
+
+
+_MEL = 2595 / math.log(10)
+
+
+def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float) -> Any:
+    """In f64, for constants."""
+    low, high = (_MEL * math.log1p(edge / 700) for edge in (lower, upper))
+    mels = low + np.arange(bins + 2) * ((high - low) / (bins + 2))
+    corners = np.floor((length + 1) * (700 * np.expm1(mels / _MEL)) / rate)
+    left, centre, right = corners[:-2], corners[1:-1], corners[2:]
+    row = np.arange(length // 2 + 1)[:, None]
+    rising = (row - left) / np.where(centre > left, centre - left, 1)
+    falling = (right - row) / np.where(right > centre, right - centre, 1)
+    weights = np.where((row >= left) & (row <= centre), np.where(centre > left, rising, 1), 0)
+    return np.where((row >= centre) & (row < right), falling, weights)
+
+
+def _mel_composed(given: Sequence[Value], to: ElementType) -> Any:
+    """The same of numbers known only at run time."""
+    bins, length, rate, lower, upper = given
+    count = converted(bins, i64)
+    low, high = (ops.Multiply(ops.Log(ops.Add(ops.Divide(converted(e, f32), 700), 1)), _MEL) for e in (lower, upper))
+    corners = ops.Add(count, 2).output
+    step = ops.Divide(ops.Subtract(high, low), ops.Convert(corners, destination_type=f32))
+    mels = ops.Add(ops.Multiply(_floats(corners), step), low)
+    hertz = ops.Multiply(ops.Subtract(ops.Exp(ops.Divide(mels, _MEL)), 1), 700)
+    size = converted(ops.Add(length, 1).output, f32)
+    places = ops.Floor(ops.Divide(ops.Multiply(hertz, size), converted(rate, f32))).output
+    left, centre, right = (_piece(places, i) for i in range(3))
+    rows = ops.Unsqueeze(_floats(ops.Add(ops.Divide(converted(length, i64), 2), 1).output), 1)
+    one, zero = (np.float32(each) for each in (1, 0))
+    rise, fall = (ops.Maximum(ops.Subtract(b, a), one) for a, b in ((left, centre), (centre, right)))
+    rising = ops.Select(ops.Less(left, centre), ops.Divide(ops.Subtract(rows, left), rise), one)
+    is_left = ops.LogicalAnd(ops.LessEqual(left, rows), ops.LessEqual(rows, centre))
+    is_right = ops.LogicalAnd(ops.LessEqual(centre, rows), ops.Less(rows, right))
+    falling = ops.Divide(ops.Subtract(right, rows), fall)
+    return converted(ops.Select(is_right, falling, ops.Select(is_left, rising, zero)).output, to)
+
+
+def _floats(count: Value) -> Value:
+    return ops.Convert(_numbers(count, count), destination_type=f32).output
+
+
+def _piece(places: Value, start: int) -> Value:
+    """All but the last two, shifted."""
+    return ops.Slice(places, [start], [start - 2 or 2**30], [1], [0]).output

@@ -1,0 +1,284 @@
+"""ai.onnx.ml: ensembles of decision trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.arithmetic import number
+from mo_loop.frontend.ops.features import DOMAIN, no_strings
+from mo_loop.frontend.ops.forest import LEAF, MODES, Forest, Votes
+from mo_loop.frontend.ops.predictors import labelled, rows_of
+from mo_loop.frontend.ops.scores import TRANSFORMS, both_sides, transformed, transformed_alone
+from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.types import f64
+
+Ints = tuple[int, ...]
+Floats = tuple[float, ...]
+Strings = tuple[str, ...]
+
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+_MEMBER = 6
+
+
+@translates("TreeEnsembleRegressor", since=1, domain=DOMAIN)
+def tree_ensemble_regressor_1(
+    x: Any, *, aggregate_function: str = "SUM", base_values: Floats | None = None, n_targets: int | None = None,
+    nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None,
+    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
+    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
+    nodes_values: Floats | None = None, post_transform: str = "NONE", target_ids: Ints | None = None,
+    target_nodeids: Ints | None = None, target_treeids: Ints | None = None, target_weights: Floats | None = None,
+) -> Any:  # fmt: skip
+    """[N, targets]: what the leaves say, put together over all trees."""
+    forest, places = _by_ids(
+        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values, nodes_truenodeids,
+        nodes_falsenodeids, nodes_missing_value_tracks_true,
+    )  # fmt: skip
+    count = n_targets or max(target_ids or (0,)) + 1
+    votes = _votes(places, count, target_treeids, target_nodeids, target_ids, target_weights)
+    return _regressed(x, forest, votes, aggregate_function, base_values, post_transform)
+
+
+@translates("TreeEnsembleRegressor", since=3, domain=DOMAIN)
+def tree_ensemble_regressor_3(
+    x: Any, *, aggregate_function: str = "SUM", base_values: Floats | None = None, base_values_as_tensor: Any = None,
+    n_targets: int | None = None, nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None,
+    nodes_hitrates: Floats | None = None, nodes_hitrates_as_tensor: Any = None,
+    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
+    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
+    nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
+    target_ids: Ints | None = None, target_nodeids: Ints | None = None, target_treeids: Ints | None = None,
+    target_weights: Floats | None = None, target_weights_as_tensor: Any = None,
+) -> Any:  # fmt: skip
+    """Numbers may come as tensors of f64."""
+    return tree_ensemble_regressor_1(
+        x, aggregate_function=aggregate_function, base_values=_either(base_values, base_values_as_tensor),
+        n_targets=n_targets, nodes_falsenodeids=nodes_falsenodeids, nodes_featureids=nodes_featureids,
+        nodes_missing_value_tracks_true=nodes_missing_value_tracks_true, nodes_modes=nodes_modes,
+        nodes_nodeids=nodes_nodeids, nodes_treeids=nodes_treeids, nodes_truenodeids=nodes_truenodeids,
+        nodes_values=_either(nodes_values, nodes_values_as_tensor), post_transform=post_transform,
+        target_ids=target_ids, target_nodeids=target_nodeids, target_treeids=target_treeids,
+        target_weights=_either(target_weights, target_weights_as_tensor),
+    )  # fmt: skip
+
+
+@translates("TreeEnsembleClassifier", since=1, domain=DOMAIN)
+def tree_ensemble_classifier_1(
+    x: Any, *, base_values: Floats | None = None, class_ids: Ints | None = None, class_nodeids: Ints | None = None,
+    class_treeids: Ints | None = None, class_weights: Floats | None = None, classlabels_int64s: Ints | None = None,
+    classlabels_strings: Strings | None = None, nodes_falsenodeids: Ints | None = None,
+    nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None,
+    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
+    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
+    nodes_values: Floats | None = None, post_transform: str = "NONE", node: Context,
+) -> Any:  # fmt: skip
+    """The labels [N], and the scores [N, classes]."""
+    if classlabels_strings:
+        raise no_strings("labels of strings")
+    forest, places = _by_ids(
+        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values, nodes_truenodeids,
+        nodes_falsenodeids, nodes_missing_value_tracks_true,
+    )  # fmt: skip
+    labels = classlabels_int64s or ()
+    votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, class_weights)
+    leaves = _leaves(forest, x)
+    bases = base_values or ()
+    if len(labels) > 2:
+        return _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
+    return _of_two_classes(leaves, forest, votes, labels, bases, set(class_ids or ()), post_transform, node)
+
+
+@translates("TreeEnsembleClassifier", since=3, domain=DOMAIN)
+def tree_ensemble_classifier_3(
+    x: Any, *, base_values: Floats | None = None, base_values_as_tensor: Any = None, class_ids: Ints | None = None,
+    class_nodeids: Ints | None = None, class_treeids: Ints | None = None, class_weights: Floats | None = None,
+    class_weights_as_tensor: Any = None, classlabels_int64s: Ints | None = None,
+    classlabels_strings: Strings | None = None, nodes_falsenodeids: Ints | None = None,
+    nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None, nodes_hitrates_as_tensor: Any = None,
+    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
+    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
+    nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
+    node: Context,
+) -> Any:  # fmt: skip
+    """Numbers may come as tensors of f64."""
+    return tree_ensemble_classifier_1(
+        x, base_values=_either(base_values, base_values_as_tensor), class_ids=class_ids, class_nodeids=class_nodeids,
+        class_treeids=class_treeids, class_weights=_either(class_weights, class_weights_as_tensor),
+        classlabels_int64s=classlabels_int64s, classlabels_strings=classlabels_strings,
+        nodes_falsenodeids=nodes_falsenodeids, nodes_featureids=nodes_featureids,
+        nodes_missing_value_tracks_true=nodes_missing_value_tracks_true, nodes_modes=nodes_modes,
+        nodes_nodeids=nodes_nodeids, nodes_treeids=nodes_treeids, nodes_truenodeids=nodes_truenodeids,
+        nodes_values=_either(nodes_values, nodes_values_as_tensor), post_transform=post_transform, node=node,
+    )  # fmt: skip
+
+
+@translates("TreeEnsemble", since=5, domain=DOMAIN)
+def tree_ensemble(
+    x: Any, *, aggregate_function: int = 1, leaf_targetids: Ints, leaf_weights: Any, membership_values: Any = None,
+    n_targets: int | None = None, nodes_falseleafs: Ints, nodes_falsenodeids: Ints, nodes_featureids: Ints,
+    nodes_hitrates: Any = None, nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Any,
+    nodes_splits: Any, nodes_trueleafs: Ints, nodes_truenodeids: Ints, post_transform: int = 0, tree_roots: Ints,
+) -> Any:  # fmt: skip
+    """Inner nodes and leaves apart; a node may ask for membership in a set."""
+    if not 0 <= aggregate_function < len(AGGREGATES) or not 0 <= post_transform < len(TRANSFORMS):
+        raise ModelError(f"no aggregate_function {aggregate_function} or post_transform {post_transform}", code="ML227")
+    inner, modes = len(nodes_featureids), nodes_modes.array().reshape(-1)
+    leaves = len(leaf_targetids)
+    yes, no = (
+        np.where(is_leaf, np.array(ends) + inner, ends)
+        for is_leaf, ends in ((nodes_trueleafs, nodes_truenodeids), (nodes_falseleafs, nodes_falsenodeids))
+    )
+    columns = [
+        nodes_featureids, nodes_splits.array().reshape(-1), modes, yes, no,
+        nodes_missing_value_tracks_true or [0] * inner,
+    ]  # fmt: skip
+    if any(len(each) != inner for each in columns):
+        raise ModelError("the lists of nodes are of different length", code="ML227")
+    filler = [[0] * leaves] * 3 + [list(range(inner, inner + leaves))] * 2 + [[0] * leaves]
+    table = [[*column, *rest] for column, rest in zip(columns, filler, strict=True)]
+    if _MEMBER in modes:
+        _spell_out_members(table, [] if membership_values is None else membership_values.array().reshape(-1))
+    is_leaf = np.zeros(len(table[0]), bool)
+    is_leaf[inner : inner + leaves] = True
+    forest = _forest(table, is_leaf, tree_roots)
+    places = range(inner, inner + leaves)
+    count = n_targets or max(leaf_targetids, default=0) + 1
+    votes = Votes.collected(len(is_leaf), count, places, leaf_targetids, leaf_weights.array().reshape(-1))
+    made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, TRANSFORMS[post_transform])
+    return converted(made, x.dtype)
+
+
+def _spell_out_members(table: list[list[Any]], members: Any) -> None:
+    """A node that asks for membership becomes a chain of nodes that ask for equality, in place."""
+    groups: list[list[Any]] = [[]]
+    for member in members:
+        if np.isnan(member):
+            groups.append([])
+        else:
+            groups[-1].append(member)
+    features, limits, modes, yes, no, missing = table
+    asking = [place for place, mode in enumerate(modes) if mode == _MEMBER]
+    if len(groups) < len(asking):
+        raise ModelError(f"{len(asking)} nodes ask for membership, and there are {len(groups)} sets", code="ML227")
+    for place, group in zip(asking, groups, strict=False):
+        modes[place] = MODES.index("BRANCH_EQ")
+        otherwise, limits[place] = no[place], group[0] if group else np.nan
+        for member in group[1:]:
+            no[place] = len(features)
+            for column, item in zip(
+                table, (features[place], member, modes[place], yes[place], otherwise, missing[place]), strict=True
+            ):
+                column.append(item)
+            place = len(features) - 1
+
+
+def _forest(table: Sequence[Any], is_leaf: Any, roots: Sequence[int]) -> Forest:
+    features, limits, modes, yes, no, missing = (np.asarray(each) for each in table)
+    if np.any(modes >= len(MODES)):
+        raise ModelError(f"a node of mode {modes.max()}, which ONNX does not know", code="ML227")
+    modes = modes.astype(np.int64)
+    return Forest(
+        features.astype(np.int64), limits.astype(np.float64), modes, yes.astype(np.int64), no.astype(np.int64),
+        missing.astype(bool), np.array(roots, np.int64), is_leaf,
+    )  # fmt: skip
+
+
+def _leaves(forest: Forest, x: Value) -> Value:
+    return forest.leaves(rows_of(x, "an ensemble of trees"), x.dtype is f64)
+
+
+def _by_ids(
+    treeids: Ints | None, nodeids: Ints | None, features: Ints | None, modes: Strings | None, limits: Any,
+    yes: Ints | None, no: Ints | None, missing: Ints | None,
+) -> tuple[Forest, dict[tuple[int, int], int]]:  # fmt: skip
+    """The forest of nodes that are named by the numbers of their tree and of their own, and where each stands."""
+    trees, names, count = treeids or (), nodeids or (), len(nodeids or ())
+    columns = (trees, features or (), modes or (), () if limits is None else limits, yes or (), no or ())
+    if not count or any(len(each) != count for each in columns):
+        raise ModelError("the lists of nodes are empty, or of different length", code="ML227")
+    places = {key: place for place, key in enumerate(zip(trees, names, strict=True))}
+    if len(places) < count:
+        raise ModelError("two nodes of a tree have one number", code="ML227")
+    kinds = modes or ()
+    unknown = set(kinds) - {LEAF, *MODES}
+    if unknown:
+        raise ModelError(f"a node of mode {unknown.pop()!r}, which ONNX does not know", code="ML227")
+    is_leaf = np.array([kind == LEAF for kind in kinds])
+    numbers = [0 if kind == LEAF else MODES.index(kind) for kind in kinds]
+    ends = [
+        [place if is_leaf[place] else places.get((trees[place], end), -1) for place, end in enumerate(listed or ())]
+        for listed in (yes, no)
+    ]
+    below = {end for listed in ends for place, end in enumerate(listed) if end != place}
+    roots = [place for place in range(count) if place not in below]
+    table = [features, limits, numbers, *ends, missing or [0] * count]
+    return _forest(table, is_leaf, roots), places
+
+
+def _votes(
+    places: dict[tuple[int, int], int], count: int, treeids: Ints | None, nodeids: Ints | None, ids: Ints | None,
+    weights: Any,
+) -> Votes:  # fmt: skip
+    keys = list(zip(treeids or (), nodeids or (), strict=False))
+    if any(key not in places for key in keys):
+        raise ModelError("a vote of a node that no tree has", code="ML227")
+    found = [places[key] for key in keys]
+    return Votes.collected(len(places), count, found, ids or (), () if weights is None else weights)
+
+
+def _either(floats: Floats | None, tensor: Any) -> Any:
+    return floats if tensor is None else tuple(tensor.array().reshape(-1).tolist())
+
+
+def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases: Any, post_transform: str) -> Value:
+    if how not in AGGREGATES:
+        raise ModelError(f"aggregate_function {how!r} is none of {', '.join(AGGREGATES)}", code="ML227")
+    leaves = _leaves(forest, x)
+    made = votes.extreme(leaves, how == "MAX") if how in ("MIN", "MAX") else votes.total(leaves)
+    if how == "AVERAGE":
+        made = ops.Divide(made, number(made, len(forest.roots))).output
+    made = _with_bases(made, bases or ())
+    return (transformed_alone if votes.weights.shape[1] == 1 else transformed)(made, post_transform)
+
+
+def _with_bases(scores: Value, bases: Sequence[float]) -> Value:
+    if not bases:
+        return scores
+    return ops.Add(scores, np.array(bases, np.float32)).output
+
+
+def _of_many_classes(
+    leaves: Value, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], post_transform: str
+) -> list[Any]:
+    """A class that no leaf votes for is no label, whatever its score."""
+    scores = _with_bases(votes.total(leaves), bases)
+    ranked = scores
+    if not votes.are_certain(forest):
+        ranked = ops.Select(votes.has_votes(leaves), scores, number(scores, -np.inf)).output
+    return [labelled(ranked, labels), transformed(scores, post_transform)]
+
+
+def _of_two_classes(
+    leaves: Value, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], ids: set[int],
+    post_transform: str, node: Context,
+) -> list[Any]:  # fmt: skip
+    """All leaves vote for one and the same class: how likely the second one is, or how far it is from even."""
+    if len(labels) < 2 or ids != {0} or len(bases) > 1 or post_transform == "PROBIT":
+        raise UnsupportedError(
+            "two classes whose leaves vote for both, or for the second, or one class: runtimes give other labels "
+            "than ONNX asks for", code="ML316", hint="let all votes be for class 0, with one base value at most",
+        )  # fmt: skip
+    score = ops.Slice(votes.total(leaves), [0], [1], [1], [1]).output
+    score = _with_bases(score, bases)
+    is_probability = bool(np.all(votes.weights >= 0))
+    second = ops.Less(number(score, 0.5 if is_probability else 0), score)
+    label = ops.Squeeze(ops.Select(second, np.int64(labels[1]), np.int64(labels[0])), 1)
+    return [label, both_sides(score, post_transform, is_probability)]

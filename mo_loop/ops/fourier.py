@@ -1,0 +1,96 @@
+"""Discrete Fourier transforms; a complex tensor has its real and imaginary parts in a last dimension of 2.
+
+DFT    X[k] = sum of x[t] e^(-2 pi i k t / n)
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mo_loop.ops.base import Op
+from mo_loop.shape import Dimension, fresh, normalise_axis
+from mo_loop.types import TensorType, bf16, f16, f32
+
+
+class Fourier(Op, abstract=True):
+    """What the transforms share. `signal_size` says for each axis how long the signal is cut or filled up with zeros
+    to be, -1 for as long as it is."""
+
+    def _require_floats(self, x: Any) -> None:
+        self.require(x.dtype in (f32, f16, bf16), f"{x.dtype}, not one of f32, f16, bf16")
+
+    def _places(self, axes: Any, rank: int) -> list[int] | None:
+        """The axes of a tensor of that rank without the complex dimension; None where they are not known."""
+        if axes.integers is None:
+            return None
+        places = [normalise_axis(axis, rank) for axis in axes.integers]
+        self.require(len(set(places)) == len(places), f"axes {axes.integers} repeat")
+        return places
+
+    def _require_complex(self, x: Any, least: int) -> None:
+        self.require(len(x.shape) >= least, f"rank {len(x.shape)}, not {least} or more")
+        last = x.shape[-1]
+        self.require(not isinstance(last, int) or last == 2, f"a last dimension of {last}, not of 2")
+
+    def _resized(self, dims: Sequence[Dimension], places: Sequence[int] | None, signal_size: Any) -> list[Dimension]:
+        """The dimensions with the signal sizes in their places."""
+        if places is None:
+            return [fresh() for _ in dims]
+        result = list(dims)
+        if signal_size is None:
+            return result
+        sizes = [fresh() for _ in places] if signal_size.known is None else list(signal_size.known.reshape(-1))
+        self.require(len(sizes) == len(places), f"{len(sizes)} signal sizes for {len(places)} axes")
+        for place, size in zip(places, sizes, strict=True):
+            if not isinstance(size, int) or size != -1:
+                result[place] = size
+        return result
+
+
+class DFT(Fourier, opset=7, index=("axes", "signal_size")):
+    """Complex to complex. Spec: DFT-7."""
+
+    def infer(self, x: Any, axes: Any, signal_size: Any = None) -> Any:
+        self._require_floats(x)
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        self._require_complex(x, 2)
+        places = self._places(axes, len(x.shape) - 1)
+        return TensorType(x.dtype, (*self._resized(x.shape[:-1], places, signal_size), x.shape[-1]))
+
+
+class IDFT(DFT, opset=7, index=("axes", "signal_size")):
+    """The inverse of DFT. Spec: IDFT-7."""
+
+
+class RDFT(Fourier, opset=9, index=("axes", "signal_size")):
+    """Real to complex, the half of the last axis that the other half follows from. Spec: RDFT-9."""
+
+    def infer(self, x: Any, axes: Any, signal_size: Any = None) -> Any:
+        self._require_floats(x)
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        places = self._places(axes, len(x.shape))
+        dims = self._resized(x.shape, places, signal_size)
+        if places is not None:
+            dims[places[-1]] = dims[places[-1]] // 2 + 1
+        return TensorType(x.dtype, (*dims, 2))
+
+
+class IRDFT(Fourier, opset=9, index=("axes", "signal_size")):
+    """Complex to real: the inverse of RDFT. Spec: IRDFT-9."""
+
+    def infer(self, x: Any, axes: Any, signal_size: Any = None) -> Any:
+        self._require_floats(x)
+        if x.shape is None:
+            return TensorType(x.dtype, None)
+        self._require_complex(x, 2)
+        places = self._places(axes, len(x.shape) - 1)
+        dims = self._resized(x.shape[:-1], places, signal_size)
+        if places is None:
+            return TensorType(x.dtype, tuple(dims))
+        last = places[-1]
+        given = signal_size is not None and signal_size.known is not None
+        if signal_size is None or (given and signal_size.known.reshape(-1)[-1] == -1):
+            half = x.shape[last]
+            dims[last] = (half - 1) * 2 if isinstance(half, int) or half.lo >= 1 else fresh()
+        return TensorType(x.dtype, tuple(dims))

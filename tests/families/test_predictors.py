@@ -1,0 +1,287 @@
+"""ai.onnx.ml's linear models, support vector machines and trees against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.errors import MoLoopError
+
+from .support import helper
+from .test_features import check, refused
+
+both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"]
+TYPES = [np.float32, np.float64, np.int32, np.int64]
+X = np.array([[1, -2], [0.25, 0.125], [0, 0], [-1, -1], [3, 2]], np.float32)
+
+W3, B3 = [0.3, 0.2, -0.3, 0.1, 0.0, 0.0], [0.125, 0.25, 0.0]
+
+
+@both
+@pytest.mark.parametrize("post", TRANSFORMS)
+@pytest.mark.parametrize("targets", [1, 3])
+def test_linear_regressor(targets: int, post: str, dynamic: bool) -> None:
+    attributes = {"coefficients": W3[: 2 * targets], "intercepts": B3[:targets], "post_transform": post}
+    check("LinearRegressor", [X], {**attributes, "targets": targets}, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("dtype", TYPES[1:])
+def test_linear_regressor_of_other_types(dtype: Any) -> None:
+    x = X.astype(dtype)
+    expected = (x.astype(np.float32) @ np.array(W3, np.float32).reshape(3, 2).T).astype(np.float32)
+    check("LinearRegressor", [x], {"coefficients": W3, "targets": 3}, expected=[expected])
+    check("LinearRegressor", [x[:0]], {"coefficients": W3, "targets": 3}, expected=[expected[:0]])
+
+
+def test_probit_of_one_score() -> None:
+    check("LinearRegressor", [X[1:3]], {"coefficients": [0.3, 0.2], "intercepts": [0.5], "post_transform": "PROBIT"})
+
+
+@both
+@pytest.mark.parametrize("post", TRANSFORMS)
+@pytest.mark.parametrize("classes", [1, 2, 3])
+def test_linear_classifier(classes: int, post: str, dynamic: bool) -> None:
+    """One row of coefficients for two labels says how likely the second one is."""
+    labels = [5, 7, 9][: max(classes, 2)]
+    attributes = {"coefficients": W3[: 2 * classes], "intercepts": B3[:classes], "classlabels_ints": labels}
+    check("LinearClassifier", [X], {**attributes, "post_transform": post}, outputs=2, dynamic=dynamic)
+
+
+def test_linear_classifier_that_does_not_fit() -> None:
+    refused("LinearRegressor", [X], {"coefficients": [1.0, 2.0, 3.0], "targets": 2}, "ML227")
+    refused("LinearRegressor", [X], {"coefficients": [1.0, 2.0], "post_transform": "TANH"}, "ML227")
+
+
+KERNELS = {"LINEAR": [0.0, 0.0, 0.0], "RBF": [0.5, 0.0, 0.0], "POLY": [0.5, 1.0, 3.0], "SIGMOID": [0.25, -0.5, 0.0]}
+
+
+@both
+@pytest.mark.parametrize("one_class", [0, 1])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_svm_regressor(kernel: str, one_class: int, dynamic: bool) -> None:
+    attributes = {
+        "coefficients": [0.5, -1.25, 0.75], "kernel_params": KERNELS[kernel], "kernel_type": kernel, "n_supports": 3,
+        "one_class": one_class, "rho": [0.1], "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5],
+    }  # fmt: skip
+    check("SVMRegressor", [X], attributes, dynamic=dynamic)
+
+
+def test_linear_svm_without_support_vectors() -> None:
+    check("SVMRegressor", [X], {"coefficients": [0.5, -1.25], "kernel_type": "LINEAR", "rho": [0.1]})
+
+
+VECTORS = [0.0, 1.0, -1.0, 0.5, 2.0, 1.5, -0.5, -0.5, 1.0, -1.0]
+
+
+@both
+@pytest.mark.parametrize("post", TRANSFORMS)
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("sizes", [[2, 3], [1, 2, 2], [1, 1, 1, 2]], ids=str)
+def test_svm_classifier(sizes: list[int], kernel: str, post: str, dynamic: bool) -> None:
+    """Pairs of classes vote; of equally many votes the first class wins."""
+    classes = len(sizes)
+    rng = np.random.default_rng(classes)
+    attributes = {
+        "coefficients": rng.uniform(-1, 1, 5 * (classes - 1)).tolist(), "kernel_params": KERNELS[kernel],
+        "kernel_type": kernel, "rho": rng.uniform(-0.3, 0.3, classes * (classes - 1) // 2).tolist(),
+        "support_vectors": VECTORS, "vectors_per_class": sizes, "classlabels_ints": [5, -7, 9, 3][:classes],
+        "post_transform": post,
+    }  # fmt: skip
+    x = np.random.default_rng(1).uniform(-2, 2, (12, 2)).astype(np.float32)
+    check("SVMClassifier", [x], attributes, outputs=2, dynamic=dynamic)
+
+
+def test_svm_classifier_that_is_refused() -> None:
+    attributes = {"coefficients": [1.0, 2.0], "rho": [0.5], "support_vectors": [1.0, 2.0, 3.0, 4.0],
+                  "vectors_per_class": [1, 1], "classlabels_ints": [1, 2]}  # fmt: skip
+    refused("SVMClassifier", [X], {**attributes, "prob_a": [1.0], "prob_b": [0.5]}, "ML316")
+    refused("SVMClassifier", [X], {**attributes, "rho": [0.5, 0.5]}, "ML227")
+    del attributes["vectors_per_class"]
+    refused("SVMClassifier", [X], attributes, "ML316")
+
+
+# -- trees
+
+MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+
+
+class Grown:
+    """Random trees as the attributes of TreeEnsemble* of versions 1 and 3."""
+
+    def __init__(self, seed: int, trees: int, features: int, modes: list[str], depth: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.features, self.modes = features, modes
+        self.nodes: list[tuple[Any, ...]] = []
+        self.leaves: list[tuple[int, int]] = []
+        for tree in range(trees):
+            self.rows: list[list[Any]] = []
+            self.grow(tree, depth)
+            self.nodes += [tuple(row) for row in self.rows]
+
+    def grow(self, tree: int, depth: int) -> int:
+        place = len(self.rows)
+        if depth == 0 or (place and self.rng.random() < 0.2):
+            self.rows.append([tree, place, 0, "LEAF", 0.0, 0, 0, 0])
+            self.leaves.append((tree, place))
+            return place
+        # Thresholds and values come from few numbers, so that equality happens.
+        self.rows.append([tree, place, int(self.rng.integers(self.features)), str(self.rng.choice(self.modes)),
+                          float(self.rng.integers(-3, 4)) / 2, 0, 0, int(self.rng.integers(2))])  # fmt: skip
+        self.rows[place][5] = self.grow(tree, depth - 1)
+        self.rows[place][6] = self.grow(tree, depth - 1)
+        return place
+
+    def attributes(self) -> dict[str, Any]:
+        names = ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids",
+                 "missing_value_tracks_true")  # fmt: skip
+        columns = zip(*self.nodes, strict=True)
+        return {f"nodes_{name}": list(column) for name, column in zip(names, columns, strict=True)}
+
+    def votes(self, prefix: str, ids: list[int], low: float, sparse: bool = False) -> dict[str, Any]:
+        """Votes of every leaf for each of `ids`, or for some of them."""
+        rows = [(*leaf, each) for leaf in self.leaves for each in ids if not sparse or self.rng.random() < 0.6]
+        weights = np.round(self.rng.uniform(low, 1, len(rows)), 3).tolist()
+        trees, nodes, which = (list(column) for column in zip(*rows, strict=True))
+        return {f"{prefix}_treeids": trees, f"{prefix}_nodeids": nodes, f"{prefix}_ids": which,
+                f"{prefix}_weights": weights}  # fmt: skip
+
+
+def rows(seed: int, count: int, features: int, dtype: Any = np.float32, missing: bool = True) -> Any:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-3, 4, (count, features)) / (2 if np.dtype(dtype).kind == "f" else 1)
+    if missing and np.dtype(dtype).kind == "f":
+        x[rng.random(x.shape) < 0.1] = np.nan
+    return x.astype(dtype)
+
+
+@both
+@pytest.mark.parametrize("modes", [MODES[:1], MODES[1:2], MODES], ids=["one", "less", "all"])
+@pytest.mark.parametrize("seed", range(3))
+def test_tree_regressor(seed: int, modes: list[str], dynamic: bool) -> None:
+    """NaN goes where each node says."""
+    grown = Grown(seed, 4, 3, modes, 4)
+    for how in ("SUM", "AVERAGE", "MIN", "MAX"):
+        attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2}
+        check("TreeEnsembleRegressor", [rows(seed, 40, 3)], {**attributes, "aggregate_function": how}, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("how", ["SUM", "MIN", "MAX"])
+def test_targets_without_votes(how: str) -> None:
+    grown = Grown(7, 3, 3, MODES, 3)
+    attributes = {**grown.attributes(), **grown.votes("target", [0, 1, 2], -1, sparse=True), "n_targets": 3}
+    check("TreeEnsembleRegressor", [rows(1, 40, 3)], {**attributes, "aggregate_function": how})
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("post", TRANSFORMS)
+def test_tree_regressor_of_other_types(post: str, dtype: Any) -> None:
+    grown = Grown(5, 2, 3, MODES, 3)
+    for ids in ([0], [0, 1]):
+        attributes = {**grown.attributes(), **grown.votes("target", ids, -1), "n_targets": len(ids),
+                      "base_values": [0.25] * len(ids), "post_transform": post}  # fmt: skip
+        x = rows(2, 30, 3, dtype)
+        expected = check("TreeEnsembleRegressor", [x.astype(np.float32)], attributes, version=3)
+        check("TreeEnsembleRegressor", [x], attributes, version=3, expected=expected)
+
+
+@both
+@pytest.mark.parametrize("post", TRANSFORMS)
+@pytest.mark.parametrize("sparse", [False, True], ids=["all vote", "some vote"])
+def test_tree_classifier_of_many(sparse: bool, post: str, dynamic: bool) -> None:
+    for seed in range(2):
+        grown = Grown(seed, 6, 3, MODES, 3)
+        attributes = {**grown.attributes(), **grown.votes("class", [0, 1, 2], 0.01, sparse), "post_transform": post,
+                      "classlabels_int64s": [4, -2, 9]}  # fmt: skip
+        check("TreeEnsembleClassifier", [rows(seed, 40, 3)], attributes, outputs=2, dynamic=dynamic)
+
+
+@both
+@pytest.mark.parametrize("post", TRANSFORMS)
+@pytest.mark.parametrize("low", [0.0, -1.0], ids=["probabilities", "distances"])
+@pytest.mark.parametrize("bases", [[], [0.125]], ids=["", "base"])
+def test_tree_classifier_of_two(bases: list[float], low: float, post: str, dynamic: bool) -> None:
+    for version in (1, 3):
+        grown = Grown(3, 2, 3, MODES[:1], 3)
+        attributes = {**grown.attributes(), **grown.votes("class", [0], low), "classlabels_int64s": [4, -2]}
+        if bases:
+            attributes["base_values"] = bases
+        attributes["post_transform"] = post
+        check("TreeEnsembleClassifier", [rows(4, 40, 3)], attributes, outputs=2, version=version, dynamic=dynamic)
+
+
+def test_two_classes_that_both_get_votes_are_refused() -> None:
+    grown = Grown(3, 2, 3, MODES[:1], 3)
+    attributes = {**grown.attributes(), **grown.votes("class", [0, 1], 0.0), "classlabels_int64s": [4, -2]}
+    with pytest.raises(MoLoopError, match="ML316"):
+        check("TreeEnsembleClassifier", [rows(4, 4, 3)], attributes, outputs=2)
+
+
+def test_thresholds_of_f64_between_two_f32() -> None:
+    """Rounding them to the nearest f32 would turn comparisons with that number."""
+    limit = 1 / 3
+    near = np.float32(limit)
+    x = np.array([[np.nextafter(near, np.float32(0))], [near], [np.nextafter(near, np.float32(1))]])
+    for mode in MODES:
+        grown = Grown(0, 1, 1, [mode], 1)
+        attributes = grown.attributes()
+        values = [limit] * len(attributes.pop("nodes_values"))
+        attributes["nodes_values_as_tensor"] = helper.make_tensor("v", 11, [len(values)], values)
+        votes = grown.votes("target", [0], 0.0)
+        exact = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal,
+                 "BRANCH_GT": np.greater, "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}[mode]  # fmt: skip
+        met = exact(x.astype(np.float64), limit)
+        yes, no = votes["target_weights"]
+        expected = np.where(met, yes, no).astype(np.float32)
+        check("TreeEnsembleRegressor", [x], {**attributes, **votes, "n_targets": 1}, version=3, expected=[expected])
+
+
+def test_trees_of_leaves_and_no_rows() -> None:
+    grown = Grown(0, 2, 1, MODES, 0)
+    attributes = {**grown.attributes(), **grown.votes("target", [0], 0.0), "n_targets": 1}
+    for count in (3, 0):
+        total = np.full((count, 1), sum(attributes["target_weights"]), np.float32)
+        check("TreeEnsembleRegressor", [rows(1, count, 1)], attributes, dynamic=True, expected=[total])
+
+
+def test_broken_trees() -> None:
+    grown = Grown(0, 1, 1, MODES[:1], 2)
+    good = {**grown.attributes(), **grown.votes("target", [0], 0.0), "n_targets": 1}
+    x = [rows(1, 3, 1)]
+    refused("TreeEnsembleRegressor", x, {**good, "nodes_truenodeids": [0] * len(good["nodes_modes"])}, "ML227")
+    refused("TreeEnsembleRegressor", x, {**good, "nodes_falsenodeids": [99] * len(good["nodes_modes"])}, "ML227")
+    refused("TreeEnsembleRegressor", x, {**good, "target_ids": [4] * len(good["target_ids"])}, "ML227")
+    refused("TreeEnsembleRegressor", x, {**good, "nodes_featureids": [0]}, "ML227")
+    refused("TreeEnsembleRegressor", x, {**good, "nodes_featureids": [1] * len(good["nodes_modes"])}, "ML227")
+
+
+@both
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("how", [0, 1, 2, 3])
+def test_tree_ensemble(how: int, dtype: Any, dynamic: bool) -> None:
+    """Two trees: one asks for membership in a set, the other is a single comparison."""
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    attributes = {
+        "aggregate_function": how, "n_targets": 2, "tree_roots": [0, 2],
+        "nodes_featureids": [0, 1, 1], "nodes_modes": helper.make_tensor("m", 2, [3], [6, 0, 3]),
+        "nodes_splits": helper.make_tensor("s", number, [3], [0.0, 0.5, -1.0]),
+        "nodes_truenodeids": [0, 1, 3], "nodes_trueleafs": [1, 1, 1],
+        "nodes_falsenodeids": [1, 2, 4], "nodes_falseleafs": [0, 1, 1],
+        "leaf_targetids": [0, 0, 1, 1, 0],
+        "leaf_weights": helper.make_tensor("w", number, [5], [1.5, -2.5, 3, 4, 5.25]),
+        "membership_values": helper.make_tensor("v", number, [4], [-1.5, 0.5, 1.0, np.nan]),
+    }  # fmt: skip
+    x = rows(6, 40, 2, dtype, missing=False)
+    first = np.where(np.isin(x[:, 0], [-1.5, 0.5, 1.0]), 0, np.where(x[:, 1] <= 0.5, 1, 2))
+    second = np.where(x[:, 1] > -1, 3, 4)
+    weights = np.array([1.5, -2.5, 3, 4, 5.25])
+    targets = np.array([0, 0, 1, 1, 0])
+    expected = np.zeros((len(x), 2))
+    for row, leaves in enumerate(zip(first, second, strict=True)):
+        for target in (0, 1):
+            given = [weights[leaf] for leaf in leaves if targets[leaf] == target]
+            reduce = [lambda v: sum(v) / 2, sum, min, max][how]
+            expected[row, target] = reduce(given) if given else 0
+    check("TreeEnsemble", [x], attributes, version=5, dynamic=dynamic, expected=[expected.astype(dtype)])

@@ -1,0 +1,137 @@
+"""The table of operators: what it says is what a conversion does."""
+
+from __future__ import annotations
+
+import json
+
+import onnx
+import pytest
+from click.testing import CliRunner
+
+from mo_loop.cli import main
+from mo_loop.cli.ops import text
+from mo_loop.frontend import registry
+from mo_loop.frontend.limits import LIMITS
+from mo_loop.frontend.operators import COMPOSED, DIRECT, FUNCTION, LOWERED, REFUSED, Handling, handled, merged
+
+ROWS = {(row.operator, row.version): row for row in handled(domain="")}
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(main, ["ops", *arguments])
+    assert result.exit_code == 0, result.output
+    return str(result.stdout)
+
+
+def test_every_schema_that_is_not_deprecated_has_a_row() -> None:
+    schemas = {
+        (schema.domain, schema.name, schema.since_version)
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if not schema.deprecated
+    }
+    assert {(row.domain, row.operator, row.version) for row in handled()} == schemas
+
+
+@pytest.mark.parametrize(
+    ("operator", "version", "how", "becomes"),
+    [
+        ("Softmax", 13, DIRECT, ("SoftMax-8",)),
+        ("Softmax", 1, COMPOSED, ("Reshape-1", "ShapeOf-3", "SoftMax-8")),
+        ("Acos", 7, DIRECT, ("Acos-1",)),
+        ("Sum", 8, DIRECT, ("Add-1",)),
+        ("Less", 7, DIRECT, ("Less-1",)),
+        ("Less", 1, COMPOSED, ("Less-1", "Unsqueeze-1")),
+        ("Greater", 13, COMPOSED, ("Greater-1", "Less-1")),
+        ("Loop", 11, LOWERED, ("Loop-5", "TensorIterator-1")),
+        ("SequenceAt", 11, LOWERED, ()),
+        ("SequenceMap", 17, LOWERED, ("Loop-5", "TensorIterator-1")),
+        ("RotaryEmbedding", 23, FUNCTION, ()),
+        ("StringSplit", 20, REFUSED, ()),
+    ],
+)
+def test_rows(operator: str, version: int, how: str, becomes: tuple[str, ...]) -> None:
+    row = ROWS[operator, version]
+    assert (row.how, row.becomes) == (how, becomes)
+
+
+def test_what_is_checked_but_not_made_is_left_out() -> None:
+    """Div looks for products of matrices before it, and makes none."""
+    assert "MatMul-1" not in ROWS["Div", 14].becomes
+
+
+def test_a_row_is_translated_exactly_if_the_registry_has_a_translator() -> None:
+    for (operator, version), row in ROWS.items():
+        is_translated = registry.find(operator, version) is not None
+        assert (row.how in (DIRECT, COMPOSED, LOWERED)) == is_translated, row
+
+
+def test_what_is_refused_says_why() -> None:
+    assert all(row.note for row in handled() if row.how == REFUSED)
+
+
+def test_versions_that_are_handled_alike_are_joined() -> None:
+    rows = [
+        Handling("", "A", 1, DIRECT, ("X-1",), until=5), Handling("", "A", 6, DIRECT, ("X-1",), until=8),
+        Handling("", "A", 9, COMPOSED, ("X-1",)), Handling("", "B", 1, COMPOSED, ("X-1",)),
+    ]  # fmt: skip
+    assert [(row.operator, row.opsets) for row in merged(rows)] == [("A", "1-8"), ("A", "9+"), ("B", "1+")]
+
+
+def test_deprecated_versions_end_a_row() -> None:
+    assert [row.until for row in handled("Upsample", "")][-1] == 9
+
+
+def test_the_command_prints_the_operators_named() -> None:
+    assert run("Softmax", "Gelu").splitlines() == [
+        "operator  opsets  how       becomes",
+        "Gelu      20+     direct    Gelu-7",
+        "Softmax   1-12    composed  Reshape-1, ShapeOf-3, SoftMax-8",
+        "Softmax   13+     direct    SoftMax-8",
+        "",
+        "2 direct, 1 composed",
+    ]
+
+
+def test_json_holds_every_operation() -> None:
+    rows = json.loads(run("Less", "--opset", "13", "--format", "json"))
+    assert rows == [
+        {"domain": "ai.onnx", "operator": "Less", "since": 7, "until": None, "how": "direct", "becomes": ["Less-1"],
+         "note": ""}
+    ]  # fmt: skip
+
+
+def test_filters() -> None:
+    shown = json.loads(run("--how", "refused", "--how", "function", "--format", "json"))
+    assert {row["how"] for row in shown} == {"refused", "function"}
+    assert {row["domain"] for row in json.loads(run("--domain", "ai.onnx.ml", "--format", "json"))} == {"ai.onnx.ml"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gelu"], "did you mean 'Gelu'"),
+        (["Gelu", "--opset", "7"], "no operator fits"),
+        (["--domain", "x"], "no domain"),
+    ],
+)
+def test_what_is_not_there_is_refused(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, ["ops", *arguments])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_notes_are_wrapped_below_their_line() -> None:
+    shown = text([Handling("", "A", 1, DIRECT, ("X-1",), "words " * 40)]).splitlines()
+    assert shown[1] == "A         1+      direct  X-1"
+    assert all(line.startswith("    words") and len(line) <= 100 for line in shown[2:-2])
+
+
+def test_limits_name_operators_that_are_translated() -> None:
+    known = {row.name for row in handled() if row.how != REFUSED}
+    for name, limit in LIMITS.items():
+        assert limit.operators == "*" or known.issuperset(limit.operators.split()), name
+        assert limit.condition and limit.reason
+
+
+def test_the_note_of_a_row_holds_its_limits() -> None:
+    assert "integers of 32 bits beyond 2^24: the runtime divides in f32" in ROWS["Div", 14].note

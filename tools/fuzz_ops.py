@@ -1,0 +1,217 @@
+"""Random configurations of single ONNX operators through mo_loop, or through openvino.convert_model.
+
+    python tools/fuzz_ops.py --count 1000 --seed 1 -j 2
+    python tools/fuzz_ops.py --family reduction,linear --count 200
+    python tools/fuzz_ops.py --operator Resize --opset 19 --count 50 --keep failures
+    python tools/fuzz_ops.py --count 500 --against ovc
+
+Attributes, shapes, element types, constants and run-time inputs, static, symbolic and computed dimensions are drawn
+for every operator in turn, at the opsets where ONNX Runtime has it. Expected values come from ONNX Runtime without
+optimisation, for several sets of inputs a model. What it has no kernel for is drawn anew, what it calls invalid is
+skipped: no more than MOST_SKIPPED of all may be. The run fails if a configuration does not pass and
+tools/operators/known.py has no reason for it, or if a reason there no longer holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mo_loop.workers import Pool
+from tools.fuzzing.check import BUG, CRASH, FAILED, HANG, NOT_COMPILABLE, PASSED, REFUSED, WRONG, Verdict, settle
+from tools.fuzzing.options import add_common, parse
+from tools.fuzzing.report import counted, groups, pattern
+from tools.operators.known import KNOWN, known
+from tools.operators.table import FAMILIES, operators_of
+from tools.operators.trial import Trial
+
+MEMORY = 6 << 30
+MOST_SKIPPED = 0.04
+MET_ALWAYS, MET_AT_TIMES = 4, 100
+"""So many configurations under the condition of a known failure, none of which fails, say that it is known no more."""
+NO_TELEMETRY = {"CI": "true"}
+"""What keeps openvino.convert_model from starting a process that reports each conversion over the network."""
+COLUMNS = (PASSED, REFUSED, WRONG, NOT_COMPILABLE, FAILED, BUG, CRASH, HANG)
+Row = tuple[Trial, Verdict]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the fuzzer; 1 if it fails, else 0."""
+    options = _options(arguments)
+    print(f"seed {options.seed}", flush=True)
+    tasks = _tasks(options)
+    rows, skipped = run(tasks, options.against, options.jobs, options.limit, options)
+    tried = len(rows) + len(skipped)
+    print(_tables(rows, skipped))
+    failing = unexplained(rows)
+    print(f"\n{options.against}, failures by message")
+    print(groups([(trial.name, _with_operator(trial, verdict)) for trial, verdict in failing], 80))
+    stale = _print_known(rows)
+    reasons = Counter(f"{trial.op}: {pattern(trial.skipped)}" for trial in skipped)
+    redrawn = Counter(f"{trial.op}: {pattern(reason)}" for trial, _ in rows for reason in trial.redrawn)
+    print(f"\nskipped ({len(skipped)} of {tried})\n{counted(reasons, 20)}")
+    print(f"\ndrawn anew for want of a kernel ({redrawn.total()})\n{counted(redrawn, 8)}")
+    ours = options.against == "mo_loop"
+    return int(bool(failing) or len(skipped) > max(MOST_SKIPPED * tried, 2) or (ours and bool(stale)))
+
+
+def unexplained(rows: Sequence[Row]) -> list[Row]:
+    """What does not pass, and has no entry in the table of known failures."""
+    return [(trial, verdict) for trial, verdict in rows if verdict.bad and known(trial.facts, verdict.result) is None]
+
+
+def _with_operator(trial: Trial, verdict: Verdict) -> Verdict:
+    return replace(verdict, message=f"{trial.op}: {verdict.code} {verdict.message}", code="")
+
+
+def run(
+    tasks: Sequence[Any], converter: str, jobs: int, limit: float, options: Any = None
+) -> tuple[list[Row], list[Trial]]:
+    """Verdicts of the tasks that ONNX Runtime runs, and those that it does not."""
+    rows: list[Row] = []
+    skipped: list[Trial] = []
+    limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
+    with (
+        Pool("tools.operators.trial:oracle", **limits) as oracle,
+        Pool("tools.operators.trial:judge", env=NO_TELEMETRY, **limits) as judge,
+    ):
+        trials: dict[str, Trial] = {}
+        samples = _samples(oracle, tasks, trials, skipped)
+        for outcome in judge.map((converter, sample) for sample in samples):
+            trial = trials.pop(outcome.task[1].name)
+            verdict = settle(outcome, judge.call)
+            rows.append((trial, verdict))
+            if options is None:
+                continue
+            if verdict.bad and options.keep:
+                _keep(Path(options.keep), trial, converter, verdict)
+            if options.verbose or (options.only is not None):
+                print(f"{trial.name} {trial.facts}: {verdict.result} {verdict.code} {verdict.message}", file=sys.stderr)
+    rows.sort(key=lambda row: row[0].name)
+    return rows, skipped
+
+
+def _samples(oracle: Pool, tasks: Sequence[Any], trials: dict[str, Trial], skipped: list[Trial]) -> Iterator[Any]:
+    for outcome in oracle.map(tasks):
+        seed, index, op, _ = outcome.task
+        if not outcome.ok:
+            reason = f"{outcome.status} at {outcome.stage}: {outcome.message}"
+            skipped.append(Trial(f"{op}/{seed}/{index}", op, skipped=reason))
+            continue
+        trial: Trial = outcome.value
+        if trial.sample is None:
+            skipped.append(trial)
+            continue
+        trials[trial.name] = trial
+        yield trial.sample
+
+
+def tasks_of(operators: Sequence[str], seed: int, count: int, opset: int | None = None) -> list[Any]:
+    """Configurations of the operators in turn, in an order that the seed says."""
+    order = sorted(operators)
+    random.Random(seed).shuffle(order)
+    return [(seed, index // len(order), order[index % len(order)], opset) for index in range(count)]
+
+
+def _tasks(options: argparse.Namespace) -> list[Any]:
+    families = options.family.split(",") if options.family else FAMILIES
+    operators = (
+        options.operator.split(",") if options.operator else [op for each in families for op in operators_of(each)]
+    )
+    if options.only is not None:
+        return [(options.seed, options.only, op, options.opset) for op in operators]
+    return tasks_of(operators, options.seed, options.count, options.opset)
+
+
+def _tables(rows: Sequence[Row], skipped: Sequence[Trial]) -> str:
+    """One line a family, and one for every operator that does not always pass."""
+    family_of = {op: family for family in FAMILIES for op in operators_of(family)}
+    families: dict[str, Counter[str]] = defaultdict(Counter)
+    operators: dict[str, Counter[str]] = defaultdict(Counter)
+    for trial, verdict in rows:
+        for counter in (families[family_of[trial.op]], operators[trial.op], families["all"]):
+            counter[verdict.result] += 1
+            counter["explained"] += verdict.bad and known(trial.facts, verdict.result) is not None
+    for trial in skipped:
+        for counter in (families[family_of[trial.op]], operators[trial.op], families["all"]):
+            counter["skipped"] += 1
+    head = (
+        f"{'':24}{'count':>7}"
+        + "".join(f"{name:>15}" for name in (*COLUMNS, "explained", "skipped"))
+        + f"{'passed':>10}"
+    )
+    order = [family for family in (*FAMILIES, "all") if family in families]
+    lines = [head, *(_line(family, families[family]) for family in order), ""]
+    lines += [_line(op, counter) for op, counter in sorted(operators.items()) if counter[PASSED] < _judged(counter)]
+    return "\n".join(lines)
+
+
+def _judged(counter: Counter[str]) -> int:
+    return sum(counter[name] for name in COLUMNS)
+
+
+def _line(name: str, counter: Counter[str]) -> str:
+    total = _judged(counter)
+    cells = "".join(f"{counter[each]:>15}" for each in (*COLUMNS, "explained", "skipped"))
+    return f"{name:24}{total:>7}{cells}{100 * counter[PASSED] / max(total, 1):>8.1f} %"
+
+
+def _print_known(rows: Sequence[Row]) -> list[Any]:
+    """How often each explained failure was met; those of which every configuration passes are answered."""
+    stale = []
+    lines = []
+    for each in KNOWN:
+        met = [verdict for trial, verdict in rows if trial.facts is not None and each.applies(trial.facts)]
+        failing = sum(verdict.result in each.results for verdict in met)
+        lines.append(f"{failing:5} of {len(met):4}  {each.operators}, {each.condition}: {each.reason}")
+        if len(met) >= (MET_ALWAYS if each.always else MET_AT_TIMES) and not failing:
+            stale.append(each)
+    print("\nexplained failures\n" + "\n".join(lines))
+    for each in stale:
+        print(f"no longer holds: {each.operators}, {each.condition}")
+    return stale
+
+
+def _keep(folder: Path, trial: Trial, converter: str, verdict: Verdict) -> None:
+    """The model, its input sets and expected values, and what went wrong."""
+    import numpy as np
+
+    home = folder / trial.name.replace("/", "_")
+    home.mkdir(parents=True, exist_ok=True)
+    sample = trial.sample
+    assert sample is not None
+    (home / "model.onnx").write_bytes(sample.model)
+    for number, (feeds, expected) in enumerate(zip(sample.feeds, sample.expected, strict=True)):
+        np.savez(home / f"inputs_{number}.npz", **feeds)
+        np.savez(home / f"expected_{number}.npz", **dict(expected))
+    text = f"{trial.facts}\n{verdict.result} {verdict.code}\n{verdict.message}\norder of input sets: {sample.order}\n"
+    (home / f"{converter}.txt").write_text(text, encoding="utf-8")
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1000, help="how many configurations")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--family", help="families, with commas between: " + ", ".join(FAMILIES))
+    parser.add_argument("--operator", help="operators, with commas between")
+    parser.add_argument("--opset", type=int, help="this opset only")
+    parser.add_argument(
+        "--only", type=int, metavar="INDEX", help="one configuration only, by the last part of its name"
+    )
+    parser.add_argument("--against", default="mo_loop", help="the converter: mo_loop or ovc")
+    parser.add_argument("--keep", metavar="DIR", help="save what does not pass with inputs and expected values")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for one configuration")
+    add_common(parser, "configuration")
+    return parse(parser, arguments, "against", ("mo_loop", "ovc"), "converter")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
