@@ -3,6 +3,7 @@
     python tools/fuzz_controlflow.py --count 200 --seed 1 --jobs 2
     python tools/fuzz_controlflow.py --seed 1 --only 17 --keep failures
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --features
+    python tools/fuzz_controlflow.py --count 1000 --seed 1 --lists
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --docs docs/control-flow.md
 
 Expected values come from ONNX Runtime in a child process. Models it refuses or crashes on are skipped and counted. The
@@ -24,7 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.verify.workers import Outcome, Pool
+from mo_loop.workers import Outcome, Pool
 from tools.fuzzing.check import CONVERTERS, DISABLED, EXCUSED, Sample, Verdict, settle
 from tools.fuzzing.features import rare
 from tools.fuzzing.options import add_common, parse
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         Pool("tools.fuzzing.check:oracle", **limits) as oracle,
         Pool("tools.fuzzing.check:judge", env={DISABLED: options.disable}, **limits) as judge,
     ):
-        samples = _samples(oracle, options.seed, indices, skipped)
+        samples = _samples(oracle, [(options.seed, index, options.lists) for index in indices], skipped)
         for outcome in judge.map((name, sample) for sample in samples for name in converters):
             converter, sample = outcome.task
             verdict = settle(outcome, judge.call)
@@ -83,9 +84,9 @@ def _fails(verdicts: list[Verdict], skipped: int) -> bool:
     )
 
 
-def _samples(oracle: Pool, seed: int, indices: range | list[int], skipped: Counter[str]) -> Iterator[Sample]:
+def _samples(oracle: Pool, tasks: list[tuple[int, int, bool]], skipped: Counter[str]) -> Iterator[Sample]:
     lock = threading.Lock()
-    for outcome in oracle.map((seed, index) for index in indices):
+    for outcome in oracle.map(iter(tasks)):
         reason = _reason(outcome)
         if reason is None:
             yield outcome.value
@@ -162,6 +163,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=200, help="how many models to generate")
     parser.add_argument("--start", type=int, default=0, help="index of the first model")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lists", action="store_true", help="models full of lists of tensors")
     parser.add_argument("--against", default="mo_loop,ovc", help="converters: " + ", ".join(CONVERTERS))
     parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
     parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")

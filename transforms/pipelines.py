@@ -13,6 +13,7 @@ from transforms.constant_folding import ConstantFolding
 from transforms.downgrade.downgrade import Downgrade
 from transforms.front.bind_constants import BindConstants
 from transforms.front.boolean_copies import BooleanCopies
+from transforms.front.broadcast_of_nothing import BroadcastOfNothing
 from transforms.front.captured_results import CapturedResults
 from transforms.front.collect_appends import CollectAppends
 from transforms.front.concat_of_nothing import ConcatOfNothing
@@ -21,10 +22,12 @@ from transforms.front.constant_loops import ConstantLoops
 from transforms.front.count_while_loops import CountWhileLoops
 from transforms.front.dissolve_sequences import DissolveSequences
 from transforms.front.empty_loops import EmptyLoops
+from transforms.front.forget_bounds import ForgetBounds
 from transforms.front.forget_sizes import ForgetSizes
 from transforms.front.fuse_recurrent_cells import FuseRecurrentCells
 from transforms.front.guard_trip_counts import GuardTripCounts
 from transforms.front.guard_zero_trips import GuardZeroTrips
+from transforms.front.hide_sizes import HideSizes
 from transforms.front.hide_trip_counts import HideTripCounts
 from transforms.front.hoist_invariants import HoistInvariants
 from transforms.front.invariant_states import InvariantStates
@@ -39,6 +42,7 @@ from transforms.front.scan_lowering import ScanLowering
 from transforms.front.settle_branches import SettleBranches
 from transforms.front.settle_loops import SettleLoops
 from transforms.front.stack_sequences import StackSequences
+from transforms.front.tell_sizes import TellSizes
 from transforms.front.unreachable_bodies import UnreachableBodies
 from transforms.front.unread_slices import UnreadSlices
 from transforms.front.unroll_loops import UnrollLoops
@@ -71,6 +75,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     PackSequences,  # and all that are left
     GatherOfOne,  # the runtime loses a dimension there
     *COMMON,  # before the states and ports of loops are looked at: an idle node there hides what they are
+    TellSizes,  # what is of known shape to the passes below is so to the runtime as well
     InvariantStates,  # a state that never changes is a capture
     CapturedResults,  # and what it ends as is known outside
     CountWhileLoops,  # while loops whose end is known when they begin; their counters may go unread
@@ -90,6 +95,8 @@ FRONT: tuple[type[FunctionPass], ...] = (
     UnreadSlices,  # without a slice to read the runtime runs the body once
     UnusedPorts,  # what an unread slice was cut from
     ForgetSizes,  # what else has the first size of a growing state would be read off the state
+    ForgetBounds,  # and a piece of bounded size for the whole that it was cut from
+    HideSizes,  # remainders of bounded sizes would be taken for constants
     SettleLoops,  # what a loop returns may lose its memory to a later node
     SettleBranches,  # what an If returns loses its memory to a later node
     WidenStates,  # a state whose final value nobody reads would keep its first shape
@@ -97,6 +104,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ReturnedInputs,  # an input returned as it is comes out as freed memory
     BooleanCopies,  # the runtime removes them, and takes another output of the node
     WideConstants,  # the runtime forgets dimensions that a constant adds
+    BroadcastOfNothing,  # the runtime lets a size of 0 grow to 1
     ConcatOfNothing,  # the runtime leaves out what has no elements, whatever the axis
     SharedConstants,  # again, with the next: the runtime merges equal nodes itself, after AbsOfConcat has looked
     CommonSubexpressions,

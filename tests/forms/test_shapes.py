@@ -191,3 +191,32 @@ def test_joined_in_reverse_beside_a_captured_tensor_given_back_outside() -> None
         lambda x, k: [(x + k.sum(dtype=np.float32))[::-1], k if x.size else f32(0.5, 0.25)],
         *([random(n, seed=n), random(2, seed=n + 1)] for n in (3, 0, 5, 1)),
     )
+
+
+def test_a_tensor_without_elements_grown_before_an_operation() -> None:
+    """A target of [2, 1] in both directions grows the size 0 to 1, once the operation is in front of it."""
+    text = """
+        %x = Parameter : f32[N]
+        %sizes = ShapeOf(%x)
+        %target = Concat([2], %sizes) {axis: 0}
+        %e = Exp(%x)
+        %y = Broadcast(%e, %target)
+        %z = Subtract(%y, %x)
+        Result(%z)
+    """
+    check(text, lambda x: [np.broadcast_to(np.exp(x) - x, (2, *x.shape))], *([random(n)] for n in (1, 0, 4)))
+
+
+def test_the_remainder_of_a_size_between_two_multiples() -> None:
+    """Without CumSum the size of 0..4 is 0 modulo 4 to the runtime."""
+    text = """
+        %x = Parameter : f32[4]
+        %k = Parameter : i64[1]
+        %piece = Slice(%x, [0], %k, [1], [0])
+        %size = ShapeOf(%piece)
+        %hidden = CumSum(%size, 0)
+        %rest = FloorMod(%hidden, 4)
+        %distance = Abs(%rest)
+        Result(%distance)
+    """
+    check(text, lambda x, k: [k % 4], *([random(4), i64([k])] for k in (3, 0, 4, 1)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
-from support import check, floats, parsed
+from support import check, floats, native, parsed
 
 import mo_loop
 from mo_loop.convert import convert_model
@@ -188,6 +188,26 @@ def test_a_tensor_in_pieces_read_in_a_loop(split: str) -> None:
     check(model, *feeds)
 
 
+@pytest.mark.parametrize(("size", "rank"), [("int64 k = {1}", 1), ("int32 k = {1}", 1), ("int64[3] k = {1,1,1}", 2)])
+def test_a_split_without_keepdims(size: str, rank: int) -> None:
+    """A scalar 1 drops the axis, which is how PyTorch writes unbind; a list of sizes never does."""
+    model = parsed(f"""
+        main (float[3,4] x, int64 n) => (float[{"4" if rank == 1 else "1,4"}] y) <{size}> {{
+          s = SplitToSequence <axis=0, keepdims=0> (x, k)
+          y = SequenceAt (s, n)
+        }}""")
+    check(model, *({"x": floats(3, 4), "n": np.int64(n)} for n in (0, 2, -1)))
+
+
+def test_a_split_without_keepdims_by_what_only_the_run_knows_is_refused() -> None:
+    model = parsed("""
+        main (float[3,4] x, int64 k) => (float[?,4] y) {
+          s = SplitToSequence <axis=0, keepdims=0> (x, k)
+          y = ConcatFromSequence <axis=0> (s)
+        }""")
+    assert "known only at run time, without keepdims" in refused(model).message
+
+
 # -- the general case
 
 
@@ -312,6 +332,60 @@ def test_ragged_pieces_joined_along_an_inner_axis(axis: int) -> None:
           y = ConcatFromSequence <axis={axis}> (u)
         }}""")
     check(model, *({"x": floats(2, c, 3), "p": np.int64(p)} for c, p in ((4, 0), (2, 1), (5, 1))))
+
+
+@pytest.mark.parametrize("made", ["SequenceConstruct (x, x2)", "SplitToSequence <axis=0> (x, two)"])
+def test_a_map_whose_body_reads_outer_values_and_declares_no_types(made: str) -> None:
+    """As PyTorch writes hstack: nothing is said of what the body returns, and it reads a constant from outside."""
+    model = parsed(f"""
+        main (float[4,3] x, float k) => (float[2,3] y, int64[2] z) {{
+          two = Constant <value_int=2> ()
+          x2 = Neg (x)
+          s = {made}
+          shift = Add (k, k)
+          t, u = SequenceMap (s, k) <body = each (float[?,?] e, float f) => (float[?,?] r, int64[2] n) {{
+            m = Mul (e, f)
+            r0 = Add (m, shift)
+            zero = Constant <value_ints=[0]> ()
+            ends = Constant <value_ints=[2]> ()
+            r = Slice (r0, zero, ends, zero)
+            n = Shape (e)
+          }}>
+          one = Constant <value_int=1> ()
+          y = SequenceAt (t, one)
+          z = SequenceAt (u, one)
+        }}""")
+    sets = [{"x": floats(4, 3, seed=n), "k": np.float32(k)} for n, k in ((0, 2), (1, -1))]
+    expected = native("oracle", model.SerializeToString(), sets)
+    body = next(node for node in model.graph.node if node.op_type == "SequenceMap").attribute[0].g
+    for port in (*body.input, *body.output):
+        port.ClearField("type")
+    check(model, *sets, expected=expected)
+
+
+def test_a_map_over_known_elements_is_written_out() -> None:
+    model = parsed("""
+        main (float[A,2] a, float[A,3] b) => (float[A,5] y) {
+          s = SequenceConstruct (a, b)
+          t = SequenceMap (s) <body = each (float[?,?] e) => (float[?,?] r) { r = Exp (e) }>
+          y = ConcatFromSequence <axis=1> (t)
+        }""")
+    assert loops(model) == []
+    check(model, {"a": floats(4, 2), "b": floats(4, 3)}, {"a": floats(1, 2), "b": floats(1, 3)})
+
+
+def test_what_a_map_cannot_do_is_said_with_its_place() -> None:
+    for made in ("SequenceConstruct (x, x)", "SplitToSequence <axis=0> (x)"):
+        model = parsed(f"""
+            main (string[N,3] w, float[N,3] x, int64 p) => (float[?,3] y) {{
+              s = {made}
+              t = SequenceMap (s) <body = each (float[?,?] e) => (float[?,?] r) {{
+                h = StringNormalizer (w) n = Shape (h) r = Expand (e, n) }}>
+              y = SequenceAt (t, p)
+            }}""")
+        error = refused(model)
+        assert (error.code, error.exit_code) == ("ML302", 3)
+        assert "/each/" in error.where
 
 
 def test_a_map_over_two_lists_and_a_tensor() -> None:

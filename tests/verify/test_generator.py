@@ -84,9 +84,10 @@ def test_every_feature_occurs(feature: str) -> None:
     assert counted[feature]
 
 
-def test_a_third_of_the_models_nest() -> None:
+def test_half_of_the_models_nest() -> None:
+    """A third would do; lists, which are walked in loops of their own, make it more."""
     deep = sum(case.features["depth 2"] + case.features["depth 3"] > 0 for case in cases())
-    assert 0.2 < deep / COUNT < 0.45
+    assert 0.4 < deep / COUNT < 0.65
 
 
 def test_onnx_runtime_runs_the_models() -> None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from .lists import list_op
 from .pieces import cast, cut, is_number, like, random_op, squeeze, to_scalar, unsqueeze
-from .scope import BOOL, FLOAT, INT32, INT64, Dim, Scope, Shape, Val
+from .scope import Scope
+from .values import BOOL, FLOAT, INT32, INT64, Dim, Seq, Shape, Val
 
 STYLES = ("full",) * 5 + ("rank",) * 2 + ("type", "nothing")
 Generator = Callable[[Scope, int], list[Val]]
@@ -35,7 +38,9 @@ def control(s: Scope, depth: int, kind: str | None = None) -> list[Val]:
     nested = depth > 1 or s.outer is not None
     # Of a Scan-8 there is much to show, and few models are of opset 8.
     first = "Scan" if s.context.opset == 8 else "Loop"
-    more = (first,) if not nested else ("Loop",) if s.kind == "Loop" else ()
+    more: tuple[str, ...] = (first,) if not nested else ("Loop",) if s.kind == "Loop" else ()
+    if s.context.carries_lists and s.kind in ("", "Loop"):
+        more = ("Loop", "Loop")  # only loops carry lists, and loops in loops are what is hard
     kind = kind or s.rng.choice((*more, "Loop", "Scan", "If"))
     features = s.context.features
     features[kind] += 1
@@ -53,14 +58,21 @@ def version(kind: str, opset: int) -> str:
     return "newer" if opset > 22 else str(max(each for each in since if each <= opset))
 
 
+def operators(s: Scope, number: int) -> None:
+    """Random operators, some of them on lists."""
+    for _ in range(number):
+        if s.context.chance(s.context.lists):
+            list_op(s)
+        else:
+            random_op(s)
+
+
 def fill(body: Scope, depth: int) -> None:
     """Random operators, and the next level of control flow among them."""
-    for _ in range(body.rng.randint(1, 3)):
-        random_op(body)
+    operators(body, body.rng.randint(1, 3))
     if depth > 1:
         control(body, depth - 1)
-        for _ in range(body.rng.randint(0, 2)):
-            random_op(body)
+        operators(body, body.rng.randint(0, 2))
 
 
 def inner(s: Scope, kind: str, style: str | None = None) -> Scope:
@@ -71,7 +83,10 @@ def inner(s: Scope, kind: str, style: str | None = None) -> Scope:
     return body
 
 
-def produced(body: Scope, val: Val, taken: Sequence[Val] = ()) -> Val:
+V = TypeVar("V", Val, Seq)
+
+
+def produced(body: Scope, val: V, taken: Sequence[Val | Seq] = ()) -> V:
     """The value as an output of this body: through an Identity if it is captured, or an output already."""
     own = val.name in body.names
     if own and any(tensor.name == val.name for tensor in body.initializers):
@@ -82,7 +97,8 @@ def produced(body: Scope, val: Val, taken: Sequence[Val] = ()) -> Val:
         if val in taken:
             body.context.features["one value to several outputs"] += 1
         return val
-    return body.emit("Identity", [val], val.dtype, val.shape, val.mag)
+    copied: V = body.copy(val)
+    return copied
 
 
 def fixed(known: set[Dim], shape: Shape) -> bool:
@@ -189,7 +205,7 @@ def scan_output(body: Scope, known: set[Dim], inputs: list[Val], flag_in: Val | 
         return body.rng.choice(inputs)
     if kind == "iteration" and body.iteration is not None and body.kind == "Loop":
         features["scan output of the iteration"] += 1
-        return body.parameters[0]
+        return body.iteration
     if kind == "flag" and flag_in is not None:
         return flag_in
     if kind == "capture":

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .bodies import as_condition, fill, flag, generates, inner, produced, ranked
+from .carried import returned_lists
 from .pieces import compare, like, remainder
-from .scope import BOOL, FLOAT, INT64, STATE_LIMIT, Dim, Scope, Shape, Val, known_outside
+from .scope import Scope, known_outside
+from .values import BOOL, FLOAT, INT64, STATE_LIMIT, Dim, Seq, Shape, Val
 
 
 @generates("If")
@@ -20,17 +22,21 @@ def branch(s: Scope, depth: int) -> list[Val]:
     for body, name in ((then, "then"), (other, "else")):
         if not (lonely and name == "else"):
             fill(body, depth if deep in (name, "both") else 1)
-    outputs: list[Val] = []
-    answers: list[Val] = []
-    results: list[tuple[Val, Shape]] = []
+    outputs: list[Val | Seq] = []
+    answers: list[Val | Seq] = []
+    results: list[tuple[Val, Val, Shape]] = []
     for _ in range(s.rng.choice((1, 1, 2, 3))):
         val = produced(then, _branch_output(then), outputs)
         answer = produced(other, _matching(other, val, lonely), answers)
         outputs.append(val)
         answers.append(answer)
-        results.append((val, _union(s, val.shape, answer.shape)))
+        results.append((val, answer, _union(s, val.shape, answer.shape)))
+    lists = [] if lonely else returned_lists(s, then, other)
+    for made, answered, _ in lists:
+        outputs.append(produced(then, made, outputs))
+        answers.append(produced(other, answered, answers))
     c.features["If branch without captures"] += (not then.captured) + (not other.captured)
-    dead = {True: other, False: then}.get(known) if c.opset >= 9 else None
+    dead = None if known is None or c.opset < 9 else other if known else then
     if dead is not None and c.chance(0.7):
         _break(dead)
     names = [c.fresh("o") for _ in outputs]
@@ -40,7 +46,9 @@ def branch(s: Scope, depth: int) -> list[Val]:
     }
     s.node("If", [condition], names, **graphs)
     found = []
-    for (val, shape), answer, name in zip(results, answers, names, strict=True):
+    for (_, _, seq), name in zip(lists, names[len(results) :], strict=True):
+        s.add_list(seq, seq.least, name)
+    for (val, answer, shape), name in zip(results, names, strict=False):
         if val.rank == answer.rank:
             found.append(s.add(val.dtype, shape, max(val.mag, answer.mag), name))
             continue

@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mo_loop.verify.workers import Outcome, report_stage
+from mo_loop.workers import Outcome, report_stage
 
 PASSED, REFUSED, BUG, NOT_COMPILABLE, FAILED, WRONG = "passed", "refused", "bug", "not compilable", "fails", "wrong"
 CRASH, HANG, EXCUSED = "crash", "hang", "excused"
@@ -52,7 +52,8 @@ class Verdict:
 class Sample:
     """A model with expected values, ready for converters.
 
-    `rtol` and `atol` replace the usual tolerances; `values=False` compares shapes and element types only.
+    `rtol` and `atol` replace the usual tolerances; `values=False` compares shapes and element types only. `arguments`
+    are more arguments of mo_loop's convert_model.
     """
 
     name: str
@@ -65,10 +66,11 @@ class Sample:
     rtol: float | None = None
     atol: float | None = None
     values: bool = True
+    arguments: Arrays = field(default_factory=dict)
 
 
-def oracle(task: tuple[int, int]) -> Sample | str:
-    """Generate the model of (seed, index) and its expected values; or the reason to skip it.
+def oracle(task: tuple[int, int] | tuple[int, int, bool]) -> Sample | str:
+    """Generate the model of (seed, index, whether full of lists) and its expected values; or the reason to skip it.
 
     Expected values come from ONNX Runtime without optimisation; from the model with Loop for Scan where ONNX Runtime
     cannot run the Scan. Input sets it refuses, or that are ill-conditioned, are dropped.
@@ -162,14 +164,14 @@ def judge(task: tuple[str, Sample]) -> Verdict:
         source, target = Path(folder, "model.onnx"), Path(folder, "ir.xml")
         source.write_bytes(sample.model)
         report_stage("convert")
-        verdict = convert(converter, source, target)
+        verdict = convert(converter, source, target, sample.arguments)
         return verdict if verdict is not None else run_ir(target, sample)
 
 
-def convert(converter: str, source: Path, target: Path) -> Verdict | None:
+def convert(converter: str, source: Path, target: Path, arguments: Arrays | None = None) -> Verdict | None:
     """Write IR to `target`; a verdict only if that fails."""
     try:
-        CONVERTERS[converter](source, target)
+        CONVERTERS[converter](source, target, arguments)
     except Exception as error:
         code = getattr(error, "code", "")
         if converter == "mo_loop" and code in REASONS:
@@ -180,8 +182,15 @@ def convert(converter: str, source: Path, target: Path) -> Verdict | None:
     return None
 
 
-def run_ir(target: Path, sample: Sample) -> Verdict:
-    """Compile an IR file once and run the input sets of a sample in their order."""
+Doubt = Callable[[Mapping[str, Any], Sequence[tuple[str, Any]]], str]
+
+
+def run_ir(target: Path, sample: Sample, doubt: Doubt | None = None, *, exact: bool = False) -> Verdict:
+    """Compile an IR file once and run the input sets of a sample in their order.
+
+    `doubt` says what else is wrong about inputs and the results that fit them, as a bug of ours. With `exact` a result
+    without elements has to have the expected shape as well.
+    """
     from mo_loop.verify.compare import compare_all
     from mo_loop.verify.runtime import compile_ir
 
@@ -199,8 +208,11 @@ def run_ir(target: Path, sample: Sample) -> Verdict:
         for result in compare_all(sample.expected[number], found, rtol=sample.rtol, atol=sample.atol):
             if result.kind == "values" and not sample.values:
                 continue
-            if not result and not _empty_alike(result.name, sample.expected[number], found):
+            if not result and (exact or not _empty_alike(result.name, sample.expected[number], found)):
                 return Verdict(WRONG, f"inference {position}, {result.kind}: {result}")
+        said = doubt(sample.feeds[number], found) if doubt else ""
+        if said:
+            return Verdict(BUG, f"inference {position}: {said}")
     return Verdict(PASSED)
 
 
@@ -245,23 +257,23 @@ def verdict_of(outcome: Outcome) -> Verdict:
     return Verdict(BUG, f"{outcome.stage}: {outcome.message}", outcome.code)
 
 
-def _with_mo_loop(source: Path, target: Path) -> None:
+def _with_mo_loop(source: Path, target: Path, arguments: Arrays | None = None) -> None:
     import mo_loop
     from transforms.config import PassConfig
 
     config = PassConfig()
     config.disable(*filter(None, os.environ.get(DISABLED, "").split(",")))
-    converted = mo_loop.convert_model(str(source), check_passes=True, config=config)
+    converted = mo_loop.convert_model(str(source), check_passes=True, config=config, **(arguments or {}))
     mo_loop.save_model(converted, str(target), compress_to_fp16=False)
 
 
-def _with_ovc(source: Path, target: Path) -> None:
+def _with_ovc(source: Path, target: Path, _: Arrays | None = None) -> None:
     import openvino
 
     openvino.save_model(openvino.convert_model(str(source)), str(target), compress_to_fp16=False)
 
 
-CONVERTERS: dict[str, Callable[[Path, Path], None]] = {"mo_loop": _with_mo_loop, "ovc": _with_ovc}
+CONVERTERS: dict[str, Callable[..., None]] = {"mo_loop": _with_mo_loop, "ovc": _with_ovc}
 
 
 def brief(error: BaseException) -> str:

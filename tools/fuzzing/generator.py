@@ -16,10 +16,11 @@ import numpy as np
 from onnx import FunctionProto, ModelProto, ValueInfoProto, helper
 
 from . import branches, loops, movement, scans  # noqa: F401 (they register what they generate)
-from .bodies import control
+from .bodies import control, operators
 from .disguise import disguised
-from .pieces import random_op
-from .scope import FLOAT, INT32, INT64, NUMPY, Context, Dim, Input, Scope, Val, random_numbers
+from .lists import build, shown
+from .scope import Context, Input, Scope, random_numbers
+from .values import FLOAT, INT32, INT64, NUMPY, Dim, Val
 
 OPSETS = {8: 15, 9: 7, 10: 5, 11: 11, 13: 11, 16: 7, 17: 5, 19: 11, 21: 12, 23: 4, 24: 4, 25: 4, 26: 4}
 """Opset -> how often it is drawn, of 100."""
@@ -52,13 +53,16 @@ class Case:
         return f"{self.seed}-{self.index}"
 
 
-def generate(seed: int, index: int) -> Case:
-    """The model of the given seed and index, with three input sets."""
+def generate(seed: int, index: int, lists: bool = False) -> Case:
+    """The model of the given seed and index, with three input sets; one full of lists if asked for."""
     rng = random.Random(f"{seed}:{index}")
-    opset = rng.choices(tuple(OPSETS), tuple(OPSETS.values()))[0]
+    opsets = {opset: share for opset, share in OPSETS.items() if opset >= 16 or not lists}
+    opset = rng.choices(tuple(opsets), tuple(opsets.values()))[0]
     context = Context(rng, np.random.default_rng([seed, index]), opset, shadowing=rng.random() < 0.12)
+    if lists or (opset >= 11 and context.chance(0.5)):
+        context.lists = 0.6 if lists else 0.4
     context.features[f"opset {context.opset}"] += 1
-    depth = rng.choices((1, 2, 3), (58, 26, 16))[0]
+    depth = rng.choices((1, 2, 3), (45, 35, 20) if context.lists else (58, 26, 16))[0]
     context.features[f"depth {depth}"] += 1
     context.features["depth 2 and more"] += depth > 1
     if context.chance(0.3):
@@ -66,13 +70,14 @@ def generate(seed: int, index: int) -> Case:
     main = Scope(context)
     for _ in range(rng.randint(2, 3)):
         _random_input(main)
-    for _ in range(rng.randint(0, 2)):
-        random_op(main)
+    if context.lists:
+        build(main)
+    operators(main, rng.randint(0, 2))
     results = []
     for n in range(rng.choice((1, 1, 1, 2, 3))):
         results += control(main, depth if n == 0 else 1)
-        for _ in range(rng.randint(0, 2)):
-            random_op(main)
+        operators(main, rng.randint(0, 2))
+    results += shown(main)
     outputs = _outputs(main, results)
     model = _model(main, outputs)
     feeds = [_feeds(context, seed, index, number) for number in range(3)]

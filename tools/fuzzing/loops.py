@@ -18,8 +18,10 @@ from .bodies import (
     ranked,
     scan_output,
 )
+from .carried import ListState, list_states, next_list
 from .pieces import compare, like, remainder, to_scalar
-from .scope import BOOL, FLOAT, INT64, STATE_LIMIT, Scope, Val, known_outside
+from .scope import Scope, known_outside
+from .values import BOOL, FLOAT, INT64, STATE_LIMIT, Seq, Val
 
 TRIPS = (-1, 0, 0, 1, 2, 3, 5)
 
@@ -46,23 +48,32 @@ def loop(s: Scope, depth: int) -> list[Val]:
     body.iteration = body.parameter(INT64, (1,) * ranks[0], 6.0)
     flag_in = body.parameter(BOOL, (1,) * ranks[1], 1.0)
     body.pinned = [body.iteration, *([flag_in] if condition is None or wide else [])]
+    first = s.context.chance(0.5)
+    lists = list_states(s, body, known) if first else []
     states = _states(s, body)
+    lists = lists if first else list_states(s, body, known)
     fill(body, depth)
 
-    taken: list[Val] = []
+    taken: list[Val | Seq] = []
     go_on = _next_condition(body, plan, flag_in, ranks[1])
     taken.append(produced(body, as_condition(body, go_on)))
-    for state in states:
-        taken.append(produced(body, next_state(body, state, states), taken))
-    scans = []
+    carried: list[State | ListState] = [*lists, *states] if first else [*states, *lists]
+    for state in carried:
+        if isinstance(state, ListState):
+            taken.append(produced(body, next_list(body, state), taken))
+        else:
+            taken.append(produced(body, next_state(body, state, states), taken))
+    scans: list[Val] = []
     steady = [state.inside for state in states if state.kind not in ("grown", "shrunk")]
-    for _ in range(s.rng.choice((0, 1, 1, 2, 3)) if states else s.rng.randint(1, 3)):
+    for _ in range(s.rng.choice((0, 1, 1, 2, 3)) if carried else s.rng.randint(1, 3)):
         val = scan_output(body, known, steady, flag_in)
         scans.append(produced(body, val, taken))
         taken.append(scans[-1])
 
     exact = always if plan == "for" and starts else None
-    initial = [trip, condition, *(state.init for state in states)]
+    initial = [trip, condition, *(state.init for state in carried)]
+    features["list carried beside tensors"] += bool(lists and states)
+    features["list carried beside scan outputs"] += bool(lists and scans)
     features["unused iteration output"] += not scans
     names = [c.fresh("o") for _ in taken[1:]]
     title = c.fresh("body")
@@ -70,8 +81,13 @@ def loop(s: Scope, depth: int) -> list[Val]:
     if style in ("type", "nothing") and not ranks[0] and not wide and not (condition is None and ranks[1]):
         c.undeclared[title] = style
     s.node("Loop", initial, names, body=body.graph(title, taken))
-    results = [final(s, state, name) for state, name in zip(states, names, strict=False)]
-    for val, name in zip(scans, names[len(states) :], strict=True):
+    results = []
+    for state, name in zip(carried, names, strict=False):
+        if isinstance(state, ListState):
+            state.final(s, name)
+        else:
+            results.append(final(s, state, name))
+    for val, name in zip(scans, names[len(carried) :], strict=True):
         # Without iterations nothing but a declaration tells a dimension for certain.
         certain = style == "full"
         tail = val.shape if exact else tuple(d if isinstance(d, int) and certain else c.dim(0) for d in val.shape)

@@ -84,6 +84,11 @@ def _as_loop(node: NodeProto, ranks: Sequence[int]) -> list[NodeProto]:
         helper.make_node("Sub", [f"{tag}_length", f"{tag}_one"], [f"{tag}_last"]),
     ]
     inside = [helper.make_node("Sub", [f"{tag}_last", f"{tag}_i"], [f"{tag}_j"])]
+    hidden = {port.name for port in body.input}
+    for number, source in enumerate(sources):
+        if source in hidden:  # the body's own value of that name is another one
+            sources[number] = f"{tag}_x{number}"
+            before.append(helper.make_node("Identity", [source], [sources[number]]))
     for source, axis, backward, port in zip(sources, in_axes, in_backward, body.input[states:], strict=True):
         index = f"{tag}_j" if backward else f"{tag}_i"
         inside.append(helper.make_node("Gather", [source, index], [port.name], axis=axis))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .pieces import any_size, axis_of, cut, is_float, is_number, non_empty, piece, remainder, squeeze, unsqueeze
-from .scope import FLOAT, INT64, Dim, Scope, Shape, Val, dims
+from .scope import Scope, dims
+from .values import FLOAT, INT64, Dim, Shape, Val
 
 
 @piece(3)

@@ -13,7 +13,8 @@ from itertools import zip_longest
 
 import numpy as np
 
-from .scope import BOOL, FLOAT, INT32, INT64, Dim, Scope, Shape, Val
+from .scope import Scope
+from .values import BOOL, FLOAT, INT32, INT64, Dim, Shape, Val
 
 Piece = Callable[[Scope], Val | None]
 PIECES: list[tuple[Piece, int, int]] = []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .bodies import State, fill, final, generates, initial_value, inner, next_state, produced, scan_output
-from .scope import BOOL, FLOAT, INT64, STATE_LIMIT, Dim, Scope, Val, known_outside
+from .scope import Scope, known_outside
+from .values import BOOL, FLOAT, INT64, STATE_LIMIT, Dim, Val
 
 
 @generates("Scan")

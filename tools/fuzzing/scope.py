@@ -11,39 +11,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-FLOAT, INT64, INT32, BOOL = (
-    int(kind) for kind in (TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL)
-)
-NUMPY: dict[int, type] = {FLOAT: np.float32, INT64: np.int64, INT32: np.int32, BOOL: np.bool_}
-LIMIT = {FLOAT: 8.0, INT64: 500.0, INT32: 500.0, BOOL: 1.0}
-STATE_LIMIT = {FLOAT: 2.0, INT64: 20.0, INT32: 20.0, BOOL: 1.0}
-
-Dim = int | str
-Shape = tuple[Dim, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Val:
-    """A value: its name, element type, shape, and a bound of its magnitude."""
-
-    name: str
-    dtype: int
-    shape: Shape
-    mag: float = 1.0
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape)
-
-    @property
-    def is_static(self) -> bool:
-        return all(isinstance(d, int) for d in self.shape)
+from .values import BOOL, FLOAT, INT32, INT64, LIMIT, NUMPY, Dim, Seq, Shape, Val
 
 
 @dataclass
@@ -63,13 +37,15 @@ class Input:
 class Context:
     """What all scopes of one model share.
 
-    `undeclared` to `broken` say how the converters' model differs from ONNX Runtime's (disguise).
+    `lists` is how often an operator is one on lists. `undeclared` to `broken` say how the converters' model differs
+    from ONNX Runtime's (disguise).
     """
 
     rng: random.Random
     numbers: np.random.Generator
     opset: int
     shadowing: bool = False
+    lists: float = 0.0
     features: Counter[str] = field(default_factory=Counter)
     minimum: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, Sequence[int]] = field(default_factory=dict)
@@ -79,6 +55,7 @@ class Context:
     broken: set[str] = field(default_factory=set)
     inputs: list[Input] = field(default_factory=list)
     functions: list[FunctionProto] = field(default_factory=list)
+    list_names: set[str] = field(default_factory=set)
     count: int = 0
 
     def fresh(self, prefix: str = "v") -> str:
@@ -111,6 +88,11 @@ class Context:
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
 
+    @property
+    def carries_lists(self) -> bool:
+        """Whether loops carry lists, branches return them, and Identity copies them."""
+        return bool(self.lists) and self.opset >= 16
+
 
 class Scope:
     """One graph under construction: the main graph, or a body with `outer` around it."""
@@ -120,14 +102,16 @@ class Scope:
         self.rng = context.rng
         self.nodes: list[NodeProto] = []
         self.initializers: list[TensorProto] = []
-        self.parameters: list[Val] = []
+        self.parameters: list[Val | Seq] = []
         self.own: list[Val] = []
+        self.lists: list[Seq] = []
         self.captured: set[str] = set()
         self.hidden: set[str] = set()
         self.names: set[str] = set()
         self.used: set[str] = set()
         self.iteration: Val | None = None
         self.kind = ""
+        self.carries = False
         self.style = "full"
         self.pinned: list[Val] = []
 
@@ -162,6 +146,15 @@ class Scope:
             scope = scope.outer  # type: ignore[assignment]
         return found
 
+    def visible_lists(self) -> list[Seq]:
+        """The same of lists."""
+        found, hidden, scope = [], set[str](), self
+        while scope is not None:
+            found += [each for each in scope.lists if each.name not in hidden]
+            hidden |= scope.hidden
+            scope = scope.outer  # type: ignore[assignment]
+        return found
+
     def candidates(self, accepts: Callable[[Val], bool]) -> list[Val]:
         return [val for val in self.visible() if accepts(val)]
 
@@ -185,13 +178,16 @@ class Scope:
         scope.used.add(name)
         if crossed:
             self.context.features["capture" if crossed == 1 else "capture through levels"] += 1
+        if crossed and name in self.context.list_names:
+            self.context.features[f"list captured by {self.kind}"] += 1
 
-    def _parameter_name(self) -> str:
+    def _parameter_name(self, lists: bool = False) -> str:
         """A fresh name, or rarely one that hides an outer value not yet used here. (Nodes may not do that.)"""
         if self.outer is None or not self.context.shadowing or not self.context.chance(0.15):
             return self.context.fresh()
         taken = self.names | self.captured
-        names = [val.name for val in self.outer.visible() if val.name not in taken]
+        outer = self.outer.visible_lists() if lists else self.outer.visible()
+        names = [val.name for val in outer if val.name not in taken]
         if not names:
             return self.context.fresh()
         name = self.rng.choice(names)
@@ -205,17 +201,33 @@ class Scope:
         self.names.add(val.name)
         return val
 
+    def add_list(self, like: Seq, least: int, name: str | None = None) -> Seq:
+        """A list of the kind of another."""
+        made = replace(like, name=name or self.context.fresh("s"), least=least)
+        self.lists.append(made)
+        self.names.add(made.name)
+        self.context.list_names.add(made.name)
+        return made
+
     def parameter(self, dtype: int, shape: Shape, mag: float) -> Val:
         """A body input."""
         val = self.add(dtype, shape, mag, self._parameter_name())
         self.parameters.append(val)
         return val
 
+    def list_parameter(self, like: Seq, least: int) -> Seq:
+        """A body input that is a list."""
+        made = self.add_list(like, least, self._parameter_name(lists=True))
+        self.parameters.append(made)
+        return made
+
     # -------------------------------------------------------------------------------------------------------- nodes
 
-    def node(self, op: str, inputs: Sequence[Val | str | None], outputs: Sequence[str], **attributes: Any) -> NodeProto:
+    def node(
+        self, op: str, inputs: Sequence[Val | Seq | str | None], outputs: Sequence[str], **attributes: Any
+    ) -> NodeProto:
         """Append a node; None is an omitted input."""
-        names = [val.name if isinstance(val, Val) else val or "" for val in inputs]
+        names = [val.name if isinstance(val, Val | Seq) else val or "" for val in inputs]
         for name in names:
             if name:
                 self.note_use(name)
@@ -226,7 +238,7 @@ class Scope:
     def emit(
         self,
         op: str,
-        inputs: Sequence[Val | str | None],
+        inputs: Sequence[Val | Seq | str | None],
         dtype: int,
         shape: Shape,
         mag: float = 1.0,
@@ -237,6 +249,18 @@ class Scope:
         self.node(op, inputs, [name], **attributes)
         val = self.add(dtype, shape, mag, name)
         return self.squash(val) if mag > LIMIT[dtype] else val
+
+    def emit_list(self, op: str, inputs: Sequence[Val | Seq | None], like: Seq, least: int, **attributes: Any) -> Seq:
+        """Append a node that makes a list of the kind of another."""
+        name = self.context.fresh("s")
+        self.node(op, inputs, [name], **attributes)
+        return self.add_list(like, least, name)
+
+    def copy(self, val: Val | Seq) -> Any:
+        """The value through an Identity."""
+        if isinstance(val, Seq):
+            return self.emit_list("Identity", [val], val, val.least)
+        return self.emit("Identity", [val], val.dtype, val.shape, val.mag)
 
     def dropped(self, op: str, inputs: Sequence[Val], dtype: int, shape: Shape, **attributes: Any) -> Val:
         """A node that ONNX Runtime needs and converters do not get: they see its first input in place of its output."""
@@ -325,7 +349,7 @@ class Scope:
 
     # ------------------------------------------------------------------------------------------------------- graphs
 
-    def graph(self, name: str, outputs: Sequence[Val]) -> GraphProto:
+    def graph(self, name: str, outputs: Sequence[Val | Seq]) -> GraphProto:
         """The body as a GraphProto. Its `style` says how much of the types is declared: full, rank, type, nothing.
 
         Parameters in `pinned` have their rank declared in any case.
@@ -340,10 +364,13 @@ class Scope:
         )
 
 
-def declare(val: Val, style: str) -> ValueInfoProto:
+def declare(val: Val | Seq, style: str) -> ValueInfoProto:
     """A ValueInfoProto that tells all, the rank, the element type, or nothing but the name."""
     if style == "nothing":
-        return helper.make_empty_tensor_value_info(val.name)
+        return ValueInfoProto(name=val.name)
+    if isinstance(val, Seq):
+        sizes = [d if isinstance(d, int) and style == "full" else None for d in val.sizes]
+        return helper.make_tensor_sequence_value_info(val.name, val.dtype, None if style == "type" else sizes)
     if style == "type":
         return helper.make_tensor_value_info(val.name, val.dtype, None)
     shape = [d if style == "full" and (isinstance(d, int) or d.startswith("N")) else None for d in val.shape]

@@ -111,7 +111,7 @@ def _rebuild(loop: Loop, found: dict[Merged, list[_Piece]]) -> None:
     for entry, old, made in zip(loop.output_map, loop.outputs, new.outputs, strict=True):
         if entry.result in blocks:
             many = made if entry.result in items else merged(made, 0)
-            whole = ops.StackedSequence(many).output
+            whole = ops.StackedSequence(many, dtype=many.dtype).output
             first = initial[entry.result]
             made = whole if first.type.is_empty else ops.SequenceExtend(first, whole).output
         replace_output(old, made)

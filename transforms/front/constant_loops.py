@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
 from mo_loop.ops.random import RandomUniform
 from mo_loop.shape import is_static, low
@@ -19,8 +19,9 @@ class ConstantLoops(FunctionPass):
     The runtime evaluates a loop whose inputs are constants, or can be computed from constants alone, while it infers
     shapes. It fails where the outcome has another shape than it had inferred, or where an inner loop does not run, and
     can run no such loop when it compiles. Where it can compute the trip count or the condition and that may be 0 or
-    false, it fails as well, whatever the other inputs. What is to be joined in reverse it joins in order: there the 0
-    is added in the body, so that known shapes stay known.
+    false, it fails as well, whatever the other inputs. What is to be joined in reverse it joins in order, and what is
+    drawn at random it draws once for all inferences; running sums of what it has computed it does not fold, and has no
+    memory for what is cut by them: there the 0 is added in the body, so that known shapes stay known.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -52,8 +53,10 @@ class ConstantLoops(FunctionPass):
         return self.accept(node)
 
     def _feed_zero(self, node: Loop) -> bool:
-        """Make what is joined in reverse depend on the 0."""
+        """Make what is joined in reverse, or what comes first where anything is random, depend on the 0."""
         result = next((each.result for each in node.output_map if _is_backward(each)), None)
+        if result is None and (_draws(node) or _is_summed(node)):
+            result = node.output_map[0].result
         if result is None:
             return self.refuse(node, "the runtime computes it rightly")
         zero = zero_from_outside(node.graph)
@@ -97,6 +100,24 @@ def _is_static_shape(node: Node) -> bool:
 
 def _is_backward(entry: object) -> bool:
     return isinstance(entry, Concatenated) and entry.stride < 0
+
+
+def _is_summed(node: Loop) -> bool:
+    """Whether a running sum is made of what the loop returns: the runtime folds none, and what is cut by it fails."""
+    pending, seen = list(node.outputs), set(node.outputs)
+    while pending:
+        for use in pending.pop().uses:
+            if isinstance(use.node, ops.CumSum):
+                return True
+            new = [output for output in use.node.outputs if output not in seen]
+            seen.update(new)
+            pending.extend(new)
+    return False
+
+
+def _draws(node: Loop) -> bool:
+    """Whether anything in the body is drawn at random."""
+    return any(isinstance(each, Op) and each.random for scope in node.body.scopes() for each in scope)
 
 
 def _holds_idle_loop(node: Loop) -> bool:

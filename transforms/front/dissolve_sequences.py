@@ -37,10 +37,10 @@ class DissolveSequences(SequencePass):
         return None if items is None else Listed(tuple(items))
 
     def captured(self, value: Value, parameters: Sequence[Parameter]) -> Any:
-        if not all(is_read_at_known_places(each.output) for each in parameters):
-            return None
         if value.type.is_empty:
             return Nothing()
+        if not all(is_read_at_known_places(each.output) for each in parameters):
+            return None
         listed = self.held(value)
         return listed if listed is None or len(listed.items) <= MOST else None
 

@@ -8,6 +8,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Final, Iteration, Merged
 from mo_loop.tensor import ArrayTensor
+from mo_loop.types import UNKNOWN
 from transforms.base import FunctionPass
 from transforms.replace import replace_output
 
@@ -23,6 +24,8 @@ class EmptyLoops(FunctionPass):
     def _dissolve(self, node: Iteration) -> bool:
         if node.count != 0:
             return self.refuse(node, "it may run")
+        if any(output.type is UNKNOWN for output in node.outputs):
+            return self.refuse(node, "its body reads what is not there")
         initial: dict[object, Value] = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             value = initial.get(entry.result) if isinstance(entry, Final) else None

@@ -6,10 +6,11 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Selected
-from mo_loop.shape import is_static, low
+from mo_loop.shape import high, is_static, low
 from mo_loop.types import i64
 from transforms.base import FunctionPass
 from transforms.front.captured_results import captured
+from transforms.front.opaque import without_bounds
 from transforms.front.unused_ports import keep_inputs
 from transforms.replace import move_readers
 
@@ -23,8 +24,9 @@ class GuardZeroTrips(FunctionPass):
     After zero iterations the runtime returns what a concatenated output held before, and forwards the initial value of
     a state only if the body reads it. With ran = (M != 0) and C: a concatenated output is cut to nothing by
     Slice(scan, 0, Select(ran, end, 0)), along every dimension of unknown size as ONNX Runtime gives it; a Reshape gives
-    what is empty the sizes that the model declares, or that the runtime might not know. A state that the body does not
-    read is selected outside and no longer carried.
+    what is empty the sizes that the model declares, or that the runtime might not know. Were the trip count of known
+    bounds, what is cut would be believed to be as long as what it is cut from (`ForgetBounds`): they are hidden. A
+    state that the body does not read is selected outside and no longer carried.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -46,6 +48,7 @@ class GuardZeroTrips(FunctionPass):
             if isinstance(entry, Concatenated):
                 ran = ran or _ran(node)
                 corrected = _cut(output, entry, ran)
+                _hide_bounds(node)
             elif isinstance(entry, Final) and entry.result in initial:
                 parameter, value = initial[entry.result]
                 if parameter.output.is_used:
@@ -78,19 +81,27 @@ def _ran(node: Loop) -> Value:
     return positive if go.type.integers == (1,) else ops.LogicalAnd(positive, go).output
 
 
+def _hide_bounds(node: Loop) -> None:
+    trip = node.inputs[0]
+    assert trip is not None
+    if not isinstance(trip.node, Constant) and high(node.count) is not None:
+        node.graph.set_input(node, 0, without_bounds(ops.Reshape(trip, [1]).output))
+
+
 def _is_cut(node: Node) -> bool:
     """Whether `node` is the first Slice that this pass put behind a concatenated output."""
     if not isinstance(node, ops.Slice) or node.inputs[2] is None:
         return False
-    end = node.inputs[2].node
-    select = end.inputs[0].node if isinstance(end, ops.Reshape) and end.inputs[0] is not None else end
+    select = node.inputs[2].node
+    while isinstance(select, ops.Reshape | ops.CumSum) and select.inputs[0] is not None:
+        select = select.inputs[0].node
     return isinstance(select, ops.Select) and [v.type.integers for v in select.inputs[1:] if v] == [(TO_THE_END,), (0,)]
 
 
 def _cut(output: Value, entry: Concatenated, ran: Value) -> Value:
     large, none = (ops.Constant(n, graph=output.graph, dtype=i64) for n in (TO_THE_END, 0))
     end = ops.Select(ran, large, none).output
-    end = ops.Reshape(end, [1]).output
+    end = without_bounds(ops.Reshape(end, [1]).output)
     dims = output.shape or ()
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
     declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}

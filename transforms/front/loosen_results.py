@@ -6,7 +6,8 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, If, Loop, Merged
-from mo_loop.shape import Dimension, high, is_static, low
+from mo_loop.ops.joining import symbols_in
+from mo_loop.shape import Dim, Dimension, Shape, Symbol, high, is_static, low
 from mo_loop.types import i64
 from transforms.base import FunctionPass
 from transforms.front.opaque import repeated_once
@@ -17,7 +18,10 @@ class LoosenResults(FunctionPass):
 
     The runtime gives the final value the bounds of the body's Result, and fails or keeps old values where a loop that
     did not run hands on an initial value outside of them. A concatenated output without iterations has dimensions of 0
-    where they are not static: if its bounds exclude that, the inference ends there without a word, or the process does.
+    where they are not static: if its bounds exclude that, the inference ends there without a word, or the process does;
+    if they are those of another tensor, its size is read off the one or the other.
+    A size that comes from a captured tensor bears its symbol, and without iterations the captured one is read off the
+    final value.
     Repeating once, a number known only at run time, leaves the value as it is and has no bounds; a Reshape would have
     none either, but the runtime removes it.
     """
@@ -29,12 +33,17 @@ class LoosenResults(FunctionPass):
         if low(node.count) > 0:
             return self.refuse(node, "it runs at least once")
         found: dict[Result, list[int]] = {}
+        outer = {symbol for value in node.inputs if value is not None for symbol in symbols_in(value.type)}
         for entry, initial in node.fed:
             if isinstance(entry, Merged):
-                found[entry.result] = sorted({*_excluding(entry.result.value, initial), *_grown(entry, initial)})
+                last = entry.result.value
+                borrowed = _borrowed(last, initial.shape, outer)
+                found[entry.result] = sorted({*_excluding(last, initial), *_grown(entry, initial), *borrowed})
         for entry in node.output_map:
             if isinstance(entry, Concatenated):
-                found[entry.result] = sorted({*found.get(entry.result, ()), *_never_zero(entry.result.value)})
+                found[entry.result] = sorted({*found.get(entry.result, ()), *_bounded(entry.result.value)})
+            elif entry.result not in found:  # its state is not carried, and chosen outside where nothing ran
+                found[entry.result] = _borrowed(entry.result.value, None, outer)
         loosened = {result: axes for result, axes in found.items() if axes}
         for result, axes in loosened.items():
             node.body.set_input(result, 0, _loosened(node, result.value, axes))
@@ -69,6 +78,16 @@ def _grown(entry: Merged, initial: Value) -> list[int]:
     ]  # fmt: skip
 
 
+def _borrowed(result: Value, initial: Shape, outer: set[Symbol]) -> list[int]:
+    """The axes along which a final value has a size of what is around the loop, and the initial value another one."""
+    dims = result.shape or ()
+    others = initial if initial is not None and len(initial) == len(dims) else (None,) * len(dims)
+    return [
+        axis for axis, (dim, other) in enumerate(zip(dims, others, strict=True))
+        if isinstance(dim, Dim) and dim != other and outer.issuperset(dim.symbols())
+    ]  # fmt: skip
+
+
 def _is_bound_tighter(value: Value) -> bool:
     """Whether the runtime may know bounds of `value` that inference here does not: those of an inner loop's Result.
 
@@ -100,9 +119,10 @@ def _is_loose(value: Value) -> bool:
     return repeats is not None and repeats.type.integers is None
 
 
-def _never_zero(value: Value) -> list[int]:
-    """The axes along which the size is unknown, but known not to be 0."""
-    return [axis for axis, dim in enumerate(value.shape or ()) if not isinstance(dim, int) and low(dim) > 0]
+def _bounded(value: Value) -> list[int]:
+    """The axes along which the size is unknown, but known not to be 0, or to have an upper bound."""
+    dims = enumerate(() if _is_loose(value) else value.shape or ())
+    return [axis for axis, dim in dims if not isinstance(dim, int) and (low(dim) > 0 or high(dim) is not None)]
 
 
 def _covers(wide: Dimension, narrow: Dimension) -> bool:

@@ -15,8 +15,8 @@ class ReturnedInputs(FunctionPass):
     """x -> Identity -> output  ->  x -> Reshape to its own shape -> output
 
     The runtime removes a Convert to the same type, and where then an input of dynamic shape is an output as well, it
-    returns freed memory; an output of a Loop may then take the shape of another one. A Reshape it leaves standing in
-    both places; that copies nothing.
+    returns freed memory; an output of a Loop may then take the shape of another one, and an input reshaped by numbers
+    of the run keeps its largest shape. A Reshape it leaves standing in all these places; that copies nothing.
     """
 
     bodies = "never"
@@ -32,7 +32,7 @@ class ReturnedInputs(FunctionPass):
 
     def _replace(self, result: Result) -> bool:
         old, source = result.value, _source(result.value)
-        if source is old or not isinstance(source.node, Parameter | Control):
+        if source is old or not (isinstance(source.node, Parameter | Control) or _is_reshaped_input(source.node)):
             return self.refuse(result, "it returns no input and no output of a loop or branch through an Identity")
         if source.rank is None or is_static(source.shape):
             return self.refuse(result, "the shape is static, or not even its rank is known")
@@ -40,6 +40,11 @@ class ReturnedInputs(FunctionPass):
         new = ops.Reshape(source, zeros, special_zero=True).output
         move_readers(old, new, [(result, 0)])
         return self.accept(result)
+
+
+def _is_reshaped_input(node: Node) -> bool:
+    data = node.inputs[0] if isinstance(node, ops.Reshape) else None
+    return data is not None and isinstance(_source(data).node, Parameter)
 
 
 def _source(value: Value) -> Value:

@@ -12,6 +12,7 @@ from mo_loop.shape import is_static
 from mo_loop.types import f32, i32, i64, string
 from transforms.base import FunctionPass
 from transforms.front.guard_zero_trips import TO_THE_END
+from transforms.front.opaque import without_bounds
 from transforms.replace import move_readers
 
 UNCONVERTED = (f32, i32)
@@ -21,12 +22,13 @@ UNCONVERTED = (f32, i32)
 class SettleBranches(FunctionPass):
     """y = If(c)  ->  Slice(y, 0, Select(c, end, end - 1)), the whole of y
 
-    A node whose output shape depends on values ends a section: the runtime sizes the outputs of all nodes of a section
-    before it runs the first of them. It keeps apart what two sections share, but overlooks what an If returns: a node
-    further down the next section, of dynamic shape too, may get the same memory, and its sizing destroys the contents
-    before a consumer has read them. A Slice with an end known at run time alone ends a section, and what it returns is
-    kept. An output that a Result reads has memory of its own, unless its type is converted on the way out of the model;
-    where all nodes of dynamic shape that do not lead to the If are such, nothing can take its memory.
+    A node whose output shape depends on values ends a section: the runtime sizes the outputs of all nodes of a
+    section before it runs the first of them. It keeps apart what two sections share, but overlooks what an If
+    returns: a node further down the next section, of dynamic shape too, may get the same memory, and its sizing
+    destroys the contents before a consumer has read them. A Slice with an end known at run time alone ends a section,
+    and what it returns is kept; were the end within bounds, the whole of y would have them too (`ForgetBounds`). An
+    output that a Result reads has memory of its own, unless its type is converted on the way out of the model; where
+    all nodes of dynamic shape that do not lead to the If are such, nothing can take its memory.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -101,7 +103,7 @@ def _end(node: If) -> Value:
     assert condition is not None
     ends = [Constant(np.array([each]), graph=node.graph, dtype=i64) for each in (TO_THE_END, TO_THE_END - 1)]
     end = ops.Select(condition, *ends).output
-    return end if end.shape == (1,) else ops.Reshape(end, [1]).output
+    return without_bounds(end if end.shape == (1,) else ops.Reshape(end, [1]).output)
 
 
 def _settle(output: Value, end: Value) -> None:

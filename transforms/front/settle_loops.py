@@ -1,11 +1,11 @@
-"""Final values of loops whose memory the runtime gives away too early."""
+"""What loops return and the runtime gives the memory of away too early."""
 
 from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Result
-from mo_loop.ops.control import Final, Loop
+from mo_loop.ops.control import Loop
 from mo_loop.shape import is_static
 from mo_loop.types import string
 from transforms.base import FunctionPass
@@ -14,24 +14,21 @@ from transforms.replace import move_readers
 
 
 class SettleLoops(FunctionPass):
-    """y = the final value of a Loop  ->  Slice(y, 0, its own length), the whole of y
+    """y = an output of a Loop  ->  Slice(y, 0, its own length), the whole of y
 
     As with what an If returns (`SettleBranches`), the runtime may size another tensor in the same memory before a
-    reader of y has come to its turn; seen with a list that a loop without iterations hands on to another loop. What
-    only leaves the graph, or is sliced at once, keeps its memory.
+    reader of y has come to its turn; seen with a list that a loop without iterations hands on to another loop, and
+    with what a loop that certainly runs has concatenated. What only leaves the graph, or is sliced at once, keeps its
+    memory.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
         for node in self.candidates(graph, Loop):
-            exposed = [
-                output
-                for entry, output in zip(node.output_map, node.outputs, strict=True)
-                if isinstance(entry, Final) and _is_exposed(output)
-            ]
+            exposed = [output for output in node.outputs if _is_exposed(output)]
             for output in exposed:
                 _settle(output)
-            changed = (self.accept(node) if exposed else self.refuse(node, "its final values are safe")) or changed
+            changed = (self.accept(node) if exposed else self.refuse(node, "what it returns is safe")) or changed
         return changed
 
 

@@ -6,9 +6,8 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.control import Control, Final, If, Loop, Merged
 from mo_loop.ops.sequences import OptionalGetElement
-from mo_loop.types import TensorType
 from transforms.base import FunctionPass
-from transforms.replace import replace_output
+from transforms.replace import drop_dead, replace_node, replace_output
 
 READING = (ops.SequenceAt, ops.ConcatFromSequence, OptionalGetElement)
 
@@ -16,7 +15,7 @@ READING = (ops.SequenceAt, ops.ConcatFromSequence, OptionalGetElement)
 class UnreachableBodies(FunctionPass):
     """If(c, then: s[0], else: x) with s = []  ->  x     a loop whose body reads s[0]  ->  its initial values
 
-    No run that succeeds goes through such a body. An If on sequences whose condition is known becomes its branch.
+    No run that succeeds goes through such a body. An If whose condition is known becomes its branch.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -38,13 +37,33 @@ class UnreachableBodies(FunctionPass):
         return self.accept(node)
 
     def _drop(self, node: Loop) -> bool:
-        if not all(isinstance(entry, Final) for entry in node.output_map):
+        pairs = list(zip(node.output_map, node.outputs, strict=True))
+        collected = _lists_of([output for entry, output in pairs if not isinstance(entry, Final)])
+        if collected is None:
             return self.refuse(node, "what it concatenates has a shape that nothing tells")
+        for each in collected:
+            replace_node(each, ops.SequenceEmpty(graph=node.graph, dtype=each.dtype))
         initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
-        for entry, output in zip(node.output_map, node.outputs, strict=True):
-            replace_output(output, initial[entry.result])
-        node.graph.remove(node)
+        for entry, output in pairs:
+            if isinstance(entry, Final):
+                replace_output(output, initial[entry.result])
+        drop_dead([node])
         return self.accept(node)
+
+
+def _lists_of(outputs: list[Value]) -> list[ops.StackedSequence] | None:
+    """The lists that some tensors are put in, be it in another shape; None where anything else becomes of them."""
+    found: dict[ops.StackedSequence, None] = {}
+    pending = list(outputs)
+    while pending:
+        for use in pending.pop().uses:
+            if isinstance(use.node, ops.StackedSequence) and use.node.dtype is not None:
+                found[use.node] = None
+            elif isinstance(use.node, ops.ShapeOf | ops.Gather | ops.Multiply | ops.Concat | ops.Reshape):
+                pending.extend(use.node.outputs)
+            else:
+                return None
+    return list(found)
 
 
 def take_branch(node: If, taken: bool) -> None:
@@ -61,12 +80,12 @@ def take_branch(node: If, taken: bool) -> None:
 
 
 def _never_taken(node: Control) -> list[bool]:
-    """Which branches of an If on sequences a known condition rules out; nothing for other nodes.
+    """Which branches of an If a known condition rules out; nothing for other nodes.
 
-    Its outputs are typed as those of the branch that is taken, which says nothing of the other.
+    Its outputs are typed as those of the branch that is taken, which says nothing of the other. The runtime runs an If
+    of constants when it compiles, and has no memory for what it returns.
     """
-    ports = [value.type for value in (*node.inputs, *node.outputs) if value is not None]
-    if not isinstance(node, If) or all(isinstance(type_, TensorType) for type_ in ports):
+    if not isinstance(node, If):
         return []
     condition = node.inputs[0]
     assert condition is not None

@@ -82,6 +82,9 @@ class UnrollLoops(FunctionPass):
             return self.refuse(node, f"with the loops around it and in it, it runs more than {self.limit} times")
         if count * sum(len(scope) for scope in node.body.scopes()) > MOST_NODES:
             return self.refuse(node, f"written out it would have more than {MOST_NODES} nodes")
+        draws = [each for scope in node.body.scopes() for each in scope.of(ops.RandomUniform)]
+        if any(each.global_seed or each.op_seed for each in draws):
+            return self.refuse(node, "it draws random numbers from a seed, of which every copy would draw the first")
         if any(isinstance(each, Sliced) and not _is_cut_evenly(each, value) for each, value in node.fed):
             return self.refuse(node, "the length of something that it slices is not known, or its slices are uneven")
         return True

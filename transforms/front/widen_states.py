@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.control import Final, Iteration, Merged
-from mo_loop.shape import Dimension, high
+from mo_loop.shape import Dimension, high, low
 from mo_loop.types import string
 from transforms.base import FunctionPass
 from transforms.front.opaque import opaque_zero, repeated_once
@@ -58,4 +58,4 @@ def _changing(initial: Value, entry: Merged) -> list[int]:
 
 
 def _is_bounded(dim: Dimension) -> bool:
-    return high(dim) is not None
+    return high(dim) is not None or low(dim) > 0

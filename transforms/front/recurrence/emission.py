@@ -17,6 +17,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.shape import Dimension, low
 from mo_loop.types import i32
 from transforms.front.guard_zero_trips import TO_THE_END
+from transforms.front.opaque import without_bounds
 from transforms.front.recurrence.cells import Cell, Gate
 from transforms.front.recurrence.columns import width_of
 
@@ -79,7 +80,8 @@ def emitted(cell: Cell, leaves: Sequence[Leaf], initial: Sequence[Value], batch:
 def _cut(every: Value, ran: Value) -> Value:
     """Nothing of a batch of unknown size where there were no steps, as ONNX Runtime gives it."""
     large, none = (Constant(np.array([end]), graph=every.graph) for end in (TO_THE_END, 0))
-    return ops.Slice(every, [0], ops.Select(ran, large, none), [1], [0]).output
+    end = without_bounds(ops.Select(ran, large, none).output)
+    return ops.Slice(every, [0], end, [1], [0]).output
 
 
 def _present(array: Any) -> list[Any]:

@@ -23,6 +23,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
 from mo_loop.shape import fresh
 from mo_loop.types import ElementType, SequenceType, TensorType, i64
+from transforms.front.opaque import without_bounds
 from transforms.front.sequences.shapes import (
     as_list,
     column,
@@ -162,7 +163,8 @@ class Packed:
     def at(self, place: Value) -> Value:
         position = from_front(as_list(place), size(self.table, 0))
         start, stop = bounds(self._sizes(), position)
-        row = ops.Reshape(ops.Gather(self.table, position, 0), [max(len(self.dims), 1)]).output
+        # The runtime mistakes a 0 that it finds in a pattern for "as it was".
+        row = ops.Reshape(without_bounds(ops.Gather(self.table, position, 0).output), [max(len(self.dims), 1)]).output
         dims = [dim if dim >= 0 else ops.Gather(row, [i], 0).output for i, dim in enumerate(self.dims)]
         return reshaped(cut(self.data, 0, start, stop), dims)
 

@@ -14,8 +14,8 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
 
-TO_THE_END = 1 << 30
-"""A Slice that stops here stops at the end; larger numbers are wrong on the runtime."""
+TO_THE_END = (1 << 63) - 1
+"""A Slice that stops at this constant stops at the end. Of any other the runtime infers that no more is left."""
 
 
 def numbers(graph: Graph, values: Any) -> Value:

@@ -90,7 +90,7 @@ class SequencePass(FunctionPass):
         """A sequence in tensors: of a kind, else as it is given or as its type says. None where that cannot be."""
         if sequence.type is UNKNOWN:
             return None
-        layout = layout_of(sequence)
+        layout = None if sequence.type.is_empty else layout_of(sequence)
         if kind is None:
             if layout is not None:
                 return layout
