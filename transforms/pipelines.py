@@ -43,6 +43,7 @@ from transforms.front.settle_branches import SettleBranches
 from transforms.front.settle_loops import SettleLoops
 from transforms.front.stack_sequences import StackSequences
 from transforms.front.tell_sizes import TellSizes
+from transforms.front.transpose_of_ones import TransposeOfOnes
 from transforms.front.unreachable_bodies import UnreachableBodies
 from transforms.front.unread_slices import UnreadSlices
 from transforms.front.unroll_loops import UnrollLoops
@@ -105,6 +106,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     BooleanCopies,  # the runtime removes them, and takes another output of the node
     WideConstants,  # the runtime forgets dimensions that a constant adds
     BroadcastOfNothing,  # the runtime lets a size of 0 grow to 1
+    TransposeOfOnes,  # the runtime makes a Reshape of it, which misreads a size of 0
     ConcatOfNothing,  # the runtime leaves out what has no elements, whatever the axis
     SharedConstants,  # again, with the next: the runtime merges equal nodes itself, after AbsOfConcat has looked
     CommonSubexpressions,

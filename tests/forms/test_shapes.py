@@ -220,3 +220,15 @@ def test_the_remainder_of_a_size_between_two_multiples() -> None:
         Result(%distance)
     """
     check(text, lambda x, k: [k % 4], *([random(4), i64([k])] for k in (3, 0, 4, 1)))
+
+
+def test_a_dimension_of_1_moved_past_a_size_of_0() -> None:
+    """A Transpose would become a Reshape to [0, 2, 1], whose 0 stands for the 1 that was there."""
+    text = """
+        %x = Parameter : f32[1,N,2]
+        %e = Exp(%x)
+        %flat = Squeeze(%e, [0])
+        %y = Unsqueeze(%flat, [2])
+        Result(%y)
+    """
+    check(text, lambda x: [np.exp(x).transpose(1, 2, 0)], *([random(1, n, 2)] for n in (3, 0, 1, 0)))
