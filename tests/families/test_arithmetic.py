@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.families.support import NEWEST, check_model, check_node, graph_model
+from tests.families.support import NEWEST, check_model, check_node, graph_model, node_model
 
 RNG = np.random.default_rng(7)
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 100.0], np.float32)
@@ -163,6 +163,15 @@ def test_running(op, exclusive, reverse, axis, dynamic):
     arrays = {"x": floats(2, 3, 4), "axis": np.array(axis, np.int32)}
     given = {"exclusive": exclusive, "reverse": reverse}
     check_node(op, arrays, given, opset=26 if op == "CumProd" else 14, constants=["axis"], dynamic=dynamic)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_running_products_of_nothing(axis):
+    """Of a known size of 0 beside one of the run."""
+    arrays = {"x": np.zeros((2, 3, 0), np.float32), "axis": np.array(axis, np.int64)}
+    model = node_model("CumProd", arrays, opset=26, constants=["axis"])
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    check_model(model, {"x": arrays["x"]}, expected=[arrays["x"]])
 
 
 def test_running_along_an_axis_known_at_run_time():

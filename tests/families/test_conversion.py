@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from .support import check_node
+from .support import check_model, check_node, graph_model
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,17 @@ def test_casts_between_floats_of_8_bits(source, target):
     """The limit of the larger one is no number of the smaller one."""
     x = np.array([0.5, -3, 448, -448, 0], helper.tensor_dtype_to_np_dtype(source))
     check_node("Cast", {"x": x}, {"to": target, "saturate": 1}, opset=19)
+
+
+@pytest.mark.parametrize("to", [TensorProto.INT4, TensorProto.UINT4])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64])
+def test_integers_keep_their_lowest_four_bits(to, dtype):
+    """Also where the result is computed with: the runtime has 8 bits for it then."""
+    feeds = {"x": np.array([0, 1, 7, 8, 11, 15, 16, 100]).astype(dtype)}
+    nodes = [
+        helper.make_node("Cast", ["x"], ["narrow"], to=to),
+        helper.make_node("Cast", ["narrow"], ["y"], to=TensorProto.INT8),
+    ]
+    low = feeds["x"].astype(np.int8) % 16
+    expected = np.where(low > 7, low - 16, low) if to == TensorProto.INT4 else low
+    check_model(graph_model(nodes, feeds, ["y"], opset=21), feeds, expected=[expected.astype(np.int8)])

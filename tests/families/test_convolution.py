@@ -36,13 +36,29 @@ def test_conv_with_weights_known_at_run_time(group):
 
 
 @pytest.mark.parametrize("dynamic", (False, True))
+@pytest.mark.parametrize(
+    ("x", "w", "attributes"),
+    (
+        ((1, 1, 9, 5), (2, 1, 3, 3), {"strides": [1, 3]}),
+        ((1, 1, 9, 4), (2, 1, 3, 3), {"strides": [1, 3], "pads": [1, 1, 0, 0]}),
+        ((1, 1, 9, 5), (2, 1, 3, 2), {"strides": [1, 3], "dilations": [1, 3]}),
+        ((1, 1, 9, 3), (2, 1, 3, 3), {"strides": [1, 3], "auto_pad": "SAME_UPPER"}),
+        ((1, 1, 9, 2), (2, 1, 3, 4), {"strides": [1, 3], "auto_pad": "SAME_LOWER"}),
+        ((2, 1, 5, 5, 5), (2, 1, 2, 2, 3), {"strides": [3, 1, 3], "pads": [1, 0, 0, 0, 1, 0]}),
+        ((1, 2, 9, 5), (4, 1, 3, 3), {"strides": [1, 3], "group": 2}),
+    ),
+)
+def test_a_single_column_of_one_channel(x, w, attributes, dynamic):
+    """The runtime gives what is in other rows where the stride along the last dimension alone is above 1."""
+    check_node("Conv", {"x": normal(*x), "w": normal(*w)}, attributes, opset=22, constants=("w",), dynamic=dynamic)
+
+
+@pytest.mark.parametrize("dynamic", (False, True))
 @pytest.mark.parametrize("kernel", (1, 2, 3, 5))
 @pytest.mark.parametrize("attributes", SAME)
 def test_conv_transpose_pads_by_itself(attributes, kernel, dynamic):
     inputs = {"x": normal(2, 4, 3, 4), "w": normal(4, 3, kernel, kernel)}
-    check_node(
-        "ConvTranspose", inputs, {"strides": [2, 2], **attributes}, opset=11, constants=("w",), dynamic=dynamic
-    )
+    check_node("ConvTranspose", inputs, {"strides": [2, 2], **attributes}, opset=11, constants=("w",), dynamic=dynamic)
 
 
 @pytest.mark.parametrize("dynamic", (False, True))

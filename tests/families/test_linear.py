@@ -27,6 +27,18 @@ def test_matmul(a, b, dynamic):
     check_node("MatMul", {"a": floats(*a), "b": floats(*b)}, opset=13, dynamic=dynamic)
 
 
+@pytest.mark.parametrize("b", [(5, 3, 4), (5, 3, 1), (2, 5, 3, 4)])
+@pytest.mark.parametrize("a", [(2, 3), (1, 2, 3), (3,)])
+def test_matmul_of_unknown_sizes_and_a_constant(a, b):
+    check_node("MatMul", {"a": floats(*a), "b": floats(*b)}, opset=13, constants=("b",), dynamic=True)
+
+
+@dynamic_or_not
+def test_matmul_with_a_constant_of_no_columns(dynamic):
+    arrays = {"a": floats(2, 3, 5), "b": floats(5, 0)}
+    check_node("MatMul", arrays, opset=13, constants=("b",), dynamic=dynamic, expected=[floats(2, 3, 0)])
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32, np.int64, np.uint32, np.uint64])
 def test_matmul_types(dtype):
     a, b = (RNG.integers(0, 5, shape).astype(dtype) for shape in ((2, 3), (3, 4)))
@@ -39,6 +51,24 @@ def test_matmul_types(dtype):
 def test_gemm(c, given, dynamic):
     a, b = floats(*((3, 2) if "transA" in given else (2, 3))), floats(*((4, 3) if "transB" in given else (3, 4)))
     check_node("Gemm", {"a": a, "b": b, "c": None if c is None else floats(*c)}, given, opset=13, dynamic=dynamic)
+
+
+@pytest.mark.parametrize(("a", "b"), [((5, 0), (0, 3)), ((5, 2), (2, 0)), ((0, 2), (2, 3)), ((0, 0), (0, 3))])
+@pytest.mark.parametrize("transposed", [0, 1])
+@pytest.mark.parametrize("c", [None, (1,), "row"])
+@pytest.mark.parametrize("dynamic", [(), ("a",), ("b",)])
+def test_gemm_of_nothing(a, b, transposed, c, dynamic):
+    """Neither what was in memory, nor refused by the runtime where it is to transpose."""
+    addend = None if c is None else np.ones((b[1],) if c == "row" else c, np.float32)
+    expected = np.zeros((a[0], b[1]), np.float32) + (0 if addend is None else addend)
+    inputs = {"a": np.zeros(a, np.float32), "b": np.zeros(b, np.float32), "c": addend}
+    if transposed:
+        inputs |= {"a": inputs["a"].T, "b": inputs["b"].T}
+    given = {"alpha": 1.5, "transA": transposed, "transB": transposed}
+    constants = () if c is None else ("c",)
+    check_node(
+        "Gemm", inputs, given, opset=13, constants=constants, dynamic=dynamic, expected=[expected.astype(np.float32)]
+    )
 
 
 @pytest.mark.parametrize("opset", [1, 6, 7, 9, 11])

@@ -218,6 +218,14 @@ def test_slice_of_little(shape: Any, dynamic: Any) -> None:
     check_node("Slice", inputs, opset=13, constants=("s", "e"), dynamic=dynamic)
 
 
+@pytest.mark.parametrize("shape", [(4,), (4, 3)])
+@pytest.mark.parametrize("step", [-1, 2])
+def test_slice_of_which_the_axes_alone_are_left_to_the_run(shape: Any, step: int) -> None:
+    first, last = (3, 0) if step < 0 else (0, 3)
+    inputs = {"x": floats(*shape), "s": ints(first), "e": ints(last), "axes": ints(0), "steps": ints(step)}
+    check_node("Slice", inputs, opset=13, constants=("s", "e", "steps"))
+
+
 def test_slice_bounds_that_other_nodes_compute() -> None:
     """INT64_MAX that passes through a Concat is still "to the end"."""
     nodes = [

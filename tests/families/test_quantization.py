@@ -108,3 +108,11 @@ def test_qlinear_mat_mul():
         "b_zero": np.array([1, 2, 3, 4, 5], np.uint8), "y_scale": np.float32(91), "y_zero": np.uint8(100),
     }  # fmt: skip
     check_node("QLinearMatMul", inputs, opset=21)
+
+
+@pytest.mark.parametrize("shape", ((), (3,)))
+def test_nothing_but_zeros_quantised_dynamically(shape):
+    """The scale is 1, so that nothing is divided by 0."""
+    x = np.zeros(shape, np.float32)
+    zeros = np.zeros(shape, np.uint8)
+    check_node("DynamicQuantizeLinear", {"x": x}, opset=11, outputs=3, expected=[zeros, np.float32(1), np.uint8(0)])

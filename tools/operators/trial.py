@@ -6,6 +6,7 @@ import random
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,11 @@ from mo_loop.workers import report_stage
 from tools.fuzzing.check import (
     BUG,
     CONVERTERS,
-    FAILED,
-    NOT_COMPILABLE,
-    PASSED,
     REFUSED,
-    WRONG,
     Sample,
     Verdict,
     brief,
+    run_ir,
 )  # fmt: skip
 
 SETS, TRIES = 3, 6
@@ -257,7 +255,8 @@ def judge(task: tuple[str, Sample]) -> Verdict:
             code = getattr(error, "code", "")
             ours_is_bug = converter == "mo_loop" and getattr(error, "exit_code", None) != 3
             return Verdict(BUG if ours_is_bug else REFUSED, brief(error), code if isinstance(code, str) else "")
-        return _run(graph, target, sample)
+        doubt = None if graph is None else partial(_misinferred, graph)
+        return run_ir(target, sample, doubt, exact=True)
 
 
 def _with_mo_loop(source: Path, target: Path) -> Any:
@@ -266,30 +265,6 @@ def _with_mo_loop(source: Path, target: Path) -> Any:
     converted = mo_loop.convert_model(str(source), check_passes=True)
     mo_loop.save_model(converted, str(target), compress_to_fp16=False)
     return converted.graph
-
-
-def _run(graph: Any, target: Path, sample: Sample) -> Verdict:
-    from mo_loop.verify.compare import compare_all
-    from mo_loop.verify.runtime import compile_ir
-
-    report_stage("compile")
-    try:
-        compiled = compile_ir(target)
-    except Exception as error:
-        return Verdict(NOT_COMPILABLE, brief(error))
-    for position, number in enumerate(sample.order):
-        report_stage(f"infer {position}")
-        try:
-            found = compiled.run(sample.feeds[number])
-        except Exception as error:
-            return Verdict(FAILED, f"inference {position}: {brief(error)}")
-        for result in compare_all(sample.expected[number], found, rtol=sample.rtol, atol=sample.atol):
-            if not result:
-                return Verdict(WRONG, f"inference {position}, {result.kind}: {result}")
-        said = "" if graph is None else _misinferred(graph, sample.feeds[number], found)
-        if said:
-            return Verdict(BUG, f"inference {position}: {said}")
-    return Verdict(PASSED)
 
 
 def _misinferred(graph: Any, feeds: Mapping[str, Any], found: Sequence[tuple[str, Any]]) -> str:

@@ -14,7 +14,7 @@ from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.reduction import Reduction
-from mo_loop.shape import normalise_axis
+from mo_loop.shape import element_count, normalise_axis
 from mo_loop.types import f32, i32, i64
 
 
@@ -190,6 +190,8 @@ def cumprod(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
     """Running products; an axis that only the run time knows is moved to the front and back."""
     if x.rank is None:
         raise UnsupportedError("CumProd of a tensor of unknown rank", code="ML314")
+    if element_count(x.shape) == 0:  # the runtime's Unsqueeze would lose the sizes of the run
+        return x
     if x.rank == 1:
         return _running_product(x, 0, exclusive, reverse)
     known = axis.type.integers

@@ -8,7 +8,9 @@ from typing import Any
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.layout import reshaped
+from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
@@ -34,10 +36,37 @@ def conv(
 
 
 def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
-    """The convolution alone."""
+    """The convolution alone.
+
+    Of one channel, a last dimension of which one place alone is computed comes out wrong where its stride is above 1
+    and that of the dimension before it is 1: one place more is computed then, and cut off.
+    """
+    if group == 1 and _is_single_column(x, w, at):
+        stride = at.strides[-1]
+        if at.auto_pad == "explicit":
+            at = replace(at, end=(*at.end[:-1], at.end[-1] + stride))
+        else:  # what is padded by rule stays the same; the runtime would take a Pad for the whole padding
+            sizes = [dimension(x, axis) for axis in range(x.type.rank - 1)]
+            zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
+            x = ops.Concat(x, zeros, axis=x.type.rank - 1).output
+        y = ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
+        return ops.Slice(y, [0], [-1], [1], [-1]).output
     if group == 1:
         return ops.Convolution(x, w, dilations=at.dilations, **at.attributes()).output
     return ops.GroupConvolution(x, grouped(w, group, at), dilations=at.dilations, **at.attributes()).output
+
+
+def _is_single_column(x: Value, w: Value, at: Window) -> bool:
+    """Whether there may be one place alone along the last dimension, of one channel."""
+    if at.strides[-2:-1] != (1,) or at.strides[-1] == 1 or x.shape is None or w.shape is None or w.shape[1] != 1:
+        return False
+    size, length = x.shape[-1], w.shape[-1]
+    if not isinstance(size, int) or not isinstance(length, int):
+        return True
+    if at.auto_pad != "explicit":
+        return size <= at.strides[-1]
+    reach = (length - 1) * at.dilations[-1] + 1
+    return size + at.begin[-1] + at.end[-1] - reach < at.strides[-1]
 
 
 def grouped(w: Value, group: int, at: Window) -> Value:

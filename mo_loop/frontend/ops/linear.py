@@ -5,13 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.frontend.ops.arithmetic import as_type
-from mo_loop.frontend.registry import one_to_one, translates
+from mo_loop.frontend.ops.arithmetic import as_type, number
+from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.ops.linear import subscripts
+from mo_loop.shape import element_count, is_static
 from mo_loop.types import f32
 
-one_to_one({"MatMul": ops.MatMul}, inputs=2)
+
+@translates("MatMul", since=1)
+def matmul(a: Any, b: Any) -> Any:
+    """numpy's product, also of vectors and of stacks of matrices."""
+    if b.rank == 3 and b.constant is not None and a.rank in (2, 3) and b.shape[0] != 1 and not is_static(a.shape):
+        # The runtime takes a constant of three dimensions for one matrix for each of a, and does not broadcast.
+        left, right = ops.Unsqueeze(a, list(range(4 - a.rank))), ops.Unsqueeze(b, 0)
+        return ops.Squeeze(ops.MatMul(left, right), [0])
+    if b.rank == 2 and b.shape[1] == 0 and (a.rank or 0) > 1:  # the runtime loses the sizes of the run
+        return ops.Broadcast(number(a, 0), joined([*(dimension(a, axis) for axis in range(a.rank - 1)), 0], a))
+    return ops.MatMul(a, b)
 
 
 @translates("Gemm", since=1)
@@ -40,10 +52,18 @@ def gemm_11(
 def general_product(
     a: Value, b: Value, c: Value | None, alpha: float, beta: float, transpose_a: int, transpose_b: int
 ) -> Any:
-    """alpha * A * B + beta * C."""
+    """alpha * A * B + beta * C, of which C is broadcast to the product: where it has no elements, that has none."""
+    if c is not None and (beta == 0 or element_count(c.shape) == 0):
+        c = None
+    if 0 in (element_count(a.shape), element_count(b.shape)):
+        # The runtime leaves what was in memory where there is nothing to add up, and does not compile all the others.
+        sizes = [dimension(a, int(bool(transpose_a))), dimension(b, int(not transpose_b))]
+        is_empty = any(isinstance(size, int) and size == 0 for size in sizes)
+        filler = number(a, 0) if c is None or is_empty else scaled(c, beta)
+        return ops.Broadcast(filler, joined(sizes, a))
     product = ops.MatMul(a, b, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b)).output
     result = scaled(product, alpha)
-    return result if c is None or beta == 0 else ops.Add(result, scaled(c, beta))
+    return result if c is None else ops.Add(result, scaled(c, beta))
 
 
 def scaled(x: Value, factor: float) -> Value:

@@ -9,7 +9,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.shared import as_i64, dimension, integers, joined, near
+from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, integers, joined, near
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.shape import element_count, low, normalise_axis
@@ -229,10 +229,15 @@ def slice_10(data: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = N
         step = [1] * count
     else:
         step = ops.Broadcast(1, ops.ShapeOf(starts), graph=starts.graph)
-    if axes is not None:
-        places = axes if integers(axes) is None else list(integers(axes) or ())
-    else:
+    if axes is None:
         places = None if count is None else list(range(count))
+    elif integers(axes) is not None:
+        places = list(integers(axes) or ())
+    else:
+        places = axes
+        # Where nothing but the axes is left to the run, the runtime reads them too early, and crashes.
+        given = as_i64(step) if isinstance(step, Value) else np.array(step, np.int64)
+        step = ops.Select(ops.Less(as_i64(axes), FAR), given, np.int64(0)).output
     return ops.Slice(data, *bounds, step, places)
 
 

@@ -164,11 +164,13 @@ def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
 
 @translates("DynamicQuantizeLinear", since=11)
 def dynamic_quantize(x: Any) -> Any:
-    """The scale follows from the least and the largest element, 0 among them."""
+    """The scale follows from the least and the largest element, 0 among them; it is 1 where both are 0."""
     axes = list(range(x.rank)) if x.rank is not None else _every_axis(x)
     largest = ops.Maximum(ops.ReduceMax(x, axes, keep_dims=False), 0)
     least = ops.Minimum(ops.ReduceMin(x, axes, keep_dims=False), 0)
     scale = quotient(ops.Subtract(largest, least), Constant(np.float32(255), graph=x.graph).output)
+    # The text of ONNX divides by a scale of 0 here; ONNX Runtime takes 1.
+    scale = ops.Select(ops.Equal(scale, 0), np.float32(1), scale).output
     zero = ops.Round(ops.Clamp(steps(ops.Negative(least).output, scale), min=0.0, max=255.0))
     y = rounded_to(u8, steps(x, scale), zero.output)
     return y, scale, ops.Convert(zero, destination_type=u8)

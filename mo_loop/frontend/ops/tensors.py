@@ -12,7 +12,7 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.tensor import ArrayTensor, Tensor
-from mo_loop.types import ElementType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, f32, from_onnx, i64, string
+from mo_loop.types import ElementType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, f32, from_onnx, i4, i32, i64, string, u4
 
 
 @translates("Constant", since=1)
@@ -131,7 +131,16 @@ def _cast(x: Value, to: ElementType, saturate: bool = False) -> Any:
     if to is boolean:
         # Convert would truncate first, so that 0.5 became false, and does not compile behind a VariadicSplit.
         return ops.NotEqual(x, 0)
+    if to in (i4, u4) and x.dtype.is_integer:
+        x = _low_bits(x, to)
     return ops.Convert(x, destination_type=to)
+
+
+def _low_bits(x: Value, to: ElementType) -> Value:
+    """The lowest four bits as a number of i4 or u4, but in i32: the runtime takes 4 bits for 8 while it computes."""
+    offset = 8 if to is i4 else 0
+    bits = ops.BitwiseAnd(ops.Add(ops.Convert(x, destination_type=i32), offset), 15)
+    return ops.Subtract(bits, offset).output
 
 
 @translates("Shape", since=1)
