@@ -13,6 +13,7 @@ from transforms.constant_folding import ConstantFolding
 from transforms.downgrade.downgrade import Downgrade
 from transforms.front.bind_constants import BindConstants
 from transforms.front.boolean_copies import BooleanCopies
+from transforms.front.broadcast_behind import BroadcastBehind
 from transforms.front.broadcast_of_nothing import BroadcastOfNothing
 from transforms.front.captured_results import CapturedResults
 from transforms.front.collect_appends import CollectAppends
@@ -106,6 +107,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     BooleanCopies,  # the runtime removes them, and takes another output of the node
     WideConstants,  # the runtime forgets dimensions that a constant adds
     BroadcastOfNothing,  # the runtime lets a size of 0 grow to 1
+    BroadcastBehind,  # and where it meets 1 in an operation
     TransposeOfOnes,  # the runtime makes a Reshape of it, which misreads a size of 0
     ConcatOfNothing,  # the runtime leaves out what has no elements, whatever the axis
     SharedConstants,  # again, with the next: the runtime merges equal nodes itself, after AbsOfConcat has looked

@@ -232,3 +232,18 @@ def test_a_dimension_of_1_moved_past_a_size_of_0() -> None:
         Result(%y)
     """
     check(text, lambda x: [np.exp(x).transpose(1, 2, 0)], *([random(1, n, 2)] for n in (3, 0, 1, 0)))
+
+
+def test_grown_to_sizes_of_the_run_behind_an_operation() -> None:
+    """Grown before the operation, a size of 0 beside the 1 of `%c` would become 1."""
+    text = """
+        %c = Parameter : f32[1,1]
+        %x = Parameter : f32[4,N]
+        %sizes = ShapeOf(%x)
+        %m = Minimum(%c, [[0.5]])
+        %y = Broadcast(%m, %sizes)
+        %z = ReduceSum(%y, [0, 1])
+        Result(%z)
+    """
+    inputs = ([random(1, 1), random(4, n)] for n in (3, 0, 1, 0))
+    check(text, lambda c, x: [f32(x.size * min(c.item(), 0.5))[0]], *inputs)

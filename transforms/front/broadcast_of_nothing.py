@@ -15,7 +15,7 @@ class BroadcastOfNothing(FunctionPass):
     """Broadcast(x : [N], [2, 1]) in both directions  ->  Broadcast(x, [2, n]), n being the size of x
 
     The runtime takes a Broadcast behind the operation that reads it, and the maximum of both sizes for its target:
-    where 0 meets 1, it grows to 1.
+    where 0 meets 1, it grows to 1. A pattern that only the run tells is the target where all of x is of size 1.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -25,8 +25,10 @@ class BroadcastOfNothing(FunctionPass):
         data, pattern = node.inputs[:2]
         assert data is not None and pattern is not None
         target = pattern.type.integers
-        if node.mode != "bidirectional" or data.shape is None or target is None:
-            return self.refuse(node, "it grows in one direction, its rank is unknown, or what it grows to")
+        if node.mode != "bidirectional" or data.shape is None:
+            return self.refuse(node, "it grows in one direction, or its rank is unknown")
+        if target is None:
+            return self._of_one(node, data, pattern)
         rank = max(len(data.shape), len(target))
         gap = rank - len(data.shape)
         dims = [*[1] * gap, *data.shape]
@@ -38,6 +40,16 @@ class BroadcastOfNothing(FunctionPass):
             for axis, (dim, want) in enumerate(zip(dims, wanted, strict=True))
         ]
         replace_output(node.output, ops.Broadcast(data, ops.Concat(*sizes, axis=0)).output)
+        drop_dead([node])
+        return self.accept(node)
+
+
+    def _of_one(self, node: ops.Broadcast, data: Value, pattern: Value) -> bool:
+        """x : [1, 1]: the pattern is the target, if it has as many dimensions at least."""
+        length = pattern.shape[0] if pattern.shape else None
+        if not isinstance(length, int) or length < len(data.shape or ()) or any(dim != 1 for dim in data.shape or ()):
+            return self.refuse(node, "what it grows to is known at run time only, and not all of it is of size 1")
+        replace_output(node.output, ops.Broadcast(data, pattern).output)
         drop_dead([node])
         return self.accept(node)
 
