@@ -20,7 +20,7 @@ def test_grown_to_no_columns_before_operations() -> None:
 def test_a_dimension_of_1_moved_past_none() -> None:
     """The runtime makes a Reshape of the Transpose, to sizes of which it misreads the 0."""
     model = parsed("""
-        main (float[1,N,2] x) => (float[A,B,C] y) {
+        main (float[1,N,M] x) => (float[A,B,C] y) {
           e = Exp (x)
           moved = Transpose <perm = [1, 2, 0]> (e)
           y = Neg (moved)
