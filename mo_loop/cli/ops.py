@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mo_loop.cli.errors import reported
+from mo_loop.cli.output import columns, show
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def command(
         ]  # fmt: skip
         if not chosen:
             raise UsageError("no operator fits all of these options", hint="leave one of them out")
-        click.echo(_FORMS[form](chosen))
+        show(_FORMS[form](chosen))
 
 
 def _require(names: Sequence[str], known: set[str], what: str, otherwise: str) -> None:
@@ -86,12 +87,10 @@ def text(rows: Sequence[Handling]) -> str:
     """Columns, one line each, a note below its line, and how many are handled in each way."""
     cells = [("operator", "opsets", "how", "becomes")]
     cells += [(row.name, row.opsets, row.how, _short(row.becomes)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for row, cell in zip((None, *rows), cells, strict=True):
-        lines.append("  ".join(map(str.ljust, cell, widths)).rstrip())
-        if row is not None and row.note:
-            lines += wrap(row.note, 100, initial_indent="    ", subsequent_indent="    ")
+    head, *shown = columns(cells).splitlines()
+    lines = [head]
+    for row, line in zip(rows, shown, strict=True):
+        lines += [line, *wrap(row.note, 100, initial_indent="    ", subsequent_indent="    ")]
     counts = Counter(row.how for row in rows)
     return "\n".join((*lines, "", ", ".join(f"{counts[how]} {how}" for how in counts)))
 

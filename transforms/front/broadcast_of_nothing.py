@@ -43,7 +43,6 @@ class BroadcastOfNothing(FunctionPass):
         drop_dead([node])
         return self.accept(node)
 
-
     def _of_one(self, node: ops.Broadcast, data: Value, pattern: Value) -> bool:
         """x : [1, 1]: the pattern is the target, if it has as many dimensions at least."""
         length = pattern.shape[0] if pattern.shape else None
