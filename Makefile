@@ -8,7 +8,7 @@ PYTHON  ?= python3
 VENV    ?= .venv
 WORKERS ?= 2
 ARGS    ?=
-GOLDEN  ?= tests/test_golden.py
+GOLDEN  ?= tests/golden/test_golden.py
 
 PY  := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
@@ -16,13 +16,16 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint types golden bench bench-inference conformance fuzz fuzz-ops clean
+.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed-verify ## convert a small model with a loop and compare OpenVINO with ONNX Runtime
 	$(PY) tools/demo.py $(ARGS)
+
+test-fast: $(VENV)/.installed-dev ## run the unit and golden tests alone
+	$(PY) -m pytest -n $(WORKERS) tests/unit tests/golden $(ARGS)
 
 test: $(VENV)/.installed-dev ## run the tests on WORKERS processes
 	$(PY) -m pytest -n $(WORKERS) $(ARGS)

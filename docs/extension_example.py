@@ -10,7 +10,7 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.errors import ConversionErrors
 from mo_loop.extensions import Body, Context, Extensions
-from mo_loop.types import f16, f32
+from mo_loop.graph.types import f16, f32
 from transforms.pattern import Match, any_input, any_order, wrap_type
 from transforms.predicates import consumers_count, type_matches
 from transforms.rewrite import MatcherPass

@@ -16,7 +16,7 @@
 
 Codes are stable: a script may rely on them. Each message says what happened; `where` holds the scope path
 (`main/loop_body/node`), `why` the reason, `hint` what would make it work, `during` the pass that found it, if one did.
-What each code means: mo_loop/findings/codes.py.
+What each code means: mo_loop/diagnostics/codes.py.
 """
 
 from __future__ import annotations

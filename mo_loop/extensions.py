@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mo_loop.errors import ExtensionError, extension_failed, line_of
 from mo_loop.frontend.context import Body as Body
 from mo_loop.frontend.context import Context as Context
-from mo_loop.frontend.custom import CustomTranslators, described, require_operator
+from mo_loop.frontend.custom_translators import CustomTranslators, described, require_operator
 
 if TYPE_CHECKING:
-    from transforms.base import FunctionPass
-    from transforms.places import Placed
+    from transforms.extension_places import Placed
+    from transforms.function_pass import FunctionPass
 
 GROUP = "mo_loop.passes"
 """The group of entry points by which installed packages extend every conversion; each loads a `register`."""
@@ -62,9 +62,9 @@ class Extensions:
         Raises:
             ExtensionError: it is no pass, or not exactly one place is named.
         """
-        from transforms.base import FunctionPass
         from transforms.config import name_of
-        from transforms.places import Placed
+        from transforms.extension_places import Placed
+        from transforms.function_pass import FunctionPass
 
         if not isinstance(new, FunctionPass) and not (isinstance(new, type) and issubclass(new, FunctionPass)):
             raise ExtensionError(
@@ -102,7 +102,7 @@ class Extensions:
         """The passes of `pipeline` and these among them. ExtensionError for a place that there is not."""
         if not self.passes:
             return pipeline
-        from transforms.places import arranged
+        from transforms.extension_places import arranged
 
         return arranged(pipeline, self.passes)
 

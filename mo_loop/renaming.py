@@ -14,8 +14,8 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.scopes import scopes
-from mo_loop.frontend.tensors import paths_in, tensors_of
+from mo_loop.frontend.onnx_graphs import scopes
+from mo_loop.frontend.onnx_tensors import paths_in, tensors_of
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Result
 

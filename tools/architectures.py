@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.workers import Pool
-from tools.exporting.inputs import read_cases
+from tests.models.sources.exporting.inputs import read_cases
 from tools.measuring import OURS, PEER, Row, Side, Task
 
 MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
@@ -37,7 +37,7 @@ CONTROL_FLOW = ("Loop", "Scan", "If")
 def tasks(folder: str, repetitions: int) -> Iterator[Task]:
     """The models of a folder: a name below tests/models, a path, or the light models of the onnx package."""
     if folder == LIGHT:
-        from tools.suite.cases import collect
+        from tests.conformance.cases import collect
 
         for entry in collect(["real"]):
             yield Task(entry.name.removeprefix("test_"), entry.sample.model, entry.sample.feeds, repetitions)

@@ -27,10 +27,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.workers import Outcome, Pool
+from tests.conformance.cases import KINDS
+from tests.fuzz.control_flow.options import add_common, parse
 from tools.auditing.ports import CLASSES, CONTRADICTION, EQUAL, LESS, MORE, Report, Task
 from tools.auditing.sources import FOLDERS, RANDOM, exported, random, suites
-from tools.fuzzing.options import add_common, parse
-from tools.suite.cases import KINDS
 
 SOURCES = (*KINDS, FOLDERS, RANDOM)
 SHARE = 0.995

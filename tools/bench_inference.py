@@ -27,7 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.workers import Pool
-from tools.exporting.inputs import read_cases
+from tests.models.sources.exporting.inputs import read_cases
 from tools.measuring import OURS, PEER
 from tools.timing import Row, Task
 

@@ -4,7 +4,7 @@
     python tools/conformance.py --filter '^test_(loop|scan|if)' --kinds node --json report.json
     python tools/conformance.py --write
 
-What mo_loop does is held against tests/conformance_expectations.toml, which lists the cases that do not pass with the
+What mo_loop does is held against tests/conformance/expectations.toml, which lists the cases that do not pass with the
 reason of each: a listed case that passes, and an unlisted one that fails, end the run with exit code 1. `--write`
 brings the lists up to what is found; the reason of a new group is for you to say. For another converter every case that
 does not pass counts.
@@ -22,11 +22,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.workers import Pool
-from tools.fuzzing.check import CLASSES, CONVERTERS, PASSED, Verdict, settle
-from tools.fuzzing.options import add_common, parse
-from tools.fuzzing.report import groups
-from tools.suite import expectations
-from tools.suite.cases import KINDS, Entry, collect
+from tests.conformance import expectations
+from tests.conformance.cases import KINDS, Entry, collect
+from tests.fuzz.control_flow.check import CLASSES, CONVERTERS, PASSED, Verdict, settle
+from tests.fuzz.control_flow.options import add_common, parse
+from tests.fuzz.control_flow.report import groups
 
 MEMORY = 12 << 30
 
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     entries = list(collect(options.kinds.split(","), options.filter))
     kinds = {entry.name: entry.kind for entry in entries}
     verdicts: dict[str, Verdict] = {}
-    with Pool("tools.fuzzing.check:judge", jobs=options.jobs, limit=options.limit, memory=MEMORY) as pool:
+    with Pool("tests.fuzz.control_flow.check:judge", jobs=options.jobs, limit=options.limit, memory=MEMORY) as pool:
         for done, (name, verdict) in enumerate(judged(pool, entries, options.converter), 1):
             verdicts[name] = verdict
             if options.verbose:

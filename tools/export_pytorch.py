@@ -4,7 +4,8 @@
     python tools/export_pytorch.py                  # every model, into tests/models/pytorch and pytorch_sequences
     python tools/export_pytorch.py --out models lstm gru
 
-The models are in tools/pytorch_models, one file a kind. Those with operators on sequences go to a folder of their own.
+The models are in tests/models/sources/pytorch_models, one file a kind. Those with operators on
+sequences go to a folder of their own.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools.exporting.pytorch import export
-from tools.exporting.writing import write_folder
-from tools.pytorch_models import (
+from tests.models.sources.exporting.pytorch import export
+from tests.models.sources.exporting.writing import write_folder
+from tests.models.sources.pytorch_models import (
     control_flow,
     decoding,
     list_changes,

@@ -7,8 +7,8 @@
 TensorFlow 2.15 is the last with Keras 2, the Keras that tf2onnx is made for; it wants numpy 1, and an ml_dtypes that is
 too old for a later onnx. Other versions of TensorFlow or tf2onnx may write other graphs.
 
-The models are in tools/tensorflow_models, one file a kind. Where Python hashes strings at random, the tool starts
-itself again with fixed hashes, for the files to be reproducible.
+The models are in tests/models/sources/tensorflow_models, one file a kind. Where Python hashes strings at
+random, the tool starts itself again with fixed hashes, for the files to be reproducible.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools.exporting.tensorflow import export
-from tools.exporting.writing import write_folder
-from tools.tensorflow_models import control_flow, graphs, growing, loops, recurrent
+from tests.models.sources.exporting.tensorflow import export
+from tests.models.sources.exporting.writing import write_folder
+from tests.models.sources.tensorflow_models import control_flow, graphs, growing, loops, recurrent
 
 OUT = Path(__file__).resolve().parents[1] / "tests" / "models" / "tensorflow"
 MAX_BYTES = 60_000

@@ -5,9 +5,9 @@
     python tools/export_transformers.py --opset 17 bert    # another opset than the model's own
     python tools/export_transformers.py --commit-small     # the committed ones, into tests/models/transformers
 
-The models are in tools/transformers_models, each through TorchScript and through dynamo. Nothing is downloaded.
-Committed are those below 200 KB, without the ones in TWINS: larger forms of models that are there in another form, so
-that the folder stays near a megabyte.
+The models are in tests/models/sources/transformers_models, each through TorchScript and through dynamo.
+Nothing is downloaded. Committed are those below 200 KB, without the ones in TWINS: larger forms of models that are
+there in another form, so that the folder stays near a megabyte.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools.exporting.pytorch import OPSETS, TorchModel, export
-from tools.exporting.writing import write_folder
-from tools.transformers_models import generation, perception, state_space, text
+from tests.models.sources.exporting.pytorch import OPSETS, TorchModel, export
+from tests.models.sources.exporting.writing import write_folder
+from tests.models.sources.transformers_models import generation, perception, state_space, text
 
 MODELS: dict[str, TorchModel] = {
     **text.MODELS,

@@ -8,7 +8,7 @@
 
 Expected values come from ONNX Runtime in a child process. Models it refuses or crashes on are skipped and counted. The
 run fails if the first converter fails on any model, if it refuses more models than may be for the reasons listed in
-`tools.fuzzing.check.REASONS`, or if ONNX Runtime skips too many.
+`tests.fuzz.control_flow.check.REASONS`, or if ONNX Runtime skips too many.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.workers import Outcome, Pool
-from tools.fuzzing.check import CONVERTERS, DISABLED, EXCUSED, Sample, Verdict, settle
-from tools.fuzzing.features import rare
-from tools.fuzzing.options import add_common, parse
-from tools.fuzzing.page import page
-from tools.fuzzing.report import counted, groups, pattern, rates, tally
+from tests.fuzz.control_flow.check import CONVERTERS, DISABLED, EXCUSED, Sample, Verdict, settle
+from tests.fuzz.control_flow.features import rare
+from tests.fuzz.control_flow.options import add_common, parse
+from tests.fuzz.control_flow.page import page
+from tests.fuzz.control_flow.report import counted, groups, pattern, rates, tally
 
 MEMORY = 6 << 30
 MOST_EXCUSED = 0.01
@@ -49,8 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
     dropped = 0
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with (
-        Pool("tools.fuzzing.check:oracle", **limits) as oracle,
-        Pool("tools.fuzzing.check:judge", env={DISABLED: options.disable}, **limits) as judge,
+        Pool("tests.fuzz.control_flow.check:oracle", **limits) as oracle,
+        Pool("tests.fuzz.control_flow.check:judge", env={DISABLED: options.disable}, **limits) as judge,
     ):
         samples = _samples(oracle, [(options.seed, index, options.lists) for index in indices], skipped)
         for outcome in judge.map((name, sample) for sample in samples for name in converters):

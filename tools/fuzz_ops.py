@@ -9,7 +9,7 @@ Attributes, shapes, element types, constants and run-time inputs, static, symbol
 for every operator in turn, at the opsets where ONNX Runtime has it. Expected values come from ONNX Runtime without
 optimisation, for several sets of inputs a model. What it has no kernel for is drawn anew, what it calls invalid is
 skipped: no more than MOST_SKIPPED of all may be. The run fails if a configuration does not pass and
-tools/operators/known.py has no reason for it, or if a reason there no longer holds.
+tests/fuzz/operators/known.py has no reason for it, or if a reason there no longer holds.
 """
 
 from __future__ import annotations
@@ -26,12 +26,23 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.workers import Pool
-from tools.fuzzing.check import BUG, CRASH, FAILED, HANG, NOT_COMPILABLE, PASSED, REFUSED, WRONG, Verdict, settle
-from tools.fuzzing.options import add_common, parse
-from tools.fuzzing.report import counted, groups, pattern
-from tools.operators.known import KNOWN, known
-from tools.operators.table import FAMILIES, operators_of
-from tools.operators.trial import Trial
+from tests.fuzz.control_flow.check import (
+    BUG,
+    CRASH,
+    FAILED,
+    HANG,
+    NOT_COMPILABLE,
+    PASSED,
+    REFUSED,
+    WRONG,
+    Verdict,
+    settle,
+)
+from tests.fuzz.control_flow.options import add_common, parse
+from tests.fuzz.control_flow.report import counted, groups, pattern
+from tests.fuzz.operators.known import KNOWN, known
+from tests.fuzz.operators.table import FAMILIES, operators_of
+from tests.fuzz.operators.trial import Trial
 
 MEMORY = 6 << 30
 MOST_SKIPPED = 0.04
@@ -80,8 +91,8 @@ def run(
     skipped: list[Trial] = []
     limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
     with (
-        Pool("tools.operators.trial:oracle", **limits) as oracle,
-        Pool("tools.operators.trial:judge", env=NO_TELEMETRY, **limits) as judge,
+        Pool("tests.fuzz.operators.trial:oracle", **limits) as oracle,
+        Pool("tests.fuzz.operators.trial:judge", env=NO_TELEMETRY, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
         samples = _samples(oracle, tasks, trials, skipped)

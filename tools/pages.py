@@ -142,7 +142,7 @@ same.
 
 def migrating() -> str:
     """docs/migrating.md: the flags of the former tools and ours."""
-    from mo_loop.cli.former import TABLE
+    from mo_loop.cli.legacy_flags import TABLE
 
     lines = ["| flag of mo or ovc | here | |", "|---|---|---|"]
     for flag in TABLE:

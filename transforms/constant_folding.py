@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import element_count, is_static
+from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
+from mo_loop.graph.types import ElementType, TensorType, string
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
+from mo_loop.ops.casting import Convert
 from mo_loop.ops.comparison import Classification
 from mo_loop.ops.control import Control
-from mo_loop.ops.conversion import Convert
 from mo_loop.ops.movement import Reshape, Squeeze, Unsqueeze
-from mo_loop.shape import element_count, is_static
-from mo_loop.tensor import ArrayTensor, DeferredTensor, Tensor
-from mo_loop.types import ElementType, TensorType, string
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 log = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mo_loop.check import invariants
 from mo_loop.errors import InternalError, UsageError
 from mo_loop.graph import Graph
-from transforms.base import FunctionPass, blamed
+from mo_loop.graph.verifier import invariants
 from transforms.config import PassConfig
+from transforms.function_pass import FunctionPass, blamed
 from transforms.rewrite import GraphRewrite
 from transforms.validate import Validate
 

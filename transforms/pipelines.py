@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from transforms.base import FunctionPass
 from transforms.common.abs_of_concat import AbsOfConcat
 from transforms.common.common_subexpressions import CommonSubexpressions
 from transforms.common.eliminate_no_ops import EliminateNoOps
@@ -51,6 +50,7 @@ from transforms.front.unroll_loops import UnrollLoops
 from transforms.front.unused_ports import UnusedPorts
 from transforms.front.wide_constants import WideConstants
 from transforms.front.widen_states import WidenStates
+from transforms.function_pass import FunctionPass
 
 COMMON: tuple[type[FunctionPass], ...] = (
     EliminateNoOps,  # before whatever puts such a node in on purpose: guards, isolation

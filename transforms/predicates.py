@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.graph import Value
+from mo_loop.graph.shape import Shape, is_static
+from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Constant
-from mo_loop.shape import Shape, is_static
-from mo_loop.types import ElementType, TensorType
 
 Check = Callable[[Value], Any]
 

@@ -30,8 +30,8 @@ from typing import Any
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Result
-from transforms.base import FunctionPass, blamed
 from transforms.config import PassConfig
+from transforms.function_pass import FunctionPass, blamed
 from transforms.pattern import Match, Matcher, Pattern, Trace
 from transforms.replace import copy_runtime_info, replace_node
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from mo_loop.errors import UsageError
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.manager import Manager, flattened
 from transforms.rewrite import GraphRewrite
 

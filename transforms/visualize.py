@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mo_loop.dot import to_dot
 from mo_loop.errors import UsageError
 from mo_loop.files import write_whole
 from mo_loop.graph import Graph
-from transforms.base import FunctionPass
+from mo_loop.graph.dot import to_dot
+from transforms.function_pass import FunctionPass
 
 if TYPE_CHECKING:
     from transforms.manager import Step

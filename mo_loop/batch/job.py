@@ -16,13 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mo_loop.api import convert_model, save_model
 from mo_loop.batch.fingerprint import Made, stamp
 from mo_loop.batch.result import Error, Facts
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
-from mo_loop.convert import convert_model, save_model
 from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
-from mo_loop.frontend.external import external_files
+from mo_loop.frontend.external_data import external_files
 
 gc.freeze()  # what was imported stays: a search for cycles after each model need not go through it
 

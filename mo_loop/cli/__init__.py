@@ -53,7 +53,7 @@ def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
     """A usage error looks like all others; only then is it worth the import. Help without arguments is none."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
         raise error
-    from mo_loop.cli.errors import end_with_usage
+    from mo_loop.cli.error_output import end_with_usage
 
     end_with_usage(ctx, error)
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.cli.errors import message, reported, told_warnings
-from mo_loop.cli.options import ConversionOptions, conversion_options
+from mo_loop.cli.conversion_options import ConversionOptions, conversion_options
+from mo_loop.cli.error_output import message, reported, told_warnings
 from mo_loop.cli.output import show
-from mo_loop.cli.passes import PassOptions, pass_choice
+from mo_loop.cli.pass_options import PassOptions, pass_choice
 
 if TYPE_CHECKING:
     from mo_loop.batch.report import About
@@ -153,7 +153,7 @@ def _check_passes(context: click.Context) -> None:
     options = context.ensure_object(PassOptions)
     if options == PassOptions():
         return
-    from mo_loop.cli.inspection import Inspection
+    from mo_loop.cli.pass_inspection import Inspection
     from mo_loop.extensions import gathered
     from transforms.pipelines import default_pipeline
 
@@ -167,7 +167,7 @@ def _check_preparation(options: ConversionOptions) -> None:
     """Likewise what is no layout or no number."""
     prepared = options.preprocessing.arguments()
     if any(prepared.values()):
-        from mo_loop.preprocessing import Preprocessing
+        from mo_loop.preprocessing.preparation import Preprocessing
 
         Preprocessing.of(**prepared)
 
@@ -223,8 +223,8 @@ def _write(
 ) -> None:
     """The files that were asked for, each whole or not at all."""
     from mo_loop.batch.junit import as_junit
+    from mo_loop.batch.markdown import as_markdown
     from mo_loop.batch.report import as_json
-    from mo_loop.batch.summary import as_markdown
     from mo_loop.files import write_whole
 
     if report is not None:
@@ -240,8 +240,8 @@ def _write(
 
 
 def _tell(results: Results, folder: str, is_quiet: bool) -> None:
+    from mo_loop.batch.markdown import counted
     from mo_loop.batch.result import CANCELLED
-    from mo_loop.batch.summary import counted
     from mo_loop.cli.batch_progress import printable
 
     for note in results.notes:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.cli.errors import message, reported, told_warnings
-from mo_loop.cli.options import ConversionOptions, conversion_options
+from mo_loop.cli.conversion_options import ConversionOptions, conversion_options
+from mo_loop.cli.error_output import message, reported, told_warnings
+from mo_loop.cli.file_checks import opened
 from mo_loop.cli.output import columns, painted, show
-from mo_loop.cli.passes import pass_choice
-from mo_loop.cli.places import opened
+from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
-    from mo_loop.findings.finding import Group, Level, Report
+    from mo_loop.diagnostics.diagnostic import Group, Level, Report
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -91,7 +91,7 @@ def command(
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
         with told_warnings():
             reports = list(_reports(models, inputs, _names(outputs), options, debug))
-        from mo_loop.findings.finding import exit_code
+        from mo_loop.diagnostics.diagnostic import exit_code
 
         show(_formatted(form, [replace(each, level=level) for each in reports]))
         status = exit_code(reports)
@@ -115,8 +115,8 @@ def _reports(
     models: tuple[str, ...], inputs: str | None, outputs: list[str] | None, options: ConversionOptions, debug: bool
 ) -> Iterator[Report]:
     """One report for each file; what is wrong with a file or with mo-loop itself is said on stderr as well."""
+    from mo_loop.diagnostics.examine import examine
     from mo_loop.extensions import gathered
-    from mo_loop.findings.examine import examine
 
     arguments = {**options.arguments(), **options.saving()}
     added = gathered(arguments.pop("extensions"), plugins=arguments.pop("plugins"))
@@ -134,12 +134,12 @@ def _reports(
 
 
 def _formatted(form: str, reports: list[Report]) -> str:
-    from mo_loop.findings.reports import as_json, as_markdown
+    from mo_loop.diagnostics.formats import as_json, as_markdown
 
     if form == "json":
         return json.dumps(as_json(reports), indent=1, ensure_ascii=False, default=str)
     if form == "sarif":
-        from mo_loop.findings.sarif import as_sarif
+        from mo_loop.diagnostics.sarif import as_sarif
 
         return json.dumps(as_sarif(reports), indent=1, ensure_ascii=False, default=str)
     if form == "markdown":
@@ -148,8 +148,8 @@ def _formatted(form: str, reports: list[Report]) -> str:
 
 
 def _text(reports: list[Report]) -> Iterator[str]:
-    from mo_loop.findings.finding import grouped
-    from mo_loop.findings.reports import counted
+    from mo_loop.diagnostics.diagnostic import grouped
+    from mo_loop.diagnostics.formats import counted
 
     for report in reports:
         yield f"{painted(report.file, bold=True)}: {counted(report)}"
@@ -161,7 +161,7 @@ def _text(reports: list[Report]) -> Iterator[str]:
 
 
 def _lines(group: Group) -> Iterator[str]:
-    from mo_loop.findings.reports import places_text
+    from mo_loop.diagnostics.formats import places_text
 
     first, places = group.first, group.places
     count = f" ({len(places)} times)" if len(places) > 1 else ""
@@ -178,7 +178,7 @@ def _lines(group: Group) -> Iterator[str]:
 
 def code_table(form: str) -> str:
     """What all codes mean."""
-    from mo_loop.findings.codes import CODES
+    from mo_loop.diagnostics.codes import CODES
 
     if form == "sarif":
         raise UsageError("--codes has no SARIF form", hint="rules stand in each report: --format sarif MODEL")

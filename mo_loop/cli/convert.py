@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop import __version__
-from mo_loop.cli.errors import reported, told_warnings
-from mo_loop.cli.former import Former, FormerCommand, target_of, with_shapes
-from mo_loop.cli.inspection import Inspection, listing
-from mo_loop.cli.options import ConversionOptions, conversion_options
+from mo_loop.cli.conversion_options import ConversionOptions, conversion_options
+from mo_loop.cli.error_output import reported, told_warnings
+from mo_loop.cli.file_checks import opened, require_places
+from mo_loop.cli.legacy_flags import Former, FormerCommand, target_of, with_shapes
 from mo_loop.cli.output import show
-from mo_loop.cli.passes import PassOptions, pass_options
-from mo_loop.cli.places import opened, require_places
+from mo_loop.cli.pass_inspection import Inspection, listing
+from mo_loop.cli.pass_options import PassOptions, pass_options
 from mo_loop.errors import MoLoopError, UsageError
 
 if TYPE_CHECKING:
-    from mo_loop.record import Record
+    from mo_loop.report.record import Record
 
 
 @click.command(cls=FormerCommand)
@@ -91,7 +91,7 @@ def command(
     heard: list[str] = []
     with reported(debug), _errors_as_json(form == "json"), told_warnings(heard, quiet=quiet):
         from mo_loop.extensions import gathered
-        from mo_loop.preprocessing import Preprocessing
+        from mo_loop.preprocessing.preparation import Preprocessing
         from transforms.pipelines import default_pipeline
 
         _require_sense(given, form, quiet, verbose)
@@ -118,7 +118,7 @@ def command(
         record = _record(verbose, mapping is not None)
         start = time.perf_counter()
         with opened(model) as path, inside.shown(), _progress(record, quiet or verbose):
-            from mo_loop.convert import convert_model, save_model
+            from mo_loop.api import convert_model, save_model
 
             converted = convert_model(
                 path, **asked, dump=dump, extensions=added, plugins=False, observers=inside.observers,
@@ -133,7 +133,7 @@ def command(
             _save_mapping(mapping, model, record)
     if quiet:
         return
-    from mo_loop.cli.summary import as_text, summary
+    from mo_loop.cli.conversion_summary import as_text, summary
 
     found = summary(record, converted, model, target, options.compress_to_fp16, seconds)
     show(json.dumps({**found, "warnings": heard}, indent=1) if form == "json" else as_text(found))
@@ -189,7 +189,7 @@ def _pairs(flag: str, form: str, texts: tuple[str, ...]) -> Iterator[tuple[str, 
 
 
 def _record(verbose: bool, tensors: bool) -> Record:
-    from mo_loop.record import Record
+    from mo_loop.report.record import Record
 
     def tell(phase: str, seconds: float) -> None:
         click.echo(f"{phase:<12} {seconds:8.3f} s", err=True)
@@ -205,7 +205,7 @@ def _progress(record: Record, silent: bool) -> Any:
 
 def _save_mapping(file: str, model: str, record: Record) -> None:
     from mo_loop.files import write_whole
-    from mo_loop.mapping import mapping
+    from mo_loop.report.tensor_map import mapping
 
     write_whole(Path(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")
 

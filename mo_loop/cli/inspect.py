@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.errors import reported
+from mo_loop.cli.error_output import reported
+from mo_loop.cli.file_checks import opened
 from mo_loop.cli.output import columns, painted, show
-from mo_loop.cli.places import opened
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
-    from mo_loop.outline.model import Branch, Control, Outline, Port
+    from mo_loop.inspection.description import Branch, Control, Outline, Port
 
 STATES = 8
 """States, slices and captures of one loop that are written out in the text; JSON has them all."""
@@ -52,7 +52,7 @@ def command(model: str, form: str, depth: int | None, scope: str | None, operato
     for each of them, in the scopes only where it is defined.
     """
     with reported(debug):
-        from mo_loop.outline.read import outlined
+        from mo_loop.inspection.read import outlined
 
         with opened(model) as path:
             found = replace(_chosen(outlined(path), depth, scope, operator), file=model)
@@ -82,7 +82,7 @@ def _chosen(outline: Outline, depth: int | None, scope: str | None, operator: st
 
 
 def _below(outline: Outline, path: str) -> Outline:
-    from mo_loop.outline.model import Operator
+    from mo_loop.inspection.description import Operator
 
     scopes = [each for each in outline.scopes if each.path == path or each.path.startswith(f"{path}/")]
     if not any(each.path == path for each in scopes):
@@ -116,7 +116,7 @@ def _unknown(what: str, name: str, known: list[str]) -> UsageError:
 
 
 def _every(control: list[Control]) -> Iterator[Control]:
-    from mo_loop.outline.model import below
+    from mo_loop.inspection.description import below
 
     return below(control)
 

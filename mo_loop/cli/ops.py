@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.errors import reported
+from mo_loop.cli.error_output import reported
 from mo_loop.cli.output import columns, show
 from mo_loop.errors import UsageError
 

@@ -13,10 +13,10 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from mo_loop.cli.summary import sized
+from mo_loop.cli.conversion_summary import sized
 
 if TYPE_CHECKING:
-    from mo_loop.record import Record
+    from mo_loop.report.record import Record
 
 CLEAR = "\r\x1b[K"
 
@@ -60,7 +60,7 @@ class Progress:
         text = f"{self._record.now or 'starting'} {seconds:.0f} s"
         if self._record.now != "writing" or self._record.graph is None:
             return text
-        from mo_loop.contents import contents_of_graph
+        from mo_loop.report.statistics import contents_of_graph
 
         self._total = self._total or contents_of_graph(self._record.graph).bytes
         return f"{text}, {sized(self._record.written)} of {sized(self._total)}"

@@ -18,9 +18,9 @@ from typing import Any
 
 import networkx as nx
 
-from mo_loop.dot import to_dot
 from mo_loop.files import write_whole
 from mo_loop.graph import Graph, Node
+from mo_loop.graph.dot import to_dot
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Control
 from mo_loop.text import to_text

@@ -9,10 +9,10 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import fresh
+from mo_loop.graph.types import OptionalType, SequenceType, TensorType, i64, string
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.sequences import Optional
-from mo_loop.shape import fresh
-from mo_loop.types import OptionalType, SequenceType, TensorType, i64, string
 
 PACK = "give --sequence-io packed: it becomes its data and its shapes, two tensors"
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import ModelError, MoLoopError, UnsupportedError
-from mo_loop.frontend.declared import type_from
+from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.front import Failed
-from mo_loop.types import TensorType
 
 if TYPE_CHECKING:
     from mo_loop.frontend.translate import Translation

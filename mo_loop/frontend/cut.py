@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mo_loop.errors import UnsupportedError, UsageError
-from mo_loop.frontend.declared import type_from
+from mo_loop.frontend.declared_types import type_from
+from mo_loop.frontend.inferred_types import types_of
 from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs, shape_of
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.scopes import scopes
-from mo_loop.frontend.tensors import tensors_of
-from mo_loop.frontend.undeclared import types_of
-from mo_loop.shape import Shape, is_static
-from mo_loop.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
+from mo_loop.frontend.onnx_graphs import scopes
+from mo_loop.frontend.onnx_tensors import tensors_of
+from mo_loop.graph.shape import Shape, is_static
+from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
 
 
 @dataclass

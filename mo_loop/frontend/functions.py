@@ -7,7 +7,7 @@ from typing import Any
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Value
-from mo_loop.types import SequenceType, TensorType
+from mo_loop.graph.types import SequenceType, TensorType
 
 
 def bound_attributes(function: Any, call: Any, outer: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -20,10 +20,10 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.asked import split
 from mo_loop.errors import UnsupportedError, UsageError
-from mo_loop.shape import Dimension, fresh, named
-from mo_loop.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
+from mo_loop.graph.shape import Dimension, fresh, named
+from mo_loop.graph.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
+from mo_loop.preprocessing.per_input import split
 
 KEEP: Any = ...
 """The shape of an entry that says nothing about it."""

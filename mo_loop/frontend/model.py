@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import FileError, ModelError, UnsupportedError
-from mo_loop.frontend.kinds import HEAD, kind_of, kind_of_folder, missing_bytes
-from mo_loop.frontend.thin import thin
+from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
+from mo_loop.frontend.strip_weights import thin
 
 LARGE = 1 << 20
 """Bytes of a file above which its weights are left in it."""

@@ -29,7 +29,7 @@ HOW = (DIRECT, COMPOSED, LOWERED, FUNCTION, REFUSED)
 _ITERATIONS = ("Loop-5", "TensorIterator-1")
 _LOWERED: dict[str, tuple[str, ...]] = {
     "Loop": _ITERATIONS, "Scan": _ITERATIONS, "SequenceMap": _ITERATIONS, "If": ("If-8",),
-    **dict.fromkeys(registry.FAMILIES["lists"].split(), ()),
+    **dict.fromkeys(registry.FAMILIES["sequences"].split(), ()),
 }  # fmt: skip
 _HOMES = ("mo_loop.frontend.ops.", "mo_loop.frontend.registry")
 _PLUMBING = frozenset(("Constant", "Parameter", "Result"))

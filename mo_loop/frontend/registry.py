@@ -55,15 +55,15 @@ FAMILIES: dict[str, str] = {
     "ai.onnx.ml::SVMClassifier",
     "trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
     "optimizers": "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Adam ai.onnx.preview.training::Momentum",
-    "lists": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength SplitToSequence "
-    "ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
+    "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
+    "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
     "streaming": "CausalConvWithState",
-    "mapping": "SequenceMap",
+    "sequence_map": "SequenceMap",
 }
 """Family (module of mo_loop.frontend.ops) -> the operators it translates, those of other domains than the default one
 with theirs before them. Families are imported on first use."""
 
-TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", "SequenceMap", *FAMILIES["lists"].split()))
+TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", "SequenceMap", *FAMILIES["sequences"].split()))
 """Operators whose inputs, or whose bodies' outer values, may be sequences or optionals."""
 
 REQUIRED = inspect.Parameter.empty

@@ -17,13 +17,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import InputError, UnsupportedError
+from mo_loop.frontend.branch_extension import extended
 from mo_loop.frontend.context import Body, Context, TranslatedBody
 from mo_loop.frontend.ops.control import is_decided
-from mo_loop.frontend.renaming import extended
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
+from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 from mo_loop.ops.front import Failed
-from mo_loop.types import OptionalType, SequenceType, TensorType
 
 if TYPE_CHECKING:
     from mo_loop.frontend.translate import Translation

@@ -24,18 +24,18 @@ from mo_loop.errors import (
 from mo_loop.frontend import functions, refusals, registry
 from mo_loop.frontend.boundary import made_input, make_result
 from mo_loop.frontend.context import Body, Context
-from mo_loop.frontend.custom import CustomTranslators, called, defined_at
+from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
-from mo_loop.frontend.declared import contradictions, type_from
+from mo_loop.frontend.declared_types import contradictions, type_from
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.order import in_order, listed_order
+from mo_loop.frontend.node_order import in_order, listed_order
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers
-from mo_loop.frontend.weights import dense_from_sparse, tensor_from
+from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
 from mo_loop.ops.base import Constant
 from mo_loop.ops.front import Failed
-from mo_loop.types import BY_ONNX, UNKNOWN, TensorType
 
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
 _TYPE_PROTO = 13

@@ -17,12 +17,12 @@ from typing import Any, TextIO
 
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.ir.weights import Weights
+from mo_loop.graph.shape import Dim, Shape
+from mo_loop.graph.types import ElementType
+from mo_loop.ir.bin import Weights
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Concatenated, Control, If, Loop, Sliced
 from mo_loop.ops.opaque import Opaque
-from mo_loop.shape import Dim, Shape
-from mo_loop.types import ElementType
 
 _ESCAPES = str.maketrans({
     "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;",

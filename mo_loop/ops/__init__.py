@@ -20,7 +20,7 @@ FAMILIES: dict[str, str] = {
     "Negative Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf Round CumSum",
     "comparison": "Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr LogicalXor LogicalNot "
     "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift Select IsNaN IsInf IsFinite",
-    "conversion": "Convert",
+    "casting": "Convert",
     "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogicalAnd "
     "ReduceLogicalOr",
     "activation": "ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus SoftSign Gelu "
@@ -39,7 +39,7 @@ FAMILIES: dict[str, str] = {
     "Col2Im",
     "fourier": "DFT IDFT RDFT IRDFT",
     "random": "RandomUniform",
-    "state": "ReadValue Assign",
+    "variables": "ReadValue Assign",
     "recurrent": "LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence",
 }
 """Family (module) -> the classes it defines."""

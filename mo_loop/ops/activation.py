@@ -5,11 +5,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mo_loop.graph.types import TensorType
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Unary
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import elementwise, wide
-from mo_loop.types import TensorType
 
 
 class ReLU(Unary, opset=1):
@@ -23,11 +23,11 @@ class ReLU(Unary, opset=1):
 class PReLU(Op, opset=1):
     """x, or slope * x where x is negative; a vector of slopes holds one a channel. Spec: PReLU-1."""
 
-    def infer(self, x: Any, slope: Any) -> Any:
+    def infer(self, x, slope):
         self.require(x.dtype is slope.dtype, f"the slope is {slope.dtype}")
         return x
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, slope = inputs
         if slope.size != 1:
             if slope.ndim != 1 or x.ndim < 2:
@@ -47,7 +47,7 @@ class Elu(Unary, opset=1):
 
     alpha: float
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         (x,) = inputs
         return np.where(x < 0, self.alpha * np.expm1(np.minimum(x, 0)), x).astype(x.dtype)
 
@@ -55,7 +55,7 @@ class Elu(Unary, opset=1):
 class Scaled(Op, abstract=True):
     """Functions with two scalars of the type of x as inputs."""
 
-    def infer(self, x: Any, alpha: Any, beta: Any) -> Any:
+    def infer(self, x, alpha, beta):
         self.require(x.dtype is alpha.dtype and x.dtype is beta.dtype, "the element types differ")
         return x
 
@@ -63,7 +63,7 @@ class Scaled(Op, abstract=True):
 class Selu(Scaled, opset=1):
     """beta * x, or beta * alpha * (e^x - 1) where x is not positive. Spec: Selu-1."""
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, alpha, scale = inputs
         return np.asarray(scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))).astype(x.dtype)
 
@@ -71,7 +71,7 @@ class Selu(Scaled, opset=1):
 class HardSigmoid(Scaled, opset=1):
     """alpha * x + beta between 0 and 1. Spec: HardSigmoid-1."""
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, alpha, beta = inputs
         return np.asarray(np.clip(alpha * x + beta, 0, 1)).astype(x.dtype)
 
@@ -82,14 +82,14 @@ class Clamp(Unary, opset=1):
     min: float
     max: float
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         self.require(self.min <= self.max, f"the bounds {self.min} and {self.max} are the wrong way round")
         if x.known is None or not (self.min.is_integer() and self.max.is_integer()):
             return x
         lo, hi = int(self.min), int(self.max)
         return elementwise((x,), rule=lambda item: values.minimum(values.maximum(item, lo), hi))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.clip(inputs[0], self.min, self.max).astype(inputs[0].dtype)
 
 
@@ -108,11 +108,11 @@ class HSwish(Unary, opset=4):
 class Swish(Op, opset=4):
     """x / (1 + e^(-beta * x)), beta a scalar, 1 if absent. Spec: Swish-4."""
 
-    def infer(self, x: Any, beta: Any = None) -> Any:
+    def infer(self, x, beta=None):
         self.require(beta is None or beta.dtype is x.dtype, "the element types differ")
         return x
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x = inputs[0]
         beta = inputs[1] if len(inputs) > 1 and inputs[1] is not None else 1
         with np.errstate(all="ignore"):
@@ -142,7 +142,7 @@ class Gelu(Unary, opset=7):
 
     approximation_mode: Literal["ERF", "TANH"] = "ERF"
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         (x,) = inputs
         if self.approximation_mode == "TANH":
             gate = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
@@ -161,7 +161,7 @@ class AlongAxis(Op, abstract=True):
 
     _numpy: ClassVar[Any] = None
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         self.require(x.rank is None or -x.rank <= self.axis < x.rank, f"axis {self.axis} for rank {x.rank}")
         return TensorType(x.dtype, x.shape)
 
@@ -177,7 +177,7 @@ class Softmax(AlongAxis, opset=8, type="SoftMax"):
 
     axis: int = 1
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         with np.errstate(all="ignore"):
             powers = np.exp(self._shifted(inputs[0]))
         return (powers / np.sum(powers, axis=self.axis, keepdims=True)).astype(inputs[0].dtype)
@@ -188,7 +188,7 @@ class LogSoftmax(AlongAxis, opset=5):
 
     axis: int = 1
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         with np.errstate(all="ignore"):
             shifted = self._shifted(inputs[0])
         return (shifted - np.log(np.sum(np.exp(shifted), axis=self.axis, keepdims=True))).astype(inputs[0].dtype)

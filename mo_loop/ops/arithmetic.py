@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops import values
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import elementwise, wide
-from mo_loop.shape import normalise_axis
 
 
 class Binary(Op, abstract=True):
@@ -21,10 +21,10 @@ class Binary(Op, abstract=True):
     """How one value of the result follows from one of each input; None where no shape arithmetic uses the operation."""
     _numpy: ClassVar[Any] = None
 
-    def infer(self, a: Any, b: Any) -> Any:
+    def infer(self, a, b):
         return elementwise((a, b), rule=type(self)._rule)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         if self._numpy is None:
             return NotImplemented
         with np.errstate(all="ignore"):
@@ -57,10 +57,10 @@ class Divide(Binary, opset=1):
 
     m_pythondiv: bool = True
 
-    def infer(self, a: Any, b: Any) -> Any:
+    def infer(self, a, b):
         return elementwise((a, b), rule=values.divide_down if self.m_pythondiv else values.divide)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         a, b = inputs
         with np.errstate(all="ignore"):
             if not np.issubdtype(a.dtype, np.integer):
@@ -78,7 +78,7 @@ class FloorMod(Binary, opset=1):
 
     _rule = staticmethod(values.remainder_down)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.mod(*inputs) if np.all(inputs[1]) else NotImplemented
 
 
@@ -87,7 +87,7 @@ class Mod(Binary, opset=1):
 
     _rule = staticmethod(values.remainder)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.fmod(*inputs) if np.all(inputs[1]) else NotImplemented
 
 
@@ -97,7 +97,7 @@ class Power(Binary, opset=1):
     _rule = staticmethod(values.power)
     _numpy = staticmethod(np.power)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         if np.issubdtype(inputs[0].dtype, np.integer) and np.any(inputs[1] < 0):
             return NotImplemented
         return super().evaluate(*inputs)
@@ -130,11 +130,11 @@ class Unary(Op, abstract=True):
     """How a value of the result follows from one of x; None where no shape arithmetic uses the operation."""
     _numpy: ClassVar[Any] = None
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         rule = type(self)._rule
         return x if rule is None or x.known is None else elementwise((x,), rule=rule)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         if self._numpy is None:
             return NotImplemented
         with np.errstate(all="ignore"):
@@ -279,7 +279,7 @@ class Round(Unary, opset=5):
 
     mode: Literal["half_to_even", "half_away_from_zero"] = "half_to_even"
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         (x,) = inputs
         if self.mode == "half_to_even":
             return np.rint(x).astype(x.dtype)
@@ -292,13 +292,13 @@ class CumSum(Op, opset=3, index=("axis",)):
     exclusive: bool = False
     reverse: bool = False
 
-    def infer(self, x: Any, axis: Any) -> Any:
+    def infer(self, x, axis):
         self.require(axis.shape is None or len(axis.shape) == 0, f"axis of shape {axis.shape}, not a scalar")
         if axis.integers is not None and x.shape is not None:
             normalise_axis(axis.integers[0], len(x.shape))
         return x
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, axis = wide(inputs[0]), int(inputs[1])
         ordered = np.flip(x, axis) if self.reverse else x
         sums = np.cumsum(ordered, axis=axis, dtype=x.dtype)

@@ -22,9 +22,9 @@ import numpy as np
 
 from mo_loop.errors import InternalError, MoLoopError, TypeError_
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.shape import Shape, fresh_symbols
-from mo_loop.tensor import ArrayTensor, Tensor
-from mo_loop.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
+from mo_loop.graph.shape import Shape, fresh_symbols
+from mo_loop.graph.tensor import ArrayTensor, Tensor
+from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 
 _MISSING = object()
 
@@ -76,7 +76,7 @@ class Op(Node):
         cls._least = len(cls._ports) - len(cls.infer.__defaults__ or ())
         cls.index_ports = frozenset(cls._ports.index(name) for name in index)
 
-    def __init__(self, *inputs: Any, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
+    def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         self._set_attributes(attributes)
         graph = graph or next((_graph_of(each) for each in inputs if isinstance(each, Value | Node)), None)
         if graph is None:
@@ -114,7 +114,7 @@ class Op(Node):
                 values.append(self._constant(port, given, inputs))
         return values
 
-    def _constant(self, port: int, given: Any, inputs: Sequence[Any]) -> "Constant":
+    def _constant(self, port: int, given, inputs: Sequence[Any]) -> "Constant":
         if isinstance(given, Tensor):
             return Constant._detached(given)
         if port in self.index_ports:
@@ -141,11 +141,11 @@ class Op(Node):
 
     # -- inference
 
-    def infer(self, *inputs: Any) -> Any:
+    def infer(self, *inputs):
         """The type of the output, or a tuple of types, from the TensorTypes of the inputs."""
         raise NotImplementedError
 
-    def evaluate(self, *inputs: np.ndarray[Any, Any] | None) -> Any:
+    def evaluate(self, *inputs: np.ndarray[Any, Any] | None):
         """The operation's meaning in numpy: arrays in, an array or a tuple out; NotImplemented where it has none."""
         return NotImplemented
 
@@ -173,14 +173,14 @@ class Op(Node):
     def _where(self) -> str:
         return self.path if hasattr(self, "graph") else self.name
 
-    def require(self, condition: Any, message: str) -> None:
+    def require(self, condition, message: str) -> None:
         """Raise a TypeError_ that says `message` unless `condition` holds."""
         if not condition:
             raise TypeError_(message, code="ML235")
 
     # -- attributes
 
-    def __setattr__(self, key: str, value: Any) -> None:
+    def __setattr__(self, key: str, value) -> None:
         if key in self.attributes:
             value = _checked(self, key, value)
             if hasattr(self, "graph"):
@@ -201,16 +201,16 @@ class Op(Node):
         return data
 
 
-def _among(result: Any, types: Sequence[Any]) -> bool:
+def _among(result, types: Sequence[Any]) -> bool:
     return any(result is each for each in types)
 
 
-def _graph_of(item: Any) -> Graph:
+def _graph_of(item) -> Graph:
     graph: Graph = item.graph
     return graph
 
 
-def _checked(op: Op, key: str, value: Any) -> Any:
+def _checked(op: Op, key: str, value):
     """`value` in the declared kind of attribute `key`: numpy scalars become Python's, lists tuples."""
     kind = op._kinds[key]
     if kind is Any:
@@ -246,7 +246,7 @@ class Parameter(Op, opset=1, kept=True):
 
     def __init__(
         self, *, graph: Graph, dtype: ElementType | None = None, shape: Shape = None, name: str = "",
-        type: Any = None, attach: bool = True,
+        type=None, attach: bool = True,
     ) -> None:  # fmt: skip
         """Either `dtype` and `shape`, or a whole `type`. With `attach` it is appended to the graph's parameters."""
         self.name = name
@@ -257,13 +257,13 @@ class Parameter(Op, opset=1, kept=True):
         if attach:
             graph.parameters.append(self)
 
-    def retype(self, type_: Any) -> None:
+    def retype(self, type_) -> None:
         """Give the Parameter another type; what depends on it is inferred anew."""
         if type_ != self.value_type:
             self.__dict__["value_type"] = type_
             self.graph.touch(self)
 
-    def infer(self) -> Any:
+    def infer(self):
         return self.value_type
 
     def xml_attributes(self) -> dict[str, Any]:
@@ -275,13 +275,13 @@ class Result(Op, opset=1, kept=True):
 
     output_names: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, value: Any, *, name: str = "", names: tuple[str, ...] = (), attach: bool = True) -> None:
+    def __init__(self, value, *, name: str = "", names: tuple[str, ...] = (), attach: bool = True) -> None:
         super().__init__(value, name=name)
         self.__dict__["output_names"] = names
         if attach:
             self.graph.results.append(self)
 
-    def infer(self, value: Any) -> Any:
+    def infer(self, value):
         return ()
 
     def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:
@@ -299,7 +299,7 @@ class Constant(Op, opset=1, type="Const"):
 
     tensor: ClassVar[Any]
 
-    def __init__(self, value: Any, *, graph: Graph, dtype: ElementType | None = None, name: str = "") -> None:
+    def __init__(self, value, *, graph: Graph, dtype: ElementType | None = None, name: str = "") -> None:
         if not isinstance(value, Tensor):
             array = np.asarray(value)
             value = ArrayTensor(array if dtype is None or dtype.bits == 0 else array.astype(dtype.numpy), dtype)
@@ -324,10 +324,10 @@ class Constant(Op, opset=1, type="Const"):
         array: np.ndarray[Any, Any] = self.tensor.array()
         return array
 
-    def infer(self) -> Any:
+    def infer(self):
         return self.outputs[0].type
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return self.array
 
     def xml_attributes(self) -> dict[str, Any]:
@@ -339,10 +339,10 @@ class Identity(Op, opset=1, type="Convert"):
 
     Identity is of opset 16 in the IR; a Convert to the same type says the same to older runtimes."""
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         return TensorType(x.dtype, x.shape, x.known) if isinstance(x, TensorType) else x
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return inputs[0]
 
     def xml_attributes(self) -> dict[str, Any]:

@@ -4,17 +4,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mo_loop.graph.types import TensorType, boolean
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import elementwise, same_dtype
-from mo_loop.types import TensorType, boolean
 
 
 class Comparison(Binary, abstract=True):
     """Two tensors of one type in, booleans out."""
 
-    def infer(self, a: Any, b: Any) -> Any:
+    def infer(self, a, b):
         same_dtype(a, b)
         return elementwise((a, b), boolean, type(self)._rule)
 
@@ -64,7 +64,7 @@ class LessEqual(Comparison, opset=1):
 class LogicalBinary(Binary, abstract=True):
     """Two tensors of booleans."""
 
-    def infer(self, a: Any, b: Any) -> Any:
+    def infer(self, a, b):
         self.require(a.dtype is boolean and b.dtype is boolean, "inputs are not boolean")
         return super().infer(a, b)
 
@@ -96,7 +96,7 @@ class LogicalNot(Unary, opset=1):
     _rule = staticmethod(values.invert)
     _numpy = staticmethod(np.logical_not)
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         self.require(x.dtype is boolean, f"{x.dtype} is not boolean")
         return super().infer(x)
 
@@ -142,11 +142,11 @@ class Select(Op, opset=1):
 
     auto_broadcast: str = "numpy"
 
-    def infer(self, condition: Any, then: Any, otherwise: Any) -> Any:
+    def infer(self, condition, then, otherwise):
         self.require(condition.dtype is boolean, f"condition of type {condition.dtype}")
         return elementwise((condition, then, otherwise), same_dtype(then, otherwise), values.choose)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.where(*inputs)
 
 
@@ -155,10 +155,10 @@ class Classification(Op, abstract=True):
 
     _numpy: ClassVar[Any] = None
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         return TensorType(boolean, x.shape)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return type(self)._numpy(inputs[0])
 
 
@@ -174,7 +174,7 @@ class IsInf(Classification, opset=10):
     detect_negative: bool = True
     detect_positive: bool = True
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         (x,) = inputs
         return np.isinf(x) & (((x < 0) & self.detect_negative) | ((x > 0) & self.detect_positive))
 

@@ -16,9 +16,7 @@ from typing import Any, ClassVar
 
 from mo_loop.errors import TypeError_
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.ops.base import Constant, Op, Parameter, Result
-from mo_loop.ops.joining import covers_type, exported, join_types, symbols_in, widen_types
-from mo_loop.shape import (
+from mo_loop.graph.shape import (
     Dimension,
     Symbol,
     element_count,
@@ -28,7 +26,9 @@ from mo_loop.shape import (
     low,
     normalise_axis,
 )
-from mo_loop.types import UNKNOWN, TensorType, boolean, i32, i64
+from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i32, i64
+from mo_loop.ops.base import Constant, Op, Parameter, Result
+from mo_loop.ops.joining import covers_type, exported, join_types, symbols_in, widen_types
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Control(Op, abstract=True):
 
     first_data_port: ClassVar[int] = 0
 
-    def __init__(self, *inputs: Any, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
+    def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         super().__init__(*inputs, graph=graph, name=name, **attributes)
         for body in self.bodies:
             body.owner = self
@@ -174,7 +174,7 @@ class Control(Op, abstract=True):
         return {}
 
     def _remapped(self, nodes: dict[Node, Node]) -> None:
-        def swap(entry: Any) -> Any:
+        def swap(entry):
             changes = {k: nodes[v] for k, v in vars(entry).items() if isinstance(v, Node) and v in nodes}
             return replace(entry, **changes)
 
@@ -187,7 +187,7 @@ class Iteration(Control, abstract=True):
 
     body: Graph
 
-    def __init__(self, *inputs: Any, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
+    def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         self.__dict__["_initial"] = None
         super().__init__(*inputs, graph=graph, name=name, **attributes)
 
@@ -284,7 +284,7 @@ class Iteration(Control, abstract=True):
 class TensorIterator(Iteration, opset=1):
     """Runs the body once for every slice of its sliced inputs. Spec: TensorIterator-1."""
 
-    def infer(self, *types: Any) -> Any:
+    def infer(self, *types):
         return self._output_types(types, iteration_count(None, self._infer_body(types)))
 
 
@@ -303,7 +303,7 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
 
     first_data_port = 2
 
-    def infer(self, trip_count: Any, condition: Any, *types: Any) -> Any:
+    def infer(self, trip_count, condition, *types):
         self.require(trip_count.dtype in (i32, i64), f"trip count of type {trip_count.dtype}")
         self.require(condition.dtype is boolean, f"condition of type {condition.dtype}")
         for each, what in ((trip_count, "trip count"), (condition, "condition")):
@@ -364,7 +364,7 @@ class If(Control, opset=8):
         self.__dict__.update(then_body=then_body, else_body=else_body)
         self._remapped(then_nodes | else_nodes)
 
-    def infer(self, condition: Any, *types: Any) -> Any:
+    def infer(self, condition, *types):
         count = element_count(condition.shape)
         self.require(not isinstance(count, int) or count == 1, f"condition has {count} elements, not one")
         for entry, type_ in zip(self.input_map, types, strict=True):

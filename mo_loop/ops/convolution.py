@@ -1,11 +1,10 @@
 """Convolutions and their transposes, in groups or not."""
 
-from typing import Any
 
+from mo_loop.graph.shape import Dimension, fresh, merge_dim
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.infer import same_dtype
 from mo_loop.ops.window import Windowed, span
-from mo_loop.shape import Dimension, fresh, merge_dim
-from mo_loop.types import TensorType
 
 
 class Convolution(Windowed, opset=1):
@@ -13,14 +12,14 @@ class Convolution(Windowed, opset=1):
 
     dilations: tuple[int, ...]
 
-    def infer(self, x: Any, filters: Any) -> Any:
+    def infer(self, x, filters):
         dtype = same_dtype(x, filters)
         if filters.shape is None:
             return TensorType(dtype, None if x.shape is None else _batch_only(x))
         outputs, channels, *kernel = filters.shape
         return self._result(x, dtype, outputs, channels, kernel)
 
-    def _result(self, x: Any, dtype: Any, outputs: Dimension, channels: Dimension, kernel: list[Dimension]) -> Any:
+    def _result(self, x, dtype, outputs: Dimension, channels: Dimension, kernel: list[Dimension]):
         sizes = self.spatial(x, len(kernel))
         batch = fresh() if x.shape is None else x.shape[0]
         if x.shape is not None:
@@ -31,7 +30,7 @@ class Convolution(Windowed, opset=1):
 class GroupConvolution(Convolution, opset=1):
     """Convolution of each group of channels with filters of its own [G, O/G, C/G, K...]. Spec: GroupConvolution-1."""
 
-    def infer(self, x: Any, filters: Any) -> Any:
+    def infer(self, x, filters):
         dtype = same_dtype(x, filters)
         if filters.shape is None:
             return TensorType(dtype, None if x.shape is None else _batch_only(x))
@@ -48,7 +47,7 @@ class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
     dilations: tuple[int, ...]
     output_padding: tuple[int, ...]
 
-    def infer(self, x: Any, filters: Any, output_shape: Any = None) -> Any:
+    def infer(self, x, filters, output_shape=None):
         dtype = same_dtype(x, filters)
         if filters.shape is None:
             return TensorType(dtype, None if x.shape is None else _batch_only(x))
@@ -56,8 +55,8 @@ class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
         return self._result(x, dtype, outputs, channels, kernel, output_shape)
 
     def _result(
-        self, x: Any, dtype: Any, outputs: Dimension, channels: Dimension, kernel: list[Dimension], asked: Any
-    ) -> Any:
+        self, x, dtype, outputs: Dimension, channels: Dimension, kernel: list[Dimension], asked
+    ):
         sizes = self.spatial(x, len(kernel))
         batch = fresh() if x.shape is None else x.shape[0]
         if x.shape is not None:
@@ -84,7 +83,7 @@ class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
 class GroupConvolutionBackpropData(ConvolutionBackpropData, opset=1, index=("output_shape",)):
     """The transpose of a group convolution: filters [G, C/G, O/G, K...]. Spec: GroupConvolutionBackpropData-1."""
 
-    def infer(self, x: Any, filters: Any, output_shape: Any = None) -> Any:
+    def infer(self, x, filters, output_shape=None):
         dtype = same_dtype(x, filters)
         if filters.shape is None:
             return TensorType(dtype, None if x.shape is None else _batch_only(x))
@@ -92,5 +91,5 @@ class GroupConvolutionBackpropData(ConvolutionBackpropData, opset=1, index=("out
         return self._result(x, dtype, groups * outputs, groups * channels, kernel, output_shape)
 
 
-def _batch_only(x: Any) -> tuple[Dimension, ...]:
+def _batch_only(x) -> tuple[Dimension, ...]:
     return (x.shape[0], *(fresh() for _ in x.shape[1:]))

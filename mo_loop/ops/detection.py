@@ -2,10 +2,10 @@
 
 from typing import Any, Literal
 
+from mo_loop.graph.shape import Dimension, fresh, high
+from mo_loop.graph.types import ElementType, TensorType, f32, i64
 from mo_loop.ops.base import Op
 from mo_loop.ops.window import Windowed
-from mo_loop.shape import Dimension, fresh, high
-from mo_loop.types import ElementType, TensorType, f32, i64
 
 
 class NonMaxSuppression(Op, opset=5, index=("max_boxes",)):
@@ -17,8 +17,8 @@ class NonMaxSuppression(Op, opset=5, index=("max_boxes",)):
     output_type: ElementType = i64
 
     def infer(
-        self, boxes: Any, scores: Any, max_boxes: Any = None, iou: Any = None, least: Any = None, sigma: Any = None
-    ) -> Any:
+        self, boxes, scores, max_boxes=None, iou=None, least=None, sigma=None
+    ):
         most = None
         if scores.shape is not None:
             self.require(len(scores.shape) == 3, f"scores of rank {len(scores.shape)}, not 3")
@@ -46,7 +46,7 @@ class ROIAlign(Op, opset=3):
     spatial_scale: float
     mode: Literal["avg", "max"]
 
-    def infer(self, x: Any, regions: Any, images: Any) -> Any:
+    def infer(self, x, regions, images):
         number: Dimension = fresh()
         for each in (regions, images):
             if each.shape is not None and isinstance(each.shape[0], int):
@@ -71,7 +71,7 @@ class ROIPooling(Op, opset=2):
     spatial_scale: float
     method: Literal["max", "bilinear"] = "max"
 
-    def infer(self, x: Any, regions: Any) -> Any:
+    def infer(self, x, regions):
         number = fresh() if regions.shape is None else regions.shape[0]
         channels = fresh() if x.shape is None else x.shape[1]
         return TensorType(x.dtype, (number, channels, self.pooled_h, self.pooled_w))
@@ -91,7 +91,7 @@ class GridSample(Op, opset=9):
     mode: Literal["bilinear", "bicubic", "nearest"] = "bilinear"
     padding_mode: Literal["zeros", "border", "reflection"] = "zeros"
 
-    def infer(self, x: Any, grid: Any) -> Any:
+    def infer(self, x, grid):
         batch, channels = (fresh(), fresh()) if x.shape is None else x.shape[:2]
         size = (fresh(), fresh()) if grid.shape is None else grid.shape[1:3]
         return TensorType(x.dtype, (batch, channels, *size))
@@ -105,7 +105,7 @@ class DeformableConvolution(Windowed, opset=8):
     deformable_group: int = 1
     bilinear_interpolation_pad: bool = False
 
-    def infer(self, x: Any, offsets: Any, filters: Any, mask: Any = None) -> Any:
+    def infer(self, x, offsets, filters, mask=None):
         if filters.shape is None:
             return TensorType(x.dtype, tuple(fresh() for _ in range(4)))
         outputs, _, *kernel = filters.shape
@@ -122,7 +122,7 @@ class Col2Im(Op, opset=15, index=("output_size", "kernel_size")):
     pads_begin: tuple[int, ...]
     pads_end: tuple[int, ...]
 
-    def infer(self, x: Any, output_size: Any, kernel_size: Any) -> Any:
+    def infer(self, x, output_size, kernel_size):
         size = tuple(output_size.known.reshape(-1)) if output_size.known is not None else (fresh(), fresh())
         if x.shape is None:
             return TensorType(x.dtype, (fresh(), fresh(), *size))

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mo_loop.graph.shape import Dimension, broadcast, fresh, is_static, least, low, merge_dim, most
+from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, known_array, tensor_of_known
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import dims_of
-from mo_loop.shape import Dimension, broadcast, fresh, is_static, least, low, merge_dim, most
-from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType, known_array, tensor_of_known
 
 
 class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
@@ -16,7 +16,7 @@ class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
 
     mode: Literal["numpy", "explicit", "bidirectional"] = "numpy"
 
-    def infer(self, data: Any, target_shape: Any, axes_mapping: Any = None) -> Any:
+    def infer(self, data, target_shape, axes_mapping=None):
         if target_shape.known is not None:
             target: Any = dims_of(target_shape.known)
             for dim in target:
@@ -39,7 +39,7 @@ class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
                 known = np.array(np.broadcast_to(data.known, target))
         return TensorType(data.dtype, target, known)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         if self.mode == "explicit":
             return NotImplemented
         shape = tuple(int(dim) for dim in inputs[1])
@@ -49,7 +49,7 @@ class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
 class Tile(Op, opset=1, index=("repeats",)):
     """The whole tensor repeated along each dimension. Spec: Tile-1."""
 
-    def infer(self, x: Any, repeats: Any) -> Any:
+    def infer(self, x, repeats):
         count = repeats.shape[0] if repeats.shape is not None and len(repeats.shape) == 1 else None
         if x.shape is None or not isinstance(count, int):
             return TensorType(x.dtype, None)
@@ -64,7 +64,7 @@ class Tile(Op, opset=1, index=("repeats",)):
             known = np.tile(x.known, repeats.integers) if math.prod(shape) <= KNOWN_LIMIT else None
         return TensorType(x.dtype, shape, known)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.tile(inputs[0], tuple(int(time) for time in inputs[1]))
 
 
@@ -73,7 +73,7 @@ class Pad(Op, opset=1, index=("begin", "end")):
 
     pad_mode: Literal["constant", "edge", "reflect", "symmetric"] = "constant"
 
-    def infer(self, x: Any, begin: Any, end: Any, value: Any = None) -> Any:
+    def infer(self, x, begin, end, value=None):
         if x.shape is None:
             return TensorType(x.dtype, None)
         if begin.known is None or end.known is None:
@@ -88,14 +88,14 @@ class Pad(Op, opset=1, index=("begin", "end")):
             known = known_array(items, (len(items),)) if len(items) <= KNOWN_LIMIT else None
         return TensorType(x.dtype, shape, known)
 
-    def _is_plain(self, x: Any, begin: Any, end: Any, value: Any) -> bool:
+    def _is_plain(self, x, begin, end, value) -> bool:
         if x.known is None or x.known.ndim != 1 or self.pad_mode != "constant":
             return False
         if value is not None and value.integers is None:
             return False
         return all(pads.integers is not None and pads.integers[0] >= 0 for pads in (begin, end))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, begin, end = inputs[:3]
         if np.any(begin < 0) or np.any(end < 0):
             return NotImplemented
@@ -115,7 +115,7 @@ def _grown(dim: Dimension, target: Dimension) -> Dimension:
     return merge_dim(dim, target) if low(dim) > 1 else target
 
 
-def _padded(dim: Dimension, before: Any, after: Any) -> Dimension:
+def _padded(dim: Dimension, before, after) -> Dimension:
     result = dim + before + after
     if isinstance(result, int):
         return max(result, 0)
@@ -127,7 +127,7 @@ class Range(Op, opset=4):
 
     output_type: ElementType
 
-    def infer(self, start: Any, stop: Any, step: Any) -> Any:
+    def infer(self, start, stop, step):
         for each in (start, stop, step):
             self.require(each.shape is None or len(each.shape) == 0, f"a bound of shape {each.shape}, not a scalar")
         if self.output_type.is_integer and all(each.integers is not None for each in (start, stop, step)):
@@ -137,7 +137,7 @@ class Range(Op, opset=4):
             return TensorType(self.output_type, (len(numbers),))
         return TensorType(self.output_type, (self._count(start, stop, step),))
 
-    def _count(self, start: Any, stop: Any, step: Any) -> Dimension:
+    def _count(self, start, stop, step) -> Dimension:
         """ceil((stop - start) / step), at least 0."""
         if start.known is None or stop.known is None or step.integers in (None, (0,)):
             return fresh()
@@ -148,7 +148,7 @@ class Range(Op, opset=4):
         top = most(span)
         return fresh(0, None if top is None else max(-(-top // abs(by)), 0))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.arange(*(each.item() for each in inputs), dtype=self.output_type.numpy)
 
 
@@ -157,10 +157,10 @@ class Eye(Op, opset=9, index=("rows", "columns", "diagonal")):
 
     output_type: ElementType
 
-    def infer(self, rows: Any, columns: Any, diagonal: Any) -> Any:
+    def infer(self, rows, columns, diagonal):
         sizes = [fresh() if each.known is None else each.known.reshape(-1)[0] for each in (rows, columns)]
         return TensorType(self.output_type, tuple(sizes))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         rows, columns, diagonal = (int(np.asarray(each).item()) for each in inputs)
         return np.eye(rows, columns, diagonal).astype(self.output_type.numpy)

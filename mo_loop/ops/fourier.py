@@ -4,21 +4,20 @@ DFT    X[k] = sum of x[t] e^(-2 pi i k t / n)
 """
 
 from collections.abc import Sequence
-from typing import Any
 
+from mo_loop.graph.shape import Dimension, fresh, normalise_axis
+from mo_loop.graph.types import TensorType, bf16, f16, f32
 from mo_loop.ops.base import Op
-from mo_loop.shape import Dimension, fresh, normalise_axis
-from mo_loop.types import TensorType, bf16, f16, f32
 
 
 class Fourier(Op, abstract=True):
     """What the transforms share. `signal_size` says for each axis how long the signal is cut or filled up with zeros
     to be, -1 for as long as it is."""
 
-    def _require_floats(self, x: Any) -> None:
+    def _require_floats(self, x) -> None:
         self.require(x.dtype in (f32, f16, bf16), f"{x.dtype}, not one of f32, f16, bf16")
 
-    def _places(self, axes: Any, rank: int) -> list[int] | None:
+    def _places(self, axes, rank: int) -> list[int] | None:
         """The axes of a tensor of that rank without the complex dimension; None where they are not known."""
         if axes.integers is None:
             return None
@@ -26,12 +25,12 @@ class Fourier(Op, abstract=True):
         self.require(len(set(places)) == len(places), f"axes {axes.integers} repeat")
         return places
 
-    def _require_complex(self, x: Any, least: int) -> None:
+    def _require_complex(self, x, least: int) -> None:
         self.require(len(x.shape) >= least, f"rank {len(x.shape)}, not {least} or more")
         last = x.shape[-1]
         self.require(not isinstance(last, int) or last == 2, f"a last dimension of {last}, not of 2")
 
-    def _resized(self, dims: Sequence[Dimension], places: Sequence[int] | None, signal_size: Any) -> list[Dimension]:
+    def _resized(self, dims: Sequence[Dimension], places: Sequence[int] | None, signal_size) -> list[Dimension]:
         """The dimensions with the signal sizes in their places."""
         if places is None:
             return [fresh() for _ in dims]
@@ -49,7 +48,7 @@ class Fourier(Op, abstract=True):
 class DFT(Fourier, opset=7, index=("axes", "signal_size")):
     """Complex to complex. Spec: DFT-7."""
 
-    def infer(self, x: Any, axes: Any, signal_size: Any = None) -> Any:
+    def infer(self, x, axes, signal_size=None):
         self._require_floats(x)
         if x.shape is None:
             return TensorType(x.dtype, None)
@@ -65,7 +64,7 @@ class IDFT(DFT, opset=7, index=("axes", "signal_size")):
 class RDFT(Fourier, opset=9, index=("axes", "signal_size")):
     """Real to complex, the half of the last axis that the other half follows from. Spec: RDFT-9."""
 
-    def infer(self, x: Any, axes: Any, signal_size: Any = None) -> Any:
+    def infer(self, x, axes, signal_size=None):
         self._require_floats(x)
         if x.shape is None:
             return TensorType(x.dtype, None)
@@ -79,7 +78,7 @@ class RDFT(Fourier, opset=9, index=("axes", "signal_size")):
 class IRDFT(Fourier, opset=9, index=("axes", "signal_size")):
     """Complex to real: the inverse of RDFT. Spec: IRDFT-9."""
 
-    def infer(self, x: Any, axes: Any, signal_size: Any = None) -> Any:
+    def infer(self, x, axes, signal_size=None):
         self._require_floats(x)
         if x.shape is None:
             return TensorType(x.dtype, None)

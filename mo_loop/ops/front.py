@@ -5,11 +5,11 @@ from typing import Any
 
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
+from mo_loop.graph.shape import Dimension, Symbol
+from mo_loop.graph.types import UNKNOWN, TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.control import Concatenated, Iteration, Sliced, iteration_count
 from mo_loop.ops.joining import exported
-from mo_loop.shape import Dimension, Symbol
-from mo_loop.types import UNKNOWN, TensorType
 
 
 class Failed(Op):
@@ -23,12 +23,12 @@ class Failed(Op):
     assumed: Any = ()
 
     def __init__(
-        self, *inputs: Any, graph: Graph, error: MoLoopError | None, count: int, name: str = "",
+        self, *inputs, graph: Graph, error: MoLoopError | None, count: int, name: str = "",
         assumed: Sequence[Any] = (),
     ) -> None:  # fmt: skip
         super().__init__(*inputs, graph=graph, name=name, error=error, count=count, assumed=tuple(assumed))
 
-    def infer(self, *inputs: Any) -> Any:
+    def infer(self, *inputs):
         return self.assumed or (UNKNOWN,) * self.count
 
     def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:
@@ -42,7 +42,7 @@ class Scan(Iteration):
     their stride. ScanLowering makes TensorIterator-1 or Loop-5 of it.
     """
 
-    def infer(self, *types: Any) -> Any:
+    def infer(self, *types):
         return self._output_types(types, iteration_count(None, self._infer_body(types)))
 
     def _slice_type(self, entry: Sliced, type_: TensorType) -> tuple[TensorType, Dimension]:

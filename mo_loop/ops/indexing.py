@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mo_loop.graph.shape import Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
+from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, i64, known_array
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import capped, dims_of, same_dtype
-from mo_loop.shape import Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
-from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType, i64, known_array
 
 Reduction = Literal["none", "sum", "prod", "min", "max", "mean"]
 
@@ -17,7 +17,7 @@ class Gather(Op, opset=8, index=("indices", "axis")):
 
     batch_dims: int = 0
 
-    def infer(self, data: Any, indices: Any, axis: Any) -> Any:
+    def infer(self, data, indices, axis):
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, None)
         if axis.integers is None:
@@ -36,7 +36,7 @@ class Gather(Op, opset=8, index=("indices", "axis")):
                 known = np.array(np.take(data.known, places, axis=at), object).reshape(shape)
         return TensorType(data.dtype, shape, known)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         data, indices, axis = inputs
         size = data.shape[int(axis)]
         if self.batch_dims or np.any(indices < -size) or np.any(indices >= size):
@@ -49,14 +49,14 @@ class GatherElements(Op, opset=6, index=("indices",)):
 
     axis: int
 
-    def infer(self, data: Any, indices: Any) -> Any:
+    def infer(self, data, indices):
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, indices.shape)
         self.require(len(data.shape) == len(indices.shape), f"ranks {len(data.shape)} and {len(indices.shape)} differ")
         normalise_axis(self.axis, len(data.shape))
         return TensorType(data.dtype, indices.shape)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         data, indices = inputs
         size = data.shape[self.axis]
         if np.any(indices < -size) or np.any(indices >= size):
@@ -71,7 +71,7 @@ class GatherND(Op, opset=8, index=("indices",)):
 
     batch_dims: int = 0
 
-    def infer(self, data: Any, indices: Any) -> Any:
+    def infer(self, data, indices):
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, None)
         self.require(len(indices.shape) > self.batch_dims, f"{self.batch_dims} batch dimensions in {indices}")
@@ -83,7 +83,7 @@ class GatherND(Op, opset=8, index=("indices",)):
         batch = [merge_dim(a, b) for a, b in zip(data.shape, indices.shape[: self.batch_dims], strict=False)]
         return TensorType(data.dtype, (*batch, *indices.shape[self.batch_dims : -1], *data.shape[gone:]))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         data, indices = inputs
         if self.batch_dims:
             return NotImplemented
@@ -96,11 +96,11 @@ class GatherND(Op, opset=8, index=("indices",)):
 class ScatterUpdate(Op, opset=3, index=("indices", "axis")):
     """Whole slices of data replaced along an axis. Spec: ScatterUpdate-3."""
 
-    def infer(self, data: Any, indices: Any, updates: Any, axis: Any) -> Any:
+    def infer(self, data, indices, updates, axis):
         same_dtype(data, updates)
         return TensorType(data.dtype, data.shape, _put(data, indices, updates))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         data, indices, updates, axis = inputs
         if np.any(indices < -data.shape[int(axis)]) or np.any(indices >= data.shape[int(axis)]):
             return NotImplemented
@@ -112,11 +112,11 @@ class ScatterUpdate(Op, opset=3, index=("indices", "axis")):
 class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis")):
     """data[indices[i, j], j] = updates[i, j] for axis 0, alike for others. Spec: ScatterElementsUpdate-3."""
 
-    def infer(self, data: Any, indices: Any, updates: Any, axis: Any) -> Any:
+    def infer(self, data, indices, updates, axis):
         same_dtype(data, updates)
         return TensorType(data.dtype, data.shape, _put(data, indices, updates))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         data, indices, updates, axis = inputs
         size = data.shape[int(axis)]
         if np.any(indices < -size) or np.any(indices >= size):
@@ -134,7 +134,7 @@ class ScatterElementsUpdate12(Op, opset=12, type="ScatterElementsUpdate", index=
     reduction: Reduction = "none"
     use_init_val: bool = True
 
-    def infer(self, data: Any, indices: Any, updates: Any, axis: Any) -> Any:
+    def infer(self, data, indices, updates, axis):
         same_dtype(data, updates)
         return data
 
@@ -142,14 +142,14 @@ class ScatterElementsUpdate12(Op, opset=12, type="ScatterElementsUpdate", index=
 class ScatterNDUpdate(Op, opset=4, index=("indices",)):
     """Slices of data replaced; the last dimension of the indices holds where they start. Spec: ScatterNDUpdate-4."""
 
-    def infer(self, data: Any, indices: Any, updates: Any) -> Any:
+    def infer(self, data, indices, updates):
         same_dtype(data, updates)
         if indices.shape is not None and data.shape is not None and isinstance(indices.shape[-1], int):
             depth = indices.shape[-1]
             self.require(depth <= len(data.shape), f"{depth} indices into rank {len(data.shape)}")
         return TensorType(data.dtype, data.shape, _put(data, indices, updates))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         data, indices, updates = inputs
         sizes = np.array(data.shape[: indices.shape[-1]])
         if np.any(indices < -sizes) or np.any(indices >= sizes):
@@ -164,14 +164,14 @@ class ScatterNDUpdate15(ScatterNDUpdate, opset=15, type="ScatterNDUpdate", index
 
     reduction: Literal["none", "sum", "sub", "prod", "min", "max"] = "none"
 
-    def infer(self, data: Any, indices: Any, updates: Any) -> Any:
+    def infer(self, data, indices, updates):
         return TensorType(data.dtype, super().infer(data, indices, updates).shape)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return super().evaluate(*inputs) if self.reduction == "none" else NotImplemented
 
 
-def _put(data: Any, indices: Any, updates: Any) -> Any:
+def _put(data, indices, updates):
     """The known values of a vector after some were replaced: shapes are computed this way."""
     if data.known is None or data.known.ndim != 1 or indices.integers is None or updates.known is None:
         return None
@@ -189,7 +189,7 @@ class NonZero(Op, opset=3):
 
     output_type: ElementType = i64
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         if x.shape is None:
             return TensorType(self.output_type, (fresh(), fresh()))
         if x.integers is not None and len(x.shape) == 1:
@@ -198,7 +198,7 @@ class NonZero(Op, opset=3):
         count = element_count(x.shape)
         return TensorType(self.output_type, (max(len(x.shape), 1), fresh(0, None if count is None else high(count))))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         if inputs[0].ndim == 0:
             return NotImplemented
         return np.array(np.nonzero(inputs[0])).astype(self.output_type.numpy)
@@ -209,7 +209,7 @@ class OneHot(Op, opset=1, index=("indices", "depth")):
 
     axis: int = -1
 
-    def infer(self, indices: Any, depth: Any, on: Any, off: Any) -> Any:
+    def infer(self, indices, depth, on, off):
         dtype = same_dtype(on, off)
         if indices.shape is None:
             return TensorType(dtype, None)
@@ -217,7 +217,7 @@ class OneHot(Op, opset=1, index=("indices", "depth")):
         size: Dimension = fresh() if depth.known is None else dims_of(depth.known)[0]
         return TensorType(dtype, (*indices.shape[:at], size, *indices.shape[at:]))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         indices, depth, on, off = inputs
         at = self.axis if self.axis >= 0 else indices.ndim + 1 + self.axis
         steps = np.arange(int(depth)).reshape((-1,) + (1,) * (indices.ndim - at))
@@ -232,7 +232,7 @@ class TopK(Op, opset=3, index=("k",)):
     sort: Literal["value", "index", "none"] = "value"
     index_element_type: ElementType = i64
 
-    def infer(self, x: Any, k: Any) -> Any:
+    def infer(self, x, k):
         if x.shape is None:
             return TensorType(x.dtype, None), TensorType(self.index_element_type, None)
         at = normalise_axis(self.axis, len(x.shape))
@@ -258,7 +258,7 @@ class Unique(Op, opset=10, index=("axis",)):
     index_element_type: ElementType = i64
     count_element_type: ElementType = i64
 
-    def infer(self, x: Any, axis: Any = None) -> Any:
+    def infer(self, x, axis=None):
         total = element_count(x.shape)
         if axis is None:
             count = fresh(*_distinct(total))

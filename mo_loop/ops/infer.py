@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import TypeError_
+from mo_loop.graph.shape import Dim, Dimension, Shape, broadcast, fresh, high, join, low, normalise_axis
+from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops import values
-from mo_loop.shape import Dim, Dimension, Shape, broadcast, fresh, high, join, low, normalise_axis
-from mo_loop.types import ElementType, TensorType
 
 
 def same_dtype(*types: TensorType) -> ElementType:
@@ -55,7 +55,7 @@ def capped(dim: Dimension, limit: Dimension) -> Dimension:
     return fresh(low(dim), min(tops))
 
 
-def dims_of(known: Any) -> tuple[Dimension, ...]:
+def dims_of(known) -> tuple[Dimension, ...]:
     """The flat values of a `known` array as dimensions."""
     return tuple(known.reshape(-1))
 

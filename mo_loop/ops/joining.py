@@ -1,7 +1,7 @@
 """Joining and widening of types: tensors, sequences and optionals alike.
 
 >>> from mo_loop.ops.joining import join_types
->>> from mo_loop.types import SequenceType, TensorType, f32
+>>> from mo_loop.graph.types import SequenceType, TensorType, f32
 >>> join_types(SequenceType(TensorType(f32, None), 0), SequenceType(TensorType(f32, (2, 3)), 1))
 seq(f32[2,3], 0..1)
 
@@ -11,14 +11,26 @@ An empty sequence has no element: joined with another it takes over that one's.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from mo_loop.errors import TypeError_
-from mo_loop.shape import Dim, Dimension, Shape, Symbol, covers, fresh, high, join, join_shapes, low, symbols_of, widen
-from mo_loop.types import UNKNOWN, OptionalType, SequenceType, TensorType
+from mo_loop.graph.shape import (
+    Dim,
+    Dimension,
+    Shape,
+    Symbol,
+    covers,
+    fresh,
+    high,
+    join,
+    join_shapes,
+    low,
+    symbols_of,
+    widen,
+)
+from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType
 
 
-def join_types(a: Any, b: Any) -> Any:
+def join_types(a, b):
     """The type of a value that is of one type or the other.
 
     Raises:
@@ -41,7 +53,7 @@ def join_elements(a: SequenceType, b: SequenceType) -> TensorType:
     return TensorType(a.element.dtype, join_shapes(a.element.shape, b.element.shape))
 
 
-def widen_types(old: Any, new: Any, outer: Collection[Symbol]) -> Any:
+def widen_types(old, new, outer: Collection[Symbol]):
     """`old` where it covers `new`, else a type of both whose changing sizes are unbounded at once: the steps end.
 
     `outer` are the symbols of what surrounds the loop; a size that changes cannot be one of them.
@@ -68,7 +80,7 @@ def widen_types(old: Any, new: Any, outer: Collection[Symbol]) -> Any:
     return old if shape == old.shape and old.known is None else TensorType(old.dtype, shape)
 
 
-def covers_type(wide: Any, narrow: Any, outer: Collection[Symbol]) -> bool:
+def covers_type(wide, narrow, outer: Collection[Symbol]) -> bool:
     """Whether a state of type `wide` may hold a value of type `narrow` as well."""
     try:
         return bool(wide.known is None and widen_types(wide, narrow, outer) == wide)
@@ -76,7 +88,7 @@ def covers_type(wide: Any, narrow: Any, outer: Collection[Symbol]) -> bool:
         return False
 
 
-def symbols_in(type_: Any) -> Iterator[Symbol]:
+def symbols_in(type_) -> Iterator[Symbol]:
     """All symbols in a type."""
     if isinstance(type_, SequenceType):
         yield from symbols_in(type_.element)
@@ -88,7 +100,7 @@ def symbols_in(type_: Any) -> Iterator[Symbol]:
         yield from symbols_of(() if type_.known is None else type_.known.flat)
 
 
-def exported(type_: Any, visible: set[Symbol]) -> Any:
+def exported(type_, visible: set[Symbol]):
     """A body's type as seen outside: a symbol born in the body may differ each time, so it means nothing there."""
     if isinstance(type_, SequenceType):
         length = None if type_.length is None else _exported_dim(type_.length, visible)
@@ -119,7 +131,7 @@ def _exported_dim(dim: Dimension, visible: set[Symbol]) -> Dimension:
     return fresh(low(dim), high(dim))
 
 
-def _require_alike(a: Any, b: Any) -> None:
+def _require_alike(a, b) -> None:
     if type(a) is not type(b):
         raise TypeError_(f"{a} and {b} cannot be the same value", code="ML239")
     if isinstance(a, SequenceType):
@@ -128,7 +140,7 @@ def _require_alike(a: Any, b: Any) -> None:
         raise TypeError_(f"elements of type {a.dtype} and {b.dtype} cannot be the same value", code="ML239")
 
 
-def _joined_optional(a: OptionalType, b: OptionalType) -> Any:
+def _joined_optional(a: OptionalType, b: OptionalType):
     for one, other in ((a, b), (b, a)):
         if isinstance(one.element, TensorType) and one.element.dtype is None:
             return other.element

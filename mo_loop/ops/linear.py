@@ -1,13 +1,12 @@
 """Products of matrices and sums of products."""
 
-from typing import Any
 
 import numpy as np
 
+from mo_loop.graph.shape import Dimension, Shape, broadcast, broadcast_dim, merge_dim
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype, wide
-from mo_loop.shape import Dimension, Shape, broadcast, broadcast_dim, merge_dim
-from mo_loop.types import TensorType
 
 
 class MatMul(Op, opset=1):
@@ -16,7 +15,7 @@ class MatMul(Op, opset=1):
     transpose_a: bool = False
     transpose_b: bool = False
 
-    def infer(self, a: Any, b: Any) -> Any:
+    def infer(self, a, b):
         dtype = same_dtype(a, b)
         if a.shape is None or b.shape is None:
             return TensorType(dtype, None)
@@ -32,7 +31,7 @@ class MatMul(Op, opset=1):
         assert batch is not None
         return (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         a, b = (wide(each) for each in inputs)
         a = np.swapaxes(a, -1, -2) if self.transpose_a and a.ndim > 1 else a
         b = np.swapaxes(b, -1, -2) if self.transpose_b and b.ndim > 1 else b
@@ -44,7 +43,7 @@ class Einsum(Op, opset=7):
 
     equation: str
 
-    def infer(self, *xs: Any) -> Any:
+    def infer(self, *xs):
         dtype = same_dtype(*xs)
         terms, result = subscripts(self.equation)
         self.require(len(terms) == len(xs), f"{len(xs)} inputs for {len(terms)} terms")
@@ -67,7 +66,7 @@ class Einsum(Op, opset=7):
         return TensorType(dtype, (*(dims[x] for x in result[:before]), *(dots if before < len(result) else ()),
                                   *(dims[x] for x in tail)))  # fmt: skip
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.asarray(np.einsum(self.equation, *(wide(each) for each in inputs))).astype(inputs[0].dtype)
 
 

@@ -4,12 +4,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mo_loop.graph.shape import Dim, Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
+from mo_loop.graph.types import ElementType, TensorType, i64, tensor_of_known
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import capped, dims_of, same_dtype
 from mo_loop.ops.slicing import python_slice, sliced_dim
 from mo_loop.ops.values import fitting, values_of
-from mo_loop.shape import Dim, Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
-from mo_loop.types import ElementType, TensorType, i64, tensor_of_known
 
 
 class ShapeOf(Op, opset=3):
@@ -17,7 +17,7 @@ class ShapeOf(Op, opset=3):
 
     output_type: ElementType = i64
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         if x.shape is None:
             return TensorType(self.output_type, (fresh(),))
         return tensor_of_known(self.output_type, x.shape)
@@ -28,7 +28,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
 
     special_zero: bool = False
 
-    def infer(self, x: Any, pattern: Any) -> Any:
+    def infer(self, x, pattern):
         if pattern.known is None:
             length: Any = pattern.shape[0] if pattern.shape is not None and len(pattern.shape) == 1 else None
             if pattern.shape == ():
@@ -40,7 +40,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
             known = x.known.reshape(shape)
         return TensorType(x.dtype, shape, known)
 
-    def _resolved(self, x: Any, pattern: tuple[Any, ...]) -> tuple[Dimension, ...]:
+    def _resolved(self, x, pattern: tuple[Any, ...]) -> tuple[Dimension, ...]:
         shape: list[Dimension] = []
         for i, item in enumerate(pattern):
             if self.special_zero and item == 0:
@@ -70,7 +70,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
             self.require(not isinstance(made, int) or made == total, f"{total} elements into {list(shape)}")
         return tuple(shape)
 
-    def _quotient(self, x: Any, total: Any, rest: Dimension, others: tuple[Dimension, ...]) -> Dimension:
+    def _quotient(self, x, total, rest: Dimension, others: tuple[Dimension, ...]) -> Dimension:
         if total is None:
             return fresh()
         if isinstance(total, int) and isinstance(rest, int):
@@ -91,7 +91,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
             return product // over
         return fresh()
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, pattern = inputs
         shape = [x.shape[i] if d == 0 and self.special_zero else int(d) for i, d in enumerate(np.atleast_1d(pattern))]
         return x.reshape(shape)
@@ -100,7 +100,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
 class Squeeze(Op, opset=1, index=("axes",)):
     """Dimensions of 1 taken out, those at `axes` or all. Spec: Squeeze-1."""
 
-    def infer(self, x: Any, axes: Any = None) -> Any:
+    def infer(self, x, axes=None):
         if x.shape is None:
             return TensorType(x.dtype, None)
         if axes is None:
@@ -119,7 +119,7 @@ class Squeeze(Op, opset=1, index=("axes",)):
             known = x.known.reshape(shape) if all(isinstance(dim, int) for dim in shape) else None
         return TensorType(x.dtype, shape, known)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         axes = tuple(int(a) for a in np.atleast_1d(inputs[1])) if len(inputs) > 1 and inputs[1] is not None else None
         return np.squeeze(inputs[0], axis=axes)
 
@@ -127,7 +127,7 @@ class Squeeze(Op, opset=1, index=("axes",)):
 class Unsqueeze(Op, opset=1, index=("axes",)):
     """Dimensions of 1 put in, so that they stand at `axes` of the result. Spec: Unsqueeze-1."""
 
-    def infer(self, x: Any, axes: Any) -> Any:
+    def infer(self, x, axes):
         if x.shape is None:
             return TensorType(x.dtype, None)
         if axes.integers is None:
@@ -142,14 +142,14 @@ class Unsqueeze(Op, opset=1, index=("axes",)):
         shape = tuple(1 if i in places else next(rest) for i in range(rank))
         return TensorType(x.dtype, shape, None if x.known is None else x.known.reshape(shape))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.expand_dims(inputs[0], tuple(int(axis) for axis in np.atleast_1d(inputs[1])))
 
 
 class Transpose(Op, opset=1, index=("order",)):
     """Dimensions in another order; an empty order reverses them. Spec: Transpose-1."""
 
-    def infer(self, x: Any, order: Any) -> Any:
+    def infer(self, x, order):
         if x.shape is None:
             length: Any = order.shape[0] if order.shape is not None and len(order.shape) == 1 else None
             known_rank = isinstance(length, int) and length > 0
@@ -161,7 +161,7 @@ class Transpose(Op, opset=1, index=("order",)):
         known = None if x.known is None else x.known.transpose(axes)
         return TensorType(x.dtype, tuple(x.shape[axis] for axis in axes), known)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.transpose(inputs[0], tuple(int(a) for a in inputs[1]) or None)
 
 
@@ -170,7 +170,7 @@ class Concat(Op, opset=1):
 
     axis: int
 
-    def infer(self, *xs: Any) -> Any:
+    def infer(self, *xs):
         dtype = same_dtype(*xs)
         ranked = [x for x in xs if x.shape is not None]
         if not ranked:
@@ -186,20 +186,20 @@ class Concat(Op, opset=1):
             shape[axis] = fresh(low(shape[axis]))
         return TensorType(dtype, tuple(shape), self._joined(xs, axis, dtype))
 
-    def _joined(self, xs: Any, axis: int, dtype: ElementType) -> Any:
+    def _joined(self, xs, axis: int, dtype: ElementType):
         if all(x.known is None for x in xs):
             return None
         parts = [part for part in map(values_of, xs) if part is not None]
         return fitting(np.concatenate(parts, axis=axis), dtype) if len(parts) == len(xs) else None
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return np.concatenate(inputs, axis=self.axis)
 
 
 class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
     """Every `step`-th element from `start` to before `stop`, clamped as numpy does. Spec: Slice-8."""
 
-    def infer(self, x: Any, start: Any, stop: Any, step: Any, axes: Any = None) -> Any:
+    def infer(self, x, start, stop, step, axes=None):
         if x.shape is None:
             return TensorType(x.dtype, None)
         shape: list[Dimension] = list(x.shape)
@@ -221,14 +221,14 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
             known = x.known[tuple(index)]
         return TensorType(x.dtype, tuple(shape), known)
 
-    def _items(self, type_: Any, count: int) -> list[Any]:
+    def _items(self, type_, count: int) -> list[Any]:
         if type_.known is None:
             return [None] * count
         items = list(type_.known.reshape(-1))
         self.require(len(items) == count, f"{len(items)} bounds for {count} axes")
         return items
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, start, stop, step = inputs[:4]
         axes = inputs[4] if len(inputs) > 4 and inputs[4] is not None else range(len(start))
         index = [slice(None)] * x.ndim
@@ -242,7 +242,7 @@ class Split(Op, opset=1, index=("axis",)):
 
     num_splits: int
 
-    def infer(self, x: Any, axis: Any) -> Any:
+    def infer(self, x, axis):
         if x.shape is None or axis.integers is None:
             shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
             return tuple(TensorType(x.dtype, shape) for _ in range(self.num_splits))
@@ -251,14 +251,14 @@ class Split(Op, opset=1, index=("axis",)):
         self.require(not isinstance(dim, int) or dim % self.num_splits == 0, f"{dim} into {self.num_splits} pieces")
         return _pieces(x, at, [dim // self.num_splits] * self.num_splits)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return tuple(np.split(inputs[0], self.num_splits, axis=int(inputs[1])))
 
 
 class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
     """Cut into pieces of the given lengths along an axis, -1 for what is left. Spec: VariadicSplit-1."""
 
-    def infer(self, x: Any, axis: Any, lengths: Any) -> Any:
+    def infer(self, x, axis, lengths):
         count: Any = lengths.shape[0] if lengths.shape is not None and len(lengths.shape) == 1 else None
         self.require(isinstance(count, int), "how many pieces there are is not known")
         if x.shape is None or axis.integers is None:
@@ -289,7 +289,7 @@ class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
         )
         return _pieces(x, at, sizes)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, axis, lengths = inputs
         sizes = [int(size) for size in lengths]
         if -1 in sizes:
@@ -297,7 +297,7 @@ class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
         return tuple(np.split(x, np.cumsum(sizes)[:-1], axis=int(axis)))
 
 
-def _pieces(x: Any, axis: int, sizes: list[Any]) -> tuple[TensorType, ...]:
+def _pieces(x, axis: int, sizes: list[Any]) -> tuple[TensorType, ...]:
     shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
     if x.known is None or x.known.ndim != 1 or not all(isinstance(size, int) for size in sizes):
         return tuple(TensorType(x.dtype, shape) for shape in shapes)
@@ -311,7 +311,7 @@ class ReverseSequence(Op, opset=1, index=("lengths",)):
     batch_axis: int = 0
     seq_axis: int = 1
 
-    def infer(self, x: Any, lengths: Any) -> Any:
+    def infer(self, x, lengths):
         if x.shape is not None:
             for axis in (self.batch_axis, self.seq_axis):
                 normalise_axis(axis, len(x.shape))
@@ -324,7 +324,7 @@ class DepthToSpace(Op, opset=1):
     mode: Literal["blocks_first", "depth_first"]
     block_size: int
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         if x.shape is None:
             return TensorType(x.dtype, None)
         block, spatial = self.block_size, len(x.shape) - 2
@@ -340,7 +340,7 @@ class SpaceToDepth(Op, opset=1):
     mode: Literal["blocks_first", "depth_first"]
     block_size: int
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         if x.shape is None:
             return TensorType(x.dtype, None)
         block, spatial = self.block_size, len(x.shape) - 2

@@ -1,13 +1,13 @@
 """Normalisation."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from mo_loop.graph.shape import fresh, merge_dim, normalise_axis
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype, wide
-from mo_loop.shape import fresh, merge_dim, normalise_axis
-from mo_loop.types import TensorType
 
 
 class MVN(Op, opset=6, index=("axes",)):
@@ -17,13 +17,13 @@ class MVN(Op, opset=6, index=("axes",)):
     eps: float = 1e-9
     eps_mode: Literal["INSIDE_SQRT", "OUTSIDE_SQRT"] = "INSIDE_SQRT"
 
-    def infer(self, x: Any, axes: Any) -> Any:
+    def infer(self, x, axes):
         if x.shape is not None and axes.integers is not None:
             for axis in axes.integers:
                 normalise_axis(axis, len(x.shape))
         return TensorType(x.dtype, x.shape)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, axes = wide(inputs[0]), inputs[1]
         axis = tuple(int(each) for each in axes)
         centred = x - np.mean(x, axis=axis, keepdims=True)
@@ -40,7 +40,7 @@ class BatchNormInference(Op, opset=5):
 
     epsilon: float
 
-    def infer(self, x: Any, gamma: Any, beta: Any, mean: Any, variance: Any) -> Any:
+    def infer(self, x, gamma, beta, mean, variance):
         same_dtype(x, gamma, beta, mean, variance)
         self.require(x.shape is None or len(x.shape) >= 2, "no dimension of channels")
         channels = x.shape[1] if x.shape is not None else fresh()
@@ -49,7 +49,7 @@ class BatchNormInference(Op, opset=5):
             channels = channels if each.shape is None else merge_dim(channels, each.shape[0])
         return TensorType(x.dtype, None if x.shape is None else (x.shape[0], channels, *x.shape[2:]))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x = wide(inputs[0])
         gamma, beta, mean, variance = (wide(each).reshape(-1, *[1] * (x.ndim - 2)) for each in inputs[1:])
         return ((x - mean) / np.sqrt(variance + self.epsilon) * gamma + beta).astype(inputs[0].dtype)
@@ -63,7 +63,7 @@ class LRN(Op, opset=1, index=("axes",)):
     bias: float
     size: int
 
-    def infer(self, x: Any, axes: Any) -> Any:
+    def infer(self, x, axes):
         return TensorType(x.dtype, x.shape)
 
 
@@ -73,10 +73,10 @@ class NormalizeL2(Op, opset=1, index=("axes",)):
     eps: float
     eps_mode: Literal["add", "max"] = "add"
 
-    def infer(self, x: Any, axes: Any) -> Any:
+    def infer(self, x, axes):
         return TensorType(x.dtype, x.shape)
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         x, axes = wide(inputs[0]), inputs[1]
         axis = tuple(int(each) for each in np.atleast_1d(axes))
         squares = np.sum(np.square(x), axis=axis, keepdims=True)
@@ -92,7 +92,7 @@ class GroupNormalization(Op, opset=12):
     num_groups: int
     epsilon: float
 
-    def infer(self, x: Any, scale: Any, bias: Any) -> Any:
+    def infer(self, x, scale, bias):
         same_dtype(x, scale, bias)
         self.require(x.shape is None or len(x.shape) >= 2, "no dimension of channels")
         if x.shape is not None and isinstance(x.shape[1], int):

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar
 
+from mo_loop.graph.shape import fresh
+from mo_loop.graph.types import BY_PRECISION, ElementType, TensorType
 from mo_loop.ops.base import Op
-from mo_loop.shape import fresh
-from mo_loop.types import BY_PRECISION, ElementType, TensorType
 
 
 class Opaque(Op, opset=1, random=True):
@@ -25,11 +25,11 @@ class Opaque(Op, opset=1, random=True):
     blob: ClassVar[Any] = None
     """The Tensor behind the attributes `offset` and `size`, for a constant of an element type unknown here."""
 
-    def __init__(self, *inputs: Any, graph: Any, name: str = "", **attributes: Any) -> None:
+    def __init__(self, *inputs, graph, name: str = "", **attributes: Any) -> None:
         super().__init__(*inputs, graph=graph, name=name, **attributes)
         self.__dict__["type"] = self.kind
 
-    def infer(self, *inputs: Any) -> Any:
+    def infer(self, *inputs):
         return self._declared()
 
     def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:

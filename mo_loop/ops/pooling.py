@@ -2,9 +2,9 @@
 
 from typing import Any, Literal
 
+from mo_loop.graph.shape import fresh
+from mo_loop.graph.types import ElementType, TensorType, i64
 from mo_loop.ops.window import Windowed
-from mo_loop.shape import fresh
-from mo_loop.types import ElementType, TensorType, i64
 
 Rounding = Literal["floor", "ceil", "ceil_torch"]
 """`ceil_torch`, of opset 14, drops a last window that starts in the padding."""
@@ -15,7 +15,7 @@ class Pool(Windowed, abstract=True):
 
     kernel: tuple[int, ...]
 
-    def pooled(self, x: Any, rounding: str, dilations: tuple[int, ...] = ()) -> TensorType:
+    def pooled(self, x, rounding: str, dilations: tuple[int, ...] = ()) -> TensorType:
         """The type of the result."""
         sizes = self.spatial(x, len(self.kernel))
         made = self.windows(sizes, self.kernel, dilations or (1,) * len(self.kernel), rounding)
@@ -27,7 +27,7 @@ class MaxPool(Pool, opset=1):
 
     rounding_type: Rounding = "floor"
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         return self.pooled(x, self.rounding_type)
 
 
@@ -39,7 +39,7 @@ class MaxPool8(Pool, opset=8, type="MaxPool"):
     index_element_type: ElementType = i64
     axis: int = 0
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         made = self.pooled(x, self.rounding_type, self.dilations)
         return made, made.with_dtype(self.index_element_type)
 
@@ -54,7 +54,7 @@ class AvgPool(Pool, opset=1):
     exclude_pad: bool
     rounding_type: Rounding = "floor"
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x):
         return self.pooled(x, self.rounding_type)
 
     def xml_attributes(self) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """Random numbers."""
 
-from typing import Any
 
+from mo_loop.graph.shape import fresh
+from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import dims_of
-from mo_loop.shape import fresh
-from mo_loop.types import ElementType, TensorType
 
 
 class RandomUniform(Op, opset=8, index=("shape",), random=True):
@@ -15,7 +14,7 @@ class RandomUniform(Op, opset=8, index=("shape",), random=True):
     global_seed: int = 0
     op_seed: int = 0
 
-    def infer(self, shape: Any, low: Any, high: Any) -> Any:
+    def infer(self, shape, low, high):
         if shape.known is not None:
             return TensorType(self.output_type, dims_of(shape.known))
         if shape.shape is None or not isinstance(shape.shape[0], int):

@@ -4,12 +4,12 @@ Gates stand in the order f, i, c, o in LSTM weights and z, r, h in GRU weights; 
 summed.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
+from mo_loop.graph.shape import Dimension, fresh, merge_dim
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype
-from mo_loop.shape import Dimension, fresh, merge_dim
-from mo_loop.types import TensorType
 
 Direction = Literal["forward", "reverse", "bidirectional"]
 
@@ -27,7 +27,7 @@ class Recurrent(Op, abstract=True):
 class Cell(Recurrent, abstract=True):
     """One step: x [batch, input], states [batch, hidden]."""
 
-    def stepped(self, x: Any, *states: Any) -> TensorType:
+    def stepped(self, x, *states) -> TensorType:
         """The type of a next state."""
         batch: Dimension = fresh()
         for each in (x, *states):
@@ -42,7 +42,7 @@ class RNNCell(Cell, opset=1):
 
     activations: tuple[str, ...] = ("tanh",)
 
-    def infer(self, x: Any, hidden: Any, weights: Any, recurrence: Any, bias: Any = None) -> Any:
+    def infer(self, x, hidden, weights, recurrence, bias=None):
         return self.stepped(x, hidden)
 
 
@@ -52,7 +52,7 @@ class GRUCell(Cell, opset=3):
     activations: tuple[str, ...] = ("sigmoid", "tanh")
     linear_before_reset: bool = False
 
-    def infer(self, x: Any, hidden: Any, weights: Any, recurrence: Any, bias: Any = None) -> Any:
+    def infer(self, x, hidden, weights, recurrence, bias=None):
         return self.stepped(x, hidden)
 
 
@@ -61,7 +61,7 @@ class LSTMCell(Cell, opset=4):
 
     activations: tuple[str, ...] = ("sigmoid", "tanh", "tanh")
 
-    def infer(self, x: Any, hidden: Any, cell: Any, weights: Any, recurrence: Any, bias: Any = None) -> Any:
+    def infer(self, x, hidden, cell, weights, recurrence, bias=None):
         state = self.stepped(x, hidden, cell)
         return state, state
 
@@ -74,7 +74,7 @@ class Sequence(Recurrent, abstract=True):
 
     direction: Direction
 
-    def run(self, x: Any, *states: Any) -> tuple[TensorType, TensorType]:
+    def run(self, x, *states) -> tuple[TensorType, TensorType]:
         """The types of the outputs of all steps and of a last state."""
         batch: Dimension = fresh()
         time: Dimension = fresh()
@@ -96,7 +96,7 @@ class RNNSequence(Sequence, opset=5):
 
     activations: tuple[str, ...] = ("tanh",)
 
-    def infer(self, x: Any, hidden: Any, lengths: Any, weights: Any, recurrence: Any, bias: Any) -> Any:
+    def infer(self, x, hidden, lengths, weights, recurrence, bias):
         return self.run(x, hidden)
 
 
@@ -106,7 +106,7 @@ class GRUSequence(Sequence, opset=5):
     activations: tuple[str, ...] = ("sigmoid", "tanh")
     linear_before_reset: bool = False
 
-    def infer(self, x: Any, hidden: Any, lengths: Any, weights: Any, recurrence: Any, bias: Any) -> Any:
+    def infer(self, x, hidden, lengths, weights, recurrence, bias):
         return self.run(x, hidden)
 
 
@@ -115,6 +115,6 @@ class LSTMSequence(Sequence, opset=5):
 
     activations: tuple[str, ...] = ("sigmoid", "tanh", "tanh")
 
-    def infer(self, x: Any, hidden: Any, cell: Any, lengths: Any, weights: Any, recurrence: Any, bias: Any) -> Any:
+    def infer(self, x, hidden, cell, lengths, weights, recurrence, bias):
         every, last = self.run(x, hidden, cell)
         return every, last, last

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mo_loop.graph.types import TensorType, boolean, known_array
 from mo_loop.ops import values
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import reduced, wide
 from mo_loop.ops.values import fitting
-from mo_loop.types import TensorType, boolean, known_array
 
 
 class Reduction(Op, abstract=True):
@@ -19,10 +19,10 @@ class Reduction(Op, abstract=True):
 
     _numpy: ClassVar[Any] = None
 
-    def infer(self, x: Any, axes: Any) -> Any:
+    def infer(self, x, axes):
         return TensorType(x.dtype, reduced(x.shape, axes.integers, self.keep_dims))
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         if self._numpy is None:
             return NotImplemented
         x, axes = inputs
@@ -39,7 +39,7 @@ class Folding(Reduction, abstract=True):
     _empty: ClassVar[int | None] = None
     """The result for no values at all."""
 
-    def infer(self, x: Any, axes: Any) -> Any:
+    def infer(self, x, axes):
         plain = super().infer(x, axes)
         if x.known is None or axes.integers not in ((0,), (-1,)) or x.known.ndim != 1:
             return plain
@@ -63,7 +63,7 @@ class ReduceSum(Folding, opset=1, index=("axes",)):
 class ReduceMean(Reduction, opset=1, index=("axes",)):
     """Means; those of integers are truncated. Spec: ReduceMean-1."""
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
 
     _numpy = staticmethod(np.mean)
@@ -72,7 +72,7 @@ class ReduceMean(Reduction, opset=1, index=("axes",)):
 class Extreme(Folding, abstract=True):
     """The extremes of nothing are the runtime's to say."""
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *inputs):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
 
 
@@ -116,7 +116,7 @@ class ReduceL2(Reduction, opset=4, index=("axes",)):
 class Logical(Reduction, abstract=True):
     """Reductions of booleans."""
 
-    def infer(self, x: Any, axes: Any) -> Any:
+    def infer(self, x, axes):
         self.require(x.dtype is boolean, f"{x.dtype} is not boolean")
         return super().infer(x, axes)
 

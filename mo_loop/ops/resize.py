@@ -1,11 +1,11 @@
 """Interpolation to another size."""
 
-from typing import Any, Literal
+from typing import Literal
 
+from mo_loop.graph.shape import Dimension, fresh, normalise_axis
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import dims_of
-from mo_loop.shape import Dimension, fresh, normalise_axis
-from mo_loop.types import TensorType
 
 Coordinates = Literal["half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"]
 NearestMode = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]
@@ -22,7 +22,7 @@ class Resizing(Op, abstract=True):
     pads_end: tuple[int, ...] = (0,)
     cube_coeff: float = -0.75
 
-    def resized(self, x: Any, sizes: Any, axes: Any) -> TensorType:
+    def resized(self, x, sizes, axes) -> TensorType:
         """The type of x with new sizes (None: known only at run time) along its axes."""
         if x.shape is None:
             return TensorType(x.dtype, None)
@@ -42,7 +42,7 @@ class Interpolate(Resizing, opset=4, index=("sizes", "axes")):
 
     mode: Literal["nearest", "linear", "linear_onnx", "cubic"]
 
-    def infer(self, x: Any, sizes: Any, scales: Any, axes: Any = None) -> Any:
+    def infer(self, x, sizes, scales, axes=None):
         return self.resized(x, sizes, axes)
 
 
@@ -51,5 +51,5 @@ class Interpolate11(Resizing, opset=11, type="Interpolate", index=("axes",)):
 
     mode: Literal["nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"]
 
-    def infer(self, x: Any, sizes_or_scales: Any, axes: Any = None) -> Any:
+    def infer(self, x, sizes_or_scales, axes=None):
         return self.resized(x, sizes_or_scales if self.shape_calculation_mode == "sizes" else None, axes)

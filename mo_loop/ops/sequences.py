@@ -10,26 +10,26 @@ by its elements (`SequenceConstruct`) or in one of three ways by tensors:
 
 from typing import Any
 
+from mo_loop.graph.shape import Dimension, Shape, element_count, fresh, join, normalise_axis
+from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType, boolean, f32, i32, i64
 from mo_loop.ops.base import Op
 from mo_loop.ops.joining import is_some_size, join_elements, of_one_element
-from mo_loop.shape import Dimension, Shape, element_count, fresh, join, normalise_axis
-from mo_loop.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType, boolean, f32, i32, i64
 
 
 class OnSequences(Op, abstract=True):
     """What the operations here share."""
 
-    def require_sequence(self, type_: Any) -> None:
+    def require_sequence(self, type_) -> None:
         self.require(isinstance(type_, SequenceType), f"{type_} is no sequence")
 
-    def require_tensor(self, type_: Any) -> None:
+    def require_tensor(self, type_) -> None:
         self.require(isinstance(type_, TensorType), f"{type_} is no tensor")
 
-    def require_optional(self, type_: Any) -> None:
+    def require_optional(self, type_) -> None:
         """An optional, or the list of one element or none that it has become (LowerOptionals)."""
         self.require(isinstance(type_, OptionalType | SequenceType), f"{type_} is no optional")
 
-    def require_position(self, type_: Any) -> int | None:
+    def require_position(self, type_) -> int | None:
         """The position, None where it is not known."""
         self.require(type_.dtype in (i32, i64), f"a position of type {type_.dtype or type_}")
         count = element_count(type_.shape)
@@ -67,14 +67,14 @@ class SequenceEmpty(OnSequences):
 
     dtype: ElementType = f32
 
-    def infer(self) -> Any:
+    def infer(self):
         return SequenceType(TensorType(self.dtype, None), 0)
 
 
 class SequenceConstruct(OnSequences):
     """The inputs in order as a sequence. Spec: ONNX SequenceConstruct-11."""
 
-    def infer(self, first: Any, *rest: Any) -> Any:
+    def infer(self, first, *rest):
         for type_ in (first, *rest):
             self.require_tensor(type_)
         made = SequenceType(TensorType(first.dtype, first.shape), 1)
@@ -86,7 +86,7 @@ class SequenceConstruct(OnSequences):
 class SequenceInsert(OnSequences):
     """The sequence with a tensor put in before a position, at the end where there is none. Spec: SequenceInsert-11."""
 
-    def infer(self, sequence: Any, tensor: Any, position: Any = None) -> Any:
+    def infer(self, sequence, tensor, position=None):
         self.require_sequence(sequence)
         self.require_tensor(tensor)
         if position is not None:
@@ -98,7 +98,7 @@ class SequenceInsert(OnSequences):
 class SequenceErase(OnSequences):
     """The sequence without one element, by default the last. Spec: ONNX SequenceErase-11."""
 
-    def infer(self, sequence: Any, position: Any = None) -> Any:
+    def infer(self, sequence, position=None):
         self.require_sequence(sequence)
         if sequence.is_empty:  # refused where it is translated; a branch that is never taken may still hold one
             return sequence
@@ -117,7 +117,7 @@ class SequenceAt(OnSequences):
     Of an empty sequence it is of unknown type: a loop may start with one and read it only when it has grown.
     """
 
-    def infer(self, sequence: Any, position: Any) -> Any:
+    def infer(self, sequence, position):
         self.require_sequence(sequence)
         known = self.require_position(position)
         if sequence.is_empty:
@@ -129,8 +129,8 @@ class SequenceAt(OnSequences):
 class SequenceLength(OnSequences):
     """The number of elements, an i64 scalar. Spec: ONNX SequenceLength-11."""
 
-    def infer(self, sequence: Any) -> Any:
-        from mo_loop.types import tensor_of_known
+    def infer(self, sequence):
+        from mo_loop.graph.types import tensor_of_known
 
         self.require_sequence(sequence)
         return TensorType(i64, ()) if sequence.length is None else tensor_of_known(i64, sequence.length)
@@ -146,7 +146,7 @@ class SplitToSequence(OnSequences):
     axis: int = 0
     keepdims: bool = True
 
-    def infer(self, tensor: Any, split: Any = None) -> Any:
+    def infer(self, tensor, split=None):
         self.require_tensor(tensor)
         if tensor.shape is None:
             return SequenceType(TensorType(tensor.dtype, None))
@@ -160,7 +160,7 @@ class SplitToSequence(OnSequences):
         size, count = self._chunks(dim, split) if split.rank == 0 else self._listed(dim, split)
         return SequenceType(TensorType(tensor.dtype, (*before, size, *after)), count)
 
-    def _chunks(self, dim: Dimension, split: Any) -> tuple[Dimension, Dimension | None]:
+    def _chunks(self, dim: Dimension, split) -> tuple[Dimension, Dimension | None]:
         if split.integers is None:
             return fresh(), None
         size = split.integers[0]
@@ -168,7 +168,7 @@ class SplitToSequence(OnSequences):
         count = (dim + (size - 1)) // size
         return (size if isinstance(dim, int) and dim % size == 0 else fresh(0, size)), count
 
-    def _listed(self, dim: Dimension, split: Any) -> tuple[Dimension, Dimension]:
+    def _listed(self, dim: Dimension, split) -> tuple[Dimension, Dimension]:
         sizes = split.integers
         if sizes is None:
             return fresh(), split.shape[0]
@@ -187,7 +187,7 @@ class ConcatFromSequence(OnSequences):
     axis: int
     new_axis: bool = False
 
-    def infer(self, sequence: Any) -> Any:
+    def infer(self, sequence):
         self.require_sequence(sequence)
         if sequence.is_empty:
             return UNKNOWN
@@ -207,7 +207,7 @@ class ConcatFromSequence(OnSequences):
 class SequenceExtend(OnSequences):
     """The elements of one sequence and then those of another."""
 
-    def infer(self, first: Any, second: Any) -> Any:
+    def infer(self, first, second):
         self.require_sequence(first)
         self.require_sequence(second)
         return SequenceType(joined_elements(self, first, second), _plus(first.length, second.length))
@@ -218,7 +218,7 @@ class StackedSequence(OnSequences):
 
     dtype: Any = None
 
-    def infer(self, stack: Any) -> Any:
+    def infer(self, stack):
         self.require_tensor(stack)
         if stack.shape is None:
             return SequenceType(TensorType(stack.dtype, None))
@@ -230,7 +230,7 @@ class JoinedSequence(OnSequences):
 
     axis: int
 
-    def infer(self, joined: Any, sizes: Any) -> Any:
+    def infer(self, joined, sizes):
         self.require_tensor(joined)
         self.require(sizes.rank == 1, f"sizes of shape {sizes.shape}")
         shape: Shape = joined.shape
@@ -245,7 +245,7 @@ class PackedSequence(OnSequences):
 
     dims: tuple[int, ...]
 
-    def infer(self, data: Any, table: Any) -> Any:
+    def infer(self, data, table):
         self.require_tensor(data)
         self.require(table.rank == 2, f"a table of shape {table.shape}")
         shape = tuple(fresh() if dim < 0 else dim for dim in self.dims)
@@ -255,7 +255,7 @@ class PackedSequence(OnSequences):
 class PackSequence(OnSequences):
     """What a `PackedSequence` is made of: data D[?] and the table of shapes T[N,R]."""
 
-    def infer(self, sequence: Any) -> Any:
+    def infer(self, sequence):
         self.require_sequence(sequence)
         element, length = sequence.element, sequence.length
         columns = fresh() if element.rank is None else max(element.rank, 1)
@@ -268,7 +268,7 @@ class Optional(OnSequences):
 
     dtype: Any = None
 
-    def infer(self, element: Any = None) -> Any:
+    def infer(self, element=None):
         if element is None:
             return OptionalType(TensorType(self.dtype, None), False)
         self.require(not isinstance(element, OptionalType), "an optional in an optional")
@@ -278,7 +278,7 @@ class Optional(OnSequences):
 class OptionalHasElement(OnSequences):
     """Whether there is something. Spec: ONNX OptionalHasElement-18."""
 
-    def infer(self, optional: Any) -> Any:
+    def infer(self, optional):
         self.require_optional(optional)
         return TensorType(boolean, ())
 
@@ -286,7 +286,7 @@ class OptionalHasElement(OnSequences):
 class OptionalGetElement(OnSequences):
     """What is there. Spec: ONNX OptionalGetElement-18."""
 
-    def infer(self, optional: Any) -> Any:
+    def infer(self, optional):
         self.require_optional(optional)
         if isinstance(optional, SequenceType):
             return UNKNOWN if optional.is_empty else of_one_element(optional)

@@ -6,9 +6,8 @@
 Bounds count from behind where they are negative and are clamped to the tensor, as numpy does.
 """
 
-from typing import Any
 
-from mo_loop.shape import LEAST, Dimension, fresh, high, least, low, most
+from mo_loop.graph.shape import LEAST, Dimension, fresh, high, least, low, most
 
 FAR = 2**30
 """Bounds beyond this mean the end of the tensor."""
@@ -21,7 +20,7 @@ def python_slice(start: int, stop: int, step: int) -> tuple[int | None, int | No
     return start, stop, step
 
 
-def sliced_dim(dim: Dimension, start: Any, stop: Any, step: Any) -> Dimension:
+def sliced_dim(dim: Dimension, start, stop, step) -> Dimension:
     """How many elements a slice keeps of a dimension; a bound that is None is not known."""
     if not isinstance(step, int) or step == 0 or start is None or stop is None:
         return fresh(0, high(dim))
@@ -38,7 +37,7 @@ def sliced_dim(dim: Dimension, start: Any, stop: Any, step: Any) -> Dimension:
     return (span + (step - 1)) // step
 
 
-def _place(bound: Any, dim: Dimension) -> Dimension | None:
+def _place(bound, dim: Dimension) -> Dimension | None:
     """Where a bound of a slice lies between 0 and `dim`; None where that depends on values."""
     lo, hi = least(bound), most(bound)
     if lo >= FAR:
@@ -57,7 +56,7 @@ def _place(bound: Any, dim: Dimension) -> Dimension | None:
     return dim if room is not None and room <= 0 else None
 
 
-def _slice_bounds(dim: Dimension, start: Any, stop: Any, step: int) -> Dimension:
+def _slice_bounds(dim: Dimension, start, stop, step: int) -> Dimension:
     """The least and most elements that a slice can keep, its step being positive."""
     top = high(dim)
     if not isinstance(start, int) or not isinstance(stop, int):

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.shape import LEAST, Dimension, join_values, least, most, unknown
-from mo_loop.types import KNOWN_LIMIT, ElementType, TensorType, boolean
+from mo_loop.graph.shape import LEAST, Dimension, join_values, least, most, unknown
+from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, boolean
 
 Rule = Callable[..., Dimension]
 Known = np.ndarray[Any, Any] | None
@@ -90,7 +90,7 @@ def _says_more(item: Dimension, dtype: ElementType) -> bool:
 def each(rule: Rule) -> Callable[..., Known]:
     """A rule for items, applied to object arrays with broadcasting."""
 
-    def apply(*arrays: Any) -> Known:
+    def apply(*arrays) -> Known:
         if sum(array.size for array in arrays) > 4 * KNOWN_LIMIT:
             return None
         spread = np.broadcast_arrays(*arrays)

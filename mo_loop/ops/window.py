@@ -5,10 +5,10 @@
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
+from mo_loop.graph.shape import Dimension, fresh, high, low
 from mo_loop.ops.base import Op
-from mo_loop.shape import Dimension, fresh, high, low
 
 AutoPad = Literal["explicit", "same_upper", "same_lower", "valid"]
 """How a window is padded: as the pads say, so that places = ceil(size / stride), or not at all."""
@@ -70,7 +70,7 @@ class Windowed(Op, abstract=True):
             result.append(made)
         return tuple(result)
 
-    def spatial(self, x: Any, count: int) -> tuple[Dimension, ...]:
+    def spatial(self, x, count: int) -> tuple[Dimension, ...]:
         """The dimensions of x that the window slides over; unknown ones for an unknown rank."""
         if x.shape is None:
             return tuple(fresh() for _ in range(count))

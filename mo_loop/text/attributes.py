@@ -17,10 +17,10 @@ from mo_loop.errors import (
     UnsupportedError,
     UsageError,
 )
+from mo_loop.graph.types import BY_NAME, ElementType
 from mo_loop.text.literals import parse_scalar
 from mo_loop.text.scanner import WORD, Scanner, quoted, word_or_quoted
 from mo_loop.text.spelling import parse_element_type
-from mo_loop.types import BY_NAME, ElementType
 
 CODE = re.compile(r"ML\d{3}")
 _ERRORS: dict[str, type[MoLoopError]] = {

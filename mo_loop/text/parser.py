@@ -8,10 +8,10 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.errors import InputError, MoLoopError
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.tensor import Tensor
 from mo_loop.ops.base import Constant, Op, Parameter, Result, type_of_tensor
 from mo_loop.ops.control import Control, If
 from mo_loop.ops.front import Failed
-from mo_loop.tensor import Tensor
 from mo_loop.text.attributes import parse_attribute, parse_info, parse_list
 from mo_loop.text.literals import Literal, implied_type, parse_data, parse_literal, sees_literal, shaped
 from mo_loop.text.ports import BODIES, PORTS, Names, fed_types, parse_ports, resolved

@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.types import TensorType, i64
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import (
     Branched,
@@ -24,7 +25,6 @@ from mo_loop.ops.control import (
 )
 from mo_loop.text.attributes import parse_list
 from mo_loop.text.scanner import INTEGER, RESULT, VALUE, WORD, Scanner
-from mo_loop.types import TensorType, i64
 
 PORTS = ("iteration", "condition", "input_map", "output_map")
 """Attributes of control-flow nodes that refer to nodes of a body, in the order in which they are printed."""

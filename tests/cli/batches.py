@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from support import parsed
+
+from tests.harness import parsed
 
 GOOD = """
 {name} (float[3] x, int64 n) => (float[3] y) <float[3] w = {{1.0, 2.0, {number}.0}}> {{
@@ -25,7 +26,7 @@ TROUBLE = """
 import os
 import time
 
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 
 class Trouble(FunctionPass):

@@ -11,8 +11,9 @@ import onnx
 from click.testing import CliRunner
 
 from mo_loop.cli import main
+from tests import MODELS
 
-PYTORCH = Path(__file__).parents[1] / "models" / "pytorch"
+PYTORCH = MODELS / "pytorch"
 
 PLAIN = """
 main (float[3] x) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> { [one] a = Add (x, w) [two] y = Neg (a) }"""
@@ -36,7 +37,7 @@ def run(*arguments: object, cwd: Path | None = None, **options: Any) -> subproce
 
 def names_in_ir(xml: Path) -> tuple[list[str], list[str]]:
     """The names of the inputs and outputs of an IR."""
-    from mo_loop.convert import read_model
+    from mo_loop.api import read_model
 
     model = read_model(xml)
     return model.inputs, model.outputs

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import parsed
+
+from tests.harness import parsed
 
 from .commands import PLAIN, saved
 

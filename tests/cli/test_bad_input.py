@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from support import floats, parsed
 
-from mo_loop.convert import convert_model
+from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
+from tests.harness import floats, parsed
 
 from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, body, invoke, run, saved
 

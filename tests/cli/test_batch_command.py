@@ -164,7 +164,8 @@ def test_pairs_beside_the_models_spare_external_data(tmp_path: Path) -> None:
 
 def test_options_of_conversion_apply(tmp_path: Path) -> None:
     from onnx import numpy_helper
-    from support import floats, parsed
+
+    from tests.harness import floats, parsed
 
     from .batches import saved
 
@@ -231,7 +232,7 @@ def test_a_line_for_each_model_where_stderr_is_no_terminal(tree: Path) -> None:
 
 
 def test_long_errors_are_cut_on_the_screen(tmp_path: Path) -> None:
-    from support import parsed
+    from tests.harness import parsed
 
     from .batches import saved
 
@@ -246,7 +247,7 @@ def test_long_errors_are_cut_on_the_screen(tmp_path: Path) -> None:
 
 
 def test_warnings_are_told_once_with_the_models(tmp_path: Path) -> None:
-    from support import parsed
+    from tests.harness import parsed
 
     from .batches import GOOD, saved
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from lxml import etree
-from support import parsed
 
 from mo_loop import __version__
+from tests.harness import parsed
 
 from .batches import GOOD, batch, files_in, good, read, refused, saved, trouble
 

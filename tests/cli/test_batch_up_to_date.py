@@ -11,12 +11,13 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import numpy_helper
-from support import floats, parsed
+
+from tests.harness import floats, parsed
 
 from .batches import batch, files_in, good, read, refused, statuses
 
 EXTENSION = """
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 class Nothing(FunctionPass):
     def run_on_graph(self, graph):

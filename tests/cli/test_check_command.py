@@ -15,10 +15,10 @@ import onnx
 import pytest
 from click.testing import CliRunner
 from onnx import numpy_helper
-from support import parsed
 
 from mo_loop.cli import main
-from mo_loop.findings.codes import CODES
+from mo_loop.diagnostics.codes import CODES
+from tests.harness import parsed
 
 from .commands import PLAIN, body, saved
 from .installed import COMMAND, mo_loop

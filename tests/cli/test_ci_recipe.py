@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from .batches import good, refused
+from tests import ROOT
 
-ROOT = Path(__file__).parents[2]
+from .batches import good, refused
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import click
 import numpy as np
 import onnx
 from onnx import numpy_helper
-from support import check, floats, native, parsed
 
-from mo_loop.convert import convert_model, save_model
+from mo_loop.api import convert_model, save_model
+from tests.harness import check, floats, native, parsed
 
 from .commands import LOOP, PYTORCH, assert_clear, invoke, run, saved
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import check, floats, native, parsed
 
-from mo_loop.convert import convert_model
+from mo_loop.api import convert_model
 from mo_loop.errors import UsageError
 from mo_loop.text import parse, to_text
+from tests.harness import check, floats, native, parsed
 
 from .commands import PYTORCH, invoke
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import pytest
 from lxml import etree
-from support import parsed
 
 from mo_loop.cli.convert import command
+from tests.harness import parsed
 
 from .commands import saved
 from .installed import mo_loop
@@ -31,7 +31,7 @@ main (float[N,3,4,4] x, float[3] scale, int64 trips) => (float[M,K,I,J] y, float
 }"""
 
 EXTENSION = '''
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 class Written(FunctionPass):
     """leaves the graph as it is"""

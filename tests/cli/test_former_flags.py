@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import numpy_helper
-from support import floats, native, parsed
 
 from mo_loop.cli.convert import command
-from mo_loop.cli.former import TABLE, with_shapes
+from mo_loop.cli.legacy_flags import TABLE, with_shapes
+from tests.harness import floats, native, parsed
 
 from .commands import assert_clear, invoke, names_in_ir, run, saved
 

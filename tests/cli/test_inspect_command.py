@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support import parsed
 
+from mo_loop.api import convert_model, save_model
 from mo_loop.cli import main
-from mo_loop.convert import convert_model, save_model
+from tests.harness import parsed
 
 from .commands import PYTORCH, saved
 from .installed import COMMAND, mo_loop

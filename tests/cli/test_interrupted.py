@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from onnx import numpy_helper
-from support import floats, parsed
+
+from tests.harness import floats, parsed
 
 from .commands import assert_clear, assert_untouched, run, saved
 
@@ -40,7 +41,7 @@ def register(extensions):
 
 WHILE_CONVERTING = """
 import os, signal
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 class Stopping(FunctionPass):
     def run_on_graph(self, graph):

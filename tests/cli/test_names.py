@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import floats, native, parsed
+
+from tests.harness import floats, native, parsed
 
 from .commands import assert_clear, body, invoke, names_in_ir, run, saved
 

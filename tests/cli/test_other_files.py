@@ -16,11 +16,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-from support import floats, parsed
 
-from mo_loop.convert import convert_model
-from mo_loop.frontend.kinds import kind_of, missing_bytes
+from mo_loop.api import convert_model
+from mo_loop.frontend.foreign_files import kind_of, missing_bytes
 from mo_loop.frontend.model import LARGE
+from tests.harness import floats, parsed
 
 from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, invoke, run, saved
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import native, parsed
 
 from mo_loop import ops
+from mo_loop.api import convert_model
 from mo_loop.cli.environment import VARIABLES
-from mo_loop.convert import convert_model
 from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
+from tests.harness import native, parsed
 from transforms import pipelines, visualize
-from transforms.base import FunctionPass
 from transforms.config import PassConfig
 from transforms.front.loop_to_ti import LoopToTI
+from transforms.function_pass import FunctionPass
 from transforms.manager import Step
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import consumers_count
@@ -549,7 +549,7 @@ class TestLibrary:
             "import sys",
             "from mo_loop.cli import main",
             "main(['convert', sys.argv[1], '-o', sys.argv[2]], standalone_mode=False)",
-            "rooms = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.dot')",
+            "rooms = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.graph.dot')",
             "print([room for room in rooms if room in sys.modules])",
         )
         command = [sys.executable, "-c", "\n".join(lines), str(loop), str(target)]

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import parsed
 
 from mo_loop import ops
-from mo_loop.convert import read_model
+from mo_loop.api import read_model
 from mo_loop.graph import Graph
-from mo_loop.layout import layout_of
+from mo_loop.preprocessing.layout import layout_of
+from tests.harness import parsed
 
 from .commands import assert_clear, invoke, saved
 

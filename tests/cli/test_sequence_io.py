@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import floats, native, parsed
 
 import mo_loop
+from tests.harness import floats, native, parsed
 
 from .commands import assert_clear, run, saved
 

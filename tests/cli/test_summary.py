@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 from onnx import numpy_helper
-from support import floats, parsed
 
+from mo_loop.api import convert_model, save_model
+from mo_loop.cli.conversion_summary import sized
 from mo_loop.cli.progress import Progress
-from mo_loop.cli.summary import sized
-from mo_loop.convert import convert_model, save_model
-from mo_loop.record import Record
+from mo_loop.report.record import Record
+from tests.harness import floats, parsed
 
 from .commands import LOOP, PROGRAM, PYTORCH, assert_clear, body, invoke, run, saved
 
@@ -156,7 +156,7 @@ class TestWhereItIsSaid:
 
 SLOW = """
 import time
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 class Slow(FunctionPass):
     def run_on_graph(self, graph):

@@ -10,11 +10,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-from support import parsed
 
-from mo_loop.convert import convert_model, save_model
+from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError
 from mo_loop.ir import xml as writer
+from tests.harness import parsed
 
 from .commands import PLAIN, assert_clear, assert_untouched, invoke, run
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.shape import Dim, Dimension, show
+from mo_loop.graph.shape import Dim, Dimension, show
 
 
 @dataclass

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mo_loop.shape import Dim, Dimension, Shape, Symbol, high, low, show
+from mo_loop.graph.shape import Dim, Dimension, Shape, Symbol, high, low, show
 from mo_loop.workers import report_stage
 
 EQUAL, MORE, LESS, CONTRADICTION = "equal", "more precise", "less precise", "contradiction"

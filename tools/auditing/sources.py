@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mo_loop.workers import Pool
+from tests.models.sources.exporting.inputs import read_cases
 from tools.auditing.ports import Task
-from tools.exporting.inputs import read_cases
 
 MODELS = Path(__file__).resolve().parents[2] / "tests" / "models"
 FOLDERS = "models"
@@ -23,7 +23,7 @@ def exported() -> Iterator[Task]:
 
 def suites(kinds: Sequence[str]) -> Iterator[Task]:
     """The cases of the conformance suites that have tensors at their boundary."""
-    from tools.suite.cases import collect
+    from tests.conformance.cases import collect
 
     for entry in collect(kinds):
         if not entry.sample.arguments:
@@ -32,7 +32,7 @@ def suites(kinds: Sequence[str]) -> Iterator[Task]:
 
 def random(count: int, seed: int, jobs: int) -> Iterator[Task]:
     """Random control-flow models; those that ONNX Runtime refuses are left out, as in the fuzzer."""
-    with Pool("tools.fuzzing.check:oracle", jobs=jobs, limit=30, memory=6 << 30) as oracle:
+    with Pool("tests.fuzz.control_flow.check:oracle", jobs=jobs, limit=30, memory=6 << 30) as oracle:
         for outcome in oracle.map((seed, index) for index in range(count)):
             if outcome.ok and not isinstance(outcome.value, str):
                 yield Task(RANDOM, outcome.value.name, outcome.value.model, outcome.value.feeds)

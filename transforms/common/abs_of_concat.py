@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 

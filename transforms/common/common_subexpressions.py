@@ -11,8 +11,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.front import Failed
-from transforms.base import FunctionPass
 from transforms.common.merging import absorb
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 APART = (Parameter, Result, Constant, Control, Failed)
@@ -74,7 +74,7 @@ def _key(node: Op) -> Hashable:
     return type(node), len(node.outputs), node.inputs, attributes
 
 
-def _frozen(value: Any) -> Hashable:
+def _frozen(value) -> Hashable:
     """An attribute as something to hash: equal bits, not equal numbers (0.0 is not -0.0, 1 is not true)."""
     if isinstance(value, str | None):
         return value

@@ -9,11 +9,11 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph
+from mo_loop.graph.tensor import DeferredTensor, FileTensor, Tensor
+from mo_loop.graph.types import f16, f32, f64
 from mo_loop.ops.base import Constant
-from mo_loop.tensor import DeferredTensor, FileTensor, Tensor
-from mo_loop.types import f16, f32, f64
-from transforms.base import FunctionPass
 from transforms.common.deciding_constants import deciding_constants
+from transforms.function_pass import FunctionPass
 
 LARGEST = float(np.finfo(np.float16).max)
 SMALLEST = float(np.finfo(np.float16).smallest_subnormal)

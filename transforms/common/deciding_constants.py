@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import element_count
+from mo_loop.graph.types import KNOWN_LIMIT
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Branched, Control, If, Loop, Merged, Selected
-from mo_loop.shape import element_count
-from mo_loop.types import KNOWN_LIMIT
 
 
 def deciding_constants(graph: Graph) -> frozenset[Node]:

@@ -15,8 +15,8 @@ constant that broadcasts the other operand keeps its node.
 from __future__ import annotations
 
 from mo_loop.graph import Value
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
-from mo_loop.types import TensorType
 from transforms.pattern import Match, Pattern
 from transforms.replace import replace_output_update_name
 from transforms.rewrite import MatcherPass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.shape import normalise_axis
-from transforms.base import FunctionPass
+from mo_loop.graph.shape import normalise_axis
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 

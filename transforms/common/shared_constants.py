@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from mo_loop.graph import Graph
+from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
 from mo_loop.ops.base import Constant
-from mo_loop.tensor import SAMPLE, FileTensor, Tensor
-from transforms.base import FunctionPass
 from transforms.common.merging import absorb
+from transforms.function_pass import FunctionPass
 
 
 class SharedConstants(FunctionPass):

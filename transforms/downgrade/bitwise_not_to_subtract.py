@@ -6,8 +6,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
+from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant
-from mo_loop.types import boolean
 from transforms.pattern import Match, any_input, wrap_type
 from transforms.predicates import Predicate
 from transforms.rewrite import MatcherPass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Branched, Control, Invariant
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 
 class BindConstants(FunctionPass):

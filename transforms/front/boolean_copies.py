@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph
+from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Identity
-from mo_loop.types import boolean
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 

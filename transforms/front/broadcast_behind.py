@@ -6,10 +6,10 @@ from functools import partial
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dimension, Shape, low
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
-from mo_loop.shape import Dimension, Shape, low
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, insert_after
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dimension, low
+from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant
-from mo_loop.shape import Dimension, low
-from mo_loop.types import i64
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import low
 from mo_loop.ops.control import Final, Invariant, Iteration
-from mo_loop.shape import low
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import Dim
+from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Loop, Merged
 from mo_loop.ops.joining import symbols_in
-from mo_loop.shape import Dim
-from mo_loop.types import SequenceType
-from transforms.base import FunctionPass
 from transforms.front.sequences.shapes import joined, merged
+from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant
-from mo_loop.shape import normalise_axis
-from mo_loop.types import i64, string
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 

@@ -7,9 +7,9 @@ from typing import cast
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import low
 from mo_loop.ops.control import Concatenated, Iteration, Loop, TensorIterator
-from mo_loop.shape import low
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 
 

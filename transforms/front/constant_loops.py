@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static, low
+from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
 from mo_loop.ops.random import RandomUniform
-from mo_loop.shape import is_static, low
-from mo_loop.types import boolean
-from transforms.base import FunctionPass
-from transforms.front.opaque import zero_from_outside
+from transforms.function_pass import FunctionPass
+from transforms.unfoldable import zero_from_outside
 
 
 class ConstantLoops(FunctionPass):

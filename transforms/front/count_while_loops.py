@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dimension, least
+from mo_loop.graph.types import TensorType, boolean, i32, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Invariant, Loop, Merged
-from mo_loop.shape import Dimension, least
-from mo_loop.types import TensorType, boolean, i32, i64
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 ENDLESS = 2**31 - 1
 """A trip count from here on is none; below 0 it is none as well."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
+from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control, Final, Merged
 from mo_loop.ops.joining import of_one_element
-from mo_loop.types import SequenceType
 from transforms.front.sequences.shapes import joined, known, numbers
 from transforms.front.sequences.walk import Nothing, Rule, SequencePass, same
 
@@ -29,14 +29,14 @@ class DissolveSequences(SequencePass):
     def rule(self, node: Node) -> Rule | None:
         return LIST_RULES.get(type(node))
 
-    def held(self, sequence: Value, kind: Any = None) -> Listed | None:
+    def held(self, sequence: Value, kind=None) -> Listed | None:
         items = items_of(sequence)
         length = sequence.type.length
         if items is None and kind is not None and isinstance(length, int):
             items = [ops.SequenceAt(sequence, numbers(sequence.graph, i)).output for i in range(length)]
         return None if items is None else Listed(tuple(items))
 
-    def captured(self, value: Value, parameters: Sequence[Parameter]) -> Any:
+    def captured(self, value: Value, parameters: Sequence[Parameter]):
         if value.type.is_empty:
             return Nothing()
         if not all(is_read_at_known_places(each.output) for each in parameters):
@@ -44,13 +44,13 @@ class DissolveSequences(SequencePass):
         listed = self.held(value)
         return listed if listed is None or len(listed.items) <= MOST else None
 
-    def state_kind(self, entry: Merged, initial: Value) -> Any:
+    def state_kind(self, entry: Merged, initial: Value):
         parameter = entry.parameter.output
         if items_of(initial) is None or not is_read_at_known_places(parameter):
             return None
         return ListKind.of(parameter.type)
 
-    def branch_kind(self, node: Control, number: int) -> Any:
+    def branch_kind(self, node: Control, number: int):
         entry = node.output_map[number]
         if all(items_of(each.value) is None for each in (entry.then, entry.otherwise)):
             return None
@@ -111,7 +111,7 @@ def is_read_at_known_places(sequence: Value, seen: set[Value] | None = None) -> 
     return all(_is_known_place(use.node, use.port, seen) for use in sequence.uses)
 
 
-def _is_known_place(node: Any, port: int, seen: set[Value]) -> bool:
+def _is_known_place(node, port: int, seen: set[Value]) -> bool:
     if isinstance(node, Result | ops.SequenceLength | ops.ConcatFromSequence | ops.PackSequence):
         return True
     if isinstance(node, ops.SequenceAt):
@@ -149,7 +149,7 @@ def _length(walk: SequencePass, node: ops.SequenceLength) -> Value | None:
     return numbers(node.graph, length) if isinstance(length, int) else None
 
 
-def _changed(walk: SequencePass, node: Any) -> Value | None:
+def _changed(walk: SequencePass, node) -> Value | None:
     """Insertion and erasure."""
     inserts = isinstance(node, ops.SequenceInsert)
     items = items_of(node.inputs[0])
@@ -182,7 +182,7 @@ def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
     return _listed([*first, *second], node)
 
 
-def _listed(items: Sequence[Value], node: Any) -> Value:
+def _listed(items: Sequence[Value], node) -> Value:
     if items:
         return ops.SequenceConstruct(*items).output
     return ops.SequenceEmpty(graph=node.graph, dtype=node.output.type.element.dtype).output

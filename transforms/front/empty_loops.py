@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.graph.types import UNKNOWN
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Final, Iteration, Merged
-from mo_loop.tensor import ArrayTensor
-from mo_loop.types import UNKNOWN
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 

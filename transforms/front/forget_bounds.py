@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import high
+from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
-from mo_loop.shape import high
-from mo_loop.types import string
-from transforms.base import FunctionPass
-from transforms.front.opaque import repeated_once, zero_from_outside
+from transforms.function_pass import FunctionPass
+from transforms.unfoldable import repeated_once, zero_from_outside
 
 
 class ForgetBounds(FunctionPass):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.types import string
 from mo_loop.ops.control import Loop, Merged
-from mo_loop.types import string
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 
 class ForgetSizes(FunctionPass):

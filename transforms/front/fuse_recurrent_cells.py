@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph
 from mo_loop.ops.control import Iteration
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 
 class FuseRecurrentCells(FunctionPass):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Concatenated, Invariant, Loop
-from mo_loop.types import i64
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 I32_MAX = 2**31 - 1
 PREALLOCATED = 1 << 16

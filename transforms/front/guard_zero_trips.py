@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import high, is_static, low
+from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Selected
-from mo_loop.shape import high, is_static, low
-from mo_loop.types import i64
-from transforms.base import FunctionPass
 from transforms.front.captured_results import captured
-from transforms.front.opaque import without_bounds
 from transforms.front.unused_ports import keep_inputs
+from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
+from transforms.unfoldable import without_bounds
 
 TO_THE_END = 2**30
 """A Slice end beyond every dimension; the runtime gets ends above 2^31 - 1 wrong."""

@@ -6,11 +6,11 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Control
-from mo_loop.shape import is_static
-from transforms.base import FunctionPass
-from transforms.front.opaque import without_bounds
+from transforms.function_pass import FunctionPass
+from transforms.unfoldable import without_bounds
 
 WRONG_BELOW_0 = (ops.Mod, ops.Abs, ops.Power, ops.ReduceProd)
 """Operations whose extremes lie at the ends of an interval, but for one that reaches below 0."""

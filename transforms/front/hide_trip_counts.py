@@ -6,11 +6,11 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Concatenated, Loop
-from mo_loop.types import i64
-from transforms.base import FunctionPass
-from transforms.front.opaque import zero_from_outside
+from transforms.function_pass import FunctionPass
+from transforms.unfoldable import zero_from_outside
 
 
 class HideTripCounts(FunctionPass):

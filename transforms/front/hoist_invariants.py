@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
+from mo_loop.graph.shape import Shape, is_static, low
+from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.activation import AlongAxis
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control, Invariant, Iteration
 from mo_loop.ops.reduction import Reduction
-from mo_loop.shape import Shape, is_static, low
-from mo_loop.types import TensorType, string
-from transforms.base import FunctionPass
 from transforms.front.unused_ports import drop_unused_inputs
+from transforms.function_pass import FunctionPass
 
 STAY = (ops.Parameter, ops.Result, Control, ops.Failed, ops.Opaque, ops.ReadValue)
 

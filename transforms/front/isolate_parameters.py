@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node
+from mo_loop.graph.types import boolean, string
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control, Invariant, Iteration, Loop, Merged
-from mo_loop.types import boolean, string
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 IN_PLACE = frozenset({
     "Reshape", "Squeeze", "Unsqueeze", "Concat", "Split", "VariadicSplit", "Gather", "Transpose", "SoftMax", "Softmax",

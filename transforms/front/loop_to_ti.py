@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import low
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Invariant, Loop, Sliced, TensorIterator
-from mo_loop.shape import low
-from transforms.base import FunctionPass
 from transforms.front.slice_reads import SliceRead, slice_reads
 from transforms.front.unused_ports import drop_unused_inputs
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 Key = tuple[Invariant, int, bool]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dim, Dimension, Shape, Symbol, high, is_static, low
+from mo_loop.graph.types import i64
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, If, Loop, Merged
 from mo_loop.ops.joining import symbols_in
-from mo_loop.shape import Dim, Dimension, Shape, Symbol, high, is_static, low
-from mo_loop.types import i64
-from transforms.base import FunctionPass
-from transforms.front.opaque import repeated_once
+from transforms.function_pass import FunctionPass
+from transforms.unfoldable import repeated_once
 
 
 class LoosenResults(FunctionPass):

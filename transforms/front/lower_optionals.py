@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph
+from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.sequences import Optional, OptionalGetElement, OptionalHasElement
-from mo_loop.types import OptionalType, SequenceType, TensorType
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_node
 
 
@@ -54,7 +52,7 @@ class LowerOptionals(FunctionPass):
             replace_node(node, ops.SequenceConstruct(value))
         return self.accept(node)
 
-    def _read(self, node: Any) -> bool:
+    def _read(self, node) -> bool:
         value = node.inputs[0]
         if not isinstance(value.type, SequenceType):
             return self.refuse(node, "a sequence that may be absent")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mo_loop.types import SequenceType
+from mo_loop.graph.types import SequenceType
 from transforms.front.sequences.layouts import Kind
 from transforms.front.sequences.walk import SequencePass
 
@@ -16,5 +14,5 @@ class PackSequences(SequencePass):
     elements together where they are joined along another axis than the first.
     """
 
-    def kind(self, type_: SequenceType) -> Any:
+    def kind(self, type_: SequenceType):
         return Kind.of(type_, always_packed=True)

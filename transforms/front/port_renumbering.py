@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 _INPUT_RANK = {Merged: 0, Sliced: 1, Invariant: 2}
 _OUTPUT_RANK = {Final: 0, Concatenated: 1}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
-from mo_loop.shape import is_static
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import low
+from mo_loop.graph.types import TensorType, boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Concatenated, Iteration, Loop, Sliced, TensorIterator
 from mo_loop.ops.front import Scan
-from mo_loop.shape import low
-from mo_loop.types import TensorType, boolean, i64
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 

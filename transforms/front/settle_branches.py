@@ -6,14 +6,14 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import f32, i32, i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
-from mo_loop.shape import is_static
-from mo_loop.types import f32, i32, i64, string
-from transforms.base import FunctionPass
 from transforms.front.guard_zero_trips import TO_THE_END
-from transforms.front.opaque import without_bounds
+from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
+from transforms.unfoldable import without_bounds
 
 UNCONVERTED = (f32, i32)
 """Element types that leave the model as the runtime computes them."""

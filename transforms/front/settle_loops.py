@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import string
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Loop
-from mo_loop.shape import is_static
-from mo_loop.types import string
-from transforms.base import FunctionPass
 from transforms.front.settle_branches import ends_section
+from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 
 

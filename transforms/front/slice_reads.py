@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
+from mo_loop.graph.shape import Dimension, normalise_axis
+from mo_loop.graph.types import i32, i64
 from mo_loop.ops.control import Invariant, Loop
-from mo_loop.shape import Dimension, normalise_axis
-from mo_loop.types import i32, i64
 from transforms.front.guard_zero_trips import TO_THE_END
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mo_loop.types import SequenceType
+from mo_loop.graph.types import SequenceType
 from transforms.front.sequences.layouts import Kind, Packed
 from transforms.front.sequences.walk import SequencePass
 
@@ -16,6 +14,6 @@ class StackSequences(SequencePass):
     Slices of what was split.
     """
 
-    def kind(self, type_: SequenceType) -> Any:
+    def kind(self, type_: SequenceType):
         kind = Kind.of(type_)
         return None if kind is None or kind.way is Packed else kind

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
-from mo_loop.shape import is_static
-from mo_loop.types import string
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.shape import low
-from transforms.base import FunctionPass
+from mo_loop.graph.shape import low
+from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 
 

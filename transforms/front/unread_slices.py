@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import low
+from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Loop, Sliced, TensorIterator
-from mo_loop.shape import low
-from mo_loop.types import boolean, i64
-from transforms.base import FunctionPass
 from transforms.front.unused_ports import drop_unused_inputs, keep_inputs
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 

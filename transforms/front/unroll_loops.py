@@ -8,11 +8,11 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Invariant, Iteration, Loop, Merged, Sliced
-from mo_loop.shape import is_static, normalise_axis
-from transforms.base import FunctionPass
 from transforms.constant_folding import ConstantFolding
+from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 MOST_NODES = 20_000

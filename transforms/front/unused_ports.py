@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import low
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop, Merged, Sliced
-from mo_loop.shape import low
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 
 class UnusedPorts(FunctionPass):

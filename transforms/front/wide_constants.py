@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import element_count
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
-from mo_loop.shape import element_count
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 
 class WideConstants(FunctionPass):

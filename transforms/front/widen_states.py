@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dimension, high, low
+from mo_loop.graph.types import string
 from mo_loop.ops.control import Final, Iteration, Merged
-from mo_loop.shape import Dimension, high, low
-from mo_loop.types import string
-from transforms.base import FunctionPass
-from transforms.front.opaque import opaque_zero, repeated_once
+from transforms.function_pass import FunctionPass
+from transforms.unfoldable import opaque_zero, repeated_once
 
 
 class WidenStates(FunctionPass):

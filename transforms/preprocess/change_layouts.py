@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.asked import PARENTHESES, Asked
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.layout import Layouts, layouts_of, permutation, record_layout
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.types import TensorType
-from transforms.base import FunctionPass
+from mo_loop.preprocessing.layout import Layouts, layouts_of, permutation, record_layout
+from mo_loop.preprocessing.per_input import PARENTHESES, Asked
+from transforms.function_pass import FunctionPass
 from transforms.preprocess.inputs import is_done, mark_done, names_of, put_behind
 from transforms.replace import insert_before
 

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from mo_loop.asked import BRACKETS, Asked
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Parameter
-from mo_loop.types import TensorType
-from transforms.base import FunctionPass
+from mo_loop.preprocessing.per_input import BRACKETS, Asked
+from transforms.function_pass import FunctionPass
 from transforms.preprocess.inputs import asked_of_inputs, channel_axis, is_done, mark_done, narrow, put_behind
 
 Values = tuple[float, ...]

@@ -8,7 +8,7 @@ from mo_loop import ops
 from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Constant
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 
 
 class CheckBatch(FunctionPass):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mo_loop import ops
-from mo_loop.asked import Asked
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Parameter
+from mo_loop.preprocessing.per_input import Asked
 from transforms.preprocess.channel_values import ChannelValues, Values
 
 

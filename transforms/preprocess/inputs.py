@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from mo_loop.asked import Asked
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.layout import layout_of
+from mo_loop.graph.shape import merge_dim
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.shape import merge_dim
-from mo_loop.types import TensorType
+from mo_loop.preprocessing.layout import layout_of
+from mo_loop.preprocessing.per_input import Asked
 
 T = TypeVar("T")
 
@@ -95,7 +95,7 @@ def is_done(graph: Graph, step: str, name: str) -> bool:
     return name in graph.rt_info.get(DONE, {}).get(step, {})
 
 
-def mark_done(graph: Graph, step: str, name: str, how: Any) -> None:
+def mark_done(graph: Graph, step: str, name: str, how) -> None:
     """Remember that a step was built in."""
     done = graph.rt_info.get(DONE, {})  # shared with copies of the graph: made anew
     graph.rt_info[DONE] = {**done, step: {**done.get(step, {}), name: str(how)}}

@@ -19,10 +19,10 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
+from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Identity
-from mo_loop.tensor import ArrayTensor
-from transforms.base import FunctionPass
+from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 
 LIMIT = 256

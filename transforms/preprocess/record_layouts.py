@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mo_loop.graph import Graph
-from mo_loop.layout import record_layout
+from mo_loop.preprocessing.layout import record_layout
 from transforms.preprocess.change_layouts import AskedLayouts
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.layout import layout_of
+from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter
-from mo_loop.types import TensorType
-from transforms.base import FunctionPass
+from mo_loop.preprocessing.layout import layout_of
+from transforms.function_pass import FunctionPass
 from transforms.preprocess.inputs import axes_of_size, is_done, mark_done, narrow, put_behind
 
 FLAG = "--reverse-input-channels"

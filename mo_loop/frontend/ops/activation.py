@@ -13,8 +13,8 @@ from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
-from mo_loop.shape import element_count, normalise_axis
-from mo_loop.types import f32, i64
+from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.types import f32, i64
 
 one_to_one({"Sigmoid": ops.Sigmoid, "Softplus": ops.SoftPlus, "Softsign": ops.SoftSign})
 one_to_one({"HardSwish": ops.HSwish}, since=14)
@@ -22,25 +22,25 @@ one_to_one({"Mish": ops.Mish}, since=18)
 
 
 @translates("Relu", since=1)
-def relu(x: Any) -> Any:
+def relu(x):
     """max(x, 0); of integers by Maximum, which is exact."""
     return ops.ReLU(x) if x.dtype.is_float else ops.Maximum(x, 0)
 
 
 @translates("LeakyRelu", since=1)
-def leaky_relu(x: Any, *, alpha: float = 0.01) -> Any:
+def leaky_relu(x, *, alpha: float = 0.01):
     """A fixed slope."""
     return ops.PReLU(x, np.full(1, alpha, x.dtype.numpy))
 
 
 @translates("PRelu", since=1)
-def prelu_1(x: Any, slope: Any) -> Any:
+def prelu_1(x, slope):
     """Until opset 6 the slope is one number, or one a channel."""
     return ops.PReLU(x, slope)
 
 
 @translates("PRelu", since=7)
-def prelu_7(x: Any, slope: Any) -> Any:
+def prelu_7(x, slope):
     """The slope is broadcast as numpy does; PReLU-1 takes a vector to be one number a channel."""
     if x.dtype.is_float and element_count(slope.shape) == 1:
         return ops.PReLU(x, slope if slope.rank == 1 else ops.Reshape(slope, [1]))
@@ -57,13 +57,13 @@ def _is_per_channel(x: Value, slope: Value) -> bool:
 
 
 @translates("Elu", since=1)
-def elu(x: Any, *, alpha: float = 1.0) -> Any:
+def elu(x, *, alpha: float = 1.0):
     """x, or alpha * (e^x - 1) where x is negative."""
     return ops.Elu(x, alpha=alpha)
 
 
 @translates("Celu", since=12)
-def celu(x: Any, *, alpha: float = 1.0) -> Any:
+def celu(x, *, alpha: float = 1.0):
     """max(0, x) + min(0, alpha * (e^(x / alpha) - 1)), which is Elu with both axes scaled."""
     if alpha > 0:
         return ops.Multiply(ops.Elu(ops.Divide(x, alpha), alpha=1.0), alpha) if alpha != 1 else ops.Elu(x, alpha=1.0)
@@ -72,31 +72,31 @@ def celu(x: Any, *, alpha: float = 1.0) -> Any:
 
 
 @translates("Selu", since=1)
-def selu_1(x: Any, *, alpha: float = 1.6732, gamma: float = 1.0507) -> Any:
+def selu_1(x, *, alpha: float = 1.6732, gamma: float = 1.0507):
     """Opset 1 has shorter constants."""
     return ops.Selu(x, alpha, gamma)
 
 
 @translates("Selu", since=6)
-def selu_6(x: Any, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Any:
+def selu_6(x, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875):
     """gamma * x, or gamma * alpha * (e^x - 1) where x is not positive."""
     return ops.Selu(x, alpha, gamma)
 
 
 @translates("ThresholdedRelu", since=10)
-def thresholded_relu(x: Any, *, alpha: float = 1.0) -> Any:
+def thresholded_relu(x, *, alpha: float = 1.0):
     """x where it is above alpha, else 0."""
     return ops.Select(ops.Less(alpha, x), x, number(x, 0))
 
 
 @translates("HardSigmoid", since=1)
-def hard_sigmoid(x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
+def hard_sigmoid(x, *, alpha: float = 0.2, beta: float = 0.5):
     """alpha * x + beta between 0 and 1."""
     return ops.HardSigmoid(x, alpha, beta)
 
 
 @translates("Gelu", since=20)
-def gelu(x: Any, *, approximate: str = "none") -> Any:
+def gelu(x, *, approximate: str = "none"):
     """Exact, or by tanh."""
     if approximate not in ("none", "tanh"):
         raise ModelError(f"Gelu with approximate={approximate!r}", code="ML227")
@@ -104,13 +104,13 @@ def gelu(x: Any, *, approximate: str = "none") -> Any:
 
 
 @translates("Swish", since=24)
-def swish(x: Any, *, alpha: float = 1.0) -> Any:
+def swish(x, *, alpha: float = 1.0):
     """x * sigmoid(alpha * x)."""
     return ops.Swish(x) if alpha == 1 else ops.Swish(x, alpha)
 
 
 @translates("Shrink", since=9)
-def shrink(x: Any, *, bias: float = 0.0, lambd: float = 0.5) -> Any:
+def shrink(x, *, bias: float = 0.0, lambd: float = 0.5):
     """x - bias above lambd, x + bias below -lambd, 0 between; integers by way of f32."""
     y = x if x.dtype.is_float else ops.Convert(x, destination_type=f32).output
     low = ops.Select(ops.Less(y, -lambd), ops.Add(y, bias), number(y, 0))
@@ -121,19 +121,19 @@ _FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 @translates("Clip", since=1)
-def clip_1(x: Any, *, min: float | None = None, max: float | None = None) -> Any:
+def clip_1(x, *, min: float | None = None, max: float | None = None):
     """Bounds are attributes, and may be absent."""
     return clipped(x, min, max)
 
 
 @translates("Clip", since=6)
-def clip_6(x: Any, *, min: float = -_FLOAT_MAX, max: float = _FLOAT_MAX) -> Any:
+def clip_6(x, *, min: float = -_FLOAT_MAX, max: float = _FLOAT_MAX):
     """The defaults bound nothing."""
     return clipped(x, None if min <= -_FLOAT_MAX else min, None if max >= _FLOAT_MAX else max)
 
 
 @translates("Clip", since=11)
-def clip_11(x: Any, min: Any = None, max: Any = None) -> Any:
+def clip_11(x, min=None, max=None):
     """Bounds are inputs, and may be absent."""
     low, high = _number(x, min), _number(x, max)
     if low is not None and high is not None:
@@ -143,7 +143,7 @@ def clip_11(x: Any, min: Any = None, max: Any = None) -> Any:
     return ops.Minimum(_scalar(max), x) if max is not None else x
 
 
-def clipped(x: Value, low: float | None, high: float | None) -> Any:
+def clipped(x: Value, low: float | None, high: float | None):
     """min(max(x, low), high): one Clamp where both bounds are given and in order.
 
     Maximum and Minimum give the second input where one of both is NaN, so x comes second."""
@@ -169,7 +169,7 @@ def _scalar(bound: Value) -> Value:
 # -- along an axis
 
 
-def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]) -> Any:
+def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
     """`make` over all dimensions from `axis` on, taken as one (opsets before 13)."""
     if x.rank is not None and x.rank > 0:
         axis = axis + x.rank if axis < 0 else axis
@@ -181,7 +181,7 @@ def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]) -> Any:
     return ops.Reshape(make(flat, axis), ops.ShapeOf(x))
 
 
-def hardmax(x: Value, axis: int) -> Any:
+def hardmax(x: Value, axis: int):
     """1 at the first of the largest along the axis, 0 elsewhere; of nothing there is no largest."""
     if element_count(x.shape) == 0:
         return x
@@ -196,21 +196,21 @@ def hardmax(x: Value, axis: int) -> Any:
     return ops.Convert(ops.Equal(places, indices), destination_type=x.dtype)
 
 
-def softmax(x: Value, axis: int) -> Any:
+def softmax(x: Value, axis: int):
     """Normalised exponentials; a scalar is its own whole."""
     return ops.Softmax(x, axis=axis)
 
 
-def log_softmax(x: Value, axis: int) -> Any:
+def log_softmax(x: Value, axis: int):
     """Their logarithms."""
     return ops.LogSoftmax(x, axis=axis)
 
 
 def _both_forms(op: str, make: Callable[[Value, int], Any]) -> None:
-    def before_13(x: Any, *, axis: int = 1) -> Any:
+    def before_13(x, *, axis: int = 1):
         return flattened(x, axis, make)
 
-    def from_13(x: Any, *, axis: int = -1) -> Any:
+    def from_13(x, *, axis: int = -1):
         return make(x, axis)
 
     translates(op, since=1)(before_13)

@@ -12,10 +12,10 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.reduction import Reduction
-from mo_loop.shape import element_count, normalise_axis
-from mo_loop.types import f32, i32, i64
 
 
 def aligned(a: Value, b: Value, axis: int | None) -> Value:
@@ -31,17 +31,17 @@ def aligned(a: Value, b: Value, axis: int | None) -> Value:
 def legacy_binary(op: str, make: Callable[[Value, Value], Any]) -> None:
     """Both forms of a binary operator: opset 1 with `axis` and `broadcast`, opset 7 with numpy's rules."""
 
-    def before_7(a: Any, b: Any, *, axis: int | None = None, broadcast: int = 0) -> Any:
+    def before_7(a, b, *, axis: int | None = None, broadcast: int = 0):
         return make(a, aligned(a, b, axis if broadcast else None))
 
     translates(op, since=1)(before_7)
     translates(op, since=7)(lambda a, b: make(a, b))
 
 
-def wrapping(cls: Any) -> Callable[[Value, Value], Any]:
+def wrapping(cls) -> Callable[[Value, Value], Any]:
     """An operation whose results of 8 bits wrap around, as ONNX Runtime's do; the runtime's own saturate."""
 
-    def make(a: Value, b: Value) -> Any:
+    def make(a: Value, b: Value):
         if a.dtype.bits != 8 or not a.dtype.is_integer or b.dtype is not a.dtype:
             return cls(a, b)
         wide = cls(ops.Convert(a, destination_type=i32), ops.Convert(b, destination_type=i32))
@@ -50,7 +50,7 @@ def wrapping(cls: Any) -> Callable[[Value, Value], Any]:
     return make
 
 
-def divided(a: Value, b: Value) -> Any:
+def divided(a: Value, b: Value):
     """Integers divide towards zero in ONNX.
 
     The runtime does so as well, but for 8 bits, and where it merges the division into a reduction or a product of
@@ -80,7 +80,7 @@ _MERGING = (Reduction, ops.MatMul, ops.Einsum)
 _ELEMENTWISE = (Binary, Unary, ops.Select, ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
 
 
-def power(x: Value, exponent: Value) -> Any:
+def power(x: Value, exponent: Value):
     """The base decides the type of the result; fractions of integer bases are cut off."""
     if x.dtype.is_integer and exponent.dtype.is_float:
         return as_type(ops.Power(as_type(x, f32), as_type(exponent, f32)).output, x.dtype)
@@ -91,12 +91,12 @@ def power(x: Value, exponent: Value) -> Any:
     return ops.Power(x, as_type(exponent, x.dtype))
 
 
-def as_type(x: Value, dtype: Any) -> Value:
+def as_type(x: Value, dtype) -> Value:
     """`x` in the element type `dtype`."""
     return x if x.dtype is dtype else ops.Convert(x, destination_type=dtype).output
 
 
-def number(like: Value, value: float) -> Any:
+def number(like: Value, value: float):
     """A scalar of the element type of `like`."""
     return np.asarray(value).astype(like.dtype.numpy)
 
@@ -108,10 +108,10 @@ for _op, _make in {
     legacy_binary(_op, _make)
 
 
-def through_32_bits(cls: Any) -> Callable[[Value], Any]:
+def through_32_bits(cls) -> Callable[[Value], Any]:
     """An operation of which the smallest integer of 8 or 16 bits comes out as itself; the runtime's own saturates."""
 
-    def make(x: Any) -> Any:
+    def make(x):
         if x.dtype.kind != "int" or x.dtype.bits > 16:
             return cls(x)
         return as_type(cls(as_type(x, i32)).output, x.dtype)
@@ -137,7 +137,7 @@ translates("Reciprocal", since=1)(lambda x: ops.Divide(1, x))
 
 
 @translates("Mod", since=10)
-def mod(a: Any, b: Any, *, fmod: int = 0) -> Any:
+def mod(a, b, *, fmod: int = 0):
     """The sign of the dividend with `fmod`, else that of the divisor."""
     remainder = (ops.Mod if fmod else ops.FloorMod)(a, b)
     divisor = b.constant
@@ -149,36 +149,36 @@ def mod(a: Any, b: Any, *, fmod: int = 0) -> Any:
 
 
 @translates("Max", since=1)
-def maximum(first: Any, *rest: Any) -> Any:
+def maximum(first, *rest):
     """The largest of each place."""
     return reduce(_constant_first(ops.Maximum), rest, first)
 
 
 @translates("Min", since=1)
-def minimum(first: Any, *rest: Any) -> Any:
+def minimum(first, *rest):
     """The smallest of each place."""
     return reduce(_constant_first(ops.Minimum), rest, first)
 
 
-def _constant_first(cls: Any) -> Callable[[Value, Value], Value]:
+def _constant_first(cls) -> Callable[[Value, Value], Value]:
     """Maximum and Minimum give the second input where one of both is NaN; a constant seldom is."""
     return lambda a, b: (cls(b, a) if isinstance(b.node, ops.Constant) else cls(a, b)).output
 
 
 @translates("Sum", since=1)
-def total(first: Any, *rest: Any) -> Any:
+def total(first, *rest):
     """The sum of each place."""
     return reduce(ops.Add, rest, first)
 
 
 @translates("Mean", since=1)
-def mean(first: Any, *rest: Any) -> Any:
+def mean(first, *rest):
     """The mean of each place."""
     return ops.Divide(total(first, *rest), len(rest) + 1) if rest else first
 
 
 @translates("CumSum", since=11)
-def cumsum(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
+def cumsum(x, axis, *, exclusive: int = 0, reverse: int = 0):
     """Running sums."""
     if axis.rank != 0:
         axis = ops.Squeeze(axis, 0)
@@ -186,7 +186,7 @@ def cumsum(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
 
 
 @translates("CumProd", since=26)
-def cumprod(x: Any, axis: Any, *, exclusive: int = 0, reverse: int = 0) -> Any:
+def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
     """Running products; an axis that only the run time knows is moved to the front and back."""
     if x.rank is None:
         raise UnsupportedError("CumProd of a tensor of unknown rank", code="ML314")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mo_loop import ops
@@ -11,11 +9,11 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import ElementType, boolean, from_onnx, i32
+from mo_loop.graph.types import ElementType, boolean, from_onnx, i32
 
 
 @translates("BitCast", since=26)
-def bit_cast(input: Any, *, to: int) -> Any:
+def bit_cast(input, *, to: int):
     """To a type of the same width."""
     target = from_onnx(to)
     if target is input.dtype:
@@ -46,7 +44,7 @@ def _of_constant(x: Value, target: ElementType) -> Value | None:
     return ops.Constant(np.ascontiguousarray(array).view(target.numpy), graph=x.graph, dtype=target).output
 
 
-def _wrapped(x: Value, target: ElementType) -> Any:
+def _wrapped(x: Value, target: ElementType):
     """Integers that do not fit move by 2^bits. Of 32 and 64 bits there is none that the runtime tells apart: it has
     32 bits for all of them."""
     if target.bits > 16:

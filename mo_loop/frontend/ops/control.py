@@ -16,16 +16,16 @@ from mo_loop.frontend.context import Body, Context, TranslatedBody
 from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, boolean, i64, tensor_of_known
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.ops.front import Failed
 from mo_loop.ops.joining import symbols_in, widen_types
-from mo_loop.shape import element_count, normalise_axis
-from mo_loop.types import UNKNOWN, OptionalType, SequenceType, TensorType, boolean, i64, tensor_of_known
 
 
 @translates("Loop", since=1)
-def loop(trip_count: Any = None, condition: Any = None, *initial: Any, body: Body, node: Context) -> Any:
+def loop(trip_count=None, condition=None, *initial, body: Body, node: Context):
     """Loop-5. The condition that the body receives is true whenever the body runs, so it is a constant there."""
     trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
     if trip.dtype is not i64:
@@ -83,7 +83,7 @@ def _translated_loop(body: Body, condition: Value | None, carried: list[TensorTy
 
 @translates("Scan", since=9)
 def scan(
-    *inputs: Any,
+    *inputs,
     body: Body,
     num_scan_inputs: int,
     scan_input_axes: tuple[int, ...] = (),
@@ -91,7 +91,7 @@ def scan(
     scan_output_axes: tuple[int, ...] = (),
     scan_output_directions: tuple[int, ...] = (),
     node: Context,
-) -> Any:
+):
     """A front operation, because what it becomes depends on types that later passes still refine."""
     values = _present(inputs, "input of Scan")
     _check_split(num_scan_inputs, len(values))
@@ -102,13 +102,13 @@ def scan(
 
 @translates("Scan", since=8)
 def scan_8(
-    sequence_lens: Any = None,
-    *inputs: Any,
+    sequence_lens=None,
+    *inputs,
     body: Body,
     num_scan_inputs: int,
     directions: tuple[int, ...] = (),
     node: Context,
-) -> Any:
+):
     """A Scan over the batch (axis 0) whose body is a Scan over the sequence, cut and padded to each length."""
     values = _present(inputs, "input of Scan")
     _check_split(num_scan_inputs, len(values))
@@ -161,7 +161,7 @@ def _scan(
     output_axes: Sequence[int],
     output_directions: Sequence[int],
     graph: Graph | None = None,
-) -> Any:
+):
     """The Scan of `values` (states, then as many scan inputs as `axes`), in `graph`, the node's own by default."""
     graph = graph or node.graph
     count = len(values) - len(axes)
@@ -202,7 +202,7 @@ def _scan(
 
 
 @translates("If", since=1)
-def if_(condition: Any, *, then_branch: Body, else_branch: Body, node: Context) -> Any:
+def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
     """If-8, or the branch itself where the condition is known."""
     decided = is_decided(condition)
     if decided is not None:
@@ -334,19 +334,19 @@ def _settled(
             return translated
 
 
-def _require_one_kind(a: Any, b: Any) -> None:
+def _require_one_kind(a, b) -> None:
     """An optional sequence is a sequence as long as it is there for certain."""
     kinds = [isinstance(type_, OptionalType) for type_ in (a, b)]
     if kinds[0] != kinds[1] and UNKNOWN not in (a, b):
         raise UnsupportedError(f"a value is {a} or {b}: only tensors may be absent", code="ML325")
 
 
-def _are_alike(a: Any, b: Any) -> bool:
+def _are_alike(a, b) -> bool:
     """Whether one state may be of both types."""
     return type(a) is type(b) and a.dtype is b.dtype
 
 
-def _is_empty(type_: Any) -> bool:
+def _is_empty(type_) -> bool:
     return isinstance(type_, SequenceType) and type_.is_empty
 
 
@@ -394,5 +394,5 @@ def _element_type(type_: TensorType, axis: int) -> TensorType:
     return TensorType(type_.dtype, (*type_.dims[:axis], *type_.dims[axis + 1 :]))
 
 
-def _sliced(parameter: Any, axis: int, backward: bool) -> Sliced:
+def _sliced(parameter, axis: int, backward: bool) -> Sliced:
     return Sliced(parameter, axis, -1, 0, -1) if backward else Sliced(parameter, axis)

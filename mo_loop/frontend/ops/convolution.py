@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.arithmetic import number
-from mo_loop.frontend.ops.layout import reshaped
 from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ops.weight_layout import reshaped
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
@@ -18,9 +17,9 @@ from mo_loop.graph import Value
 
 @translates("Conv", since=1)
 def conv(
-    x: Any,
-    w: Any,
-    b: Any = None,
+    x,
+    w,
+    b=None,
     *,
     auto_pad: str = "NOTSET",
     dilations: tuple[int, ...] | None = None,
@@ -28,7 +27,7 @@ def conv(
     kernel_shape: tuple[int, ...] | None = None,
     pads: tuple[int, ...] | None = None,
     strides: tuple[int, ...] | None = None,
-) -> Any:
+):
     """The kernel's shape is that of w, whatever `kernel_shape` says."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
@@ -99,9 +98,9 @@ def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) 
 
 @translates("ConvTranspose", since=1)
 def conv_transpose(
-    x: Any,
-    w: Any,
-    b: Any = None,
+    x,
+    w,
+    b=None,
     *,
     auto_pad: str = "NOTSET",
     dilations: tuple[int, ...] | None = None,
@@ -111,7 +110,7 @@ def conv_transpose(
     output_shape: tuple[int, ...] | None = None,
     pads: tuple[int, ...] | None = None,
     strides: tuple[int, ...] | None = None,
-) -> Any:
+):
     """All padding is made explicit; an asked-for shape of dimensions known only at run time is cut out afterwards."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)

@@ -9,12 +9,12 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.ops.columns import scattered_images
+from mo_loop.frontend.ops.col2im import scattered_images
 from mo_loop.frontend.ops.convolution import biased, spatial_rank
 from mo_loop.frontend.ops.grid import affine, sampled_at
-from mo_loop.frontend.ops.layout import array_of
 from mo_loop.frontend.ops.regions import largest_corners
 from mo_loop.frontend.ops.shared import scalar
+from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.ops.windows import window
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
@@ -25,14 +25,14 @@ Ints = tuple[int, ...]
 
 @translates("NonMaxSuppression", since=10)
 def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_boxes_per_class: Any = None,
-    iou_threshold: Any = None,
-    score_threshold: Any = None,
+    boxes,
+    scores,
+    max_output_boxes_per_class=None,
+    iou_threshold=None,
+    score_threshold=None,
     *,
     center_point_box: int = 0,
-) -> Any:
+):
     """An absent limit means none at all; an absent least score lets every box pass."""
     limit = Constant(np.int64(0), graph=boxes.graph).output
     if max_output_boxes_per_class is not None:
@@ -62,25 +62,25 @@ def _just_above(boxes: Value, threshold: Value | None) -> Value:
 
 @translates("RoiAlign", since=10)
 def roi_align_10(
-    x: Any,
-    rois: Any,
-    batch_indices: Any,
+    x,
+    rois,
+    batch_indices,
     *,
     mode: str = "avg",
     output_height: int = 1,
     output_width: int = 1,
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
-) -> Any:
+):
     """Corners as they are given."""
     return _roi_align(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, False)
 
 
 @translates("RoiAlign", since=16)
 def roi_align_16(
-    x: Any,
-    rois: Any,
-    batch_indices: Any,
+    x,
+    rois,
+    batch_indices,
     *,
     coordinate_transformation_mode: str = "half_pixel",
     mode: str = "avg",
@@ -88,7 +88,7 @@ def roi_align_16(
     output_width: int = 1,
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
-) -> Any:
+):
     """Opset 16 shifts the corners by half a pixel."""
     shifted = coordinate_transformation_mode == "half_pixel"
     cells = (output_height, output_width)
@@ -97,7 +97,7 @@ def roi_align_16(
 
 def _roi_align(
     x: Value, rois: Value, images: Value, mode: str, cells: tuple[int, int], samples: int, scale: float, shifted: bool
-) -> Any:
+):
     rois, images = _columns(rois, 4), images if images.rank == 1 else ops.Reshape(images, [-1]).output
     if mode == "max":
         if samples < 1:
@@ -125,7 +125,7 @@ def _columns(rois: Value, count: int) -> Value:
 
 
 @translates("MaxRoiPool", since=1)
-def max_roi_pool(x: Any, rois: Any, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Any:
+def max_roi_pool(x, rois, *, pooled_shape: Ints, spatial_scale: float = 1.0):
     """The largest element in each cell of a region."""
     height, width = pooled_shape
     return ops.ROIPooling(x, _columns(rois, 5), pooled_h=height, pooled_w=width, spatial_scale=spatial_scale)
@@ -133,16 +133,16 @@ def max_roi_pool(x: Any, rois: Any, *, pooled_shape: Ints, spatial_scale: float 
 
 @translates("GridSample", since=16)
 def grid_sample_16(
-    x: Any, grid: Any, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
-) -> Any:
+    x, grid, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
+):
     """Images only."""
     return _grid_sample(x, grid, align_corners, mode, padding_mode)
 
 
 @translates("GridSample", since=20)
 def grid_sample_20(
-    x: Any, grid: Any, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
-) -> Any:
+    x, grid, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
+):
     """Opset 20 renames the modes, and knows more dimensions."""
     modes = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
     if mode not in modes:
@@ -150,7 +150,7 @@ def grid_sample_20(
     return _grid_sample(x, grid, align_corners, modes[mode], padding_mode)
 
 
-def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_mode: str) -> Any:
+def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_mode: str):
     rank = x.rank if x.rank is not None else grid.rank
     if rank is None:
         raise UnsupportedError("GridSample of tensors of unknown rank", code="ML314")
@@ -162,18 +162,18 @@ def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_m
 
 
 @translates("AffineGrid", since=20)
-def affine_grid(theta: Any, size: Any, *, align_corners: int = 0) -> Any:
+def affine_grid(theta, size, *, align_corners: int = 0):
     """The grid that GridSample reads."""
     return affine(theta, size, bool(align_corners))
 
 
 @translates("DeformConv", since=19)
 def deform_conv(
-    x: Any,
-    w: Any,
-    offset: Any,
-    b: Any = None,
-    mask: Any = None,
+    x,
+    w,
+    offset,
+    b=None,
+    mask=None,
     *,
     dilations: Ints | None = None,
     group: int = 1,
@@ -181,7 +181,7 @@ def deform_conv(
     offset_group: int = 1,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """Samples near the border are interpolated with the zeros outside."""
     count = spatial_rank(x, w, kernel_shape)
     if count != 2:
@@ -196,14 +196,14 @@ def deform_conv(
 
 @translates("Col2Im", since=18)
 def col_2_im(
-    columns: Any,
-    image_shape: Any,
-    block_shape: Any,
+    columns,
+    image_shape,
+    block_shape,
     *,
     dilations: Ints | None = None,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """Images by an operation of their own, anything else as a transposed convolution whose filters are unit vectors,
     or added up place by place where shapes are known only at run time."""
     blocks = block_shape.type.integers

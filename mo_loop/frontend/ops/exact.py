@@ -6,14 +6,12 @@ The runtime turns a / b into a * (1 / b), which is one last bit off for 4 quotie
 
 from __future__ import annotations
 
-from typing import Any
-
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
 
 
-def quotient(a: Any, b: Any) -> Value:
+def quotient(a, b) -> Value:
     """a / b in f32, and what the product with b misses added; it must be finite."""
     first = ops.Divide(a, b)
     if _is_folded(a, b):
@@ -22,7 +20,7 @@ def quotient(a: Any, b: Any) -> Value:
     return ops.Add(first, ops.Divide(missing, b)).output
 
 
-def _is_folded(*values: Any) -> bool:
+def _is_folded(*values) -> bool:
     return all(isinstance(each, Value) and isinstance(each.node, Constant) for each in values)
 
 
@@ -44,6 +42,6 @@ def steps(a: Value, b: Value) -> Value:
     return ops.Add(half, ops.Divide(rest, b)).output
 
 
-def magnitude(x: Any) -> Value:
+def magnitude(x) -> Value:
     """|x|"""
     return ops.Maximum(x, ops.Negative(x)).output

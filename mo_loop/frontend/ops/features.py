@@ -14,7 +14,7 @@ from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, dimension, vector
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import f32, i64, string
+from mo_loop.graph.types import f32, i64, string
 
 DOMAIN = "ai.onnx.ml"
 
@@ -37,7 +37,7 @@ def _require_numbers(*values: Value) -> None:
 
 
 @translates("ArrayFeatureExtractor", since=1, domain=DOMAIN)
-def array_feature_extractor(x: Any, y: Any) -> Any:
+def array_feature_extractor(x, y):
     """Elements of the last axis; a vector counts as one row."""
     _require_numbers(x)
     rank = ranked(x, "ArrayFeatureExtractor")
@@ -48,7 +48,7 @@ def array_feature_extractor(x: Any, y: Any) -> Any:
 
 
 @translates("Binarizer", since=1, domain=DOMAIN)
-def binarizer(x: Any, *, threshold: float = 0.0) -> Any:
+def binarizer(x, *, threshold: float = 0.0):
     """1 above the threshold, else 0."""
     if x.dtype.is_integer:
         above: Any = ops.Greater(x, number(x, np.floor(threshold)))
@@ -58,7 +58,7 @@ def binarizer(x: Any, *, threshold: float = 0.0) -> Any:
 
 
 @translates("Scaler", since=1, domain=DOMAIN)
-def scaler(x: Any, *, offset: Floats | None = None, scale: Floats | None = None) -> Any:
+def scaler(x, *, offset: Floats | None = None, scale: Floats | None = None):
     """(x - offset) * scale, one number for all features or one for each."""
     y = converted(x, f32)
     if offset:
@@ -66,13 +66,13 @@ def scaler(x: Any, *, offset: Floats | None = None, scale: Floats | None = None)
     return ops.Multiply(y, _row(scale)) if scale else y
 
 
-def _row(numbers: Sequence[float]) -> Any:
+def _row(numbers: Sequence[float]):
     array = np.array(numbers, np.float32)
     return array.reshape(()) if array.size == 1 else array
 
 
 @translates("Normalizer", since=1, domain=DOMAIN)
-def normalizer(x: Any, *, norm: str = "MAX") -> Any:
+def normalizer(x, *, norm: str = "MAX"):
     """Each row divided by its largest element, the sum of its magnitudes, or its length; by 1 where that is 0."""
     rows = {
         "MAX": lambda y: ops.ReduceMax(y, [-1], keep_dims=True),
@@ -89,7 +89,7 @@ def normalizer(x: Any, *, norm: str = "MAX") -> Any:
 
 
 @translates("FeatureVectorizer", since=1, domain=DOMAIN)
-def feature_vectorizer(*x: Any, inputdimensions: Ints | None = None) -> Any:
+def feature_vectorizer(*x, inputdimensions: Ints | None = None):
     """Rows side by side, each input cut or filled up with zeros to its number of features."""
     widths: Sequence[int | None] = inputdimensions or [None] * len(x)
     if len(widths) != len(x):
@@ -116,9 +116,9 @@ def _features(x: Value, width: int | None) -> Value:
 
 @translates("Imputer", since=1, domain=DOMAIN)
 def imputer(
-    x: Any, *, imputed_value_floats: Floats | None = None, imputed_value_int64s: Ints | None = None,
+    x, *, imputed_value_floats: Floats | None = None, imputed_value_int64s: Ints | None = None,
     replaced_value_float: float = 0.0, replaced_value_int64: int = 0,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Elements equal to one value become another, one for all features or one for each."""
     given = imputed_value_floats if x.dtype.is_float else imputed_value_int64s
     if not given:
@@ -133,15 +133,15 @@ def imputer(
     return ops.Select(found, new.reshape(()) if new.size == 1 else new, x)
 
 
-def _is_integer(x: Value, key: Any) -> Any:
+def _is_integer(x: Value, key):
     """Whether integers are equal to others. The runtime compares in f32: the difference to 0 is exact."""
     return ops.Equal(ops.Subtract(x, np.array(key, x.dtype.numpy)), number(x, 0))
 
 
 @translates("OneHotEncoder", since=1, domain=DOMAIN)
 def one_hot_encoder(
-    x: Any, *, cats_int64s: Ints | None = None, cats_strings: Strings | None = None, zeros: int = 1
-) -> Any:
+    x, *, cats_int64s: Ints | None = None, cats_strings: Strings | None = None, zeros: int = 1
+):
     """A last dimension with a 1 at the place of the category. One that is not listed gives zeros, whatever `zeros`
     says: nothing can fail while a model runs."""
     _require_numbers(x)
@@ -157,18 +157,18 @@ def one_hot_encoder(
 
 @translates("LabelEncoder", since=1, domain=DOMAIN)
 def label_encoder_1(
-    x: Any, *, classes_strings: Strings | None = None, default_int64: int = -1, default_string: str = "_Unused"
-) -> Any:
+    x, *, classes_strings: Strings | None = None, default_int64: int = -1, default_string: str = "_Unused"
+):
     """Strings to integers, or back."""
     raise no_strings("LabelEncoder of version 1")
 
 
 @translates("LabelEncoder", since=2, domain=DOMAIN)
 def label_encoder_2(
-    x: Any, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
+    x, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
     keys_floats: Floats | None = None, keys_int64s: Ints | None = None, keys_strings: Strings | None = None,
     values_floats: Floats | None = None, values_int64s: Ints | None = None, values_strings: Strings | None = None,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Of repeated keys the first counts."""
     _require_numbers(x)
     if keys_strings or values_strings:
@@ -180,11 +180,11 @@ def label_encoder_2(
 
 @translates("LabelEncoder", since=4, domain=DOMAIN)
 def label_encoder_4(
-    x: Any, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
+    x, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
     default_tensor: Any = None, keys_floats: Floats | None = None, keys_int64s: Ints | None = None,
     keys_strings: Strings | None = None, keys_tensor: Any = None, values_floats: Floats | None = None,
     values_int64s: Ints | None = None, values_strings: Strings | None = None, values_tensor: Any = None,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Of repeated keys the last counts; keys and values of other types come as tensors."""
     _require_numbers(x)
     is_strings = [each is not None and each.dtype is string for each in (keys_tensor, values_tensor)]
@@ -203,7 +203,7 @@ def label_encoder_4(
     return _encoded(x, keys, values, default, is_last=True)
 
 
-def _encoded(x: Value, keys: Any, values: Any, default: Any, is_last: bool) -> Any:
+def _encoded(x: Value, keys, values, default, is_last: bool):
     if keys is None or values is None or len(keys) != len(values):
         raise ModelError("LabelEncoder needs as many values as keys", code="ML227")
     table = np.array([default, *values], default.dtype)
@@ -216,7 +216,7 @@ def _encoded(x: Value, keys: Any, values: Any, default: Any, is_last: bool) -> A
     return ops.Gather(table, ops.ReduceMax(numbers, [-1], keep_dims=False), 0)
 
 
-def _found(x: Value, keys: Any) -> Any:
+def _found(x: Value, keys):
     """Which key an element [..., 1] is equal to."""
     if x.dtype.is_integer:
         _require_narrow(keys)
@@ -227,7 +227,7 @@ def _found(x: Value, keys: Any) -> Any:
     return found
 
 
-def _require_narrow(keys: Any) -> None:
+def _require_narrow(keys) -> None:
     info = np.iinfo(np.int32)
     if np.any((keys < info.min) | (keys > info.max)):
         raise UnsupportedError("keys beyond 32 bits, which is how the runtime reads integers", code="ML316")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,12 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, near, scalar
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import normalise_axis
-from mo_loop.types import boolean, from_onnx, i64
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import boolean, from_onnx, i64
 
 
 @translates("Expand", since=8)
-def expand(input: Any, shape: Any) -> Any:
+def expand(input, shape):
     """Dimensions of 1 on either side grow."""
     if shape.type.shape == (0,):
         return input
@@ -28,7 +27,7 @@ def expand(input: Any, shape: Any) -> Any:
 
 
 @translates("Tile", since=1)
-def tile_1(input: Any, tiles: Any, axis: Any) -> Any:
+def tile_1(input, tiles, axis):
     """One axis; its number and the repeats are given in the type of the data."""
     if input.rank is None:
         raise UnsupportedError("Tile along one axis of a tensor of unknown rank", code="ML314")
@@ -38,7 +37,7 @@ def tile_1(input: Any, tiles: Any, axis: Any) -> Any:
 
 
 @translates("Tile", since=6)
-def tile_6(input: Any, repeats: Any) -> Any:
+def tile_6(input, repeats):
     """Repeats of all dimensions."""
     known = integers(repeats)
     if known is not None:
@@ -46,7 +45,7 @@ def tile_6(input: Any, repeats: Any) -> Any:
     return _tiled(input, repeats)
 
 
-def _tiled(x: Value, repeats: Value) -> Any:
+def _tiled(x: Value, repeats: Value):
     """The runtime gives garbage for repeats that it computes if more than one is not 1: one Tile for each of these."""
     count = repeats.type.dims[0] if repeats.rank == 1 else None
     if not isinstance(count, int):
@@ -61,19 +60,19 @@ def _tiled(x: Value, repeats: Value) -> Any:
 
 
 @translates("Pad", since=1)
-def pad_1(data: Any, *, paddings: tuple[int, ...], mode: str = "constant", value: float = 0.0) -> Any:
+def pad_1(data, *, paddings: tuple[int, ...], mode: str = "constant", value: float = 0.0):
     """All that is before, then all that is after."""
     return _pad(data, *_halves(paddings), mode, np.array(value, data.dtype.numpy))
 
 
 @translates("Pad", since=2)
-def pad_2(data: Any, *, pads: tuple[int, ...], mode: str = "constant", value: float = 0.0) -> Any:
+def pad_2(data, *, pads: tuple[int, ...], mode: str = "constant", value: float = 0.0):
     """The attribute has another name."""
     return _pad(data, *_halves(pads), mode, np.array(value, data.dtype.numpy))
 
 
 @translates("Pad", since=11)
-def pad_11(data: Any, pads: Any, constant_value: Any = None, *, mode: str = "constant") -> Any:
+def pad_11(data, pads, constant_value=None, *, mode: str = "constant"):
     """Pads and value are inputs."""
     known = integers(pads)
     begin, end = _halves(known) if known is not None else ops.Split(pads, 0, num_splits=2).outputs
@@ -81,7 +80,7 @@ def pad_11(data: Any, pads: Any, constant_value: Any = None, *, mode: str = "con
 
 
 @translates("Pad", since=18)
-def pad_18(data: Any, pads: Any, constant_value: Any = None, axes: Any = None, *, mode: str = "constant") -> Any:
+def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"):
     """The pads may be for some axes alone."""
     if axes is None:
         return pad_11(data, pads, constant_value, mode=mode)
@@ -110,7 +109,7 @@ def _spread(widths: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
     return whole
 
 
-def _pad(x: Value, begin: Any, end: Any, mode: str, value: Any) -> Any:
+def _pad(x: Value, begin, end, mode: str, value):
     if mode == "wrap":
         return _wrapped(x, begin, end)
     if mode not in ("constant", "edge", "reflect"):
@@ -131,7 +130,7 @@ def _pad(x: Value, begin: Any, end: Any, mode: str, value: Any) -> Any:
     return ops.Select(cls(inside, begin, end, np.array(False), pad_mode=mode), padded, scalar(value))
 
 
-def _wrapped(x: Value, begin: Any, end: Any) -> Any:
+def _wrapped(x: Value, begin, end):
     """Along each axis out[i] = x[(i - begin) mod length]."""
     if x.rank is None:
         raise UnsupportedError("Pad of mode wrap of a tensor of unknown rank", code="ML314")
@@ -150,14 +149,14 @@ def _wrapped(x: Value, begin: Any, end: Any) -> Any:
     return x
 
 
-def _sum(a: Any, b: Any) -> Any:
+def _sum(a, b):
     if isinstance(a, int) and isinstance(b, int):
         return a + b
     return ops.Add(*(each if isinstance(each, Value) else np.array(each) for each in (a, b)))
 
 
 @translates("CenterCropPad", since=18)
-def center_crop_pad(input_data: Any, shape: Any, *, axes: tuple[int, ...] | None = None) -> Any:
+def center_crop_pad(input_data, shape, *, axes: tuple[int, ...] | None = None):
     """Each axis cut or padded with zeros to a length, evenly on both sides; the odd one comes last."""
     if input_data.rank is None:
         raise UnsupportedError("CenterCropPad of a tensor of unknown rank", code="ML314")
@@ -179,7 +178,7 @@ def center_crop_pad(input_data: Any, shape: Any, *, axes: tuple[int, ...] | None
     return _pad(cut.output, begin.output, end.output, "constant", None)
 
 
-def _cropped_and_padded(x: Value, axes: list[int], lengths: list[int], wanted: Sequence[int]) -> Any:
+def _cropped_and_padded(x: Value, axes: list[int], lengths: list[int], wanted: Sequence[int]):
     begin, end = [0] * x.rank if x.rank else [], [0] * x.rank if x.rank else []
     start, stop = [], []
     for axis, have, want in zip(axes, lengths, wanted, strict=True):
@@ -192,13 +191,13 @@ def _cropped_and_padded(x: Value, axes: list[int], lengths: list[int], wanted: S
 
 
 @translates("Range", since=11)
-def range_11(start: Any, limit: Any, delta: Any) -> Any:
+def range_11(start, limit, delta):
     """Steps of `delta` from `start` to before `limit`."""
     return _range(scalar(start), scalar(limit), scalar(delta))
 
 
 @translates("Range", since=27)
-def range_27(start: Any, limit: Any, delta: Any, *, stash_type: int = 1) -> Any:
+def range_27(start, limit, delta, *, stash_type: int = 1):
     """16-bit floats are computed in `stash_type`."""
     if not start.dtype.is_float or start.dtype.bits > 16:
         return range_11(start, limit, delta)
@@ -206,7 +205,7 @@ def range_27(start: Any, limit: Any, delta: Any, *, stash_type: int = 1) -> Any:
     return converted(_range(*bounds).output, start.dtype)
 
 
-def _range(start: Value, limit: Value, delta: Value) -> Any:
+def _range(start: Value, limit: Value, delta: Value):
     """The runtime counts |limit - start| / |delta| steps: a limit on the wrong side of the start becomes the start."""
     if start.known is not None and limit.known is not None and integers(delta) is not None:
         first, last, step = start.known.item(), limit.known.item(), integers(delta)[0]  # type: ignore[index]
@@ -222,7 +221,7 @@ def _range(start: Value, limit: Value, delta: Value) -> Any:
 
 
 @translates("EyeLike", since=9)
-def eye_like(input: Any, *, dtype: int | None = None, k: int = 0) -> Any:
+def eye_like(input, *, dtype: int | None = None, k: int = 0):
     """A matrix of the input's shape with 1 on the k-th diagonal."""
     if input.rank is not None and input.rank != 2:
         raise ModelError(f"EyeLike of a tensor of rank {input.rank}", code="ML227")
@@ -232,7 +231,7 @@ def eye_like(input: Any, *, dtype: int | None = None, k: int = 0) -> Any:
 
 
 @translates("Trilu", since=14)
-def trilu(input: Any, k: Any = None, *, upper: int = 1) -> Any:
+def trilu(input, k=None, *, upper: int = 1):
     """The triangle above or below the k-th diagonal; the rest becomes 0."""
     if input.rank is None:
         raise UnsupportedError("Trilu of a tensor of unknown rank", code="ML314")

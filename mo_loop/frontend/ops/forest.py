@@ -76,7 +76,7 @@ class Forest:
             at = self._step(x, limits, at)
         return at
 
-    def _step(self, x: Value, thresholds: Any, at: Value) -> Value:
+    def _step(self, x: Value, thresholds, at: Value) -> Value:
         values = ops.GatherElements(x, _looked_up(self.features, at), axis=1).output
         limits = _looked_up(thresholds, at)
         tests: list[tuple[Any, Callable[[], Any]]] = [
@@ -89,18 +89,18 @@ class Forest:
         met = reduce(ops.LogicalOr, taken)
         return ops.Select(met, _looked_up(self.yes, at), _looked_up(self.no, at)).output
 
-    def _where(self, allowed: Any, test: Any, at: Value) -> Any:
+    def _where(self, allowed, test, at: Value):
         """`test` at the nodes that allow it."""
         if allowed[~self.is_leaf].all():
             return test
         return ops.LogicalAnd(test, ops.NotEqual(_looked_up(allowed.astype(np.int32), at), 0))
 
 
-def _looked_up(table: Any, at: Value) -> Value:
+def _looked_up(table, at: Value) -> Value:
     return ops.Gather(table, at, 0).output
 
 
-def _thresholds_in_f32(limits: Any, modes: Any | None) -> Any:
+def _thresholds_in_f32(limits, modes: Any | None):
     """Thresholds of f64 so that comparisons with f32 come out the same: rounded to the side that changes nothing.
 
     Without `modes` to the nearest, as the numbers are that they are compared with."""
@@ -125,7 +125,7 @@ class Votes:
     given: Any
 
     @classmethod
-    def collected(cls, nodes: int, outputs: int, places: Sequence[int], ids: Sequence[int], numbers: Any) -> Votes:
+    def collected(cls, nodes: int, outputs: int, places: Sequence[int], ids: Sequence[int], numbers) -> Votes:
         """From the nodes, the outputs and the weights of all votes, side by side."""
         if not len(places) == len(ids) == len(numbers):
             raise ModelError("votes of leaves are lists of different length", code="ML227")
@@ -158,7 +158,7 @@ class Votes:
         return ops.NotEqual(votes, 0).output
 
 
-def _reached(forest: Forest, root: int) -> Any:
+def _reached(forest: Forest, root: int):
     """The leaves below a node."""
     found, level = [], np.array([root])
     while level.size:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
@@ -11,18 +9,18 @@ from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar, vecto
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import low, normalise_axis
-from mo_loop.types import i64
+from mo_loop.graph.shape import low, normalise_axis
+from mo_loop.graph.types import i64
 
 
 @translates("Gather", since=1)
-def gather(data: Any, indices: Any, *, axis: int = 0) -> Any:
+def gather(data, indices, *, axis: int = 0):
     """Slices along an axis; negative indices count from behind."""
     return ops.Gather(data, indices, axis)
 
 
 @translates("GatherElements", since=11)
-def gather_elements(data: Any, indices: Any, *, axis: int = 0) -> Any:
+def gather_elements(data, indices, *, axis: int = 0):
     """One element for each index. The IR wants the other dimensions equal, ONNX lets the indices have smaller ones."""
     if data.rank is not None and indices.rank == data.rank:
         at = normalise_axis(axis, data.rank)
@@ -38,49 +36,49 @@ def gather_elements(data: Any, indices: Any, *, axis: int = 0) -> Any:
 
 
 @translates("GatherND", since=11)
-def gather_nd_11(data: Any, indices: Any) -> Any:
+def gather_nd_11(data, indices):
     """Slices at places of several coordinates."""
     return ops.GatherND(data, indices)
 
 
 @translates("GatherND", since=12)
-def gather_nd_12(data: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+def gather_nd_12(data, indices, *, batch_dims: int = 0):
     """The first dimensions may be common to both."""
     return ops.GatherND(data, indices, batch_dims=batch_dims)
 
 
 @translates("Scatter", since=9)
-def scatter(data: Any, indices: Any, updates: Any, *, axis: int = 0) -> Any:
+def scatter(data, indices, updates, *, axis: int = 0):
     """What became ScatterElements."""
     return _scatter_elements(data, indices, updates, axis, "none")
 
 
 @translates("ScatterElements", since=11)
-def scatter_elements_11(data: Any, indices: Any, updates: Any, *, axis: int = 0) -> Any:
+def scatter_elements_11(data, indices, updates, *, axis: int = 0):
     """Elements replaced."""
     return _scatter_elements(data, indices, updates, axis, "none")
 
 
 @translates("ScatterElements", since=16)
-def scatter_elements_16(data: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: str = "none") -> Any:
+def scatter_elements_16(data, indices, updates, *, axis: int = 0, reduction: str = "none"):
     """Elements replaced, or combined with the new ones."""
     return _scatter_elements(data, indices, updates, axis, reduction)
 
 
-def _scatter_elements(data: Value, indices: Value, updates: Value, axis: int, reduction: str) -> Any:
+def _scatter_elements(data: Value, indices: Value, updates: Value, axis: int, reduction: str):
     if reduction == "none":
         return ops.ScatterElementsUpdate(data, indices, updates, axis)
     return ops.ScatterElementsUpdate12(data, indices, updates, axis, reduction=_reduction(reduction))
 
 
 @translates("ScatterND", since=11)
-def scatter_nd_11(data: Any, indices: Any, updates: Any) -> Any:
+def scatter_nd_11(data, indices, updates):
     """Slices replaced."""
     return ops.ScatterNDUpdate(data, indices, updates)
 
 
 @translates("ScatterND", since=16)
-def scatter_nd_16(data: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Any:
+def scatter_nd_16(data, indices, updates, *, reduction: str = "none"):
     """Slices replaced, or combined with the new ones."""
     if reduction == "none":
         return ops.ScatterNDUpdate(data, indices, updates)
@@ -89,8 +87,8 @@ def scatter_nd_16(data: Any, indices: Any, updates: Any, *, reduction: str = "no
 
 @translates("TensorScatter", since=24)
 def tensor_scatter(
-    past_cache: Any, update: Any, write_indices: Any = None, *, axis: int = -2, mode: str = "linear"
-) -> Any:
+    past_cache, update, write_indices=None, *, axis: int = -2, mode: str = "linear"
+):
     """For each batch entry the update is written along the axis from its index on; `circular` wraps around."""
     if mode not in ("linear", "circular"):
         raise ModelError(f"mode {mode!r} is neither linear nor circular", code="ML227")
@@ -115,13 +113,13 @@ def _reduction(name: str) -> str:
 
 
 @translates("NonZero", since=9)
-def non_zero(x: Any) -> Any:
+def non_zero(x):
     """The indices of elements that are not 0, one column each."""
     return ops.NonZero(x)
 
 
 @translates("Compress", since=9)
-def compress(input: Any, condition: Any, *, axis: int | None = None) -> Any:
+def compress(input, condition, *, axis: int | None = None):
     """The slices (without axis: elements) at which the condition holds."""
     places = vector(ops.NonZero(vector(condition)).output)
     if axis is None:
@@ -130,7 +128,7 @@ def compress(input: Any, condition: Any, *, axis: int | None = None) -> Any:
 
 
 @translates("OneHot", since=9)
-def one_hot(indices: Any, depth: Any, values: Any, *, axis: int = -1) -> Any:
+def one_hot(indices, depth, values, *, axis: int = -1):
     """`values` are off and on; a negative index counts from behind, one outside gives off everywhere."""
     size = scalar(as_i64(depth))
     places = as_i64(indices)
@@ -140,24 +138,24 @@ def one_hot(indices: Any, depth: Any, values: Any, *, axis: int = -1) -> Any:
 
 
 @translates("TopK", since=1)
-def top_k_1(x: Any, *, k: int, axis: int = -1) -> Any:
+def top_k_1(x, *, k: int, axis: int = -1):
     """k is an attribute."""
     return _top_k(x, k, axis, True)
 
 
 @translates("TopK", since=10)
-def top_k_10(x: Any, k: Any, *, axis: int = -1) -> Any:
+def top_k_10(x, k, *, axis: int = -1):
     """k is an input."""
     return _top_k(x, scalar(k), axis, True)
 
 
 @translates("TopK", since=11)
-def top_k_11(x: Any, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
+def top_k_11(x, k, *, axis: int = -1, largest: int = 1, sorted: int = 1):
     """Also the smallest; results that need not be sorted are sorted all the same."""
     return _top_k(x, scalar(k), axis, bool(largest))
 
 
-def _top_k(x: Value, k: Any, axis: int, largest: bool) -> Any:
+def _top_k(x: Value, k, axis: int, largest: bool):
     """Of equal elements the one with the lower index comes first: `stable` says so."""
     mode = "max" if largest else "min"
     if not isinstance(k, Value) or _is_positive(k) or x.rank is None:
@@ -174,7 +172,7 @@ def _is_positive(count: Value) -> bool:
 
 
 @translates("Unique", since=11)
-def unique(x: Any, *, axis: int | None = None, sorted: int = 1, node: Context) -> Any:
+def unique(x, *, axis: int | None = None, sorted: int = 1, node: Context):
     """Values, where each stands first, which one stands where, how often."""
     if axis is None or x.rank == 1:
         outputs = unique_elements(x, bool(sorted))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mo_loop import ops
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import element_count, is_static
+from mo_loop.graph.types import f32
 from mo_loop.ops.linear import subscripts
-from mo_loop.shape import element_count, is_static
-from mo_loop.types import f32
 
 
 @translates("MatMul", since=1)
-def matmul(a: Any, b: Any) -> Any:
+def matmul(a, b):
     """numpy's product, also of vectors and of stacks of matrices."""
     if b.rank == 3 and b.constant is not None and a.rank in (2, 3) and b.shape[0] != 1 and not is_static(a.shape):
         # The runtime takes a constant of three dimensions for one matrix for each of a, and does not broadcast.
@@ -28,30 +26,30 @@ def matmul(a: Any, b: Any) -> Any:
 
 @translates("Gemm", since=1)
 def gemm_1(
-    a: Any, b: Any, c: Any,
+    a, b, c,
     *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Opset 1 asks for broadcasting of C; what numpy's rules give without being asked is the same."""
     return general_product(a, b, c, alpha, beta, transA, transB)
 
 
 @translates("Gemm", since=7)
-def gemm_7(a: Any, b: Any, c: Any, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0) -> Any:
+def gemm_7(a, b, c, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0):
     """C is broadcast to the product."""
     return general_product(a, b, c, alpha, beta, transA, transB)
 
 
 @translates("Gemm", since=11)
 def gemm_11(
-    a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0
-) -> Any:
+    a, b, c=None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0
+):
     """C may be absent."""
     return general_product(a, b, c, alpha, beta, transA, transB)
 
 
 def general_product(
     a: Value, b: Value, c: Value | None, alpha: float, beta: float, transpose_a: int, transpose_b: int
-) -> Any:
+):
     """alpha * A * B + beta * C, of which C is broadcast to the product: where it has no elements, that has none."""
     if c is not None and (beta == 0 or element_count(c.shape) == 0):
         c = None
@@ -76,7 +74,7 @@ def scaled(x: Value, factor: float) -> Value:
 
 
 @translates("Einsum", since=12)
-def einsum(first: Any, *rest: Any, equation: str) -> Any:
+def einsum(first, *rest, equation: str):
     """Sums of products; the result is always spelled out, as the runtime takes "ii" for something else."""
     terms, result = subscripts(equation)
     return ops.Einsum(first, *rest, equation=f"{','.join(terms)}->{result}")

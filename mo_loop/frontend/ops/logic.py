@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mo_loop import ops
@@ -13,12 +11,12 @@ from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
 
 
-def greater(a: Value, b: Value) -> Any:
+def greater(a: Value, b: Value):
     """a > b. The runtime computes Greater as the opposite of LessEqual, so that it holds for NaN; Less does not."""
     return ops.Less(b, a) if a.dtype.is_float else ops.Greater(a, b)
 
 
-def greater_or_equal(a: Value, b: Value) -> Any:
+def greater_or_equal(a: Value, b: Value):
     """a >= b, which does not hold for NaN either."""
     return ops.LessEqual(b, a) if a.dtype.is_float else ops.GreaterEqual(a, b)
 
@@ -40,13 +38,13 @@ one_to_one({"BitwiseNot": ops.BitwiseNot}, since=18)
 
 
 @translates("IsInf", since=10)
-def is_inf(x: Any, *, detect_negative: int = 1, detect_positive: int = 1) -> Any:
+def is_inf(x, *, detect_negative: int = 1, detect_positive: int = 1):
     """Infinities of the signs asked for."""
     return ops.IsInf(x, detect_negative=bool(detect_negative), detect_positive=bool(detect_positive))
 
 
 @translates("BitShift", since=11)
-def bit_shift(x: Any, y: Any, *, direction: str) -> Any:
+def bit_shift(x, y, *, direction: str):
     """Bits moved up or down; a shift by more bits than there are leaves none, or the sign in all of them."""
     if direction not in ("LEFT", "RIGHT"):
         raise ModelError(f"BitShift in direction {direction!r}", code="ML227")

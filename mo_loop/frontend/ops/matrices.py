@@ -12,13 +12,13 @@ from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.types import TensorType, f32, i64
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Final, Invariant, Merged, Sliced
-from mo_loop.types import TensorType, f32, i64
 
 
 @translates("Det", since=11)
-def det(x: Any) -> Any:
+def det(x):
     """The determinants of the last two dimensions."""
     rank = ranked(x, "Det")
     if rank < 2:
@@ -38,7 +38,7 @@ def det(x: Any) -> Any:
     return made if wide is x else ops.Convert(made, destination_type=x.dtype)
 
 
-def _element(x: Value, row: int, column: int) -> Any:
+def _element(x: Value, row: int, column: int):
     return ops.Gather(ops.Gather(x, row, -2), column, -1)
 
 

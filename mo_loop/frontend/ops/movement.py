@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mo_loop import ops
@@ -12,28 +10,28 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, integers, joined, near
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import element_count, low, normalise_axis
+from mo_loop.graph.shape import element_count, low, normalise_axis
 
 
 @translates("Reshape", since=1)
-def reshape_1(data: Any, *, shape: tuple[int, ...] = ()) -> Any:
+def reshape_1(data, *, shape: tuple[int, ...] = ()):
     """The shape is an attribute; 0 copies a dimension."""
     return ops.Reshape(data, list(shape), special_zero=True)
 
 
 @translates("Reshape", since=5)
-def reshape_5(data: Any, shape: Any) -> Any:
+def reshape_5(data, shape):
     """The shape is an input."""
     return _reshape(data, shape, copies=True)
 
 
 @translates("Reshape", since=14)
-def reshape_14(data: Any, shape: Any, *, allowzero: int = 0) -> Any:
+def reshape_14(data, shape, *, allowzero: int = 0):
     """With `allowzero` 0 is a dimension of no elements."""
     return _reshape(data, shape, copies=not allowzero)
 
 
-def _reshape(data: Value, shape: Value, *, copies: bool) -> Any:
+def _reshape(data: Value, shape: Value, *, copies: bool):
     pattern = integers(shape)
     if pattern is None:
         return ops.Reshape(data, shape, special_zero=copies)
@@ -41,7 +39,7 @@ def _reshape(data: Value, shape: Value, *, copies: bool) -> Any:
 
 
 @translates("Flatten", since=1)
-def flatten(x: Any, *, axis: int = 1) -> Any:
+def flatten(x, *, axis: int = 1):
     """A matrix: dimensions before `axis` by those from it on."""
     if x.rank is None:
         if axis in (0, 1):
@@ -72,13 +70,13 @@ def _product(x: Value, first: int, end: int) -> Value:
 
 
 @translates("Squeeze", since=1)
-def squeeze_1(data: Any, *, axes: tuple[int, ...] | None = None) -> Any:
+def squeeze_1(data, *, axes: tuple[int, ...] | None = None):
     """The axes are an attribute."""
     return _squeeze(data, axes)
 
 
 @translates("Squeeze", since=13)
-def squeeze_13(data: Any, axes: Any = None) -> Any:
+def squeeze_13(data, axes=None):
     """The axes are an input."""
     if axes is None or integers(axes) is not None:
         return _squeeze(data, integers(axes))
@@ -87,7 +85,7 @@ def squeeze_13(data: Any, axes: Any = None) -> Any:
     return ops.Reshape(data, ops.Gather(ops.ShapeOf(data), kept, 0))
 
 
-def _squeeze(data: Value, axes: tuple[int, ...] | None) -> Any:
+def _squeeze(data: Value, axes: tuple[int, ...] | None):
     if axes:
         return ops.Squeeze(data, list(axes))
     if data.shape is None or any(not isinstance(dim, int) and low(dim) < 2 for dim in data.shape):
@@ -100,13 +98,13 @@ def _squeeze(data: Value, axes: tuple[int, ...] | None) -> Any:
 
 
 @translates("Unsqueeze", since=1)
-def unsqueeze_1(data: Any, *, axes: tuple[int, ...]) -> Any:
+def unsqueeze_1(data, *, axes: tuple[int, ...]):
     """The axes are an attribute."""
     return ops.Unsqueeze(data, list(axes)) if axes else data
 
 
 @translates("Unsqueeze", since=13)
-def unsqueeze_13(data: Any, axes: Any) -> Any:
+def unsqueeze_13(data, axes):
     """The axes are an input."""
     known = integers(axes)
     if known is not None:
@@ -136,7 +134,7 @@ def _others(axes: Value, rank: int, count: int) -> Value:
 
 
 @translates("Transpose", since=1)
-def transpose(data: Any, *, perm: tuple[int, ...] | None = None) -> Any:
+def transpose(data, *, perm: tuple[int, ...] | None = None):
     """Without `perm` the dimensions are reversed."""
     if data.rank == 0:
         return data
@@ -145,21 +143,21 @@ def transpose(data: Any, *, perm: tuple[int, ...] | None = None) -> Any:
 
 
 @translates("Concat", since=1)
-def concat_1(*inputs: Any, axis: int = 1) -> Any:
+def concat_1(*inputs, axis: int = 1):
     """The axis has a default."""
     return ops.Concat(*inputs, axis=axis)
 
 
 @translates("Concat", since=4)
-def concat_4(*inputs: Any, axis: int) -> Any:
+def concat_4(*inputs, axis: int):
     """The axis is required."""
     return ops.Concat(*inputs, axis=axis)
 
 
 @translates("Split", since=1)
 def split_1(
-    input: Any, sizes: Any = None, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context
-) -> Any:
+    input, sizes=None, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context
+):
     """The sizes are an attribute, or an input of the data's type."""
     if sizes is not None:
         return _split(input, as_i64(sizes), axis, node)
@@ -167,19 +165,19 @@ def split_1(
 
 
 @translates("Split", since=2)
-def split_2(input: Any, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context) -> Any:
+def split_2(input, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context):
     """The sizes are an attribute."""
     return _split(input, split, axis, node)
 
 
 @translates("Split", since=13)
-def split_13(input: Any, split: Any = None, *, axis: int = 0, node: Context) -> Any:
+def split_13(input, split=None, *, axis: int = 0, node: Context):
     """The sizes are an input."""
     return _split(input, split, axis, node)
 
 
 @translates("Split", since=18)
-def split_18(input: Any, split: Any = None, *, axis: int = 0, num_outputs: int | None = None, node: Context) -> Any:
+def split_18(input, split=None, *, axis: int = 0, num_outputs: int | None = None, node: Context):
     """With `num_outputs` the last piece may be smaller."""
     if split is not None or num_outputs is None:
         return _split(input, split, axis, node)
@@ -195,7 +193,7 @@ def split_18(input: Any, split: Any = None, *, axis: int = 0, num_outputs: int |
     return ops.VariadicSplit(input, axis, joined([rounded] * (num_outputs - 1) + [-1], input))
 
 
-def _split(x: Value, sizes: Any, axis: int, node: Context) -> Any:
+def _split(x: Value, sizes, axis: int, node: Context):
     count = len(node.outputs)
     if sizes is None:
         return ops.Split(x, axis, num_splits=count)
@@ -210,14 +208,14 @@ def _split(x: Value, sizes: Any, axis: int, node: Context) -> Any:
 
 
 @translates("Slice", since=1)
-def slice_1(data: Any, *, starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Any:
+def slice_1(data, *, starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple[int, ...] | None = None):
     """The bounds are attributes."""
     places = list(range(len(starts))) if axes is None else list(axes)
     return ops.Slice(data, near(starts), near(ends), [1] * len(starts), places)
 
 
 @translates("Slice", since=10)
-def slice_10(data: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+def slice_10(data, starts, ends, axes=None, steps=None):
     """The bounds are inputs, and there are steps."""
     bounds = [value if integers(value) is None else near(integers(value) or ()) for value in (starts, ends)]
     count = next((len(bound) for bound in bounds if isinstance(bound, list)), None)
@@ -242,29 +240,29 @@ def slice_10(data: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = N
 
 
 @translates("DepthToSpace", since=1)
-def depth_to_space_1(input: Any, *, blocksize: int) -> Any:
+def depth_to_space_1(input, *, blocksize: int):
     """Depth, column, row."""
     return _depth_to_space(input, blocksize, "DCR")
 
 
 @translates("DepthToSpace", since=11)
-def depth_to_space_11(input: Any, *, blocksize: int, mode: str = "DCR") -> Any:
+def depth_to_space_11(input, *, blocksize: int, mode: str = "DCR"):
     """Also column, row, depth."""
     return _depth_to_space(input, blocksize, mode)
 
 
-def _depth_to_space(x: Value, block: int, mode: str) -> Any:
+def _depth_to_space(x: Value, block: int, mode: str):
     return ops.DepthToSpace(x, mode=_block_mode(mode), block_size=block)
 
 
 @translates("SpaceToDepth", since=1)
-def space_to_depth_1(input: Any, *, blocksize: int) -> Any:
+def space_to_depth_1(input, *, blocksize: int):
     """Depth, column, row."""
     return ops.SpaceToDepth(input, mode="blocks_first", block_size=blocksize)
 
 
 @translates("SpaceToDepth", since=28)
-def space_to_depth_28(input: Any, *, blocksize: int, mode: str = "DCR") -> Any:
+def space_to_depth_28(input, *, blocksize: int, mode: str = "DCR"):
     """Also column, row, depth."""
     return ops.SpaceToDepth(input, mode=_block_mode(mode), block_size=blocksize)
 
@@ -276,6 +274,6 @@ def _block_mode(mode: str) -> str:
 
 
 @translates("ReverseSequence", since=10)
-def reverse_sequence(input: Any, sequence_lens: Any, *, batch_axis: int = 1, time_axis: int = 0) -> Any:
+def reverse_sequence(input, sequence_lens, *, batch_axis: int = 1, time_axis: int = 0):
     """The first elements along time backwards, as many as each batch entry's length says."""
     return ops.ReverseSequence(input, sequence_lens, batch_axis=batch_axis, seq_axis=time_axis)

@@ -18,7 +18,7 @@ from mo_loop.frontend.ops.features import no_strings
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import f32, string
+from mo_loop.graph.types import f32, string
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -27,10 +27,10 @@ Strings = tuple[str, ...]
 
 @translates("TfIdfVectorizer", since=9)
 def tf_idf_vectorizer(
-    x: Any, *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str, ngram_counts: Ints,
+    x, *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str, ngram_counts: Ints,
     ngram_indexes: Ints, pool_int64s: Ints | None = None, pool_strings: Strings | None = None,
     weights: Floats | None = None,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """[N, count] of [N, C], [count] of [C]."""
     if x.dtype is string or pool_strings:
         raise no_strings("n-grams of strings")
@@ -61,7 +61,7 @@ def _pools(pool: Ints, starts: Ints) -> list[Any]:
     return [np.array(piece, np.int64).reshape(-1, n) for n, piece in enumerate(pieces, 1)]
 
 
-def _counted(x: Value, pool: Any, gap: int) -> Value:
+def _counted(x: Value, pool, gap: int) -> Value:
     """[N, count]: how often each n-gram occurs with its members `gap` places apart."""
     length = pool.shape[1]
     hits: Any = None
@@ -81,7 +81,7 @@ def _none(x: Value, count: int) -> Value:
     return ops.Broadcast(np.float32(0), ops.Concat(rows, np.array([count]), axis=0)).output
 
 
-def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | None) -> Any:
+def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | None):
     """The counts of n-grams at their places, n-grams of one place added up."""
     size = max(places) + 1
     matrix = np.zeros((len(places), size), np.float32)
@@ -96,7 +96,7 @@ def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | 
     return made if counts.rank == 2 else ops.Squeeze(made, 0)
 
 
-def _at_places(weights: Floats, places: Sequence[int], size: int) -> Any:
+def _at_places(weights: Floats, places: Sequence[int], size: int):
     """The weight of each place. ONNX gives it to the n-gram, ONNX Runtime to the place of that number."""
     found = np.ones(size, np.float32)
     found[list(places)] = weights

@@ -18,8 +18,8 @@ from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.ops.random import dropped
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import normalise_axis
-from mo_loop.types import bf16, boolean, f32
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import bf16, boolean, f32
 
 
 def ranked(x: Value, what: str) -> int:
@@ -41,9 +41,9 @@ def along_channels(values: Value, rank: int) -> Value:
 
 @translates("BatchNormalization", since=1)
 def batch_normalization_1(
-    x: Any, scale: Any, bias: Any, mean: Any, variance: Any,
+    x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, is_test: int = 0, node: Context,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Five outputs without `is_test` mean training; one output is inference whatever `is_test` says."""
     if is_test or not _extra_outputs(node):
         y = _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
@@ -53,9 +53,9 @@ def batch_normalization_1(
 
 @translates("BatchNormalization", since=7)
 def batch_normalization_7(
-    x: Any, scale: Any, bias: Any, mean: Any, variance: Any,
+    x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, node: Context,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """The number of outputs tells training from inference."""
     if _extra_outputs(node):
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
@@ -64,9 +64,9 @@ def batch_normalization_7(
 
 @translates("BatchNormalization", since=9)
 def batch_normalization_9(
-    x: Any, scale: Any, bias: Any, mean: Any, variance: Any,
+    x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, node: Context,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """As before, always one number a channel."""
     if _extra_outputs(node):
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, True)
@@ -75,9 +75,9 @@ def batch_normalization_9(
 
 @translates("BatchNormalization", since=14)
 def batch_normalization_14(
-    x: Any, scale: Any, bias: Any, mean: Any, variance: Any,
+    x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0, node: Context,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """An attribute tells training from inference; the statistics may be of another type than x."""
     if training_mode:
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, True)[:3]
@@ -90,7 +90,7 @@ def _extra_outputs(node: Context) -> bool:
 
 def _batch_inference(
     x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, spatial: bool
-) -> Any:
+):
     if not spatial:
         return _batch_composed(x, scale, bias, mean, variance, epsilon)
     scale, bias, mean, variance = (as_type(each, x.dtype) for each in (scale, bias, mean, variance))
@@ -100,7 +100,7 @@ def _batch_inference(
     return ops.BatchNormInference(x, scale, bias, mean, variance, epsilon=epsilon)
 
 
-def _batch_composed(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float) -> Any:
+def _batch_composed(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float):
     deviation = ops.Sqrt(ops.Add(variance, epsilon))
     return ops.Add(ops.Multiply(ops.Divide(ops.Subtract(x, mean), deviation), scale), bias)
 
@@ -132,7 +132,7 @@ def _squared(x: Value) -> Value:
 
 
 @translates("InstanceNormalization", since=1)
-def instance_normalization(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e-5) -> Any:
+def instance_normalization(x, scale, bias, *, epsilon: float = 1e-5):
     """Every channel of every sample by itself."""
     rank = ranked(x, "InstanceNormalization")
     normal = ops.MVN(x, list(range(2, rank)), eps=epsilon, eps_mode="INSIDE_SQRT")
@@ -141,9 +141,9 @@ def instance_normalization(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e
 
 @translates("LayerNormalization", since=17)
 def layer_normalization(
-    x: Any, scale: Any, bias: Any = None,
+    x, scale, bias=None,
     *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, node: Context,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """All dimensions from `axis` on; the statistics come in the type that `stash_type` names."""
     rank = ranked(x, "LayerNormalization")
     axes = list(range(normalise_axis(axis, rank), rank))
@@ -157,13 +157,13 @@ def layer_normalization(
     return [_affine(as_type(ops.Multiply(centred, inverse).output, x.dtype), scale, bias), mean, inverse]
 
 
-def _affine(x: Value, scale: Value, bias: Value | None) -> Any:
+def _affine(x: Value, scale: Value, bias: Value | None):
     product = ops.Multiply(x, as_type(scale, x.dtype))
     return product if bias is None else ops.Add(product, as_type(bias, x.dtype))
 
 
 @translates("GroupNormalization", since=18)
-def group_normalization_18(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e-5, num_groups: int) -> Any:
+def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups: int):
     """One scale and bias a GROUP."""
     groups = _grouped(x, num_groups, epsilon)
     shaped = _affine(groups, ops.Unsqueeze(scale, 1).output, ops.Unsqueeze(bias, 1).output)
@@ -172,8 +172,8 @@ def group_normalization_18(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e
 
 @translates("GroupNormalization", since=21)
 def group_normalization_21(
-    x: Any, scale: Any, bias: Any, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
-) -> Any:
+    x, scale, bias, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
+):
     """One scale and bias a channel; `stash_type` is the type of the statistics, which the runtime keeps in f32."""
     rank = ranked(x, "GroupNormalization")
     normal = ops.Reshape(_grouped(x, num_groups, epsilon), ops.ShapeOf(x)).output
@@ -187,7 +187,7 @@ def _grouped(x: Value, num_groups: int, epsilon: float) -> Value:
 
 
 @translates("RMSNormalization", since=23)
-def rms_normalization(x: Any, scale: Any, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
+def rms_normalization(x, scale, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1):
     """x / sqrt(mean of squares), all dimensions from `axis` on."""
     rank = ranked(x, "RMSNormalization")
     axes = list(range(normalise_axis(axis, rank), rank))
@@ -197,7 +197,7 @@ def rms_normalization(x: Any, scale: Any, *, axis: int = -1, epsilon: float = 1e
 
 
 @translates("LpNormalization", since=1)
-def lp_normalization(x: Any, *, axis: int = -1, p: int = 2) -> Any:
+def lp_normalization(x, *, axis: int = -1, p: int = 2):
     """x / norm along one axis; where the norm is 0, so is the result."""
     if p not in (1, 2):
         raise ModelError(f"LpNormalization with p={p}: ONNX knows 1 and 2", code="ML227")
@@ -206,7 +206,7 @@ def lp_normalization(x: Any, *, axis: int = -1, p: int = 2) -> Any:
 
 
 @translates("LRN", since=1)
-def lrn(x: Any, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Any:
+def lrn(x, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int):
     """Over a window of channels; one of even size reaches further up than down, which LRN-1 does not know.
 
     The runtime cuts the fraction off the bias, and does not run where it does not know the number of channels."""
@@ -223,7 +223,7 @@ def lrn(x: Any, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, s
 
 
 @translates("MeanVarianceNormalization", since=9)
-def mean_variance_normalization(x: Any, *, axes: tuple[int, ...] = (0, 2, 3)) -> Any:
+def mean_variance_normalization(x, *, axes: tuple[int, ...] = (0, 2, 3)):
     """(x - mean) / (deviation + 1e-9)."""
     return ops.MVN(x, _sorted_axes(x, axes), eps=1e-9, eps_mode="OUTSIDE_SQRT")
 
@@ -236,25 +236,25 @@ def _sorted_axes(x: Value, axes: Sequence[int]) -> list[int]:
 
 
 @translates("Dropout", since=1)
-def dropout_1(x: Any, *, is_test: int = 0, ratio: float = 0.5, node: Context) -> Any:
+def dropout_1(x, *, is_test: int = 0, ratio: float = 0.5, node: Context):
     """A copy; the mask is of the type of x."""
     return _kept(x, node, x.dtype)
 
 
 @translates("Dropout", since=7)
-def dropout_7(x: Any, *, ratio: float = 0.5, node: Context) -> Any:
+def dropout_7(x, *, ratio: float = 0.5, node: Context):
     """A copy, without `is_test`."""
     return _kept(x, node, x.dtype)
 
 
 @translates("Dropout", since=10)
-def dropout_10(x: Any, *, ratio: float = 0.5, node: Context) -> Any:
+def dropout_10(x, *, ratio: float = 0.5, node: Context):
     """A copy; the mask is boolean."""
     return _kept(x, node, boolean)
 
 
 @translates("Dropout", since=12)
-def dropout_12(x: Any, ratio: Any = None, training_mode: Any = None, *, seed: int | None = None, node: Context) -> Any:
+def dropout_12(x, ratio=None, training_mode=None, *, seed: int | None = None, node: Context):
     """A copy, unless `training_mode` may be on and something may be dropped."""
     if training_mode is not None and not _is_zero(training_mode) and (ratio is None or not _is_zero(ratio)):
         return dropped(x, ratio, training_mode, seed, node)
@@ -266,7 +266,7 @@ def _is_zero(value: Value) -> bool:
     return array is not None and not np.any(array)
 
 
-def _kept(x: Value, node: Context, mask_type: Any) -> list[Any]:
+def _kept(x: Value, node: Context, mask_type) -> list[Any]:
     if not node.wants(1):
         return [x]
     return [x, ops.Broadcast(np.ones((), mask_type.numpy), ops.ShapeOf(x))]

@@ -19,15 +19,15 @@ from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.shared import converted, scalar
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import ElementType
+from mo_loop.graph.types import ElementType
 
 DOMAIN = "ai.onnx.preview.training"
 
 
 @translates("Adagrad", since=1, domain=DOMAIN)
 def adagrad(
-    r: Any, t: Any, *inputs: Any, decay_factor: float = 0.0, epsilon: float = 1e-6, norm_coefficient: float = 0.0
-) -> Any:
+    r, t, *inputs, decay_factor: float = 0.0, epsilon: float = 1e-6, norm_coefficient: float = 0.0
+):
     """The rate falls with the updates."""
     made: list[list[Any]] = []
     for x, g, h in _tuples("Adagrad", inputs, 3):
@@ -41,9 +41,9 @@ def adagrad(
 
 @translates("Adam", since=1, domain=DOMAIN)
 def adam(
-    r: Any, t: Any, *inputs: Any, alpha: float = 0.9, beta: float = 0.999, epsilon: float = 1e-6,
+    r, t, *inputs, alpha: float = 0.9, beta: float = 0.999, epsilon: float = 1e-6,
     norm_coefficient: float = 0.0, norm_coefficient_post: float = 0.0,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """The rate makes up for means that began with 0."""
     made: list[list[Any]] = []
     for x, g, v, h in _tuples("Adam", inputs, 4):
@@ -61,7 +61,7 @@ def adam(
 
 
 @translates("Momentum", since=1, domain=DOMAIN)
-def momentum(r: Any, t: Any, *inputs: Any, alpha: float, beta: float, mode: str, norm_coefficient: float) -> Any:
+def momentum(r, t, *inputs, alpha: float, beta: float, mode: str, norm_coefficient: float):
     """The first gradient counts whole."""
     if mode not in ("standard", "nesterov"):
         raise ModelError(f"mode {mode!r} is neither standard nor nesterov", code="ML227")
@@ -103,9 +103,9 @@ def _regularized(x: Value, gradient: Value, coefficient: float) -> Value:
     return ops.Add(ops.Multiply(x, coefficient), gradient).output if coefficient else gradient
 
 
-def _root(squares: Value, epsilon: float) -> Any:
+def _root(squares: Value, epsilon: float):
     return ops.Add(ops.Sqrt(squares), epsilon)
 
 
-def _moved(x: Value, rate: Value, step: Any) -> Value:
+def _moved(x: Value, rate: Value, step) -> Value:
     return ops.Subtract(x, ops.Multiply(step, rate)).output

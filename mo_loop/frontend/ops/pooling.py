@@ -14,15 +14,15 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import f32, i64
+from mo_loop.graph.types import f32, i64
 
 Ints = tuple[int, ...]
 
 
 @translates("MaxPool", since=1)
 def max_pool_1(
-    x: Any, *, auto_pad: str = "NOTSET", kernel_shape: Ints, pads: Ints | None = None, strides: Ints | None = None
-) -> Any:
+    x, *, auto_pad: str = "NOTSET", kernel_shape: Ints, pads: Ints | None = None, strides: Ints | None = None
+):
     """The largest element of each window."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
     return _largest(x, kernel_shape, at, "floor")
@@ -30,7 +30,7 @@ def max_pool_1(
 
 @translates("MaxPool", since=8)
 def max_pool_8(
-    x: Any,
+    x,
     *,
     auto_pad: str = "NOTSET",
     kernel_shape: Ints,
@@ -38,7 +38,7 @@ def max_pool_8(
     storage_order: int = 0,
     strides: Ints | None = None,
     node: Context,
-) -> Any:
+):
     """Opset 8 gives the indices as well."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
     return _max_pool(x, kernel_shape, at, "floor", storage_order, node)
@@ -46,7 +46,7 @@ def max_pool_8(
 
 @translates("MaxPool", since=10)
 def max_pool_10(
-    x: Any,
+    x,
     *,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
@@ -56,13 +56,13 @@ def max_pool_10(
     storage_order: int = 0,
     strides: Ints | None = None,
     node: Context,
-) -> Any:
+):
     """Opset 10 dilates, and rounds up if asked."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return _max_pool(x, kernel_shape, at, _rounding(ceil_mode, kernel_shape, at), storage_order, node)
 
 
-def _max_pool(x: Value, kernel: Ints, at: Window, rounding: str, storage_order: int, node: Context) -> Any:
+def _max_pool(x: Value, kernel: Ints, at: Window, rounding: str, storage_order: int, node: Context):
     if not node.wants(1):
         return _largest(x, kernel, at, rounding), None
     at = _padded_by_number(x, kernel, at)
@@ -143,8 +143,8 @@ def _rounding(ceil_mode: int, kernel: Ints, at: Window) -> str:
 
 @translates("AveragePool", since=1)
 def average_pool_1(
-    x: Any, *, auto_pad: str = "NOTSET", kernel_shape: Ints, pads: Ints | None = None, strides: Ints | None = None
-) -> Any:
+    x, *, auto_pad: str = "NOTSET", kernel_shape: Ints, pads: Ints | None = None, strides: Ints | None = None
+):
     """The mean of each window. Before opset 7 the padding always counts, as ONNX's version converter takes it, too."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
     return _average(x, kernel_shape, at, 1, 0)
@@ -152,14 +152,14 @@ def average_pool_1(
 
 @translates("AveragePool", since=7)
 def average_pool_7(
-    x: Any,
+    x,
     *,
     auto_pad: str = "NOTSET",
     count_include_pad: int = 0,
     kernel_shape: Ints,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """Opset 7 counts the padding only if asked."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
     return _average(x, kernel_shape, at, count_include_pad, 0)
@@ -167,7 +167,7 @@ def average_pool_7(
 
 @translates("AveragePool", since=10)
 def average_pool_10(
-    x: Any,
+    x,
     *,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
@@ -175,7 +175,7 @@ def average_pool_10(
     kernel_shape: Ints,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """Opset 10 rounds up if asked."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
     return _average(x, kernel_shape, at, count_include_pad, ceil_mode)
@@ -183,7 +183,7 @@ def average_pool_10(
 
 @translates("AveragePool", since=19)
 def average_pool_19(
-    x: Any,
+    x,
     *,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
@@ -192,7 +192,7 @@ def average_pool_19(
     kernel_shape: Ints,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """Opset 19 dilates."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return _average(x, kernel_shape, at, count_include_pad, ceil_mode)
@@ -265,14 +265,14 @@ def _started(x: Value, y: Value, at: Window, rounding: str) -> Value:
 
 @translates("LpPool", since=1)
 def lp_pool_1(
-    x: Any,
+    x,
     *,
     auto_pad: str = "NOTSET",
     kernel_shape: Ints | None = None,
     p: float = 2.0,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """The p-norm of each window."""
     if kernel_shape is None:
         raise ModelError("LpPool needs the attribute kernel_shape", code="ML227")
@@ -282,14 +282,14 @@ def lp_pool_1(
 
 @translates("LpPool", since=2)
 def lp_pool_2(
-    x: Any,
+    x,
     *,
     auto_pad: str = "NOTSET",
     kernel_shape: Ints,
     p: int = 2,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """From opset 2 on p is an integer."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
     return _lp_pool(x, kernel_shape, at, p, 0)
@@ -297,7 +297,7 @@ def lp_pool_2(
 
 @translates("LpPool", since=18)
 def lp_pool_18(
-    x: Any,
+    x,
     *,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
@@ -306,7 +306,7 @@ def lp_pool_18(
     p: int = 2,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """Opset 18 dilates, and rounds up if asked."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return _lp_pool(x, kernel_shape, at, p, ceil_mode)
@@ -335,7 +335,7 @@ def _root(x: Value, p: float) -> Value:
 
 
 @translates("GlobalAveragePool", since=1)
-def global_average_pool(x: Any) -> Any:
+def global_average_pool(x):
     """The mean of each channel."""
     size = x.shape[2:] if x.shape is not None else ()
     if 1 <= len(size) <= 3 and all(isinstance(dim, int) and dim > 0 for dim in size):
@@ -347,31 +347,31 @@ def global_average_pool(x: Any) -> Any:
 
 
 @translates("GlobalMaxPool", since=1)
-def global_max_pool(x: Any) -> Any:
+def global_max_pool(x):
     """The largest element of each channel."""
     return ops.ReduceMax(x, _spatial_axes(x), keep_dims=True)
 
 
 @translates("GlobalLpPool", since=1)
-def global_lp_pool_1(x: Any, *, p: float = 2.0) -> Any:
+def global_lp_pool_1(x, *, p: float = 2.0):
     """The p-norm of each channel."""
     return _global_lp_pool(x, p)
 
 
 @translates("GlobalLpPool", since=2)
-def global_lp_pool_2(x: Any, *, p: int = 2) -> Any:
+def global_lp_pool_2(x, *, p: int = 2):
     """From opset 2 on p is an integer."""
     return _global_lp_pool(x, p)
 
 
-def _global_lp_pool(x: Value, p: float) -> Any:
+def _global_lp_pool(x: Value, p: float):
     axes = _spatial_axes(x)
     if p in (1, 2):
         return (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axes, keep_dims=True)
     return _root(ops.ReduceSum(_power(x, p), axes, keep_dims=True).output, p)
 
 
-def _spatial_axes(x: Value) -> Any:
+def _spatial_axes(x: Value):
     if x.rank is not None:
         return list(range(2, x.rank))
     rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
@@ -380,14 +380,14 @@ def _spatial_axes(x: Value) -> Any:
 
 @translates("MaxUnpool", since=9)
 def max_unpool(
-    x: Any,
-    i: Any,
-    output_shape: Any = None,
+    x,
+    i,
+    output_shape=None,
     *,
     kernel_shape: Ints,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """The elements back where the indices say, in a tensor as large as the pool's input was, zeros around up to
     `output_shape`."""
     count = len(kernel_shape)

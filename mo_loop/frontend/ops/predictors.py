@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from mo_loop.frontend.ops.scores import both_sides, transformed, transformed_alo
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import f32, i64
+from mo_loop.graph.types import f32, i64
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -37,7 +36,7 @@ def rows_of(x: Value, what: str) -> Value:
     return y if rank == 2 else ops.Unsqueeze(y, 0).output
 
 
-def _weights(coefficients: Sequence[float] | None, count: int) -> Any:
+def _weights(coefficients: Sequence[float] | None, count: int):
     if not coefficients or count < 1 or len(coefficients) % count:
         raise ModelError(f"{len(coefficients or ())} coefficients for {count} results", code="ML227")
     return np.array(coefficients, np.float32).reshape(count, -1)
@@ -45,9 +44,9 @@ def _weights(coefficients: Sequence[float] | None, count: int) -> Any:
 
 @translates("LinearRegressor", since=1, domain=DOMAIN)
 def linear_regressor(
-    x: Any, *, coefficients: Floats | None = None, intercepts: Floats | None = None, post_transform: str = "NONE",
+    x, *, coefficients: Floats | None = None, intercepts: Floats | None = None, post_transform: str = "NONE",
     targets: int = 1,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """[N, targets]."""
     scores = _linear(rows_of(x, "LinearRegressor"), coefficients, intercepts, targets)
     return transformed_alone(scores, post_transform) if targets == 1 else transformed(scores, post_transform)
@@ -64,9 +63,9 @@ def _linear(x: Value, coefficients: Floats | None, intercepts: Floats | None, co
 
 @translates("LinearClassifier", since=1, domain=DOMAIN)
 def linear_classifier(
-    x: Any, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None, coefficients: Floats,
+    x, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None, coefficients: Floats,
     intercepts: Floats | None = None, multi_class: int = 0, post_transform: str = "NONE",
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """The label of the largest score, and all scores. One score for two classes says how likely the second one is."""
     if classlabels_strings:
         raise no_strings("labels of strings")
@@ -97,10 +96,10 @@ def labelled(scores: Value, labels: Sequence[int] | None) -> Value:
 
 @translates("SVMRegressor", since=1, domain=DOMAIN)
 def svm_regressor(
-    x: Any, *, coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
+    x, *, coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
     n_supports: int = 0, one_class: int = 0, post_transform: str = "NONE", rho: Floats | None = None,
     support_vectors: Floats | None = None,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """[N, 1]; with `one_class` 1 for what belongs to the class and -1 for what does not."""
     rows = rows_of(x, "SVMRegressor")
     if n_supports > 0:
@@ -111,7 +110,7 @@ def svm_regressor(
     return transformed_alone(scores, post_transform)
 
 
-def _kernel(x: Value, vectors: Any, kind: str, parameters: Floats | None) -> Value:
+def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
     """K(x, s) for each row and each support vector."""
     gamma, offset, degree = (*(parameters or ()), 0.0, 0.0, 0.0)[:3]
     if kind == "RBF":
@@ -130,11 +129,11 @@ def _kernel(x: Value, vectors: Any, kind: str, parameters: Floats | None) -> Val
 
 @translates("SVMClassifier", since=1, domain=DOMAIN)
 def svm_classifier(
-    x: Any, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None,
+    x, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None,
     coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
     post_transform: str = "NONE", prob_a: Floats | None = None, prob_b: Floats | None = None,
     rho: Floats | None = None, support_vectors: Floats | None = None, vectors_per_class: Ints | None = None,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Each pair of classes has a score, and its winner a vote; the class of most votes is the label."""
     if classlabels_strings:
         raise no_strings("labels of strings")

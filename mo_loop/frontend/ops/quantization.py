@@ -17,13 +17,13 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.convolution import convolved, spatial_rank
 from mo_loop.frontend.ops.exact import quotient, steps
-from mo_loop.frontend.ops.layout import array_of, reshaped
+from mo_loop.frontend.ops.weight_layout import array_of, reshaped
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import ElementType, f8e4m3, f8e5m2, f32, from_onnx, i32, i64, u8
 from mo_loop.ops.base import Constant
-from mo_loop.shape import normalise_axis
-from mo_loop.types import ElementType, f8e4m3, f8e5m2, f32, from_onnx, i32, i64, u8
 
 Ints = tuple[int, ...]
 
@@ -36,34 +36,34 @@ EXACT = 1 << 24
 
 
 @translates("QuantizeLinear", since=10)
-def quantize_10(x: Any, y_scale: Any, y_zero_point: Any = None) -> Any:
+def quantize_10(x, y_scale, y_zero_point=None):
     """One scale for all."""
     return _quantized(x, y_scale, y_zero_point, axis=1)
 
 
 @translates("QuantizeLinear", since=13)
-def quantize_13(x: Any, y_scale: Any, y_zero_point: Any = None, *, axis: int = 1) -> Any:
+def quantize_13(x, y_scale, y_zero_point=None, *, axis: int = 1):
     """Or one for each slice along an axis."""
     return _quantized(x, y_scale, y_zero_point, axis=axis)
 
 
 @translates("QuantizeLinear", since=19)
-def quantize_19(x: Any, y_scale: Any, y_zero_point: Any = None, *, axis: int = 1, saturate: int = 1) -> Any:
+def quantize_19(x, y_scale, y_zero_point=None, *, axis: int = 1, saturate: int = 1):
     """`saturate` matters for float8 alone."""
     return _quantized(x, y_scale, y_zero_point, axis=axis, saturate=saturate)
 
 
 @translates("QuantizeLinear", since=21)
 def quantize_21(
-    x: Any,
-    y_scale: Any,
-    y_zero_point: Any = None,
+    x,
+    y_scale,
+    y_zero_point=None,
     *,
     axis: int = 1,
     block_size: int = 0,
     output_dtype: int = 0,
     saturate: int = 1,
-) -> Any:
+):
     """Or one for each block of elements along an axis."""
     return _quantized(
         x, y_scale, y_zero_point, axis=axis, saturate=saturate, block_size=block_size, output_dtype=output_dtype
@@ -72,16 +72,16 @@ def quantize_21(
 
 @translates("QuantizeLinear", since=23)
 def quantize_23(
-    x: Any,
-    y_scale: Any,
-    y_zero_point: Any = None,
+    x,
+    y_scale,
+    y_zero_point=None,
     *,
     axis: int = 1,
     block_size: int = 0,
     output_dtype: int = 0,
     precision: int = 0,
     saturate: int = 1,
-) -> Any:
+):
     """The division is always in f32, at least as precise as `precision` asks."""
     return _quantized(
         x, y_scale, y_zero_point, axis=axis, saturate=saturate, block_size=block_size, output_dtype=output_dtype
@@ -163,7 +163,7 @@ def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
 
 
 @translates("DynamicQuantizeLinear", since=11)
-def dynamic_quantize(x: Any) -> Any:
+def dynamic_quantize(x):
     """The scale follows from the least and the largest element, 0 among them; it is 1 where both are 0."""
     axes = list(range(x.rank)) if x.rank is not None else _every_axis(x)
     largest = ops.Maximum(ops.ReduceMax(x, axes, keep_dims=False), 0)
@@ -186,27 +186,27 @@ def _every_axis(x: Value) -> Value:
 
 
 @translates("DequantizeLinear", since=10)
-def dequantize_10(x: Any, x_scale: Any, x_zero_point: Any = None) -> Any:
+def dequantize_10(x, x_scale, x_zero_point=None):
     """One scale for all."""
     return _dequantized(x, x_scale, x_zero_point, axis=1)
 
 
 @translates("DequantizeLinear", since=13)
-def dequantize_13(x: Any, x_scale: Any, x_zero_point: Any = None, *, axis: int = 1) -> Any:
+def dequantize_13(x, x_scale, x_zero_point=None, *, axis: int = 1):
     """Or one for each slice along an axis."""
     return _dequantized(x, x_scale, x_zero_point, axis=axis)
 
 
 @translates("DequantizeLinear", since=21)
-def dequantize_21(x: Any, x_scale: Any, x_zero_point: Any = None, *, axis: int = 1, block_size: int = 0) -> Any:
+def dequantize_21(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: int = 0):
     """Or one for each block of elements along an axis."""
     return _dequantized(x, x_scale, x_zero_point, axis=axis, block_size=block_size)
 
 
 @translates("DequantizeLinear", since=23)
 def dequantize_23(
-    x: Any, x_scale: Any, x_zero_point: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
-) -> Any:
+    x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
+):
     """The result need not be of the scale's type."""
     return _dequantized(x, x_scale, x_zero_point, axis=axis, block_size=block_size, output_dtype=output_dtype)
 
@@ -228,10 +228,10 @@ def _dequantized(
 
 @translates("ConvInteger", since=10)
 def conv_integer(
-    x: Any,
-    w: Any,
-    x_zero_point: Any = None,
-    w_zero_point: Any = None,
+    x,
+    w,
+    x_zero_point=None,
+    w_zero_point=None,
     *,
     auto_pad: str = "NOTSET",
     dilations: Ints | None = None,
@@ -239,7 +239,7 @@ def conv_integer(
     kernel_shape: Ints | None = None,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """In i32."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
@@ -257,7 +257,7 @@ def _integer_convolution(
 
 
 @translates("MatMulInteger", since=10)
-def mat_mul_integer(a: Any, b: Any, a_zero_point: Any = None, b_zero_point: Any = None) -> Any:
+def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
     """In i32. Zero points may be one a row of a, one a column of b."""
     return _integer_product(a, b, a_zero_point, b_zero_point)
 
@@ -284,7 +284,7 @@ def _centred(x: Value, zero_point: Value | None, axis: int | None) -> Value:
     return ops.Subtract(as_float(x), as_float(zero)).output
 
 
-def _exactly(a: Value, b: Value, terms: int | None, product: Any) -> Value:
+def _exactly(a: Value, b: Value, terms: int | None, product) -> Value:
     """A product of integers up to 255 in i32. It is computed in f32, in parts small enough for every sum to be exact:
     a = 16 * high + low."""
     if terms is not None and terms * 255 * 255 < EXACT:
@@ -297,15 +297,15 @@ def _exactly(a: Value, b: Value, terms: int | None, product: Any) -> Value:
 
 @translates("QLinearConv", since=10)
 def qlinear_conv(
-    x: Any,
-    x_scale: Any,
-    x_zero_point: Any,
-    w: Any,
-    w_scale: Any,
-    w_zero_point: Any,
-    y_scale: Any,
-    y_zero_point: Any,
-    b: Any = None,
+    x,
+    x_scale,
+    x_zero_point,
+    w,
+    w_scale,
+    w_zero_point,
+    y_scale,
+    y_zero_point,
+    b=None,
     *,
     auto_pad: str = "NOTSET",
     dilations: Ints | None = None,
@@ -313,7 +313,7 @@ def qlinear_conv(
     kernel_shape: Ints | None = None,
     pads: Ints | None = None,
     strides: Ints | None = None,
-) -> Any:
+):
     """The bias is of i32, its scale x_scale * w_scale."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
@@ -327,8 +327,8 @@ def qlinear_conv(
 
 @translates("QLinearMatMul", since=10)
 def qlinear_mat_mul_10(
-    a: Any, a_scale: Any, a_zero_point: Any, b: Any, b_scale: Any, b_zero_point: Any, y_scale: Any, y_zero_point: Any
-) -> Any:
+    a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point
+):
     """Scales may be one a row of a, one a column of b."""
     if any(each.dtype.is_float for each in (a, b)):
         raise UnsupportedError("QLinearMatMul of float8", code="ML303", hint="use DequantizeLinear and MatMul")

@@ -23,7 +23,7 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import converted, scalar
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import ElementType, f32, from_onnx
+from mo_loop.graph.types import ElementType, f32, from_onnx
 
 Ints = tuple[int, ...]
 
@@ -41,15 +41,15 @@ def uniform(shape: Value, seed: float | int | None) -> Value:
 @translates("RandomUniform", since=1)
 def random_uniform(
     *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Ints, node: Context
-) -> Any:
+):
     """The shape is an attribute."""
     return _spread(_dims(node, shape), from_onnx(dtype), low, high, seed)
 
 
 @translates("RandomUniformLike", since=1)
 def random_uniform_like(
-    input: Any, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
-) -> Any:
+    input, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
+):
     """The shape is that of a tensor, and so is the type if none is given."""
     return _spread(ops.ShapeOf(input).output, _type_like(input, dtype), low, high, seed)
 
@@ -57,15 +57,15 @@ def random_uniform_like(
 @translates("RandomNormal", since=1)
 def random_normal(
     *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Ints, node: Context
-) -> Any:
+):
     """The shape is an attribute."""
     return _normal(_dims(node, shape), from_onnx(dtype), mean, scale, seed)
 
 
 @translates("RandomNormalLike", since=1)
 def random_normal_like(
-    input: Any, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
-) -> Any:
+    input, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
+):
     """The shape is that of a tensor, and so is the type if none is given."""
     return _normal(ops.ShapeOf(input).output, _type_like(input, dtype), mean, scale, seed)
 
@@ -78,7 +78,7 @@ def _type_like(x: Value, dtype: int | None) -> ElementType:
     return x.dtype if dtype is None else from_onnx(dtype)
 
 
-def _spread(shape: Value, dtype: ElementType, low: float, high: float, seed: float | None) -> Any:
+def _spread(shape: Value, dtype: ElementType, low: float, high: float, seed: float | None):
     _require_float(dtype)
     low, high = min(low, high), max(low, high)
     if low == high:  # the runtime makes the factor a bound of RandomUniform, and then refuses 0
@@ -89,7 +89,7 @@ def _spread(shape: Value, dtype: ElementType, low: float, high: float, seed: flo
     return converted(u, dtype)
 
 
-def _normal(shape: Value, dtype: ElementType, mean: float, scale: float, seed: float | None) -> Any:
+def _normal(shape: Value, dtype: ElementType, mean: float, scale: float, seed: float | None):
     _require_float(dtype)
     # Two numbers for each, from one generator: two generators of one seed would give the same.
     both = uniform(ops.Concat(np.array([2], np.int64), shape, axis=0).output, seed)
@@ -107,14 +107,14 @@ def _require_float(dtype: ElementType) -> None:
 
 
 @translates("Bernoulli", since=15)
-def bernoulli(input: Any, *, dtype: int | None = None, seed: float | None = None) -> Any:
+def bernoulli(input, *, dtype: int | None = None, seed: float | None = None):
     """1 with the probability that the input says, else 0."""
     hits = ops.Less(uniform(ops.ShapeOf(input).output, seed), converted(input, f32)).output
     return converted(hits, _type_like(input, dtype))
 
 
 @translates("Multinomial", since=7)
-def multinomial(input: Any, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Any:
+def multinomial(input, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None):
     """Classes drawn by their logarithmic probabilities [batch, classes], which need not sum up to 1.
 
     Not the operation of that name: it overflows for large logarithms, and repeats its draws."""

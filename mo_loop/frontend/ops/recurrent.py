@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.layout import array_of
-from mo_loop.frontend.ops.sequences import sequence
-from mo_loop.frontend.ops.steps import Activation, Recurrence, activations_of, scanned
+from mo_loop.frontend.ops.recurrent_sequences import sequence
+from mo_loop.frontend.ops.recurrent_steps import Activation, Recurrence, activations_of, scanned
+from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
@@ -82,14 +81,14 @@ def _all_equal(lengths: Value, x: Value, layout: int) -> bool:
 
 @translates("LSTM", since=1)
 def lstm_1(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    initial_c: Any = None,
-    p: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
+    initial_c=None,
+    p=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -100,7 +99,7 @@ def lstm_1(
     input_forget: int = 0,
     output_sequence: int = 0,
     node: Context,
-) -> Any:
+):
     """`output_sequence` said whether the first output is made; that it is named says so, too."""
     return _translated(
         node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", direction=direction, layout=0,
@@ -111,14 +110,14 @@ def lstm_1(
 
 @translates("LSTM", since=7)
 def lstm_7(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    initial_c: Any = None,
-    p: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
+    initial_c=None,
+    p=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -128,7 +127,7 @@ def lstm_7(
     hidden_size: int | None = None,
     input_forget: int = 0,
     node: Context,
-) -> Any:
+):
     """Time first."""
     return lstm_14(
         x, w, r, b, sequence_lens, initial_h, initial_c, p, activation_alpha=activation_alpha,
@@ -139,14 +138,14 @@ def lstm_7(
 
 @translates("LSTM", since=14)
 def lstm_14(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
-    initial_c: Any = None,
-    p: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
+    initial_c=None,
+    p=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -157,7 +156,7 @@ def lstm_14(
     input_forget: int = 0,
     layout: int = 0,
     node: Context,
-) -> Any:
+):
     """With `layout` 1 the batch comes first everywhere."""
     return _translated(
         node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", direction=direction, layout=layout,
@@ -168,12 +167,12 @@ def lstm_14(
 
 @translates("GRU", since=1)
 def gru_1(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -183,7 +182,7 @@ def gru_1(
     hidden_size: int | None = None,
     output_sequence: int = 0,
     node: Context,
-) -> Any:
+):
     """The default direction is misspelt in the schema of opset 1."""
     direction = "forward" if direction == "foward" else direction
     return gru_14(
@@ -194,12 +193,12 @@ def gru_1(
 
 @translates("GRU", since=3)
 def gru_3(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -210,7 +209,7 @@ def gru_3(
     linear_before_reset: int = 0,
     output_sequence: int = 0,
     node: Context,
-) -> Any:
+):
     """Opset 3 may reset after the product."""
     return gru_14(
         x, w, r, b, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
@@ -221,12 +220,12 @@ def gru_3(
 
 @translates("GRU", since=7)
 def gru_7(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -236,7 +235,7 @@ def gru_7(
     hidden_size: int | None = None,
     linear_before_reset: int = 0,
     node: Context,
-) -> Any:
+):
     """Without `output_sequence`."""
     return gru_14(
         x, w, r, b, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
@@ -247,12 +246,12 @@ def gru_7(
 
 @translates("GRU", since=14)
 def gru_14(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -263,7 +262,7 @@ def gru_14(
     layout: int = 0,
     linear_before_reset: int = 0,
     node: Context,
-) -> Any:
+):
     """With `layout` 1 the batch comes first everywhere."""
     return _translated(
         node, x, w, r, b, sequence_lens, (initial_h,), kind="GRU", direction=direction, layout=layout,
@@ -274,12 +273,12 @@ def gru_14(
 
 @translates("RNN", since=1)
 def rnn_1(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -289,7 +288,7 @@ def rnn_1(
     hidden_size: int | None = None,
     output_sequence: int = 0,
     node: Context,
-) -> Any:
+):
     """`output_sequence` said whether the first output is made; that it is named says so, too."""
     return rnn_14(
         x, w, r, b, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
@@ -299,12 +298,12 @@ def rnn_1(
 
 @translates("RNN", since=7)
 def rnn_7(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -313,7 +312,7 @@ def rnn_7(
     direction: str = "forward",
     hidden_size: int | None = None,
     node: Context,
-) -> Any:
+):
     """Time first."""
     return rnn_14(
         x, w, r, b, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
@@ -323,12 +322,12 @@ def rnn_7(
 
 @translates("RNN", since=14)
 def rnn_14(
-    x: Any,
-    w: Any,
-    r: Any,
-    b: Any = None,
-    sequence_lens: Any = None,
-    initial_h: Any = None,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -338,7 +337,7 @@ def rnn_14(
     hidden_size: int | None = None,
     layout: int = 0,
     node: Context,
-) -> Any:
+):
     """With `layout` 1 the batch comes first everywhere."""
     return _translated(
         node, x, w, r, b, sequence_lens, (initial_h,), kind="RNN", direction=direction, layout=layout,

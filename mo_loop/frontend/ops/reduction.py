@@ -16,15 +16,15 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.arithmetic import as_type, divided, number
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import element_count, low, normalise_axis
-from mo_loop.types import boolean, f32, i32, i64
+from mo_loop.graph.shape import element_count, low, normalise_axis
+from mo_loop.graph.types import boolean, f32, i32, i64
 
 Rule = Callable[[Value, Sequence[int], bool], Any]
 """A reduction of a value over axes; with no axes it only does what is done to each element."""
 
 
-def _plain(cls: Any) -> Rule:
-    def rule(x: Value, axes: Sequence[int], keep: bool) -> Any:
+def _plain(cls) -> Rule:
+    def rule(x: Value, axes: Sequence[int], keep: bool):
         return cls(x, axes, keep_dims=keep) if axes else x
 
     return rule
@@ -34,8 +34,8 @@ def _sum(x: Value, axes: Sequence[int], keep: bool) -> Value:
     return ops.ReduceSum(x, axes, keep_dims=keep).output if axes else x
 
 
-def _extreme(cls: Any, logical: Any, *, largest: bool) -> Rule:
-    def rule(x: Value, axes: Sequence[int], keep: bool) -> Any:
+def _extreme(cls, logical, *, largest: bool) -> Rule:
+    def rule(x: Value, axes: Sequence[int], keep: bool):
         if not axes:
             return x
         if x.dtype is boolean:
@@ -54,7 +54,7 @@ def _extreme(cls: Any, logical: Any, *, largest: bool) -> Rule:
     return rule
 
 
-def _extreme_integer(cls: Any, x: Value, axes: Sequence[int], keep: bool, nothing: int) -> Any:
+def _extreme_integer(cls, x: Value, axes: Sequence[int], keep: bool, nothing: int):
     """The extreme of the upper halves, and that of the lower halves beside it.
 
     The runtime compares in f32, which holds integers of 24 bits: it gives the largest one of 32 bits as the smallest.
@@ -85,20 +85,20 @@ def _is_empty(x: Value, axes: Sequence[int]) -> bool:
     return any(x.type.dims[normalise_axis(axis, x.rank)] == 0 for axis in axes)
 
 
-def _limit(x: Value, *, largest: bool) -> Any:
+def _limit(x: Value, *, largest: bool):
     if x.dtype.is_float:
         return np.inf if largest else -np.inf
     info = np.iinfo(x.dtype.numpy)
     return info.max if largest else info.min
 
 
-def _filled(x: Value, axes: Sequence[int], keep: bool, value: Any) -> Any:
+def _filled(x: Value, axes: Sequence[int], keep: bool, value):
     """A value in the shape that the reduction has: sums over nothing are zeros."""
     zeros = ops.ReduceSum(x, axes, keep_dims=keep)
     return ops.Broadcast(np.asarray(value, x.dtype.numpy), ops.ShapeOf(zeros))
 
 
-def _mean(x: Value, axes: Sequence[int], keep: bool) -> Any:
+def _mean(x: Value, axes: Sequence[int], keep: bool):
     if not axes:
         return x
     if x.dtype.is_float:
@@ -111,25 +111,25 @@ def _mean(x: Value, axes: Sequence[int], keep: bool) -> Any:
     return divided(_sum(x, axes, keep), count)
 
 
-def _sum_square(x: Value, axes: Sequence[int], keep: bool) -> Any:
+def _sum_square(x: Value, axes: Sequence[int], keep: bool):
     return _sum(ops.Multiply(x, x).output, axes, keep)
 
 
-def _l1(x: Value, axes: Sequence[int], keep: bool) -> Any:
+def _l1(x: Value, axes: Sequence[int], keep: bool):
     return ops.ReduceL1(x, axes, keep_dims=keep) if axes else ops.Abs(x)
 
 
-def _l2(x: Value, axes: Sequence[int], keep: bool) -> Any:
+def _l2(x: Value, axes: Sequence[int], keep: bool):
     y = as_type(x, x.dtype if x.dtype.is_float else f32)
     return as_type((ops.ReduceL2(y, axes, keep_dims=keep) if axes else ops.Abs(y)).output, x.dtype)
 
 
-def _log_sum(x: Value, axes: Sequence[int], keep: bool) -> Any:
+def _log_sum(x: Value, axes: Sequence[int], keep: bool):
     y = as_type(x, x.dtype if x.dtype.is_float else f32)
     return as_type(ops.Log(_sum(y, axes, keep)).output, x.dtype)
 
 
-def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool) -> Any:
+def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool):
     """log(sum(e^(x - m))) + m with m the maximum, held finite so that infinities do not cancel to NaN."""
     y = as_type(x, x.dtype if x.dtype.is_float else f32)
     if not axes:
@@ -158,7 +158,7 @@ def _known_axes(axes: Value | None) -> Sequence[int] | None:
     return axes.type.integers if array is None else tuple(int(each) for each in array.reshape(-1))
 
 
-def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: bool) -> Any:
+def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: bool):
     """Axes known at run time only, while the IR's must be constant: x becomes a matrix whose rows are reduced."""
     rank = len(_all_axes(x))
     axes = ops.Reshape(as_type(axes, i64), [-1]).output
@@ -187,10 +187,10 @@ def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: b
 
 
 def _both_forms(op: str, rule: Rule, axes_input_since: int = 18) -> None:
-    def by_attribute(x: Any, *, axes: tuple[int, ...] | None = None, keepdims: int = 1) -> Any:
+    def by_attribute(x, *, axes: tuple[int, ...] | None = None, keepdims: int = 1):
         return rule(x, axes or _all_axes(x), bool(keepdims))
 
-    def by_input(x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Any:
+    def by_input(x, axes=None, *, keepdims: int = 1, noop_with_empty_axes: int = 0):
         given = _known_axes(axes)
         if given == () and not noop_with_empty_axes:
             given = _all_axes(x)
@@ -215,7 +215,7 @@ for _op, _rule in {
 # -- places of extremes
 
 
-def _place(x: Value, mode: str, axis: int, keep: bool, last: bool) -> Any:
+def _place(x: Value, mode: str, axis: int, keep: bool, last: bool):
     """The index of the first or last extreme: the last one is the first in the reversed tensor."""
     if x.rank is not None:
         axis = normalise_axis(axis, x.rank)
@@ -229,10 +229,10 @@ def _place(x: Value, mode: str, axis: int, keep: bool, last: bool) -> Any:
 
 
 def _places(op: str, mode: str) -> None:
-    def before_12(x: Any, *, axis: int = 0, keepdims: int = 1) -> Any:
+    def before_12(x, *, axis: int = 0, keepdims: int = 1):
         return _place(x, mode, axis, bool(keepdims), False)
 
-    def from_12(x: Any, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Any:
+    def from_12(x, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0):
         return _place(x, mode, axis, bool(keepdims), bool(select_last_index))
 
     translates(op, since=1)(before_12)

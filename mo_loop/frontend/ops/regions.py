@@ -13,8 +13,8 @@ from mo_loop import ops
 from mo_loop.frontend.ops.exact import quotient
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.graph import Value
+from mo_loop.graph.types import f32, i32
 from mo_loop.ops.base import Constant
-from mo_loop.types import f32, i32
 
 
 def largest_corners(

@@ -11,54 +11,54 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.exact import quotient
-from mo_loop.frontend.ops.layout import array_of
 from mo_loop.frontend.ops.sampling import Axis, Sampling, sampled
 from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import low, normalise_axis
+from mo_loop.graph.types import f32, i64
 from mo_loop.ops.base import Constant
-from mo_loop.shape import low, normalise_axis
-from mo_loop.types import f32, i64
 
 _OLD = Sampling("nearest", "asymmetric", "simple", -0.75, False, False, 0.0)
 """Before opset 11."""
 
 
 @translates("Upsample", since=1)
-def upsample_1(x: Any, *, height_scale: float, mode: str = "nearest", width_scale: float) -> Any:
+def upsample_1(x, *, height_scale: float, mode: str = "nearest", width_scale: float):
     """Images only."""
     return _by_scales(x, np.array([1, 1, height_scale, width_scale], np.float32), mode)
 
 
 @translates("Upsample", since=7)
-def upsample_7(x: Any, *, mode: str = "nearest", scales: tuple[float, ...]) -> Any:
+def upsample_7(x, *, mode: str = "nearest", scales: tuple[float, ...]):
     """A scale for each dimension."""
     return _by_scales(x, np.array(scales, np.float32), mode)
 
 
 @translates("Upsample", since=9)
-def upsample_9(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
+def upsample_9(x, scales, *, mode: str = "nearest"):
     """The scales are an input."""
     return _by_scales(x, scales, mode)
 
 
 @translates("Resize", since=10)
-def resize_10(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
+def resize_10(x, scales, *, mode: str = "nearest"):
     """As Upsample, and smaller as well."""
     return _by_scales(x, scales, mode)
 
 
-def _by_scales(x: Value, scales: Any, mode: str) -> Value:
+def _by_scales(x: Value, scales, mode: str) -> Value:
     how = replace(_OLD, mode="linear" if mode == "bilinear" else mode)
     return _resized(x, None, scales, None, None, "stretch", how)
 
 
 @translates("Resize", since=11)
 def resize_11(
-    x: Any,
-    roi: Any,
-    scales: Any,
-    sizes: Any = None,
+    x,
+    roi,
+    scales,
+    sizes=None,
     *,
     coordinate_transformation_mode: str = "half_pixel",
     cubic_coeff_a: float = -0.75,
@@ -66,7 +66,7 @@ def resize_11(
     extrapolation_value: float = 0.0,
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
-) -> Any:
+):
     """`scales` is empty where `sizes` is given."""
     how = Sampling(
         mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), False,
@@ -77,10 +77,10 @@ def resize_11(
 
 @translates("Resize", since=13)
 def resize_13(
-    x: Any,
-    roi: Any = None,
-    scales: Any = None,
-    sizes: Any = None,
+    x,
+    roi=None,
+    scales=None,
+    sizes=None,
     *,
     coordinate_transformation_mode: str = "half_pixel",
     cubic_coeff_a: float = -0.75,
@@ -88,7 +88,7 @@ def resize_13(
     extrapolation_value: float = 0.0,
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
-) -> Any:
+):
     """One of `scales` and `sizes` is absent."""
     how = Sampling(
         mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), False,
@@ -99,10 +99,10 @@ def resize_13(
 
 @translates("Resize", since=18)
 def resize_18(
-    x: Any,
-    roi: Any = None,
-    scales: Any = None,
-    sizes: Any = None,
+    x,
+    roi=None,
+    scales=None,
+    sizes=None,
     *,
     antialias: int = 0,
     axes: tuple[int, ...] | None = None,
@@ -113,7 +113,7 @@ def resize_18(
     keep_aspect_ratio_policy: str = "stretch",
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
-) -> Any:
+):
     """Opset 18 knows axes, antialiasing, and sizes that keep the aspect ratio."""
     how = Sampling(
         mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), bool(antialias),
@@ -125,7 +125,7 @@ def resize_18(
 def _resized(
     x: Value,
     roi: Value | None,
-    scales: Any,
+    scales,
     sizes: Value | None,
     axes: Sequence[int] | None,
     policy: str,
@@ -162,7 +162,7 @@ def _is_identity(axis: Axis) -> bool:
 # -- sizes and scales
 
 
-def _by_factors(x: Value, scales: Any, numbers: Sequence[int]) -> list[Axis]:
+def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
     """new = floor(size * scale)"""
     constant = scales if isinstance(scales, np.ndarray) else array_of(scales)
     if constant is not None and len(constant) != len(numbers):
@@ -215,13 +215,13 @@ def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
     return [replace(each, scale=common, new=_nearest(x, each.size, common)) for each in axes]
 
 
-def _nearest(x: Value, size: Any, scale: Value) -> Value:
+def _nearest(x: Value, size, scale: Value) -> Value:
     return ops.Convert(
         ops.Floor(ops.Add(ops.Multiply(_as_float(x, size), scale), 0.5)), destination_type=i64
     ).output
 
 
-def _as_float(x: Value, number: Any) -> Value:
+def _as_float(x: Value, number) -> Value:
     if not isinstance(number, Value):
         return Constant(np.float32(number), graph=x.graph).output
     return number if number.dtype is f32 else ops.Convert(number, destination_type=f32).output

@@ -18,8 +18,8 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.exact import magnitude, quotient
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.base import Constant
-from mo_loop.types import f32, i32, i64
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,18 @@ def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
     return ops.Select(outside, filler, y).output
 
 
-def _minus_one(size: Any) -> Any:
+def _minus_one(size):
     return size - 1 if isinstance(size, int) else ops.Subtract(size, 1).output
 
 
-def _float(graph: Graph, number: Any) -> Value:
+def _float(graph: Graph, number) -> Value:
     """A number or scalar tensor as a scalar of f32."""
     if not isinstance(number, Value):
         return Constant(np.array(number, np.float32), graph=graph).output
     return number if number.dtype is f32 else ops.Convert(number, destination_type=f32).output
 
 
-def _numbers(graph: Graph, count: Any) -> Value:
+def _numbers(graph: Graph, count) -> Value:
     """0, 1, ... count - 1 in f32."""
     if isinstance(count, int):
         return Constant(np.arange(count, dtype=np.float32), graph=graph).output
@@ -141,13 +141,13 @@ def _cast(weight: Value, like: Value) -> Value:
     return weight if like.dtype is f32 else ops.Convert(weight, destination_type=like.dtype).output
 
 
-def _index(position: Any, axis: Axis) -> Value:
+def _index(position, axis: Axis) -> Value:
     """Whole coordinates as indices, those outside moved to the border."""
     last = _float(position.graph, _minus_one(axis.size))
     return ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32).output
 
 
-def _rounded(at: Value, axis: Axis, how: Sampling) -> Any:
+def _rounded(at: Value, axis: Axis, how: Sampling):
     if how.nearest == "simple":
         down = ops.Less(_float(at.graph, axis.scale), 1.0)
         return ops.Select(down, ops.Ceiling(at), ops.Floor(at))
@@ -199,18 +199,18 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     return ops.Transpose(ops.MatMul(ops.Transpose(y, order), weights, transpose_b=True), order).output
 
 
-def _inside(position: Any, last: Value) -> Any:
+def _inside(position, last: Value):
     inside = ops.LogicalAnd(ops.GreaterEqual(position, 0.0), ops.LessEqual(position, last))
     return ops.Convert(inside, destination_type=f32)
 
 
-def _filter(distance: Any, how: Sampling) -> Any:
+def _filter(distance, how: Sampling):
     """The weight at a distance: a triangle, or Keys' cubic."""
     if how.mode == "linear":
         return ops.Maximum(ops.Subtract(1.0, distance, graph=distance.graph), 0.0)
     a = how.cubic
 
-    def polynomial(*coefficients: float) -> Any:
+    def polynomial(*coefficients: float):
         result: Any = ops.Multiply(distance, coefficients[0])
         for each in coefficients[1:-1]:
             result = ops.Multiply(ops.Add(result, each), distance)

@@ -1,123 +1,133 @@
-"""LSTM, GRU and RNN as LSTMSequence, GRUSequence and RNNSequence: gates and layouts rearranged."""
+"""Sequences and optionals as front operations; an optional that is known to be there is what it holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.layout import rearranged
-from mo_loop.frontend.ops.steps import GATES, Recurrence
+from mo_loop.frontend.ops.control import one_element
+from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.ops.base import Constant
-from mo_loop.types import i32
+from mo_loop.graph.shape import element_count
+from mo_loop.graph.types import OptionalType, SequenceType, boolean, f32, from_onnx, i32, i64, string
 
 
-def sequence(
-    node: Context,
-    task: Recurrence,
-    activations: tuple[str, ...],
-    x: Value,
-    w: Value,
-    r: Value,
-    b: Value | None,
-    states: Sequence[Value | None],
-) -> list[Value | None]:
-    if not task.layout:
-        x = ops.Transpose(x, [1, 0, 2]).output
-    x = _of_known_batch(task, x, states)
-    batch, time = _dimension(x, 0), _dimension(x, 1)
-    firsts = [_state(task, x, batch, each) for each in states]
-    lengths = _filled(x, time, [batch])
-    attributes: dict[str, Any] = {
-        "direction": task.direction, "hidden_size": task.hidden, "activations": activations,
-    }  # fmt: skip
-    if task.kind == "LSTM":
-        w, r = (_regated(each, task.kind) for each in (w, r))
-    bias = _summed_bias(task, x, b)
-    if task.kind == "GRU":
-        attributes["linear_before_reset"] = task.linear_before_reset
-    kind = {"LSTM": ops.LSTMSequence, "GRU": ops.GRUSequence, "RNN": ops.RNNSequence}[task.kind]
-    every, *last = kind(x, *firsts, lengths, w, r, bias, **attributes).outputs
-    y = ops.Transpose(every, [0, 2, 1, 3] if task.layout else [2, 1, 0, 3]).output if node.wants(0) else None
-    ends = [
-        None if not node.wants(1 + i) else each if task.layout else ops.Transpose(each, [1, 0, 2]).output
-        for i, each in enumerate(last)
-    ]
-    return [y, *ends]
+@translates("SequenceEmpty", since=11)
+def sequence_empty(*, dtype: int | None = None, node: Context):
+    return ops.SequenceEmpty(graph=node.graph, dtype=f32 if dtype is None else from_onnx(dtype))
 
 
-def _of_known_batch(task: Recurrence, x: Value, states: Sequence[Value | None]) -> Value:
-    """`x` [batch, time, features] with the batch of its first states; the runtime does not compile it for any batch."""
-    if x.shape is None or isinstance(x.shape[0], int):
-        return x
-    shapes = [each.shape for each in states if each is not None and each.shape is not None]
-    known = next((shape[0 if task.layout else 1] for shape in shapes), None)
-    return ops.Reshape(x, [known, 0, 0], special_zero=True).output if isinstance(known, int) and known else x
+@translates("SequenceConstruct", since=11)
+def sequence_construct(*inputs):
+    _require_numbers(inputs[0].dtype)
+    return ops.SequenceConstruct(*inputs)
 
 
-def _dimension(x: Value, axis: int) -> Any:
-    """A dimension: an int if static, else a tensor [1]."""
-    dim = None if x.shape is None else x.shape[axis]
-    return dim if isinstance(dim, int) else ops.Gather(ops.ShapeOf(x), [axis], 0).output
+@translates("SequenceInsert", since=11)
+def sequence_insert(input_sequence, tensor, position=None):
+    _require_numbers(tensor.dtype)
+    return ops.SequenceInsert(input_sequence, tensor, _position(position))
 
 
-def _filled(x: Value, number: Any, dims: Sequence[Any]) -> Value:
-    """The lengths: a number (int or tensor [1]) repeated."""
-    if all(isinstance(each, int) for each in (number, *dims)):
-        return Constant(np.full(dims, number, np.int32), graph=x.graph).output
-    shape = dims[0] if not isinstance(dims[0], int) else Constant(np.array(dims, np.int64), graph=x.graph).output
-    if isinstance(number, int):
-        number = Constant(np.full(1, number, np.int64), graph=x.graph).output
-    return ops.Convert(ops.Broadcast(number, shape), destination_type=i32).output
+@translates("SequenceAt", since=11)
+def sequence_at(input_sequence, position):
+    _require_elements(input_sequence, "an element is read of")
+    return ops.SequenceAt(input_sequence, _position(position))
 
 
-def _state(task: Recurrence, x: Value, batch: Any, given: Value | None) -> Value:
-    """A first state [batch, directions, hidden], zeros if absent."""
-    if given is not None:
-        return given if task.layout else ops.Transpose(given, [1, 0, 2]).output
-    if isinstance(batch, int):
-        zeros = np.zeros((batch, task.directions, task.hidden), x.dtype.numpy)
-        return Constant(zeros, graph=x.graph, dtype=x.dtype).output
-    zero = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
-    rest = Constant(np.array([task.directions, task.hidden]), graph=x.graph)
-    return ops.Broadcast(zero, ops.Concat(batch, rest, axis=0)).output
+@translates("SequenceErase", since=11)
+def sequence_erase(input_sequence, position=None):
+    _require_elements(input_sequence, "an element is erased in")
+    return ops.SequenceErase(input_sequence, _position(position))
 
 
-def _regated(value: Value, kind: str) -> Value:
-    """LSTM gates along axis 1, from ONNX's order i, o, f, c to f, i, c, o."""
-    return _rejoined(value, 4, lambda gates: [gates[2], gates[0], gates[3], gates[1]])
+@translates("SequenceLength", since=11)
+def sequence_length(input_sequence):
+    return ops.SequenceLength(input_sequence)
 
 
-def _rejoined(value: Value, count: int, arrange: Callable[[list[Any]], list[Any]]) -> Value:
-    """`value` cut into equal pieces along axis 1, and what `arrange` makes of their list joined again."""
-    constant = rearranged(value, lambda array: np.concatenate(arrange(np.split(array, count, axis=1)), axis=1))
-    if constant is not None:
-        return constant
-    pieces = [each for each in ops.Split(value, 1, num_splits=count).outputs]
-    return ops.Concat(*arrange(pieces), axis=1).output
+@translates("SplitToSequence", since=11)
+def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0):
+    """`keepdims` says nothing where there is a `split`, but a scalar 1 without it drops the axis in ONNX Runtime.
+
+    PyTorch writes `unbind` so. ONNX Runtime fails on any other scalar without `keepdims`.
+    """
+    _require_numbers(input.dtype)
+    if input.rank is None:
+        raise UnsupportedError("a tensor of unknown rank is split", code="ML314")
+    if split is not None and not keepdims and split.rank != 1:
+        split = None if _size_of_pieces(split) == 1 else split
+    if split is not None and split.dtype is not i64:
+        split = ops.Convert(split, destination_type=i64).output
+    return ops.SplitToSequence(input, split, axis=axis, keepdims=bool(keepdims) or split is not None)
 
 
-def _summed_bias(task: Recurrence, x: Value, b: Value | None) -> Value:
-    """Biases of input and recurrence summed; of a GRU that resets after the product, those of h stay apart."""
-    gates = GATES[task.kind]
-    apart = task.kind == "GRU" and task.linear_before_reset
-    if b is None:
-        width = (gates + apart) * task.hidden
-        return Constant(np.zeros((task.directions, width), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
-
-    def arrange(parts: list[Any]) -> list[Any]:
-        inputs, recurrent = parts[:gates], parts[gates:]
-        if apart:
-            return [_plus(inputs[0], recurrent[0]), _plus(inputs[1], recurrent[1]), inputs[2], recurrent[2]]
-        return [_plus(a, c) for a, c in zip(inputs, recurrent, strict=True)]
-
-    summed = _rejoined(b, 2 * gates, arrange)
-    return _regated(summed, task.kind) if task.kind == "LSTM" else summed
+def _size_of_pieces(split) -> int:
+    if split.constant is None:
+        raise UnsupportedError(
+            "pieces of a size known only at run time, without keepdims: of size 1 they lose the axis", code="ML316",
+            hint="give split as a constant, or leave keepdims at 1",
+        )  # fmt: skip
+    return int(split.constant.item())
 
 
-def _plus(a: Any, b: Any) -> Any:
-    return a + b if isinstance(a, np.ndarray) else ops.Add(a, b).output
+@translates("ConcatFromSequence", since=11)
+def concat_from_sequence(input_sequence, *, axis: int, new_axis: int = 0):
+    _require_elements(input_sequence, "nothing is there to be joined in")
+    return ops.ConcatFromSequence(input_sequence, axis=axis, new_axis=bool(new_axis))
+
+
+@translates("Optional", since=15)
+def optional(input=None, *, type: Any = None, node: Context):
+    if input is not None:  # a sequence that is there is that sequence; one that may be absent is refused
+        return input if isinstance(input.type, SequenceType) else ops.Optional(input)
+    if type is None:
+        raise ModelError("an optional without an element needs the attribute 'type'", code="ML227")
+    dtype = type.element.dtype if isinstance(type, SequenceType) else type.dtype
+    return ops.Optional(graph=node.graph, dtype=dtype)
+
+
+@translates("OptionalHasElement", since=15)
+def optional_has_element(input=None, *, node: Context):
+    if input is None:
+        return node.constant(False, boolean)
+    if not isinstance(input.type, OptionalType):
+        return node.constant(True, boolean)
+    if input.type.present is not None:
+        return node.constant(input.type.present, boolean)
+    return ops.OptionalHasElement(input)
+
+
+@translates("OptionalGetElement", since=15)
+def optional_get_element(input):
+    if not isinstance(input.type, OptionalType):
+        return input
+    if input.type.present is False:
+        raise ModelError("the element of an optional that is empty", code="ML241")
+    held = input.node
+    return held.inputs[0] if isinstance(held, ops.Optional) else ops.OptionalGetElement(input)
+
+
+def _require_elements(sequence: Value, what: str) -> None:
+    if isinstance(sequence.type, SequenceType) and sequence.type.is_empty:
+        raise ModelError(f"{what} a sequence that is always empty", code="ML243")
+
+
+def _require_numbers(dtype) -> None:
+    if dtype is string:
+        raise UnsupportedError(
+            "a sequence of strings: the runtime has none", code="ML303",
+            hint="cut the model behind its text processing, and give it the numbers as inputs",
+        )  # fmt: skip
+
+
+def _position(value: Value | None) -> Value | None:
+    """A position as an i64 scalar. What is none is left to inference to refuse."""
+    count = None if value is None else element_count(value.shape)
+    if value is None or value.dtype not in (i32, i64) or (isinstance(count, int) and count != 1):
+        return value
+    if value.dtype is i32:
+        value = ops.Convert(value, destination_type=i64).output
+    return one_element(value)

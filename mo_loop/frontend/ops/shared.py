@@ -9,7 +9,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.types import ElementType, i64
+from mo_loop.graph.types import ElementType, i64
 
 FAR = 2**31 - 1
 """The largest index: the runtime computes indices in 32 bits."""
@@ -35,7 +35,7 @@ def vector(value: Value) -> Value:
     return value if value.rank == 1 else ops.Reshape(value, [-1]).output
 
 
-def dimension(x: Value, axis: int) -> Any:
+def dimension(x: Value, axis: int):
     """The length along an axis: an int where it is static, else a scalar Value of type i64."""
     length = x.type.dims[axis]
     return length if isinstance(length, int) else ops.Gather(ops.ShapeOf(x), axis, 0).output
@@ -57,6 +57,6 @@ def as_i64(value: Value) -> Value:
     return value if value.dtype is i64 else ops.Convert(value, destination_type=i64).output
 
 
-def converted(value: Value | None, to: ElementType) -> Any:
+def converted(value: Value | None, to: ElementType):
     """A value in another element type; None stays None."""
     return value if value is None or value.dtype is to else ops.Convert(value, destination_type=to).output

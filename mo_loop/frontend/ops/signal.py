@@ -16,23 +16,23 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.arithmetic import number
-from mo_loop.frontend.ops.layout import array_of
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, dimension, joined, scalar
+from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.shape import normalise_axis
-from mo_loop.types import ElementType, f32, f64, from_onnx, i32, i64
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
 
 
 @translates("DFT", since=17)
-def dft_17(x: Any, dft_length: Any = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Any:
+def dft_17(x, dft_length=None, *, axis: int = 1, inverse: int = 0, onesided: int = 0):
     """The axis is an attribute."""
     return _transformed(x, axis, dft_length, bool(inverse), bool(onesided))
 
 
 @translates("DFT", since=20)
-def dft_20(x: Any, dft_length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0) -> Any:
+def dft_20(x, dft_length=None, axis=None, *, inverse: int = 0, onesided: int = 0):
     """The axis is an input, -2 if it is absent; one known only at run time is moved to the front and back."""
     known = (-2,) if axis is None else axis.type.integers
     if known is not None:
@@ -48,7 +48,7 @@ def dft_20(x: Any, dft_length: Any = None, axis: Any = None, *, inverse: int = 0
     return ops.Transpose(_transformed(moved, 0, dft_length, bool(inverse), bool(onesided)), back)
 
 
-def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesided: bool) -> Any:
+def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesided: bool):
     if x.dtype is f64:  # the runtime transforms none of these, and computes everything else of them in f32
         narrow = converted(x, f32)
         return ops.Convert(_transformed(narrow, axis, length, inverse, onesided), destination_type=f64)
@@ -105,7 +105,7 @@ def _inverted(x: Value, at: int) -> Value:
     return ops.Divide(ops.Multiply(whole, signs), count).output
 
 
-def _half_inverted(x: Value, at: int, size: Any) -> Any:
+def _half_inverted(x: Value, at: int, size):
     """A real signal from the first half of what its transform gave."""
     if size is None:
         size = _times(_plus(dimension(x, at), -1), 2)
@@ -125,7 +125,7 @@ def _complex(x: Value) -> Value:
     return ops.Gather(padded, [0, 1], rank - 1).output
 
 
-def _of_length(x: Value, at: int, size: Any) -> Value:
+def _of_length(x: Value, at: int, size) -> Value:
     """Cut, or filled up with zeros, along an axis."""
     have = dimension(x, at)
     if isinstance(have, int) and isinstance(size, int) and have == size:
@@ -140,31 +140,31 @@ def _of_length(x: Value, at: int, size: Any) -> Value:
     return ops.Pad(x, np.zeros(rank, np.int64), end, np.zeros((), x.dtype.numpy)).output
 
 
-def _length(value: Value) -> Any:
+def _length(value: Value):
     """An int where the number is known, else a scalar Value."""
     known = value.type.integers
     return known[0] if known is not None else scalar(converted(value, i64))
 
 
-def _plus(a: Any, b: Any) -> Any:
+def _plus(a, b):
     return a + b if isinstance(a, int) and isinstance(b, int) else ops.Add(*_operands(a, b)).output
 
 
-def _times(a: Any, b: int) -> Any:
+def _times(a, b: int):
     return a * b if isinstance(a, int) else ops.Multiply(a, b).output
 
 
-def _divided(a: Any, b: Any) -> Any:
+def _divided(a, b):
     """Rounded down; both are at least 0."""
     return a // b if isinstance(a, int) and isinstance(b, int) else ops.Divide(*_operands(a, b)).output
 
 
-def _operands(a: Any, b: Any) -> list[Any]:
+def _operands(a, b) -> list[Any]:
     return [each if isinstance(each, Value) else np.array(each, np.int64) for each in (a, b)]
 
 
 @translates("STFT", since=17)
-def stft(signal: Any, frame_step: Any, window: Any = None, frame_length: Any = None, *, onesided: int = 1) -> Any:
+def stft(signal, frame_step, window=None, frame_length=None, *, onesided: int = 1):
     """[batch, frames, bins, 2]: the transforms of frames, each multiplied with the window."""
     rank = ranked(signal, "STFT")
     if rank not in (2, 3):
@@ -185,7 +185,7 @@ def stft(signal: Any, frame_step: Any, window: Any = None, frame_length: Any = N
     return _transformed(frames, 2, None, False, bool(onesided))
 
 
-def _numbers(x: Value, count: Any) -> Value:
+def _numbers(x: Value, count) -> Value:
     """0, 1, ... before `count`, none where it is negative."""
     if isinstance(count, int):
         return ops.Constant(np.arange(count), graph=x.graph).output
@@ -195,9 +195,9 @@ def _numbers(x: Value, count: Any) -> Value:
 
 @translates("MelWeightMatrix", since=17)
 def mel_weight_matrix(
-    num_mel_bins: Any, dft_length: Any, sample_rate: Any, lower_edge_hertz: Any, upper_edge_hertz: Any,
+    num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz,
     *, output_datatype: int = 1, node: Context,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """[dft_length / 2 + 1, num_mel_bins]: triangles whose corners are evenly spaced on the mel scale."""
     to = from_onnx(output_datatype)
     given = (num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz)
@@ -211,7 +211,7 @@ def mel_weight_matrix(
 _MEL = 2595 / math.log(10)
 
 
-def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float) -> Any:
+def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float):
     """In f64, for constants."""
     low, high = (_MEL * math.log1p(edge / 700) for edge in (lower, upper))
     mels = low + np.arange(bins + 2) * ((high - low) / (bins + 2))
@@ -224,7 +224,7 @@ def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float) 
     return np.where((row >= centre) & (row < right), falling, weights)
 
 
-def _mel_composed(given: Sequence[Value], to: ElementType) -> Any:
+def _mel_composed(given: Sequence[Value], to: ElementType):
     """The same of numbers known only at run time."""
     bins, length, rate, lower, upper = given
     count = converted(bins, i64)

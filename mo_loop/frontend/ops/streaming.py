@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mo_loop import ops
@@ -16,8 +14,8 @@ from mo_loop.frontend.registry import translates
 
 @translates("CausalConvWithState", since=27)
 def causal_conv_with_state(
-    input: Any, weight: Any, bias: Any = None, past_state: Any = None, *, activation: str = "none"
-) -> Any:
+    input, weight, bias=None, past_state=None, *, activation: str = "none"
+):
     """Each channel [N, C, L] with its own kernel [C, 1, K], which looks back; K - 1 elements go before and are kept."""
     if activation not in ("none", "silu", "swish"):
         raise ModelError(f"activation {activation!r} is none of none, silu, swish", code="ML227")

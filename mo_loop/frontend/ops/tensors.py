@@ -11,8 +11,22 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.tensor import ArrayTensor, Tensor
-from mo_loop.types import ElementType, boolean, f4e2m1, f8e4m3, f8e5m2, f8e8m0, f32, from_onnx, i4, i32, i64, string, u4
+from mo_loop.graph.tensor import ArrayTensor, Tensor
+from mo_loop.graph.types import (
+    ElementType,
+    boolean,
+    f4e2m1,
+    f8e4m3,
+    f8e5m2,
+    f8e8m0,
+    f32,
+    from_onnx,
+    i4,
+    i32,
+    i64,
+    string,
+    u4,
+)
 
 
 @translates("Constant", since=1)
@@ -27,7 +41,7 @@ def constant(
     value_string: str | None = None,
     value_strings: tuple[str, ...] | None = None,
     node: Context,
-) -> Any:
+):
     """Exactly one of the attributes gives the values."""
     tensor: Tensor | None = value if value is not None else sparse_value
     if tensor is None:
@@ -46,7 +60,7 @@ def _from_scalars(*candidates: tuple[Any, ElementType]) -> Tensor:
 
 
 @translates("ConstantOfShape", since=9)
-def constant_of_shape(shape: Any, *, value: Any = None) -> Any:
+def constant_of_shape(shape, *, value: Any = None):
     """The value broadcast to the shape."""
     filler = ArrayTensor(np.zeros((), np.float32), f32)
     if value is not None:
@@ -55,7 +69,7 @@ def constant_of_shape(shape: Any, *, value: Any = None) -> Any:
 
 
 @translates("Identity", since=1)
-def identity(x: Any, *, node: Context) -> Any:
+def identity(x, *, node: Context):
     """The value itself under one more name; a node of its own only where a model output is named here."""
     if node.scope is node.translation.top and node.outputs[0] in node.translation.output_names:
         return ops.Identity(x)
@@ -63,43 +77,43 @@ def identity(x: Any, *, node: Context) -> Any:
 
 
 @translates("Cast", since=1)
-def cast_by_name(x: Any, *, to: str) -> Any:
+def cast_by_name(x, *, to: str):
     """Opset 1 names the type."""
     return _cast(x, _named_type(to))
 
 
 @translates("Cast", since=6)
-def cast_6(x: Any, *, to: int) -> Any:
+def cast_6(x, *, to: int):
     """Opset 6 gives its number."""
     return _cast(x, from_onnx(to))
 
 
 @translates("Cast", since=19)
-def cast_19(x: Any, *, to: int, saturate: int = 1) -> Any:
+def cast_19(x, *, to: int, saturate: int = 1):
     """`saturate` matters for float8 alone."""
     return _cast(x, from_onnx(to), bool(saturate))
 
 
 @translates("Cast", since=24)
-def cast_24(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
+def cast_24(x, *, to: int, saturate: int = 1, round_mode: str = "up"):
     """`round_mode` matters for float8e8m0 alone."""
     return _cast(x, from_onnx(to), bool(saturate))
 
 
 @translates("CastLike", since=15)
-def cast_like_15(x: Any, target_type: Any) -> Any:
+def cast_like_15(x, target_type):
     """To the element type of another tensor."""
     return _cast(x, target_type.dtype)
 
 
 @translates("CastLike", since=19)
-def cast_like_19(x: Any, target_type: Any, *, saturate: int = 1) -> Any:
+def cast_like_19(x, target_type, *, saturate: int = 1):
     """As before; `saturate` matters for float8 alone."""
     return _cast(x, target_type.dtype, bool(saturate))
 
 
 @translates("CastLike", since=24)
-def cast_like_24(x: Any, target_type: Any, *, saturate: int = 1, round_mode: str = "up") -> Any:
+def cast_like_24(x, target_type, *, saturate: int = 1, round_mode: str = "up"):
     """As before; `round_mode` matters for float8e8m0 alone."""
     return _cast(x, target_type.dtype, bool(saturate))
 
@@ -116,7 +130,7 @@ def _named_type(name: str) -> ElementType:
 _LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
 
 
-def _cast(x: Value, to: ElementType, saturate: bool = False) -> Any:
+def _cast(x: Value, to: ElementType, saturate: bool = False):
     if x.dtype is to:
         return x
     if to in (f4e2m1, f8e8m0):
@@ -144,13 +158,13 @@ def _low_bits(x: Value, to: ElementType) -> Value:
 
 
 @translates("Shape", since=1)
-def shape_1(x: Any) -> Any:
+def shape_1(x):
     """All dimensions."""
     return ops.ShapeOf(x)
 
 
 @translates("Shape", since=15)
-def shape_15(x: Any, *, start: int = 0, end: int | None = None) -> Any:
+def shape_15(x, *, start: int = 0, end: int | None = None):
     """The dimensions from `start` to `end`, both clamped."""
     dims = ops.ShapeOf(x)
     if start == 0 and end is None:
@@ -159,6 +173,6 @@ def shape_15(x: Any, *, start: int = 0, end: int | None = None) -> Any:
 
 
 @translates("Size", since=1)
-def size(x: Any) -> Any:
+def size(x):
     """The number of elements, a scalar."""
     return ops.ReduceProd(ops.ShapeOf(x), [0], keep_dims=False)

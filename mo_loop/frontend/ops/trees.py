@@ -18,7 +18,7 @@ from mo_loop.frontend.ops.scores import TRANSFORMS, both_sides, transformed, tra
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.types import f64
+from mo_loop.graph.types import f64
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -30,13 +30,13 @@ _MEMBER = 6
 
 @translates("TreeEnsembleRegressor", since=1, domain=DOMAIN)
 def tree_ensemble_regressor_1(
-    x: Any, *, aggregate_function: str = "SUM", base_values: Floats | None = None, n_targets: int | None = None,
+    x, *, aggregate_function: str = "SUM", base_values: Floats | None = None, n_targets: int | None = None,
     nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None,
     nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
     nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
     nodes_values: Floats | None = None, post_transform: str = "NONE", target_ids: Ints | None = None,
     target_nodeids: Ints | None = None, target_treeids: Ints | None = None, target_weights: Floats | None = None,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """[N, targets]: what the leaves say, put together over all trees."""
     forest, places = _by_ids(
         nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values, nodes_truenodeids,
@@ -49,7 +49,7 @@ def tree_ensemble_regressor_1(
 
 @translates("TreeEnsembleRegressor", since=3, domain=DOMAIN)
 def tree_ensemble_regressor_3(
-    x: Any, *, aggregate_function: str = "SUM", base_values: Floats | None = None, base_values_as_tensor: Any = None,
+    x, *, aggregate_function: str = "SUM", base_values: Floats | None = None, base_values_as_tensor: Any = None,
     n_targets: int | None = None, nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None,
     nodes_hitrates: Floats | None = None, nodes_hitrates_as_tensor: Any = None,
     nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
@@ -57,7 +57,7 @@ def tree_ensemble_regressor_3(
     nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
     target_ids: Ints | None = None, target_nodeids: Ints | None = None, target_treeids: Ints | None = None,
     target_weights: Floats | None = None, target_weights_as_tensor: Any = None,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Numbers may come as tensors of f64."""
     return tree_ensemble_regressor_1(
         x, aggregate_function=aggregate_function, base_values=_either(base_values, base_values_as_tensor),
@@ -72,14 +72,14 @@ def tree_ensemble_regressor_3(
 
 @translates("TreeEnsembleClassifier", since=1, domain=DOMAIN)
 def tree_ensemble_classifier_1(
-    x: Any, *, base_values: Floats | None = None, class_ids: Ints | None = None, class_nodeids: Ints | None = None,
+    x, *, base_values: Floats | None = None, class_ids: Ints | None = None, class_nodeids: Ints | None = None,
     class_treeids: Ints | None = None, class_weights: Floats | None = None, classlabels_int64s: Ints | None = None,
     classlabels_strings: Strings | None = None, nodes_falsenodeids: Ints | None = None,
     nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None,
     nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
     nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
     nodes_values: Floats | None = None, post_transform: str = "NONE", node: Context,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """The labels [N], and the scores [N, classes]."""
     if classlabels_strings:
         raise no_strings("labels of strings")
@@ -98,7 +98,7 @@ def tree_ensemble_classifier_1(
 
 @translates("TreeEnsembleClassifier", since=3, domain=DOMAIN)
 def tree_ensemble_classifier_3(
-    x: Any, *, base_values: Floats | None = None, base_values_as_tensor: Any = None, class_ids: Ints | None = None,
+    x, *, base_values: Floats | None = None, base_values_as_tensor: Any = None, class_ids: Ints | None = None,
     class_nodeids: Ints | None = None, class_treeids: Ints | None = None, class_weights: Floats | None = None,
     class_weights_as_tensor: Any = None, classlabels_int64s: Ints | None = None,
     classlabels_strings: Strings | None = None, nodes_falsenodeids: Ints | None = None,
@@ -107,7 +107,7 @@ def tree_ensemble_classifier_3(
     nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
     nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
     node: Context,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Numbers may come as tensors of f64."""
     return tree_ensemble_classifier_1(
         x, base_values=_either(base_values, base_values_as_tensor), class_ids=class_ids, class_nodeids=class_nodeids,
@@ -122,11 +122,11 @@ def tree_ensemble_classifier_3(
 
 @translates("TreeEnsemble", since=5, domain=DOMAIN)
 def tree_ensemble(
-    x: Any, *, aggregate_function: int = 1, leaf_targetids: Ints, leaf_weights: Any, membership_values: Any = None,
+    x, *, aggregate_function: int = 1, leaf_targetids: Ints, leaf_weights: Any, membership_values: Any = None,
     n_targets: int | None = None, nodes_falseleafs: Ints, nodes_falsenodeids: Ints, nodes_featureids: Ints,
     nodes_hitrates: Any = None, nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Any,
     nodes_splits: Any, nodes_trueleafs: Ints, nodes_truenodeids: Ints, post_transform: int = 0, tree_roots: Ints,
-) -> Any:  # fmt: skip
+):  # fmt: skip
     """Inner nodes and leaves apart; a node may ask for membership in a set."""
     if not 0 <= aggregate_function < len(AGGREGATES) or not 0 <= post_transform < len(TRANSFORMS):
         raise ModelError(f"no aggregate_function {aggregate_function} or post_transform {post_transform}", code="ML227")
@@ -156,7 +156,7 @@ def tree_ensemble(
     return converted(made, x.dtype)
 
 
-def _spell_out_members(table: list[list[Any]], members: Any) -> None:
+def _spell_out_members(table: list[list[Any]], members) -> None:
     """A node that asks for membership becomes a chain of nodes that ask for equality, in place."""
     groups: list[list[Any]] = [[]]
     for member in members:
@@ -180,7 +180,7 @@ def _spell_out_members(table: list[list[Any]], members: Any) -> None:
             place = len(features) - 1
 
 
-def _forest(table: Sequence[Any], is_leaf: Any, roots: Sequence[int]) -> Forest:
+def _forest(table: Sequence[Any], is_leaf, roots: Sequence[int]) -> Forest:
     features, limits, modes, yes, no, missing = (np.asarray(each) for each in table)
     if np.any(modes >= len(MODES)):
         raise ModelError(f"a node of mode {modes.max()}, which ONNX does not know", code="ML227")
@@ -196,7 +196,7 @@ def _leaves(forest: Forest, x: Value) -> Value:
 
 
 def _by_ids(
-    treeids: Ints | None, nodeids: Ints | None, features: Ints | None, modes: Strings | None, limits: Any,
+    treeids: Ints | None, nodeids: Ints | None, features: Ints | None, modes: Strings | None, limits,
     yes: Ints | None, no: Ints | None, missing: Ints | None,
 ) -> tuple[Forest, dict[tuple[int, int], int]]:  # fmt: skip
     """The forest of nodes that are named by the numbers of their tree and of their own, and where each stands."""
@@ -225,7 +225,7 @@ def _by_ids(
 
 def _votes(
     places: dict[tuple[int, int], int], count: int, treeids: Ints | None, nodeids: Ints | None, ids: Ints | None,
-    weights: Any,
+    weights,
 ) -> Votes:  # fmt: skip
     keys = list(zip(treeids or (), nodeids or (), strict=False))
     if any(key not in places for key in keys):
@@ -234,11 +234,11 @@ def _votes(
     return Votes.collected(len(places), count, found, ids or (), () if weights is None else weights)
 
 
-def _either(floats: Floats | None, tensor: Any) -> Any:
+def _either(floats: Floats | None, tensor):
     return floats if tensor is None else tuple(tensor.array().reshape(-1).tolist())
 
 
-def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases: Any, post_transform: str) -> Value:
+def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_transform: str) -> Value:
     if how not in AGGREGATES:
         raise ModelError(f"aggregate_function {how!r} is none of {', '.join(AGGREGATES)}", code="ML227")
     leaves = _leaves(forest, x)

@@ -9,7 +9,6 @@ Slices along the axis are rows of a matrix r of n rows. Every row is compared wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.shared import converted, dimension, joined, vector
 from mo_loop.graph import Value
-from mo_loop.shape import element_count, low, normalise_axis
-from mo_loop.types import boolean, i32, i64
+from mo_loop.graph.shape import element_count, low, normalise_axis
+from mo_loop.graph.types import boolean, i32, i64
 
 
 def unique_elements(x: Value, in_order: bool) -> Sequence[Value]:
@@ -78,15 +77,15 @@ def _rows(x: Value, axis: int) -> Value:
     return ops.Reshape(moved, joined([dimension(moved, 0), -1], moved)).output
 
 
-def _length(rows: Value) -> Any:
+def _length(rows: Value):
     return dimension(rows, 0)
 
 
-def _number(value: Any) -> Any:
+def _number(value):
     return np.array(value) if isinstance(value, int) else value
 
 
-def _steps(count: Any, like: Value) -> Value:
+def _steps(count, like: Value) -> Value:
     return ops.Range(np.array(0), _number(count), np.array(1), graph=like.graph, output_type=i64).output
 
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
+from mo_loop.graph.shape import Dimension, normalise_axis
 from mo_loop.ops.base import Constant
-from mo_loop.shape import Dimension, normalise_axis
 
 Array = np.ndarray[Any, Any]
 
@@ -227,13 +227,13 @@ class Columns:
 
     # -- element by element
 
-    def _sum(self, node: Any, sign: int, first: int, last: int) -> Expression:
+    def _sum(self, node, sign: int, first: int, last: int) -> Expression:
         a, b = (self._operand(node, port, first, last) for port in (0, 1))
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
             raise NotACell("a sum of constants")
         return added(as_sum(a, last - first), as_sum(scaled(b, sign), last - first))
 
-    def _times(self, node: Any, first: int, last: int) -> Expression:
+    def _times(self, node, first: int, last: int) -> Expression:
         a, b = (self._operand(node, port, first, last) for port in (0, 1))
         if isinstance(a, np.ndarray):
             a, b = b, a
@@ -241,7 +241,7 @@ class Columns:
             raise NotACell("a product of constants")
         return scaled(a, b) if isinstance(b, np.ndarray) else Product(a, b)
 
-    def _operand(self, node: Node, port: int, first: int, last: int) -> Any:
+    def _operand(self, node: Node, port: int, first: int, last: int):
         """An expression, or an array [columns]."""
         value = node.inputs[port]
         assert value is not None
@@ -256,7 +256,7 @@ class Columns:
 
     # -- pieces
 
-    def _piece(self, node: Any, value: Value, first: int, last: int) -> Expression:
+    def _piece(self, node, value: Value, first: int, last: int) -> Expression:
         source = node.inputs[0]
         if isinstance(node, ops.Slice):
             return self.of(source, *self._sliced_range(node, first, last))
@@ -326,7 +326,7 @@ def _is_last(axis: int, value: Value) -> bool:
 # -- sums
 
 
-def as_sum(given: Any, width: int) -> Sum:
+def as_sum(given, width: int) -> Sum:
     """An expression or an array as a Sum."""
     if isinstance(given, Sum):
         return given
@@ -346,7 +346,7 @@ def added(a: Sum, b: Sum) -> Expression:
     return Sum(affine, parts) if parts else affine
 
 
-def scaled(given: Any, factor: Any) -> Any:
+def scaled(given, factor):
     """An expression or an array times a number or an array [columns]; NotACell where that is nothing known."""
     if isinstance(given, np.ndarray):
         return given * factor

@@ -13,13 +13,13 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
+from mo_loop.graph.shape import Dimension, low
+from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
-from mo_loop.shape import Dimension, low
-from mo_loop.types import i32
 from transforms.front.guard_zero_trips import TO_THE_END
-from transforms.front.opaque import without_bounds
 from transforms.front.recurrence.cells import Cell, Gate
 from transforms.front.recurrence.columns import width_of
+from transforms.unfoldable import without_bounds
 
 FROM_THE_END, TO_THE_START = -1, -(2**31) + 1
 
@@ -84,11 +84,11 @@ def _cut(every: Value, ran: Value) -> Value:
     return ops.Slice(every, [0], end, [1], [0]).output
 
 
-def _present(array: Any) -> list[Any]:
+def _present(array) -> list[Any]:
     return [] if array is None else [array]
 
 
-def _weights(gate: Gate, places: dict[Value, int], width: int) -> Any:
+def _weights(gate: Gate, places: dict[Value, int], width: int):
     found = np.zeros((len(gate.bias), width), np.float32)
     for source, matrix in gate.inputs:
         start = places[source.value]

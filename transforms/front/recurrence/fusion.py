@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Value
+from mo_loop.graph.shape import Dimension, normalise_axis
+from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Concatenated, Final, Invariant, Iteration, Loop, Merged, Sliced, TensorIterator
-from mo_loop.shape import Dimension, normalise_axis
-from mo_loop.types import f16, f32
 from transforms.front.recurrence.cells import Cell, recognised
 from transforms.front.recurrence.columns import Columns, NotACell, batch_of
 from transforms.front.recurrence.emission import (

@@ -20,10 +20,9 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import fresh
+from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
 from mo_loop.ops.base import Constant
-from mo_loop.shape import fresh
-from mo_loop.types import ElementType, SequenceType, TensorType, i64
-from transforms.front.opaque import without_bounds
 from transforms.front.sequences.shapes import (
     as_list,
     column,
@@ -43,6 +42,7 @@ from transforms.front.sequences.shapes import (
     size,
     vector,
 )
+from transforms.unfoldable import without_bounds
 
 
 @dataclass(frozen=True)

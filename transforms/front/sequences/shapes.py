@@ -6,7 +6,6 @@ Numbers are i64. A place is a scalar, a size or an offset a tensor [1].
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ TO_THE_END = (1 << 63) - 1
 """A Slice that stops at this constant stops at the end. Of any other the runtime infers that no more is left."""
 
 
-def numbers(graph: Graph, values: Any) -> Value:
+def numbers(graph: Graph, values) -> Value:
     """A constant of integers."""
     return Constant(np.asarray(values, np.int64), graph=graph).output
 
@@ -66,7 +65,7 @@ def from_front(place: Value, length: Value) -> Value:
     return ops.Select(ops.Less(place, np.int64(0)), behind, place).output
 
 
-def plus(a: Value, b: Any) -> Value:
+def plus(a: Value, b) -> Value:
     return folded(ops.Add(a, b).output)
 
 

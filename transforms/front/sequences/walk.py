@@ -21,14 +21,14 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.types import UNKNOWN, SequenceType
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Branched, Control, Final, Invariant, Merged, Selected
 from mo_loop.ops.sequences import OnSequences
-from mo_loop.types import UNKNOWN, SequenceType
-from transforms.base import FunctionPass
 from transforms.constant_folding import ConstantFolding
 from transforms.front.sequences.layouts import Joined, Kind, Layout, Packed, Stacked
 from transforms.front.sequences.shapes import known, moved, numbers, size
+from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 
 Rule: TypeAlias = "Callable[[SequencePass, Any], Value | Sequence[Value] | None]"
@@ -42,7 +42,7 @@ class SequencePass(FunctionPass):
 
     bodies = "never"  # it goes into bodies when it has come to the node that holds them
 
-    def kind(self, type_: SequenceType) -> Any:
+    def kind(self, type_: SequenceType):
         """How sequences of a type are held; None for those that are left alone."""
         raise NotImplementedError
 
@@ -86,7 +86,7 @@ class SequencePass(FunctionPass):
 
     # -- what rules ask for
 
-    def held(self, sequence: Value, kind: Any = None) -> Any:
+    def held(self, sequence: Value, kind=None):
         """A sequence in tensors: of a kind, else as it is given or as its type says. None where that cannot be."""
         if sequence.type is UNKNOWN:
             return None
@@ -121,7 +121,7 @@ class SequencePass(FunctionPass):
         ports.rebuild()
         return self.accept(node)
 
-    def _enter(self, node: Control, ports: _Ports, number: int, entry: Any, value: Value) -> None:
+    def _enter(self, node: Control, ports: _Ports, number: int, entry, value: Value) -> None:
         if isinstance(entry, Merged):
             type_ = entry.parameter.output.type
             kind = NOTHING if type_.is_empty else self.state_kind(entry, value)
@@ -145,7 +145,7 @@ class SequencePass(FunctionPass):
         ]
         ports.replace_input(number, list(zip(entries, layout.tensors, strict=True)))
 
-    def _received(self, parameter: Parameter | None, layout: Any) -> list[Parameter | None]:
+    def _received(self, parameter: Parameter | None, layout) -> list[Parameter | None]:
         """New Parameters for the tensors of a sequence, in place of one for the sequence."""
         if parameter is None:
             return [None for _ in layout.tensors]
@@ -153,15 +153,15 @@ class SequencePass(FunctionPass):
         _stand_for(parameter, layout.like([each.output for each in made]))
         return list(made)
 
-    def captured(self, value: Value, parameters: Sequence[Parameter]) -> Any:
+    def captured(self, value: Value, parameters: Sequence[Parameter]):
         """How a sequence goes into bodies, as these Parameters there; None to leave it."""
         return Nothing() if value.type.is_empty else self.held(value)
 
-    def state_kind(self, entry: Merged, initial: Value) -> Any:
+    def state_kind(self, entry: Merged, initial: Value):
         """How a state is held; None to leave it."""
         return self.kind(entry.parameter.output.type)
 
-    def branch_kind(self, node: Control, number: int) -> Any:
+    def branch_kind(self, node: Control, number: int):
         """How an output of an If is held; None to leave it."""
         return self.kind(node.outputs[number].type)
 
@@ -213,7 +213,7 @@ class _Ports:
     def replace_input(self, number: int, entries: list[tuple[Any, Value]]) -> None:
         self.inputs[number] = entries
 
-    def replace_output(self, number: int, kind: Any, entries: list[Any]) -> None:
+    def replace_output(self, number: int, kind, entries: list[Any]) -> None:
         self.outputs[number] = (kind, entries)
 
     def rebuild(self) -> None:
@@ -281,19 +281,19 @@ def _remove(ends: Sequence[Any]) -> None:
         parameter.graph.remove(parameter)
 
 
-def _stand_for(parameter: Parameter, layout: Any) -> None:
+def _stand_for(parameter: Parameter, layout) -> None:
     """What read a Parameter reads the sequence given by other tensors."""
     parameter.output.replace_with(_sequence(layout, parameter.graph, parameter.output.type))
 
 
-def _sequence(layout: Any, graph: Graph, type_: SequenceType) -> Value:
+def _sequence(layout, graph: Graph, type_: SequenceType) -> Value:
     if isinstance(layout, Nothing):
         return ops.SequenceEmpty(graph=graph, dtype=type_.element.dtype).output
     made: Value = layout.sequence()
     return made
 
 
-def _is_unknown(entry: Any) -> bool:
+def _is_unknown(entry) -> bool:
     """Whether a Parameter that an input feeds is of unknown type, in a body that cannot run."""
     return any(isinstance(each, Parameter) and each.output.type is UNKNOWN for each in vars(entry).values())
 
@@ -330,10 +330,10 @@ class NothingKind:
     def empty(self, graph: Graph) -> Nothing:
         return Nothing()
 
-    def of_layout(self, layout: Any) -> Nothing:
+    def of_layout(self, layout) -> Nothing:
         return Nothing()
 
-    def of_items(self, items: Any) -> Nothing:
+    def of_items(self, items) -> Nothing:
         return Nothing()
 
 

@@ -1,0 +1,138 @@
+"""What a conversion has made, for a screen and for a program.
+
+    model.xml  12.3 kB
+    model.bin  4.2 MB
+      operations    35 -> 41
+      weights       4.2 MB -> 4.2 MB, unchanged (FP32 stays FP32)
+      compressed    constants: 30, values clipped: 2; left as they are: 1 beyond f16
+      control flow  1 Loop -> TensorIterator, 1 Loop unrolled ×4, 2 If decided
+      time          0.31 s
+
+Counts are those of all scopes. As JSON (`--format json`) it is one object:
+
+    {"version": 1, "ok": true, "model": "model.onnx",
+     "xml": {"path": "model.xml", "bytes": 12345}, "bin": {"path": "model.bin", "bytes": 4200000},
+     "inputs": [{"name": "x", "type": "f32[1,3]"}], "outputs": [...],
+     "operations": {"before": 35, "after": 41},
+     "weights": {"before": {"f32": 4200000}, "after": {"f32": 4199000, "i64": 64}, "compressed": false},
+     "compression": null, or {"compressed": 30, "values": 1050000, "clipped": 2, "kept": 1, "deciding": 1,
+                              "saved": 2100000},
+     "control_flow": [{"operator": "Loop", "became": "TensorIterator", "count": 1}, ...],
+     "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
+
+where `weights` are bytes by element type. Of a conversion that failed: {"version": 1, "ok": false, "error": {...}}.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.cli.output import painted
+
+if TYPE_CHECKING:
+    from mo_loop.api import Model
+    from mo_loop.report.record import Record
+
+VERSION = 1
+
+
+def summary(record: Record, model: Model, source: str, target: str, compressed: bool, seconds: float) -> dict[str, Any]:
+    """The object above, but for the warnings."""
+    from mo_loop.report.statistics import contents_of_graph, contents_of_onnx, outcomes
+
+    assert record.model is not None and record.graph is not None
+    before, after = contents_of_onnx(record.model), contents_of_graph(record.graph)
+    graph = record.graph
+    return {
+        "version": VERSION,
+        "ok": True,
+        "model": source,
+        "xml": _file(target),
+        "bin": _file(os.path.splitext(target)[0] + ".bin"),
+        "inputs": [_port(name, node.output) for name, node in zip(model.inputs, graph.parameters, strict=True)],
+        "outputs": [_port(name, node.value) for name, node in zip(model.outputs, graph.results, strict=True)],
+        "operations": {"before": before.operations, "after": after.operations},
+        "weights": {"before": before.weights, "after": after.weights, "compressed": compressed},
+        "compression": None if record.compression is None else asdict(record.compression),
+        "control_flow": [
+            {"operator": each.kind, "became": each.became, "count": each.count} for each in outcomes(record)
+        ],
+        "seconds": round(seconds, 4),
+        "phases": {name: round(each, 4) for name, each in record.phases.items()},
+    }
+
+
+def _file(path: str) -> dict[str, Any]:
+    return {"path": path, "bytes": os.stat(path).st_size}
+
+
+def _port(name: str, value: Any) -> dict[str, str]:
+    return {"name": name, "type": str(value.type)}
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """The lines above."""
+    xml, data = found["xml"], found["bin"]
+    width = max(len(each["path"]) for each in (xml, data))
+    lines = [f"{painted(each['path'].ljust(width), bold=True)}  {sized(each['bytes'])}" for each in (xml, data)]
+    rows = [
+        ("operations", f"{found['operations']['before']} -> {found['operations']['after']}"),
+        ("weights", _weights(found["weights"], data["bytes"])),
+        ("compressed", _compression(found["compression"])),
+        ("control flow", _flow(found["control_flow"])),
+        ("time", f"{found['seconds']:.2f} s"),
+    ]
+    return "\n".join([*lines, *(f"  {name.ljust(12)}  {text}" for name, text in rows if text)])
+
+
+def _weights(weights: dict[str, Any], written: int) -> str:
+    before, after = weights["before"], weights["after"]
+    total = sum(before.values())
+    largest = sorted(before, key=lambda name: -before[name])[:3]
+    names = [name for name in largest if before[name] and before[name] * 100 >= total]
+    is_halved = weights["compressed"] and after.get("f16", 0) > before.get("f16", 0)
+    changes = [
+        "FP32 stored as FP16" if is_halved and name == "f32" else f"{_spelled(name)} stays {_spelled(name)}"
+        for name in names
+        if name in after or is_halved
+    ]
+    told = f" ({', '.join(changes)})" if changes else ""
+    return f"{sized(total)} -> {sized(written)}{'' if is_halved or not total else ', unchanged'}{told}"
+
+
+def _compression(counts: dict[str, int] | None) -> str:
+    """What compression changed or left that is worth to know: nothing where every value fits."""
+    if counts is None or not (counts["clipped"] or counts["kept"] or counts["deciding"]):
+        return ""
+    kept = [
+        f"{count} {what}"
+        for count, what in ((counts["kept"], "beyond f16"), (counts["deciding"], "for shapes or control flow"))
+        if count
+    ]
+    clipped = f", values clipped: {counts['clipped']}" if counts["clipped"] else ""
+    return f"constants: {counts['compressed']}{clipped}" + (f"; left as they are: {', '.join(kept)}" if kept else "")
+
+
+def _spelled(name: str) -> str:
+    from mo_loop.graph.types import BY_NAME
+
+    return BY_NAME[name].precision or name
+
+
+def _flow(outcomes: list[dict[str, Any]]) -> str:
+    return ", ".join(
+        f"{each['count']} {each['operator']} {'-> ' if each['became'][0].isupper() else ''}{each['became']}"
+        for each in outcomes
+    )
+
+
+def sized(count: int) -> str:
+    """Bytes as people read them: 999 B, 12.3 kB, 4.2 MB, 1.0 GB."""
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 999.95:
+            break
+        size, unit = size / 1000, larger
+    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"

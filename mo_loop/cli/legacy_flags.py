@@ -1,0 +1,330 @@
+"""The flags of the Model Optimizer (`mo`) and of `ovc`: what they are called here, or why they are not.
+
+    mo  --input_model m.onnx --output_dir out --data_type FP16      mo-loop convert the same
+    ovc m.onnx --output_model out/m.xml --compress_to_fp16=False    mo-loop convert the same
+
+A command of the class `FormerCommand` takes them: underscores become dashes, and the table says of every flag what does
+the same here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from mo_loop.cli.error_output import message, reported
+from mo_loop.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+_KEY = "mo_loop.cli.legacy_flags"
+
+
+class Flag(NamedTuple):
+    """A former flag; `ours` is what does the same here, empty where nothing does, and `why` says so.
+
+    `is_refused` ones end the command; others without an equal are passed over with a note.
+    """
+
+    name: str
+    ours: str
+    why: str = ""
+    is_refused: bool = False
+
+
+def _refused(why: str, *names: str) -> Iterator[Flag]:
+    yield from (Flag(name, "", why, True) for name in names)
+
+
+_OTHERS = "it is for models of another framework: mo-loop reads ONNX alone"
+_GONE = "it had no effect any more"
+
+TABLE: tuple[Flag, ...] = (
+    Flag("--input_model", "MODEL", "-m and -w as well"),
+    Flag("--output_dir", "-o DIR/", "with --input_model, -o is a folder too, as it was for mo"),
+    Flag("--output_model", "-o", "a folder, or a name, to which .xml is added"),
+    Flag("--model_name", "-o DIR/NAME.xml", "-n as well"),
+    Flag("--input", "--input"),
+    Flag("--output", "--output"),
+    Flag("--input_shape", "--input 'x[1,3,224,224]'", "one shape for each name of --input, or for each input"),
+    Flag("--freeze_placeholder_with_value", "--freeze x=1", "'a->1,b->True'"),
+    Flag("--compress_to_fp16", "--compress-to-fp16", "=True and =False as well; here the default is False"),
+    Flag("--data_type", "--compress-to-fp16", "FP16 and half compress, FP32 and float do not"),
+    Flag("--layout", "--layout"),
+    Flag("--source_layout", "--source-layout"),
+    Flag("--target_layout", "--target-layout"),
+    Flag("--mean_values", "--mean-values"),
+    Flag("--scale_values", "--scale-values"),
+    Flag("--scale", "--scale", "-s as well"),
+    Flag("--reverse_input_channels", "--reverse-input-channels"),
+    Flag("--batch", "--batch", "-b as well"),
+    Flag("--extension", "--extension", "a Python file of ours, not a library of OpenVINO"),
+    Flag("--silent", "--quiet"),
+    Flag("--verbose", "--verbose"),
+    Flag("--log_level", "--verbose, --debug", "INFO is --verbose, DEBUG is --debug, all others are the default"),
+    Flag("--framework", "", "onnx is the only one"),
+    Flag("--static_shape", "", "what is known of shapes is always folded"),
+    Flag("--use_legacy_frontend", "", "there is one front end"),
+    Flag("--use_new_frontend", "", "there is one front end"),
+    Flag("--progress", "", "a progress line is shown on a terminal"),
+    Flag("--stream_output", "", "a progress line is shown on a terminal"),
+    Flag("--share_weights", "", "weights are never held in memory whole"),
+    Flag("--disable_fusing", "", _GONE),
+    Flag("--disable_resnet_optimization", "", _GONE),
+    Flag("--finegrain_fusing", "", _GONE),
+    Flag("--move_to_preprocess", "", _GONE),
+    Flag("--keep_shape_ops", "", _GONE),
+    *_refused(
+        "transformations of the runtime are applied by it: openvino.passes on the IR that is made",
+        "--transform", "--transformations_config",
+    ),
+    *_refused("extensions of mo are classes of its own: docs/passes.md says how they are written here", "--extensions"),
+    *_refused("inputs and outputs keep the layout of the model: --layout changes it", "--disable_nhwc_to_nchw"),
+    *_refused("the IR has had no other form since 2020", "--generate_deprecated_IR_V7", "--generate_deprecated_IR_V2"),
+    *_refused(
+        _OTHERS,
+        "--saved_model_dir", "--saved_model_tags", "--input_meta_graph", "--input_checkpoint", "--input_model_is_text",
+        "--tensorboard_logdir", "--tensorflow_custom_layer_libraries", "--tensorflow_custom_operations_config_update",
+        "--tensorflow_use_custom_operations_config", "--tensorflow_object_detection_api_pipeline_config",
+        "--input_proto", "--caffe_parser_path", "--disable_omitting_optional", "--enable_flattening_nested_params",
+        "--input_symbol", "--nd_prefix_name", "--pretrained_model_name", "--save_params_from_nd",
+        "--legacy_mxnet_model", "--enable_ssd_gluoncv", "--counts", "--remove_output_softmax", "--remove_memory",
+        "--example_input", "--dynamo",
+    ),
+)  # fmt: skip
+"""Every flag of the former tools."""
+
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+_SHORT = {"-m": "--input-model", "-w": "--input-model", "-n": "--model-name", "-s": "--scale", "-b": "--batch"}
+_SWITCHES = ("compress-to-fp16", "silent", "static-shape", "progress", "stream-output", "reverse-input-channels",
+             "use-legacy-frontend", "use-new-frontend", "share-weights", "disable-fusing", "keep-shape-ops",
+             "disable-resnet-optimization")  # fmt: skip
+"""Flags that may have the value True or False."""
+
+_BY_NAME = {flag.name.replace("_", "-"): flag for flag in TABLE}
+
+
+@dataclass
+class Former:
+    """What former flags said that belongs together with other options."""
+
+    output_dir: str | None = None
+    model_name: str | None = None
+    input_shape: str | None = None
+    in_the_way_of_mo: bool = False
+
+    @classmethod
+    def of(cls, context: click.Context) -> Former:
+        found: Former = context.meta.setdefault(_KEY, cls())
+        return found
+
+
+class FormerCommand(click.Command):
+    """A command that takes the flags of the former tools as well."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {name for each in self.get_params(ctx) for name in (*each.opts, *each.secondary_opts)}
+        with reported("--debug" in args):
+            args = _Rewriting(own, Former.of(ctx)).run(args)
+        return super().parse_args(ctx, args)
+
+
+class _Rewriting:
+    """Arguments in former spelling to our own; `own` are the flags of the command."""
+
+    def __init__(self, own: set[str], former: Former) -> None:
+        self._own = own
+        self._former = former
+        self._left: list[str] = []
+        self._made: list[str] = []
+        self._half: dict[bool, str] = {}
+        self._notes: list[str] = []
+
+    def run(self, args: list[str]) -> list[str]:
+        self._left = list(args)
+        while self._left:
+            argument = self._left.pop(0)
+            if argument == "--":
+                self._made += [argument, *self._left]
+                break
+            if argument.startswith("-") and argument != "-":
+                self._flag(argument)
+            else:
+                self._made.append(argument)
+        for note in self._notes if not {"-q", "--quiet"} & set(self._made) else ():
+            message("note", note)
+        return self._made
+
+    def _flag(self, argument: str) -> None:
+        written, equals, value = argument.partition("=")
+        name = _SHORT.get(written, written) if written not in self._own else written
+        name = name.replace("_", "-") if name.startswith("--") else name
+        handler = _HANDLERS.get(name)
+        if handler is not None:
+            handler(self, written, value if equals else None)
+            return
+        flag = _BY_NAME.get(name)
+        if name in self._own:
+            self._made.append(name + equals + value)
+        elif flag is None:
+            self._made.append(argument)
+        elif flag.is_refused:
+            raise UsageError(f"{written} cannot be taken over", why=flag.why, hint="leave it out")
+        else:
+            self._switch(name, value if equals else None)
+            self._notes.append(f"{written} has no effect: {flag.why}")
+
+    def _value(self, written: str, value: str | None) -> str:
+        if value is None and not self._left:
+            raise UsageError(f"{written} lacks its value", hint=f"write {written} VALUE")
+        return self._left.pop(0) if value is None else value
+
+    def _switch(self, name: str, value: str | None) -> bool:
+        """The value of a flag that may be followed by True or False."""
+        if value is None and name.lstrip("-") in _SWITCHES and self._left:
+            is_value = self._left[0].lower() in (*_TRUE[:1], *_FALSE[:1])
+            value = self._left.pop(0) if is_value else None
+        if value is not None and value.lower() not in (*_TRUE, *_FALSE):
+            raise UsageError(f"{name}={value} is neither True nor False", hint=f"write {name}, or {name}=False")
+        return value is None or value.lower() in _TRUE
+
+    # -- flags that are called otherwise here
+
+    def input_model(self, written: str, value: str | None) -> None:
+        self._former.in_the_way_of_mo = True
+        self._made.append(self._value(written, value))
+
+    def output_dir(self, written: str, value: str | None) -> None:
+        self._former.output_dir = self._value(written, value)
+
+    def model_name(self, written: str, value: str | None) -> None:
+        self._former.model_name = self._value(written, value)
+
+    def input_shape(self, written: str, value: str | None) -> None:
+        self._former.input_shape = self._value(written, value)
+
+    def freeze(self, written: str, value: str | None) -> None:
+        from mo_loop.preprocessing.per_input import split
+
+        for entry in split(self._value(written, value)):
+            name, arrow, frozen = entry.partition("->")
+            if not arrow:
+                raise UsageError(f"{entry!r} names no value", hint=f"write {written} 'name->value'")
+            self._made += ["--freeze", f"{name.strip()}={frozen.strip()}"]
+
+    def compress(self, written: str, value: str | None) -> None:
+        self._store_half(written if value is None else f"{written}={value}", self._switch("--compress-to-fp16", value))
+
+    def data_type(self, written: str, value: str | None) -> None:
+        name = self._value(written, value)
+        if name.lower() not in ("fp16", "half", "fp32", "float"):
+            raise UsageError(
+                f"{written} {name} is not possible", why="weights are stored as they are, or f32 ones as f16",
+                hint="FP16 and half compress, FP32 and float do not",
+            )  # fmt: skip
+        self._store_half(f"{written} {name}", name.lower() in ("fp16", "half"))
+
+    def _store_half(self, written: str, wanted: bool) -> None:
+        self._half[wanted] = written
+        if len(self._half) == 2:
+            both = f"{self._half[True]} and {self._half[False]}"
+            why = "one asks for f16, the other for f32"
+            raise UsageError(f"{both} contradict each other", why=why, hint="give one of them")
+        if wanted and "--compress-to-fp16" not in self._made:
+            self._made.append("--compress-to-fp16")
+
+    def silent(self, written: str, value: str | None) -> None:
+        if self._switch("--silent", value):
+            self._made.append("--quiet")
+
+    def log_level(self, written: str, value: str | None) -> None:
+        level = self._value(written, value).upper()
+        if level not in ("CRITICAL", "ERROR", "WARN", "WARNING", "INFO", "DEBUG", "NOTSET"):
+            raise UsageError(f"{written} {level} is no level", hint="ERROR, WARNING, INFO or DEBUG")
+        self._made += {"INFO": ["--verbose"], "DEBUG": ["--debug"]}.get(level, [])
+
+    def framework(self, written: str, value: str | None) -> None:
+        name = self._value(written, value)
+        if name.lower() != "onnx":
+            raise UsageError(f"{written} {name} cannot be taken over", why=_OTHERS, hint="export the model to ONNX")
+
+    def reverse(self, written: str, value: str | None) -> None:
+        if self._switch("--reverse-input-channels", value):
+            self._made.append("--reverse-input-channels")
+
+
+_HANDLERS: dict[str, Callable[[_Rewriting, str, str | None], None]] = {
+    "--input-model": _Rewriting.input_model,
+    "--output-dir": _Rewriting.output_dir,
+    "--model-name": _Rewriting.model_name,
+    "--input-shape": _Rewriting.input_shape,
+    "--freeze-placeholder-with-value": _Rewriting.freeze,
+    "--compress-to-fp16": _Rewriting.compress,
+    "--data-type": _Rewriting.data_type,
+    "--silent": _Rewriting.silent,
+    "--log-level": _Rewriting.log_level,
+    "--framework": _Rewriting.framework,
+    "--reverse-input-channels": _Rewriting.reverse,
+}
+
+
+# -- what several of them say together
+
+
+def target_of(source: str, given: str | None, former: Former) -> str:
+    """The .xml to write. A folder gets the name of the model, a name without an ending gets .xml.
+
+    UsageError for contradictions, and where nothing names the file.
+    """
+    if given is not None and (former.output_dir is not None or former.model_name is not None):
+        other = "--output_dir" if former.output_dir is not None else "--model_name"
+        if former.output_dir is not None or given.endswith(".xml"):
+            why = "both say where the model goes"
+            raise UsageError(f"-o {given} and {other} contradict each other", why=why, hint="give one of them")
+    stem = former.model_name or os.path.splitext(os.path.basename(source))[0]
+    if source == "-" and former.model_name is None and (given is None or not given.endswith(".xml")):
+        raise UsageError("nothing names the output", why="standard input has no name", hint="give -o name.xml")
+    if given is None:
+        return os.path.join(former.output_dir or "", f"{stem}.xml")
+    is_folder = given.endswith(("/", os.sep)) or os.path.isdir(given)
+    if is_folder and not given.endswith(".xml"):
+        return os.path.join(given, f"{stem}.xml")
+    if not given.endswith(".xml") and (former.in_the_way_of_mo or former.model_name is not None):
+        return os.path.join(given, f"{stem}.xml")
+    return given if os.path.splitext(given)[1] else f"{given}.xml"
+
+
+def with_shapes(inputs: str | None, shapes: str | None) -> str | None:
+    """`--input` with the shapes of `--input_shape`: one for each name, or for each input where none is named.
+
+    UsageError when there are more or fewer, or a name has a shape already.
+    """
+    if shapes is None:
+        return inputs
+    from mo_loop.preprocessing.per_input import split
+
+    listed = list(split(shapes))
+    if any(not each.startswith(("[", "(")) for each in listed):
+        raise UsageError(f"--input_shape {shapes} is no list of shapes", hint="write [1,3,224,224] or [1,3],[1,5]")
+    if inputs is None:
+        return ",".join(listed)
+    names = list(split(inputs))
+    if len(names) != len(listed):
+        raise UsageError(
+            f"--input names {len(names)} inputs, --input_shape has {len(listed)} shapes",
+            hint="give one shape for each name, in the same order",
+        )  # fmt: skip
+    for name in names:
+        if "[" in name.partition("->")[0] or "(" in name.partition("->")[0]:
+            raise UsageError(f"--input gives {name} a shape, and so does --input_shape", hint="give one of them")
+    parts = ((name[: _end(name)], shape, name[_end(name) :]) for name, shape in zip(names, listed, strict=True))
+    return ",".join(name + shape + rest for name, shape, rest in parts)
+
+
+def _end(entry: str) -> int:
+    """Where the name of an entry of `--input` ends."""
+    places = [place for place in (entry.find("{"), entry.find("->")) if place >= 0]
+    return min(places, default=len(entry))

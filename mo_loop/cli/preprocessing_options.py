@@ -1,0 +1,105 @@
+"""The options that build the preparation of inputs into a model, for every command that converts.
+
+@preprocessing_options
+...
+convert_model(path, **PreprocessingOptions.of(context).arguments())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from mo_loop.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+_KEY = "mo_loop.cli.preprocessing_options"
+
+
+@dataclass(frozen=True)
+class PreprocessingOptions:
+    """The options below, by the names of their flags."""
+
+    layout: str | None = None
+    source_layout: str | None = None
+    target_layout: str | None = None
+    mean_values: str | None = None
+    scale_values: str | None = None
+    scale: float | None = None
+    reverse_input_channels: bool = False
+    batch: int | None = None
+
+    @classmethod
+    def of(cls, context: click.Context) -> PreprocessingOptions:
+        """What the command of `context` was given."""
+        return cls(**context.meta.get(_KEY, {}))
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments of `convert_model`; UsageError for flags that exclude each other."""
+        return {
+            "layout": self._layout(),
+            "mean_values": self.mean_values,
+            "scale_values": self.scale_values,
+            "scale": self.scale,
+            "reverse_input_channels": self.reverse_input_channels,
+            "batch": self.batch,
+        }
+
+    def _layout(self) -> Any:
+        """`--layout`, or what the two flags that say the same say together: name -> (source, target)."""
+        if self.source_layout is None and self.target_layout is None:
+            return self.layout
+        if self.layout is not None:
+            raise UsageError("--layout goes with neither --source-layout nor --target-layout", hint="write nhwc->nchw")
+        source, target = _named(self.source_layout, "--source-layout"), _named(self.target_layout, "--target-layout")
+        return {name: (source.get(name), target.get(name, source.get(name))) for name in {**source, **target}}
+
+
+def _named(text: str | None, flag: str) -> dict[str, str]:
+    from mo_loop.preprocessing.per_input import PARENTHESES, Asked
+
+    entries = () if text is None else Asked.of(text, PARENTHESES, str, flag).entries
+    if len(entries) > 1 and not entries[0][0]:
+        raise UsageError(f"{flag} has {len(entries)} layouts without a name", hint="name them: x(nhwc),y(nc)")
+    return dict(entries)
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    assert parameter.name is not None
+    context.meta.setdefault(_KEY, {})[parameter.name] = value
+
+
+def _option(name: str, metavar: str, text: str, type_: Any = None) -> Callable[[F], F]:
+    return click.option(name, metavar=metavar, type=type_, expose_value=False, callback=_keep, help=text)
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    _option(
+        "--layout", "TEXT", "What the dimensions of inputs and outputs are, and with an arrow what they become in the "
+        "IR: nchw, or x(nhwc->nchw),y(n...).",
+    ),
+    _option("--source-layout", "TEXT", "The left side of the arrow in --layout: the layout of the model."),
+    _option("--target-layout", "TEXT", "The right side of the arrow in --layout: the layout in the IR."),
+    _option(
+        "--mean-values", "TEXT", "Numbers subtracted from inputs, for each channel or one for all: "
+        "[123.7,116.3,103.5], or x[127.5],y[1,2,3].",
+    ),
+    _option("--scale-values", "TEXT", "Numbers by which inputs are divided, after the mean; written likewise."),
+    _option("--scale", "NUMBER", "One number by which every input is divided, after the mean.", float),
+    click.option(
+        "--reverse-input-channels", is_flag=True, expose_value=False, callback=_keep,
+        help="RGB <-> BGR: reverse the channels of every input that has three, before mean and scale.",
+    ),
+    _option("--batch", "N", "The batch size of all inputs: the dimension N of their layout, or the first.",
+            click.IntRange(min=1)),
+)  # fmt: skip
+
+
+def preprocessing_options(command: F) -> F:
+    """Give `command` the options; `PreprocessingOptions.of` its context holds their values."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

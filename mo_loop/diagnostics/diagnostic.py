@@ -1,0 +1,122 @@
+"""One thing found in one model, and all that was found in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from mo_loop.diagnostics.codes import CODES
+from mo_loop.errors import MoLoopError
+
+Level = Literal["error", "warning", "note"]
+
+LEVELS: tuple[Level, ...] = ("error", "warning", "note")
+"""Worst first. An error stops the conversion. A warning: it converts, but it may compute otherwise than the ONNX model,
+fail when it is compiled or run, or rest on an assumption. A note costs time or space, or is worth to know."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something stands in a model.
+
+    `path` is the scope path of a node or value, `scope` that of the graph which holds it (empty for the main graph) and
+    `node` its name there; `operator` is the ONNX operator, or the operation of the IR where no single one is behind it.
+    """
+
+    path: str = ""
+    scope: str = ""
+    node: str = ""
+    operator: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.operator})" if self.path and self.operator else self.path or self.operator
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding: what, where, why, and what to do. `code` is stable; codes.py says what each means."""
+
+    code: str
+    message: str
+    place: Place = Place()
+    why: str = ""
+    help: str = ""
+
+    @property
+    def level(self) -> Level:
+        return CODES[self.code].level if self.code in CODES else "error"
+
+    @classmethod
+    def of_error(cls, error: MoLoopError, place: Place) -> Finding:
+        """What an error of the conversion says; where it gives no reason or help, those of its code."""
+        known = CODES.get(error.code)
+        why, help_ = (known.why, known.help) if known else ("", "")
+        message = f"{error.message} (in {error.during})" if error.during else error.message
+        return cls(error.code, message, place, error.why or why, error.hint or help_)
+
+    @classmethod
+    def of_code(cls, code: str, message: str, place: Place = Place()) -> Finding:
+        """A finding whose reason and help are those of its code."""
+        return cls(code, message, place, CODES[code].why, CODES[code].help)
+
+
+@dataclass
+class Report:
+    """All findings of one model, worst first. `refused` is why nothing could be looked at: the file is no model, or
+    an argument makes no sense for it."""
+
+    file: str
+    findings: list[Finding] = field(default_factory=list)
+    refused: MoLoopError | None = None
+    trouble: str = ""
+    """The traceback of a bug, if one was met."""
+    level: Level = "note"
+    """Findings of this level and worse ones are shown; all are counted."""
+
+    def __post_init__(self) -> None:
+        self.findings = sorted(self.findings, key=lambda each: (LEVELS.index(each.level), each.code))
+
+    @property
+    def shown(self) -> list[Finding]:
+        """The findings that a report shows."""
+        return [each for each in self.findings if LEVELS.index(each.level) <= LEVELS.index(self.level)]
+
+    @cached_property
+    def counts(self) -> dict[Level, int]:
+        """Level -> number of findings."""
+        found = Counter(each.level for each in self.findings)
+        return {level: found[level] for level in LEVELS}
+
+    @property
+    def exit_code(self) -> int:
+        """4 for a bug, 2 for bad input, 1 for errors and warnings; notes alone are 0."""
+        if any(each.code.startswith("ML4") for each in self.findings):
+            return 4
+        if self.refused is not None:
+            return self.refused.exit_code
+        return 1 if self.counts["error"] or self.counts["warning"] else 0
+
+
+def exit_code(reports: Iterable[Report]) -> int:
+    """That of several models: the worst."""
+    codes = {each.exit_code for each in reports}
+    return max(codes, default=0)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Findings that differ in their place alone."""
+
+    first: Finding
+    places: tuple[Place, ...]
+
+
+def grouped(findings: Iterable[Finding]) -> list[Group]:
+    """Findings of one code and message together, in the order of the first of each."""
+    found: dict[tuple[str, ...], list[Finding]] = {}
+    for each in findings:
+        found.setdefault((each.code, each.message, each.why, each.help), []).append(each)
+    return [Group(same[0], tuple(each.place for each in same if str(each.place))) for same in found.values()]

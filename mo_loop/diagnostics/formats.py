@@ -1,0 +1,104 @@
+"""Reports as JSON and as Markdown. sarif.py writes the third form for machines, the command line the text.
+
+The JSON is one object:
+
+    version     1; raised when a field changes its meaning or goes away, not when one is added
+    tool        {"name", "version"}
+    exit_code   that of the command
+    counts      {"error", "warning", "note"}: findings in all models
+    models      one object each: file, checked, error (null, or {code, message, why, help}: why it was not checked),
+                counts, findings: [{code, level, message, why, help, place: {path, scope, node, operator}}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mo_loop import __version__
+from mo_loop.diagnostics.diagnostic import LEVELS, Finding, Report, exit_code, grouped
+from mo_loop.errors import MoLoopError
+
+VERSION = 1
+"""Of the JSON."""
+
+SHOWN = 5
+"""Places of one group that are written out."""
+
+
+def as_json(reports: Sequence[Report]) -> dict[str, Any]:
+    """All reports as plain data."""
+    return {
+        "version": VERSION,
+        "tool": {"name": "mo-loop", "version": __version__},
+        "exit_code": exit_code(reports),
+        "counts": {level: sum(each.counts[level] for each in reports) for level in LEVELS},
+        "models": [_model(each) for each in reports],
+    }
+
+
+def _model(report: Report) -> dict[str, Any]:
+    error = report.refused
+    return {
+        "file": report.file,
+        "checked": error is None,
+        "error": None if error is None else _error(error),
+        "counts": dict(report.counts),
+        "findings": [_finding(each) for each in report.shown],
+    }
+
+
+def _error(error: MoLoopError) -> dict[str, str]:
+    return {"code": error.code, "message": error.message, "why": error.why, "help": error.hint}
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    place = finding.place
+    return {
+        "code": finding.code, "level": finding.level, "message": finding.message, "why": finding.why,
+        "help": finding.help,
+        "place": {"path": place.path, "scope": place.scope, "node": place.node, "operator": place.operator},
+    }  # fmt: skip
+
+
+def counted(report: Report) -> str:
+    """`2 errors, 1 note`, or that there is nothing."""
+    if report.refused is not None:
+        return "not checked"
+    words = [f"{count} {level}{'s' * (count != 1)}" for level, count in report.counts.items() if count]
+    return ", ".join(words) or "nothing found"
+
+
+def places_text(places: Iterable[Any]) -> str:
+    """The first few places and how many more there are."""
+    texts = [str(each) for each in places]
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more
+
+
+def as_markdown(reports: Iterable[Report]) -> str:
+    """A section for each model, a table of its findings in it."""
+    lines = ["# Models checked by mo-loop", ""]
+    for report in reports:
+        lines += [f"## {_escaped(report.file)}", "", f"{counted(report)[:1].upper()}{counted(report)[1:]}.", ""]
+        if report.refused is not None:
+            lines += [f"{report.refused.code}: {_escaped(report.refused.message)}", ""]
+        if report.shown:
+            lines += ["| level | code | what | where | why and what to do |", "|---|---|---|---|---|"]
+            lines += [f"| {' | '.join(_row(each.first, each.places))} |" for each in grouped(report.shown)]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _row(finding: Finding, places: Sequence[Any]) -> list[str]:
+    count = f" ({len(places)} times)" if len(places) > 1 else ""
+    advice = "; ".join(each for each in (finding.why, finding.help) if each)
+    cells = [finding.level, finding.code, finding.message + count, places_text(places), advice]
+    return [_escaped(each) for each in cells]
+
+
+def _escaped(text: str) -> str:
+    """Text in which Markdown sees no markup and a table no border."""
+    for mark in "\\`*_<|[":
+        text = text.replace(mark, "&lt;" if mark == "<" else f"\\{mark}")
+    return " ".join(text.split())

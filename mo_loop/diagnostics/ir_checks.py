@@ -1,0 +1,164 @@
+"""What the finished graph shows: it converts, but computes otherwise, or costs more than it could."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mo_loop.diagnostics.collecting import Seen
+from mo_loop.diagnostics.diagnostic import Finding
+from mo_loop.diagnostics.locator import Locator, kind_of
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.types import TensorType, f64, i64, u32, u64
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.control import If, Iteration, Loop, Merged
+
+DEEP = 16
+"""How deep Ifs are nested when compiling them takes seconds."""
+
+_LOOKED_AT = 1 << 20
+"""Elements of an integer constant above which its values are not looked at."""
+
+_SATURATING = frozenset(("Slice", "StridedSlice", "Minimum", "Maximum", "Clamp"))
+"""What gives the same when a constant beyond 32 bits becomes the limit of 32 bits."""
+
+_VIEWS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Convert"))
+
+_CHANGING = frozenset(("SequenceInsert", "SequenceErase"))
+"""ONNX operators that make another list of one."""
+
+_RANDOM = frozenset(("RandomUniform", "Multinomial"))
+
+
+def findings(graph: Graph, seen: Seen, locator: Locator) -> Iterator[Finding]:
+    """All of them; `seen` is what was noted on the way."""
+    for check in (_doubles, _wide_integers, _random, _growing, _nested_ifs, _unread_inputs):
+        yield from check(graph, locator)
+    yield from _uncounted(graph, seen, locator)
+    yield from _packed(seen, locator)
+
+
+def _doubles(graph: Graph, locator: Locator) -> Iterator[Finding]:
+    nodes = [
+        node
+        for scope in graph.scopes()
+        for node in scope.ordered()
+        if not isinstance(node, Constant) and any(_is_double(value) for value in node.outputs)
+    ]
+    if nodes:
+        inputs = sum(isinstance(node, Parameter) and node.graph is graph for node in nodes)
+        others = len(nodes) - inputs
+        text = " and ".join(
+            f"{n} {what}{'s' * (n != 1)}" for n, what in ((inputs, "input"), (others, "operation")) if n
+        )
+        yield Finding.of_code("ML501", f"{text} of f64: computed in f32", locator.of(nodes[0]))
+
+
+def _is_double(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.dtype is f64
+
+
+def _wide_integers(graph: Graph, locator: Locator) -> Iterator[Finding]:
+    for scope in graph.scopes():
+        for node in scope.of(Constant):
+            tensor = node.tensor
+            if tensor.dtype not in (i64, u32, u64) or not 0 < tensor.size <= _LOOKED_AT:
+                continue
+            low, high = (int(pick(node.array)) for pick in (np.min, np.max))
+            if low >= -(2**31) and high < 2**31:
+                continue
+            readers = [use.node for use in node.output.uses if not _saturates(use.node, use.port)]
+            if readers:
+                worst = high if high >= 2**31 else low
+                yield Finding.of_code("ML502", f"the constant {worst} is beyond 32 bits", locator.of(readers[0]))
+
+
+def _saturates(node: Node, port: int) -> bool:
+    return kind_of(node) in _SATURATING or (isinstance(node, Loop) and port == 0)
+
+
+def _random(graph: Graph, locator: Locator) -> Iterator[Finding]:
+    for scope in graph.scopes():
+        for node in scope.ordered():
+            if kind_of(node) in _RANDOM:
+                yield Finding.of_code("ML503", "random numbers are drawn", locator.of(node))
+
+
+def _growing(graph: Graph, locator: Locator) -> Iterator[Finding]:
+    for scope in graph.scopes():
+        for node in scope.of(Iteration):
+            for entry in node.input_map:
+                if isinstance(entry, Merged) and _grows(entry):
+                    name = entry.parameter.name
+                    text = f"the state {name!r} grows in each iteration" if name else "a state grows in each iteration"
+                    yield Finding.of_code("ML521", text, locator.of(node))
+
+
+def _grows(entry: Merged) -> bool:
+    """Whether the next value of a state is a Concat of it and something else."""
+    joined = _source(entry.result.value).node
+    if kind_of(joined) != "Concat" or len(joined.inputs) < 2:
+        return False
+    return any(value is not None and _source(value).node is entry.parameter for value in joined.inputs)
+
+
+def _source(value: Value) -> Value:
+    """What a value is a view or a copy of."""
+    while True:
+        node = value.node
+        first = node.inputs[0] if node.inputs else None
+        is_copy = kind_of(node) in ("Maximum", "LogicalOr") and node.inputs[0] is node.inputs[1]
+        if first is None or not (kind_of(node) in _VIEWS or is_copy):
+            return value
+        value = first
+
+
+def _nested_ifs(graph: Graph, locator: Locator) -> Iterator[Finding]:
+    """One finding for each outermost If with too many below it, wherever loops stand between them."""
+    depths: dict[Graph, int] = {}
+    worst: dict[Node, int] = {}
+    tops: dict[Graph, Node] = {}
+    for scope in graph.scopes():
+        owner = scope.owner
+        if owner is not None and owner.graph in tops:
+            tops[scope] = tops[owner.graph]
+        elif isinstance(owner, If):
+            tops[scope] = owner
+        depths[scope] = (depths[owner.graph] if owner is not None else 0) + isinstance(owner, If)
+        if scope in tops:
+            worst[tops[scope]] = max(worst.get(tops[scope], 0), depths[scope])
+    for node, depth in worst.items():
+        if depth >= DEEP:
+            yield Finding.of_code("ML530", f"Ifs are nested {depth} deep", locator.of(node))
+
+
+def _unread_inputs(graph: Graph, locator: Locator) -> Iterator[Finding]:
+    for parameter in graph.parameters:
+        if not parameter.output.is_used:
+            yield Finding.of_code("ML540", f"nothing reads the input {parameter.name!r}", locator.of(parameter))
+
+
+def _uncounted(graph: Graph, seen: Seen, locator: Locator) -> Iterator[Finding]:
+    for scope in graph.scopes():
+        for node in scope.of(Loop):
+            if node.path in seen.uncounted_loops:
+                yield Finding.of_code("ML520", "only the run tells how often the body runs", locator.of(node))
+
+
+def clipped(graph: Graph) -> Iterator[Finding]:
+    """Weights that change when they are compressed to f16. Reads all of them."""
+    from transforms.common.compress_constants import CompressConstants
+
+    compressing = CompressConstants()
+    compressing.run(graph.clone())
+    count = compressing.counts.clipped
+    if count:
+        yield Finding.of_code("ML504", f"{count} weight{'s are' if count > 1 else ' is'} beyond the range of f16")
+
+
+def _packed(seen: Seen, locator: Locator) -> Iterator[Finding]:
+    for path in dict.fromkeys(seen.packed):
+        place = locator.at(path)
+        if place.operator in _CHANGING:
+            yield Finding.of_code("ML522", "a list is changed that is kept as packed data", place)

@@ -1,0 +1,166 @@
+"""What the ONNX model alone shows: data that are missing, leftovers, broken rules that a conversion passes over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mo_loop.diagnostics.diagnostic import Finding, Place
+from mo_loop.errors import FileError, MoLoopError
+from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.input_text import InputEntry
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.onnx_graphs import (
+    OnnxScope,
+    called,
+    function_scope,
+    label,
+    main_scope,
+    needed,
+    operator_of,
+    scopes,
+)
+from mo_loop.frontend.strip_weights import OWN
+from mo_loop.frontend.tensor_protos import tensor_from
+from mo_loop.frontend.translate import Translation
+from mo_loop.graph.types import from_onnx
+
+_EXTERNAL = 1  # TensorProto.EXTERNAL
+
+
+class Usage:
+    """What the outputs need of a model, in its bodies and the functions it calls."""
+
+    def __init__(self, model: OnnxModel, cut: Cut) -> None:
+        self.cuts = cut.inputs is not None or cut.outputs is not None
+        self.dead: list[tuple[OnnxScope, Any]] = []
+        """Nodes that reach no output."""
+        self.unread: list[tuple[OnnxScope, Any]] = []
+        """Initializers that nothing reads."""
+        self.read: list[tuple[OnnxScope, Any]] = []
+        """The others."""
+        main = main_scope(model)
+        outputs = cut.outputs or main.output_names
+        self._reads = Translation(model, outputs).reads
+        stack: list[tuple[OnnxScope, list[str]]] = [(main, outputs)]
+        functions: set[int] = set()
+        while stack:
+            scope, wanted = stack.pop()
+            for node in self._kept(scope, wanted, frozenset(cut.inputs or ()) if scope is main else frozenset()):
+                stack += [(body, body.output_names) for body in scope.bodies(node)]
+                function = called(model, node)
+                if function is not None and id(function) not in functions:
+                    functions.add(id(function))
+                    inner = function_scope(model, function, scope.path_of(node))
+                    stack.append((inner, inner.output_names))
+        self._dead_paths = tuple(scope.path_of(node) for scope, node in self.dead)
+
+    def _kept(self, scope: OnnxScope, wanted: list[str], given: frozenset[str]) -> list[Any]:
+        live = needed(scope.nodes, wanted, given, self._reads)
+        kept = [node for place, node in enumerate(scope.nodes) if place in live]
+        self.dead += [(scope, node) for place, node in enumerate(scope.nodes) if place not in live]
+        names = {*wanted, *(name for node in kept for name in self._reads(node))} - given
+        for each in scope.initializers:
+            (self.read if each.name in names else self.unread).append((scope, each))
+        return kept
+
+    def is_needed(self, path: str) -> bool:
+        """Whether what stands at a scope path is no part of a node that reaches no output."""
+        return not any(path == dead or path.startswith(f"{dead}/") for dead in self._dead_paths)
+
+
+# -- data
+
+
+@dataclass
+class LostData:
+    """External data that cannot be read. `inputs` may stand for tensors of the main graph, so that more can be seen."""
+
+    findings: list[Finding] = field(default_factory=list)
+    inputs: list[InputEntry] = field(default_factory=list)
+    _messages: list[str] = field(default_factory=list)
+
+    def explains(self, error: MoLoopError) -> bool:
+        """Whether an error of the conversion says the same."""
+        return isinstance(error, FileError) and any(error.message.endswith(each) for each in self._messages)
+
+
+def lost_data(model: OnnxModel, usage: Usage) -> LostData:
+    """What is wrong with the files that tensors which are read lie in: one finding for each file and code."""
+    found = LostData()
+    groups: dict[tuple[str, str], list[tuple[MoLoopError, OnnxScope, str]]] = {}
+    for scope, tensor in usage.read:
+        if tensor.data_location != _EXTERNAL:
+            continue
+        location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
+        try:
+            if location != OWN:
+                tensor_from(tensor, model.folder, model.path)
+        except FileError as error:
+            groups.setdefault((error.code, location), []).append((error, scope, tensor.name))
+            found._messages.append(error.message)
+            if not scope.outer and scope.kind == "model" and _is_weight(tensor):
+                found.inputs.append(InputEntry(tensor.name, tuple(tensor.dims), from_onnx(tensor.data_type)))
+        except MoLoopError:
+            pass  # what is wrong with the tensor itself is found in translation
+    for (_, location), each in groups.items():
+        first, scope, name = each[0]
+        path = f"{scope.path}/{name}" if scope.path else name
+        finding = Finding.of_error(first, Place(path, scope.path, name))
+        if len(each) > 1:
+            text = f"{first.message}; {len(each)} tensors lie in {location!r} and have this fault"
+            finding = Finding(finding.code, text, finding.place, finding.why, finding.help)
+        found.findings.append(finding)
+    return found
+
+
+def _is_weight(tensor: Any) -> bool:
+    """Whether no shape of the model can depend on the values of a tensor."""
+    return from_onnx(tensor.data_type).is_float and len(tensor.dims) > 0
+
+
+# -- leftovers
+
+
+def leftovers(usage: Usage) -> Iterator[Finding]:
+    """What the model carries in vain. Of a model that was cut nothing is said: that is what cutting does."""
+    if usage.cuts:
+        return
+    for scope, node in usage.dead:
+        place = Place(scope.path_of(node), scope.path, label(node), operator_of(node))
+        yield Finding.of_code("ML542", "the node reaches no output", place)
+    for scope, tensor in usage.unread:
+        path = f"{scope.path}/{tensor.name}" if scope.path else tensor.name
+        yield Finding.of_code("ML541", "nothing reads the initializer", Place(path, scope.path, tensor.name))
+
+
+# -- rules
+
+
+def checked(model: OnnxModel) -> Iterator[Finding]:
+    """What onnx.checker says, of a copy whose large data are left out: it would read them all."""
+    import onnx
+
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model.proto)
+    bare = OnnxModel(copy, None, None, model.name, model.opsets)
+    bare.functions = {(each.domain, each.name, getattr(each, "overload", "")): each for each in copy.functions}
+    for scope in scopes(bare):
+        for tensor in (*scope.initializers, *(each.t for node in scope.nodes for each in node.attribute)):
+            if tensor.data_location == _EXTERNAL:
+                _empty(tensor)
+    try:
+        onnx.checker.check_model(copy)
+    except onnx.checker.ValidationError as error:
+        said = str(error).strip().splitlines()
+        yield Finding.of_code("ML513", said[0].rstrip(" .:") if said else "the model is not valid", Place())
+    except (ValueError, MemoryError):  # too large to be handed over
+        return
+
+
+def _empty(tensor: Any) -> None:
+    tensor.data_location = 0
+    del tensor.external_data[:]
+    del tensor.dims[:]
+    tensor.dims.append(0)

@@ -1,0 +1,79 @@
+"""Types as an ONNX model declares them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mo_loop.errors import ConversionWarning, UnsupportedError
+from mo_loop.graph import Value
+from mo_loop.graph.shape import Dimension, Shape, fresh, high, low, named
+from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, from_onnx
+
+
+def type_from(proto: Any, *, symbolic: bool) -> Any:
+    """A TypeProto as a type. Without `symbolic` the names of dimensions are dropped: in a body they need not mean
+    the same in every iteration."""
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        tensor = proto.tensor_type
+        shape = _shape_from(tensor.shape, symbolic) if tensor.HasField("shape") else None
+        return TensorType(from_onnx(tensor.elem_type), shape) if tensor.elem_type else UNKNOWN
+    if kind == "sequence_type":
+        return SequenceType(type_from(proto.sequence_type.elem_type, symbolic=symbolic))
+    if kind == "optional_type":
+        return OptionalType(type_from(proto.optional_type.elem_type, symbolic=symbolic))
+    if kind is None:
+        return UNKNOWN
+    raise UnsupportedError(f"values of kind {kind} cannot be expressed", code="ML311")
+
+
+def _shape_from(proto: Any, symbolic: bool) -> Shape:
+    dims: list[Dimension] = []
+    for dim in proto.dim:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            dims.append(dim.dim_value)
+        elif symbolic and dim.dim_param and not dim.dim_param.startswith("?"):
+            dims.append(named(dim.dim_param))
+        else:
+            dims.append(fresh())
+    return tuple(dims)
+
+
+def contradictions(proto: Any, values: Mapping[str, Value], path: str) -> list[ConversionWarning]:
+    """What a GraphProto declares of its inner values and outputs and what cannot be; inference is right.
+
+    Models declare wrongly after edits and after exports with another batch size; the numbers do not depend on it.
+    """
+    found = []
+    for entry in (*proto.value_info, *proto.output):
+        value = values.get(entry.name)
+        if value is None or not entry.type.HasField("tensor_type") or not isinstance(value.type, TensorType):
+            continue
+        if _contradicts(entry.type.tensor_type, value.type):
+            declared = type_from(entry.type, symbolic=True)
+            where = f"{path}/{entry.name}" if path else entry.name
+            text = f"{where} is declared as {declared}, but it is {value.type}"
+            found.append(ConversionWarning(text, where=where, code="ML510"))
+    return found
+
+
+def _contradicts(declared: Any, inferred: TensorType) -> bool:
+    """Whether no tensor is of both types. Symbols of one name may differ: that proves nothing."""
+    if inferred.dtype is None:
+        return False
+    if declared.elem_type and declared.elem_type != inferred.dtype.onnx:
+        return True
+    if not declared.HasField("shape") or inferred.shape is None:
+        return False
+    dims = declared.shape.dim
+    if len(dims) != len(inferred.shape):
+        return True
+    for dim, found in zip(dims, inferred.shape, strict=True):
+        size = dim.dim_value
+        if not dim.HasField("dim_value") or size < 0 or size == found:
+            continue
+        most = high(found)
+        if size < low(found) or (most is not None and size > most):
+            return True
+    return False

@@ -1,0 +1,123 @@
+"""LSTM, GRU and RNN as LSTMSequence, GRUSequence and RNNSequence: gates and layouts rearranged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence
+from mo_loop.frontend.ops.weight_layout import rearranged
+from mo_loop.graph import Value
+from mo_loop.graph.types import i32
+from mo_loop.ops.base import Constant
+
+
+def sequence(
+    node: Context,
+    task: Recurrence,
+    activations: tuple[str, ...],
+    x: Value,
+    w: Value,
+    r: Value,
+    b: Value | None,
+    states: Sequence[Value | None],
+) -> list[Value | None]:
+    if not task.layout:
+        x = ops.Transpose(x, [1, 0, 2]).output
+    x = _of_known_batch(task, x, states)
+    batch, time = _dimension(x, 0), _dimension(x, 1)
+    firsts = [_state(task, x, batch, each) for each in states]
+    lengths = _filled(x, time, [batch])
+    attributes: dict[str, Any] = {
+        "direction": task.direction, "hidden_size": task.hidden, "activations": activations,
+    }  # fmt: skip
+    if task.kind == "LSTM":
+        w, r = (_regated(each, task.kind) for each in (w, r))
+    bias = _summed_bias(task, x, b)
+    if task.kind == "GRU":
+        attributes["linear_before_reset"] = task.linear_before_reset
+    kind = {"LSTM": ops.LSTMSequence, "GRU": ops.GRUSequence, "RNN": ops.RNNSequence}[task.kind]
+    every, *last = kind(x, *firsts, lengths, w, r, bias, **attributes).outputs
+    y = ops.Transpose(every, [0, 2, 1, 3] if task.layout else [2, 1, 0, 3]).output if node.wants(0) else None
+    ends = [
+        None if not node.wants(1 + i) else each if task.layout else ops.Transpose(each, [1, 0, 2]).output
+        for i, each in enumerate(last)
+    ]
+    return [y, *ends]
+
+
+def _of_known_batch(task: Recurrence, x: Value, states: Sequence[Value | None]) -> Value:
+    """`x` [batch, time, features] with the batch of its first states; the runtime does not compile it for any batch."""
+    if x.shape is None or isinstance(x.shape[0], int):
+        return x
+    shapes = [each.shape for each in states if each is not None and each.shape is not None]
+    known = next((shape[0 if task.layout else 1] for shape in shapes), None)
+    return ops.Reshape(x, [known, 0, 0], special_zero=True).output if isinstance(known, int) and known else x
+
+
+def _dimension(x: Value, axis: int):
+    """A dimension: an int if static, else a tensor [1]."""
+    dim = None if x.shape is None else x.shape[axis]
+    return dim if isinstance(dim, int) else ops.Gather(ops.ShapeOf(x), [axis], 0).output
+
+
+def _filled(x: Value, number, dims: Sequence[Any]) -> Value:
+    """The lengths: a number (int or tensor [1]) repeated."""
+    if all(isinstance(each, int) for each in (number, *dims)):
+        return Constant(np.full(dims, number, np.int32), graph=x.graph).output
+    shape = dims[0] if not isinstance(dims[0], int) else Constant(np.array(dims, np.int64), graph=x.graph).output
+    if isinstance(number, int):
+        number = Constant(np.full(1, number, np.int64), graph=x.graph).output
+    return ops.Convert(ops.Broadcast(number, shape), destination_type=i32).output
+
+
+def _state(task: Recurrence, x: Value, batch, given: Value | None) -> Value:
+    """A first state [batch, directions, hidden], zeros if absent."""
+    if given is not None:
+        return given if task.layout else ops.Transpose(given, [1, 0, 2]).output
+    if isinstance(batch, int):
+        zeros = np.zeros((batch, task.directions, task.hidden), x.dtype.numpy)
+        return Constant(zeros, graph=x.graph, dtype=x.dtype).output
+    zero = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    rest = Constant(np.array([task.directions, task.hidden]), graph=x.graph)
+    return ops.Broadcast(zero, ops.Concat(batch, rest, axis=0)).output
+
+
+def _regated(value: Value, kind: str) -> Value:
+    """LSTM gates along axis 1, from ONNX's order i, o, f, c to f, i, c, o."""
+    return _rejoined(value, 4, lambda gates: [gates[2], gates[0], gates[3], gates[1]])
+
+
+def _rejoined(value: Value, count: int, arrange: Callable[[list[Any]], list[Any]]) -> Value:
+    """`value` cut into equal pieces along axis 1, and what `arrange` makes of their list joined again."""
+    constant = rearranged(value, lambda array: np.concatenate(arrange(np.split(array, count, axis=1)), axis=1))
+    if constant is not None:
+        return constant
+    pieces = [each for each in ops.Split(value, 1, num_splits=count).outputs]
+    return ops.Concat(*arrange(pieces), axis=1).output
+
+
+def _summed_bias(task: Recurrence, x: Value, b: Value | None) -> Value:
+    """Biases of input and recurrence summed; of a GRU that resets after the product, those of h stay apart."""
+    gates = GATES[task.kind]
+    apart = task.kind == "GRU" and task.linear_before_reset
+    if b is None:
+        width = (gates + apart) * task.hidden
+        return Constant(np.zeros((task.directions, width), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
+
+    def arrange(parts: list[Any]) -> list[Any]:
+        inputs, recurrent = parts[:gates], parts[gates:]
+        if apart:
+            return [_plus(inputs[0], recurrent[0]), _plus(inputs[1], recurrent[1]), inputs[2], recurrent[2]]
+        return [_plus(a, c) for a, c in zip(inputs, recurrent, strict=True)]
+
+    summed = _rejoined(b, 2 * gates, arrange)
+    return _regated(summed, task.kind) if task.kind == "LSTM" else summed
+
+
+def _plus(a, b):
+    return a + b if isinstance(a, np.ndarray) else ops.Add(a, b).output

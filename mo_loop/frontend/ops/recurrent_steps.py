@@ -1,0 +1,325 @@
+"""LSTM, GRU and RNN as a Scan over written-out steps: everything that the *Sequence operations do not know.
+
+These are other activations, clipping, peepholes, coupled gates, and sequences of different lengths: there a mask goes
+with the input, and a step beyond the end of a sequence keeps its state and gives zeros. With x W^T + b taken out of
+the loop, gates being i, o, f, c (LSTM), z, r, h (GRU):
+
+    LSTM    C = f * c + i * g(c~)        h = o * h(C)
+    GRU     h = (1 - z) * g(h~) + z * h
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.weight_layout import rearranged
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import fresh
+from mo_loop.graph.types import TensorType, i32
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.control import Concatenated, Final, Invariant, Merged, Sliced
+
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+class Activation(NamedTuple):
+    """A function and its parameters."""
+
+    name: str
+    alpha: float
+    beta: float
+
+
+# Name -> the defaults of the parameters it takes (alpha, beta), those of the ONNX operators of that name.
+_PARAMETERS: dict[str, tuple[float | None, ...]] = {
+    "relu": (), "tanh": (), "sigmoid": (), "softsign": (), "softplus": (), "affine": (1.0, 0.0), "leakyrelu": (0.01,),
+    "thresholdedrelu": (1.0,), "scaledtanh": (None, None), "hardsigmoid": (0.2, 0.5), "elu": (1.0,),
+}  # fmt: skip
+
+
+def activations_of(
+    names: Sequence[str],
+    alphas: Sequence[float] | None,
+    betas: Sequence[float] | None,
+    count: int,
+    directions: int,
+    kind: str,
+) -> list[list[Activation]]:
+    """The functions of each direction; alphas and betas go in order to those functions that take one."""
+    if len(names) < count * directions:
+        raise ModelError(f"{kind} has {len(names)} activations, not {count * directions}", code="ML227")
+    given = (iter(alphas or ()), iter(betas or ()))
+    made = []
+    for name in names[: count * directions]:
+        if name.lower() not in _PARAMETERS:
+            raise ModelError(f"{kind} has the activation {name!r}, which ONNX does not know", code="ML227")
+        defaults = _PARAMETERS[name.lower()]
+        numbers = [next(source, default) for source, default in zip(given, defaults, strict=False)]
+        if None in numbers:
+            raise ModelError(f"{kind}: {name} needs activation_alpha and activation_beta", code="ML227")
+        alpha, beta = (*(float(each or 0) for each in numbers), 0.0, 0.0)[:2]
+        made.append(Activation(name.lower(), alpha, beta))
+    return [made[i * count : (i + 1) * count] for i in range(directions)]
+
+
+def activated(x, function: Activation):
+    """One of the activations that ONNX allows in recurrent operators."""
+    name, alpha, beta = function
+    if name == "affine":
+        return ops.Add(ops.Multiply(x, alpha), beta)
+    if name == "leakyrelu":
+        return ops.PReLU(x, np.full(1, alpha, _value(x).dtype.numpy))
+    if name == "thresholdedrelu":
+        return ops.Select(ops.Greater(x, alpha), x, _number(_value(x), 0))
+    if name == "scaledtanh":
+        return ops.Multiply(ops.Tanh(ops.Multiply(x, beta)), alpha)
+    if name == "hardsigmoid":
+        return ops.HardSigmoid(x, alpha, beta)
+    if name == "elu":
+        return ops.Elu(x, alpha=alpha)
+    if name == "softsign":
+        return ops.Divide(x, ops.Add(ops.Abs(x), 1))
+    plain = {"relu": ops.ReLU, "tanh": ops.Tanh, "sigmoid": ops.Sigmoid, "softplus": ops.SoftPlus}
+    return plain[name](x)
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """What the attributes of a recurrent operator say."""
+
+    kind: str
+    direction: str
+    hidden: int
+    layout: int
+    functions: list[list[Activation]]
+    clip: float
+    linear_before_reset: bool
+    input_forget: bool
+
+    @property
+    def directions(self) -> int:
+        return 2 if self.direction == "bidirectional" else 1
+
+    def clipped(self, x):
+        return ops.Clamp(x, min=-self.clip, max=self.clip) if self.clip > 0 else x
+
+
+def scanned(
+    node: Context,
+    task: Recurrence,
+    x: Value,
+    w: Value,
+    r: Value,
+    b: Value | None,
+    lengths: Value | None,
+    states: Sequence[Value | None],
+    peepholes: Value | None,
+) -> list[Value | None]:
+    """Y, Y_h (and Y_c), one Scan for each direction."""
+    if task.layout:
+        x = ops.Transpose(x, [1, 0, 2]).output
+    outputs: list[list[Value]] = []
+    for number in range(task.directions):
+        backward = task.direction == "reverse" or number == 1
+        firsts = [_first(task, x, each, number) for each in states]
+        parts = [None if each is None else _part(each, number) for each in (w, r, b, peepholes)]
+        outputs.append(_one_direction(task, task.functions[number], x, parts, lengths, firsts, backward))
+    made: list[Value | None] = []
+    for i, results in enumerate(zip(*outputs, strict=True)):
+        if not node.wants(i):
+            made.append(None)
+        elif i == 0:  # [time, batch, hidden] each
+            y = _stacked(results, 1)
+            made.append(ops.Transpose(y, [2, 0, 1, 3]).output if task.layout else y)
+        else:
+            made.append(_stacked(results, 1 if task.layout else 0))
+    return made
+
+
+def _stacked(values: Sequence[Value], axis: int) -> Value:
+    raised = [ops.Unsqueeze(each, [axis]).output for each in values]
+    return raised[0] if len(raised) == 1 else ops.Concat(*raised, axis=axis).output
+
+
+def _part(value: Value, number: int) -> Value:
+    """Row `number`: the weights of one direction."""
+    return rearranged(value, lambda array: array[number]) or ops.Gather(value, number, 0).output
+
+
+def _first(task: Recurrence, x: Value, given: Value | None, number: int) -> Value:
+    """The first state [batch, hidden] of a direction, zeros if absent."""
+    if given is not None:
+        return ops.Gather(given, number, 1 if task.layout else 0).output
+    if x.shape is not None and isinstance(x.shape[1], int):
+        return Constant(np.zeros((x.shape[1], task.hidden), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
+    zero = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    batch = ops.Gather(ops.ShapeOf(x), [1], 0)
+    return ops.Broadcast(zero, ops.Concat(batch, Constant([task.hidden], graph=x.graph), axis=0)).output
+
+
+def _one_direction(
+    task: Recurrence,
+    functions: list[Activation],
+    x: Value,
+    parts: Sequence[Value | None],
+    lengths: Value | None,
+    firsts: Sequence[Value],
+    backward: bool,
+) -> list[Value]:
+    """Y [time, batch, hidden] and the last states [batch, hidden]."""
+    w, r, b, peepholes = parts
+    assert w is not None and r is not None
+    if lengths is not None and backward:
+        x = ops.ReverseSequence(x, lengths, batch_axis=1, seq_axis=0).output
+    # Reversed sequences of different lengths run forward: each must begin with its own last element.
+    flips = backward and lengths is None
+    gates = ops.MatMul(x, w, transpose_b=True).output
+    recurrent_bias = None
+    if b is not None:
+        gates, recurrent_bias = _with_bias(task, gates, b)
+    mask = None if lengths is None else _mask(x, lengths)
+    body = Graph("step")
+    states = [_parameter(body, each) for each in firsts]
+    now = _parameter(body, gates, sliced=True)
+    captured: list[Any] = []
+    inner = [None if each is None else _inside(body, each, captured) for each in (r, recurrent_bias, peepholes)]
+    step = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}[task.kind]
+    nexts = [_value(each) for each in step(task, functions, now.output, [p.output for p in states], *inner)]
+    y = nexts[0]
+    slices: list[Any] = [(gates, now)]
+    if mask is not None:
+        live = _parameter(body, mask, sliced=True)
+        slices.append((mask, live))
+        y = ops.Select(live, y, _number(y, 0)).output
+        nexts = [ops.Select(live, new, old).output for new, old in zip(nexts, states, strict=True)]
+    results = [Result(each) for each in nexts]
+    every = Result(y)
+    scan = ops.Scan(
+        *firsts, *(value for value, _ in slices), *(value for value, _ in captured),
+        graph=x.graph,
+        body=body,
+        input_map=(
+            *(Merged(parameter, result) for parameter, result in zip(states, results, strict=True)),
+            *(Sliced(parameter, 0, -1, 0, -1) if flips else Sliced(parameter, 0) for _, parameter in slices),
+            *(Invariant(parameter) for _, parameter in captured),
+        ),
+        output_map=(
+            *(Final(result) for result in results),
+            Concatenated(every, 0, -1, 0, -1) if flips else Concatenated(every, 0),
+        ),
+    )  # fmt: skip
+    *last, whole = scan.outputs
+    if lengths is not None and backward:
+        whole = ops.ReverseSequence(whole, lengths, batch_axis=1, seq_axis=0).output
+    return [whole, *last]
+
+
+def _with_bias(task: Recurrence, gates: Value, b: Value) -> tuple[Value, Value | None]:
+    """The products with the biases added; a GRU that resets after the product needs that of its last gate inside."""
+    count, size = GATES[task.kind], task.hidden
+    inside = task.kind == "GRU" and task.linear_before_reset
+
+    def halves(array):
+        recurrent = array[count * size :].copy()
+        recurrent[(count - inside) * size :] = 0
+        return array[: count * size] + recurrent
+
+    outer = rearranged(b, halves)
+    last = rearranged(b, lambda array: array[(2 * count - 1) * size :]) if inside else None
+    if outer is None:
+        pieces = list(ops.Split(b, 0, num_splits=2 * count).outputs)
+        sums = [ops.Add(pieces[i], pieces[count + i]).output for i in range(count)]
+        if inside:
+            sums[-1], last = pieces[count - 1], pieces[-1]
+        outer = ops.Concat(*sums, axis=0).output
+    return ops.Add(gates, outer).output, last
+
+
+def _mask(x: Value, lengths: Value) -> Value:
+    """[time, batch, 1]: whether step t lies within sequence b."""
+    time = ops.Convert(ops.Gather(ops.ShapeOf(x), 0, 0), destination_type=i32)
+    if lengths.dtype is not i32:
+        lengths = ops.Convert(lengths, destination_type=i32).output
+    steps = ops.Range(Constant(np.int32(0), graph=x.graph), time, Constant(np.int32(1), graph=x.graph), output_type=i32)
+    return ops.Less(ops.Unsqueeze(steps, [1, 2]), ops.Unsqueeze(lengths, [0, 2])).output
+
+
+def _parameter(body: Graph, outer: Value, sliced: bool = False) -> Parameter:
+    shape = outer.shape
+    if sliced:
+        shape = (fresh(), fresh()) if shape is None else shape[1:]
+    return Parameter(graph=body, type=TensorType(outer.dtype, shape))
+
+
+def _inside(body: Graph, outer: Value, captured: list[Any]) -> Value:
+    """A weight in the body: the constant again, or a captured value."""
+    if isinstance(outer.node, Constant):
+        return Constant(outer.node.tensor, graph=body).output
+    parameter = _parameter(body, outer)
+    captured.append((outer, parameter))
+    return parameter.output
+
+
+def _value(item) -> Value:
+    value: Value = item if isinstance(item, Value) else item.output
+    return value
+
+
+def _lstm_step(
+    task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, _, peepholes
+) -> list[Any]:
+    f, g, h = functions
+    hidden, cell = states
+    products = ops.Add(now, ops.MatMul(hidden, r, transpose_b=True))
+    i, o, forget, c = ops.Split(products, 1, num_splits=4).outputs
+    looks = [None] * 3 if peepholes is None else list(ops.Split(peepholes, 0, num_splits=3).outputs)
+
+    def gate(value, look, seen):
+        return activated(task.clipped(value if look is None else ops.Add(value, ops.Multiply(seen, look))), f)
+
+    enter = gate(i, looks[0], cell)
+    keep = ops.Subtract(_number(now, 1), enter) if task.input_forget else gate(forget, looks[2], cell)
+    new = ops.Add(ops.Multiply(keep, cell), ops.Multiply(enter, activated(task.clipped(c), g)))
+    leave = gate(o, looks[1], new)
+    # Not clipped here, although it is an activation's input: ONNX Runtime takes the text to mean the gates.
+    return [ops.Multiply(leave, activated(new, h)), new]
+
+
+def _gru_step(
+    task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, bias, _
+) -> list[Any]:
+    f, g = functions
+    (hidden,) = states
+    xz, xr, xh = ops.Split(now, 1, num_splits=3).outputs
+    rz, rr, rh = ops.Split(r, 0, num_splits=3).outputs
+
+    def product(value, weights):
+        return ops.MatMul(value, weights, transpose_b=True)
+
+    update = activated(task.clipped(ops.Add(xz, product(hidden, rz))), f)
+    reset = activated(task.clipped(ops.Add(xr, product(hidden, rr))), f)
+    if task.linear_before_reset:
+        inner = product(hidden, rh)
+        inner = ops.Multiply(reset, inner if bias is None else ops.Add(inner, bias))
+    else:
+        inner = product(ops.Multiply(reset, hidden), rh)
+    new = activated(task.clipped(ops.Add(xh, inner)), g)
+    return [ops.Add(ops.Multiply(ops.Subtract(_number(now, 1), update), new), ops.Multiply(update, hidden))]
+
+
+def _rnn_step(
+    task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, *_
+) -> list[Any]:
+    (hidden,) = states
+    return [activated(task.clipped(ops.Add(now, ops.MatMul(hidden, r, transpose_b=True))), functions[0])]
+
+
+def _number(like: Value, number: int) -> Value:
+    return Constant(np.array(number, like.dtype.numpy), graph=like.graph, dtype=like.dtype).output

@@ -1,0 +1,48 @@
+"""Rearranging of weights: constants at conversion, everything else by operations at run time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.graph.tensor import BLOCK, ArrayTensor, DeferredTensor, Tensor
+from mo_loop.ops.base import Constant, Identity
+
+
+def array_of(value: Value | None) -> np.ndarray[Any, Any] | None:
+    """The values of a constant, None for anything else."""
+    while value is not None and isinstance(value.node, Identity):
+        value = value.node.inputs[0]
+    return value.node.array if value is not None and isinstance(value.node, Constant) else None
+
+
+def reshaped(value: Value, shape: Sequence[int]) -> Value:
+    """`value` in another shape (one item may be -1); of a constant only the label changes, its span stays."""
+    if not isinstance(value.node, Constant):
+        return ops.Reshape(value, list(shape)).output
+    tensor: Tensor = value.node.tensor
+    rest = math.prod(dim for dim in shape if dim >= 0)
+    full = tuple(dim if dim >= 0 else tensor.size // max(rest, 1) for dim in shape)
+    if full == tensor.shape:
+        return value
+    return Constant(tensor.reshaped(full), graph=value.graph, name=value.node.name).output
+
+
+def rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:
+    """`function` of the array of a constant, computed while it is written if it is large; None if it is no constant."""
+    if not isinstance(value.node, Constant):
+        return None
+    tensor: Tensor = value.node.tensor
+    if tensor.nbytes <= BLOCK:
+        made: Tensor = ArrayTensor(np.ascontiguousarray(function(tensor.array())), tensor.dtype)
+    else:
+        # The shape is found on an array without memory behind it.
+        probe = function(np.broadcast_to(np.zeros((), tensor.dtype.numpy), tensor.shape))
+        make = lambda: ArrayTensor(function(tensor.array()), tensor.dtype).blocks()  # noqa: E731
+        made = DeferredTensor(tensor.dtype, tuple(probe.shape), make, tensor.files)
+    return Constant(made, graph=value.graph, name=value.node.name).output

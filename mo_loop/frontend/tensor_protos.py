@@ -1,0 +1,148 @@
+"""TensorProto and SparseTensorProto to Tensors: embedded, typed fields, external files."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from mo_loop.errors import FileError, ModelError
+from mo_loop.frontend.strip_weights import OWN
+from mo_loop.graph.tensor import ArrayTensor, FileTensor, Tensor, unpack
+from mo_loop.graph.types import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, string, u32, u64
+
+_EXTERNAL = 1  # TensorProto.EXTERNAL
+
+
+def tensor_from(proto: Any, folder: str | None, own: str | None = None) -> Tensor:
+    """The data of a TensorProto; `folder` is where external files are looked for.
+
+    `own` is the model's file, in which data that was left there by `thin` lies.
+
+    Raises:
+        ModelError: the data does not fit the declared type and shape.
+        FileError: an external file is missing, too short, or outside `folder`.
+    """
+    dtype = from_onnx(proto.data_type)
+    shape = tuple(proto.dims)
+    if any(dim < 0 for dim in shape):
+        raise ModelError(f"tensor {proto.name!r} has the shape {shape}", code="ML225")
+    if proto.data_location == _EXTERNAL:
+        return _external(proto, dtype, shape, folder, own)
+    return ArrayTensor(_values(proto, dtype, shape), dtype)
+
+
+def _values(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    count = math.prod(shape)
+    if dtype is string:
+        flat = np.empty(len(proto.string_data), object)
+        flat[:] = list(proto.string_data)
+    elif proto.HasField("raw_data"):
+        data = proto.raw_data
+        if len(data) != dtype.size_of(count):
+            raise _misfit(proto, f"{len(data)} bytes", dtype, shape)
+        flat = np.frombuffer(data, dtype.numpy) if dtype.bits >= 8 else unpack(data, count, dtype)
+    else:
+        flat = _typed_field(proto, dtype, shape)
+    if flat.size != count:
+        raise _misfit(proto, f"{flat.size} values", dtype, shape)
+    return flat.reshape(shape)
+
+
+def _typed_field(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The values of float_data, int32_data and their kin. 16-bit floats and 8-bit types lie in int32_data."""
+    if dtype is f32:
+        return np.array(proto.float_data, np.float32)
+    if dtype is f64:
+        return np.array(proto.double_data, np.float64)
+    if dtype is i64:
+        return np.array(proto.int64_data, np.int64)
+    if dtype in (u32, u64):
+        return np.array(proto.uint64_data, np.uint64).astype(dtype.numpy)
+    if dtype in (c64, c128):
+        parts = np.array(proto.float_data if dtype is c64 else proto.double_data, np.dtype(f"f{dtype.bits // 16}"))
+        if parts.size % 2:
+            raise _misfit(proto, f"{parts.size} halves", dtype, shape)
+        return parts.view(dtype.numpy)
+    raw = np.array(proto.int32_data, np.int32)
+    if dtype is boolean:
+        return raw.astype(np.bool_)
+    if dtype.bits < 8:
+        count = math.prod(shape)
+        if raw.size != dtype.size_of(count):  # a cell holds a whole byte, hence several values
+            raise _misfit(proto, f"{raw.size} bytes", dtype, shape)
+        return unpack(raw.astype(np.uint8).tobytes(), count, dtype)
+    if dtype.is_float:
+        return raw.astype(np.uint16 if dtype.bits == 16 else np.uint8).view(dtype.numpy)
+    return raw.astype(dtype.numpy)
+
+
+def _misfit(proto: Any, got: str, dtype: ElementType, shape: tuple[int, ...]) -> ModelError:
+    return ModelError(f"tensor {proto.name!r} holds {got}, not what {dtype}{list(shape)} needs", code="ML225")
+
+
+def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: str | None, own: str | None) -> Tensor:
+    info = {entry.key: entry.value for entry in proto.external_data}
+    location = info.get("location", "")
+    path = own if location == OWN and own else contained(proto, location, folder)
+    if not os.path.isfile(path):
+        raise FileError(
+            f"the external data {location!r} of tensor {proto.name!r} is missing", code="ML217",
+            why="there is no such file beside the .onnx file", hint="keep the data files beside the .onnx file",
+        )  # fmt: skip
+    available = os.stat(path).st_size
+    need = dtype.size_of(math.prod(shape))
+    try:
+        offset, length = int(info.get("offset", 0)), int(info.get("length", need))
+    except ValueError:
+        offset = length = -1
+    if length != need or offset < 0 or offset + need > available:
+        if path == own:
+            raise _misfit(proto, f"{info.get('length')} bytes", dtype, shape)
+        raise FileError(
+            f"the external data {location!r} has no {need} bytes at {info.get('offset', 0)} for tensor {proto.name!r}",
+            why=f"the file has {available} bytes", hint="copy the data file again", code="ML213",
+        )  # fmt: skip
+    return FileTensor(path, offset, dtype, shape)
+
+
+def contained(proto: Any, location: str, folder: str | None) -> str:
+    """The real path of an external file, which must lie below the model's folder."""
+    if folder is None:
+        raise FileError(
+            f"tensor {proto.name!r} lies in {location!r}, but a model in memory has no folder",
+            code="ML215", hint="convert from the path of the .onnx file",
+        )  # fmt: skip
+    root = os.path.realpath(folder)
+    path = "" if not location or "\0" in location else os.path.realpath(os.path.join(root, location))
+    if not path or os.path.isabs(location) or os.path.commonpath([path, root]) != root:
+        raise FileError(
+            f"external data {location!r} lies outside the model's folder", code="ML216",
+            why="a model may name any file of this machine", hint="move the data file below the folder of the model",
+        )  # fmt: skip
+    return path
+
+
+def dense_from_sparse(proto: Any, folder: str | None, own: str | None = None) -> Tensor:
+    """The dense tensor of a SparseTensorProto: indices are linear ([n]) or one row of coordinates each ([n, rank])."""
+    shape = tuple(proto.dims)
+    values = tensor_from(proto.values, folder, own)
+    indices = tensor_from(proto.indices, folder, own).array()
+    rows = np.array([shape] if indices.ndim == 2 else [math.prod(shape)], np.float64)
+    # An index below 0 would count from behind, a single value would spread over all indices.
+    fits = indices.dtype == np.int64 and indices.ndim in (1, 2) and values.shape == indices.shape[:1]
+    if indices.ndim == 2:
+        fits = fits and indices.shape[1] == len(shape)
+    if not fits or any(dim < 0 for dim in shape) or np.any(indices < 0) or np.any(indices >= rows):
+        raise ModelError(f"sparse tensor {proto.values.name!r} has indices that do not fit {shape}", code="ML225")
+    try:
+        dense = np.zeros(shape, values.dtype.numpy)
+    except (MemoryError, ValueError):
+        raise ModelError(f"sparse tensor {proto.values.name!r} of shape {shape} is too large", code="ML225") from None
+    if indices.ndim == 2:
+        dense[tuple(indices.T)] = values.array()
+    else:
+        dense.reshape(-1)[indices] = values.array()
+    return ArrayTensor(dense, values.dtype)

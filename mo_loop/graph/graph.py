@@ -1,0 +1,567 @@
+"""The graph: nodes, values and their uses, held by networkx.
+
+>>> from mo_loop import ops
+>>> from mo_loop.graph import Graph
+>>> from mo_loop.graph.types import f32
+>>> graph = Graph("main")
+>>> x = ops.Parameter(dtype=f32, shape=(2, 3), graph=graph).output
+>>> y = ops.Add(x, 1.0).output             # takes the graph from x; 1.0 becomes a Constant of x's type
+>>> ops.Result(y)
+Result(1 input)
+>>> [use.node for use in x.uses]
+[Add(2 inputs)]
+
+The nodes of `graph.nx` are the Node objects themselves, its edges run from producer to consumer with the input port
+as key and the Value as data. `node.inputs` is the only fact held twice; `set_input`, `set_inputs` and `drop_outputs`
+are its only writers. A body of a control-flow node is a Graph of its own with `owner` set; no edge crosses graphs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+import networkx as nx
+import numpy as np
+
+from mo_loop.errors import InternalError, ModelError
+from mo_loop.graph.shape import Renaming, Shape, fresh_symbols
+from mo_loop.graph.types import ElementType, OptionalType, SequenceType
+
+if TYPE_CHECKING:
+    from mo_loop.ops.base import Parameter, Result
+
+N = TypeVar("N", bound="Node")
+
+
+class Use(NamedTuple):
+    """One consumer of a value: input `port` of `node`."""
+
+    node: Node
+    port: int
+
+
+class Value:
+    """One output of a node. `names` are the tensor names that users know it by."""
+
+    __slots__ = ("_edge", "index", "names", "node", "type")
+
+    def __init__(self, node: Node, index: int, type_: Any) -> None:
+        self.node = node
+        self.index = index
+        self.type = type_
+        self.names: tuple[str, ...] = ()
+        self._edge = {"value": self}  # the data of every edge that carries this value
+
+    @property
+    def dtype(self) -> ElementType:
+        dtype: ElementType = self.type.dtype
+        return dtype
+
+    @property
+    def shape(self) -> Shape:
+        shape: Shape = self.type.shape
+        return shape
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.type.shape is None else len(self.type.shape)
+
+    @property
+    def known(self) -> Any:
+        return self.type.known
+
+    @property
+    def graph(self) -> Graph:
+        return self.node.graph
+
+    @property
+    def constant(self) -> Any:
+        """The values as a numpy array when they are constant, else None; looks through nodes that can be evaluated."""
+        return _constant(self, 16)
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """All consumers as they are now; later edits do not change the tuple."""
+        return tuple(self._iter_uses())
+
+    def _iter_uses(self) -> Iterator[Use]:
+        for consumer, ports in self.node.graph.nx._succ[self.node].items():
+            for port, data in ports.items():
+                if data is self._edge:
+                    yield Use(consumer, port)
+
+    @property
+    def is_used(self) -> bool:
+        return next(self._iter_uses(), None) is not None
+
+    @property
+    def only_use(self) -> Use | None:
+        """The single consumer, None when there is none or more than one."""
+        uses = self._iter_uses()
+        first = next(uses, None)
+        return first if next(uses, None) is None else None
+
+    def replace_with(self, other: Value) -> None:
+        """Every consumer of this value reads `other` from now on (but `other`'s own node keeps reading this one)."""
+        if other is self:
+            return
+        for node, port in self.uses:
+            if node is not other.node:
+                node.graph.set_input(node, port, other)
+
+    def add_name(self, name: str) -> None:
+        if name not in self.names:
+            self.names = (*self.names, name)
+
+    def __repr__(self) -> str:
+        return f"{self.node.name or type(self.node).__name__}:{self.index} {self.type}"
+
+
+class Node:
+    """A node of a graph; the operations in mo_loop.ops derive from it."""
+
+    __slots__ = ("_rt_info", "graph", "id", "inputs", "made", "name", "outputs")
+
+    graph: Graph
+    id: int
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[Value, ...]
+    name: str
+
+    bodies: tuple[Graph, ...] = ()
+    made: tuple[int, int]
+    """The numbers of the fresh symbols that the inference of its types made: after the first, up to the second."""
+    is_kept: ClassVar[bool] = False
+    """Whether it stays though nothing reads it: the ends of a graph, and sinks, which act by being run."""
+
+    @property
+    def output(self) -> Value:
+        """The only output."""
+        if len(self.outputs) != 1:
+            raise InternalError(f"{self!r} has {len(self.outputs)} outputs, not one", where=self.path)
+        return self.outputs[0]
+
+    @property
+    def rt_info(self) -> dict[str, Any]:
+        """Additional attributes that passes preserve and the writer writes."""
+        info: dict[str, Any] | None = getattr(self, "_rt_info", None)
+        if info is None:
+            info = {}
+            object.__setattr__(self, "_rt_info", info)
+        return info
+
+    @property
+    def path(self) -> str:
+        """Where this node stands: names of the enclosing control-flow nodes, then its own."""
+        graph = getattr(self, "graph", None)
+        return self.name if graph is None else graph.path_of(self)
+
+    def infer_types(self) -> Sequence[Any]:
+        """The types of the outputs, from those of the inputs."""
+        raise NotImplementedError
+
+    @property
+    def acts(self) -> bool:
+        """Whether a body holds a sink: the node stays then though nothing reads it."""
+        return any(body.acts for body in self.bodies)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anything reads one of its outputs."""
+        return bool(self.graph.nx._succ[self])
+
+    def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
+        """Give a copied control-flow node bodies of its own, port maps included."""
+
+    def __repr__(self) -> str:
+        count = len(getattr(self, "inputs", ()))
+        return f"{type(self).__name__}({count} input{'' if count == 1 else 's'})"
+
+
+class Graph:
+    """A graph of nodes with ordered `parameters` and `results`.
+
+    `owner` is the control-flow node whose body this graph is, None at top level. `rt_info` holds what the model as a
+    whole carries (a nested dict of strings).
+    """
+
+    def __init__(self, name: str = "", owner: Node | None = None) -> None:
+        self.name = name
+        self.owner = owner
+        self.nx: Any = nx.MultiDiGraph()
+        self.parameters: list[Parameter] = []
+        self.results: list[Result] = []
+        self.rt_info: dict[str, Any] = {}
+        self._next_id = 0
+        self._order: list[Node] | None = []
+        self._by_age = True  # while every edge runs from an older node to a younger one, age is a topological order
+        self._classes: dict[type[Node], dict[Node, None]] = {}
+        self._dirty: dict[Node, None] = {}
+
+    # -- reading
+
+    def __len__(self) -> int:
+        return len(self.nx._node)
+
+    def __bool__(self) -> bool:
+        return True  # a graph without nodes is a graph all the same
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(list(self.ordered()))  # a snapshot: the loop may make nodes
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self.nx._node
+
+    def __repr__(self) -> str:
+        return f"Graph({self.name!r}, {len(self)} nodes)"
+
+    @property
+    def path(self) -> str:
+        return f"{self.owner.path}/{self.name}" if self.owner is not None else ""
+
+    def path_of(self, node: Node) -> str:
+        label = node.name or f"{type(node).__name__}#{node.id}"
+        return f"{self.path}/{label}" if self.owner is not None else label
+
+    @property
+    def depth(self) -> int:
+        """How many control-flow nodes enclose this graph."""
+        depth, owner = 0, self.owner
+        while owner is not None:
+            depth, owner = depth + 1, owner.graph.owner
+        return depth
+
+    def of(self, kind: type[N]) -> list[N]:
+        """All nodes of a class or its subclasses, oldest first within each class."""
+        found: list[Any] = []
+        for cls, nodes in self._classes.items():
+            if issubclass(cls, kind):
+                found.extend(nodes)
+        return found
+
+    def holders(self) -> list[Node]:
+        """All nodes with bodies, oldest first."""
+        found = [node for cls, nodes in self._classes.items() if cls.bodies != () for node in nodes]
+        return sorted(found, key=lambda node: node.id)
+
+    def ordered(self) -> tuple[Node, ...] | list[Node]:
+        """All nodes, producers before consumers; among those that could be next, the oldest. Do not modify the list."""
+        if self._order is None:
+            self._order = list(self.nx._node) if self._by_age else self._sort()
+        return self._order
+
+    def _sort(self) -> list[Node]:
+        # One walk by age emits what is ready; only what becomes ready behind the walk has to be sorted in.
+        pred, succ = self.nx._pred, self.nx._succ
+        waiting = {node: len(producers) for node, producers in pred.items()}
+        late: list[tuple[int, Node]] = []
+        order: list[Node] = []
+        for reached in self.nx._node:
+            if waiting[reached]:
+                continue
+            node = reached
+            while True:
+                order.append(node)
+                for consumer in succ[node]:
+                    waiting[consumer] -= 1
+                    if not waiting[consumer] and consumer.id < reached.id:
+                        heapq.heappush(late, (consumer.id, consumer))
+                if not late:
+                    break
+                node = heapq.heappop(late)[1]
+        if len(order) != len(waiting):
+            cycle = " -> ".join(edge[0].path for edge in nx.find_cycle(self.nx))
+            raise ModelError(f"the graph has a cycle: {cycle}", where=self.path, code="ML224")
+        return order
+
+    @property
+    def acts(self) -> bool:
+        """Whether the graph or a body in it holds a sink."""
+        kept = sum(len(nodes) for cls, nodes in self._classes.items() if cls.is_kept)
+        return kept > len(self.parameters) + len(self.results) or any(node.acts for node in self.holders())
+
+    def scopes(self) -> Iterator[Graph]:
+        """This graph and every body below it, outer ones first."""
+        stack = [self]
+        while stack:
+            graph = stack.pop()
+            yield graph
+            stack.extend(body for node in reversed(graph.holders()) for body in reversed(node.bodies))
+
+    # -- writing: these are the only places where edges come and go
+
+    def add(self, node: Node) -> None:
+        """Attach a node whose `inputs` and `outputs` are set and belong to this graph."""
+        self.require_own(node.inputs, node)
+        node.graph = self
+        node.id = self._next_id
+        self._next_id += 1
+        self.nx.add_node(node)
+        for port, value in enumerate(node.inputs):
+            if value is not None:
+                self._link(value, node, port)
+        self._classes.setdefault(type(node), {})[node] = None
+        if self._order is not None:  # the newest node, without consumers: last in any order
+            self._order.append(node)
+
+    def require_own(self, values: Iterable[Value | None], node: Node) -> None:
+        """Refuse values of other graphs as inputs of `node`, before anything is changed."""
+        for value in values:
+            if value is not None and (value.node.graph is not self or value.node not in self.nx._node):
+                into = type(node).__name__  # it may be under construction, without a repr of its own
+                raise InternalError(f"an edge from {value.node!r} into {into} would cross graphs", where=self.path)
+
+    def _link(self, value: Value, node: Node, port: int) -> None:
+        producer = value.node
+        succ, pred = self.nx._succ, self.nx._pred
+        ports = succ[producer].get(node)
+        if ports is None:
+            ports = succ[producer][node] = pred[node][producer] = {}
+        ports[port] = value._edge
+        if producer.id >= node.id:
+            self._by_age = False
+
+    def _unlink(self, value: Value, node: Node, port: int) -> None:
+        ports = self.nx._succ[value.node][node]
+        del ports[port]
+        if not ports:
+            del self.nx._succ[value.node][node]
+            del self.nx._pred[node][value.node]
+
+    def set_input(self, node: Node, port: int, value: Value | None) -> None:
+        """Input `port` of `node` reads `value` from now on."""
+        old = node.inputs[port]
+        if old is value:
+            return
+        self.require_own((value,), node)
+        if old is not None:
+            self._unlink(old, node, port)
+        if value is not None:
+            self._link(value, node, port)
+            if value.node.id > node.id:
+                self._order = None
+        inputs = list(node.inputs)
+        inputs[port] = value
+        node.inputs = tuple(inputs)
+        if not self._by_age:
+            self._order = None
+        self.touch(node)
+
+    def set_inputs(self, node: Node, values: Sequence[Value | None]) -> None:
+        """Replace all inputs of `node`; their number may change."""
+        self.require_own(values, node)
+        for port, old in enumerate(node.inputs):
+            if old is not None:
+                self._unlink(old, node, port)
+        node.inputs = tuple(values)
+        for port, value in enumerate(values):
+            if value is not None:
+                self._link(value, node, port)
+        self._order = None
+        self.touch(node)
+
+    def drop_outputs(self, node: Node, keep: Sequence[int]) -> None:
+        """Keep only the outputs numbered in `keep`, in that order; the others must be unused."""
+        kept = set(keep)
+        for output in node.outputs:
+            if output.index not in kept and output.is_used:
+                raise InternalError(f"output {output.index} is still used", where=node.path)
+        node.outputs = tuple(node.outputs[index] for index in keep)
+        for index, output in enumerate(node.outputs):
+            output.index = index
+        self.touch(node)
+
+    def remove(self, node: Node) -> None:
+        """Take out a node none of whose outputs is used."""
+        if self.nx._succ[node]:
+            raise InternalError(f"{node!r} is still used by {next(iter(self.nx._succ[node]))!r}", where=node.path)
+        self.nx.remove_node(node)
+        del self._classes[type(node)][node]
+        self._dirty.pop(node, None)
+        self._order = None
+        if node in self.parameters:
+            self.parameters.remove(node)
+        if node in self.results:
+            self.results.remove(node)
+
+    def sweep(self) -> int:
+        """Remove every node whose outputs reach neither a Result nor a sink; Parameters stay. Returns how many."""
+        succ, pred = self.nx._succ, self.nx._pred
+        dead = [node for node, consumers in succ.items() if not consumers and not node.is_kept and not node.acts]
+        count = 0
+        while dead:
+            node = dead.pop()
+            producers = list(pred[node])
+            self.remove(node)
+            count += 1
+            dead.extend(each for each in producers if not succ[each] and not each.is_kept and not each.acts)
+        return count
+
+    # -- types
+
+    def touch(self, node: Node) -> None:
+        """Mark `node` for re-inference; the node that owns this graph is marked as well."""
+        graph: Graph = self
+        while node not in graph._dirty:
+            graph._dirty[node] = None
+            owner = graph.owner
+            outer = getattr(owner, "graph", None)  # none yet while the owner is under construction
+            if owner is None or outer is None or owner not in outer:
+                return
+            node, graph = owner, outer
+
+    @property
+    def is_dirty(self) -> bool:
+        return bool(self._dirty)
+
+    @property
+    def waiting(self) -> Node | None:
+        """The first node, innermost, that is marked for re-inference: where `validate` would begin, or has stopped."""
+        node = next((node for node in self.ordered() if node in self._dirty), None)
+        inner = (body.waiting for body in node.bodies) if node is not None else iter(())
+        return next((each for each in inner if each is not None), node)
+
+    def validate(self) -> None:
+        """Infer types and shapes again, of the marked nodes and of what depends on a change."""
+        if not self._dirty:
+            return
+        for node in self.ordered():
+            if node not in self._dirty:
+                continue
+            for output in self._inferred_anew(node):
+                for use in output._iter_uses():
+                    self._dirty[use.node] = None
+            self._dirty.pop(node, None)
+
+    def validate_node(self, node: Node) -> None:
+        """Infer one node at once, where a rewrite needs its new type before the next `validate`."""
+        for output in self._inferred_anew(node):
+            for use in output._iter_uses():
+                self.touch(use.node)
+
+    def _inferred_anew(self, node: Node) -> tuple[Value, ...]:
+        """Infer the types of a node; its outputs if anything changed. Types that say the same stay, all or none."""
+        start = fresh_symbols()
+        types = node.infer_types()
+        made = (start, fresh_symbols())
+        renaming = Renaming(_made(node), made) if made[1] > start else None
+        for output, new in zip(node.outputs, types, strict=True):
+            if not (output.type == new if renaming is None else same_type(output.type, new, renaming)):
+                break
+        else:
+            return ()
+        node.made = made
+        for output, new in zip(node.outputs, types, strict=True):
+            output.type = new
+        return node.outputs
+
+    # -- copying
+
+    def clone(self) -> Graph:
+        """A copy that shares the weights."""
+        copy, _ = self._clone_with_map()
+        return copy
+
+    def _clone_with_map(self) -> tuple[Graph, dict[Node, Node]]:
+        copy = Graph(self.name)
+        copy.rt_info = dict(self.rt_info)
+        copies = copy._copy_nodes(self, {})
+        copy.parameters = [copies[node] for node in self.parameters]  # type: ignore[misc]  # copies keep the class
+        copy.results = [copies[node] for node in self.results]  # type: ignore[misc]  # likewise
+        return copy, copies
+
+    def inline(self, body: Graph, bindings: Sequence[Value]) -> list[Value]:
+        """Copy the nodes of `body` into this graph, `bindings` standing for its Parameters in order.
+
+        Returns the values that stand for its Results in order. What reads a binding is marked for re-inference.
+        """
+        values = {p.outputs[0]: v for p, v in zip(body.parameters, bindings, strict=True)}
+        copies = self._copy_nodes(body, values, skip=(*body.parameters, *body.results))
+        for parameter in body.parameters:
+            for use in parameter.outputs[0].uses:
+                if use.node in copies:
+                    self.touch(copies[use.node])
+        return [values[r.inputs[0]] for r in body.results if r.inputs[0] is not None]
+
+    def adopt(self, source: Graph, nodes: Collection[Node], values: dict[Value, Value]) -> None:
+        """Copy `nodes` of `source` into this graph. `values` says what their inputs are here, and learns of their
+        outputs."""
+        self._copy_nodes(source, values, skip=[node for node in source.ordered() if node not in nodes])
+
+    def _copy_nodes(self, source: Graph, values: dict[Value, Value], skip: Iterable[Node] = ()) -> dict[Node, Node]:
+        copies: dict[Node, Node] = {}
+        skipped = set(skip)
+        for node in source.ordered():
+            if node in skipped:
+                continue
+            copy: Any = object.__new__(type(node))
+            if hasattr(node, "__dict__"):
+                copy.__dict__.update(node.__dict__)
+            copy.name, copy.made = node.name, _made(node)
+            if getattr(node, "_rt_info", None):
+                copy.rt_info.update(node.rt_info)
+            copy.inputs = tuple(None if value is None else values[value] for value in node.inputs)
+            outputs = []
+            for value in node.outputs:
+                twin = Value(copy, value.index, value.type)
+                twin.names = value.names
+                values[value] = twin
+                outputs.append(twin)
+            copy.outputs = tuple(outputs)
+            self.add(copy)
+            if node.bodies:
+                copy.remap_bodies(lambda body: body._clone_with_map())
+                for body in copy.bodies:
+                    body.owner = copy
+            copies[node] = copy
+            if node in source._dirty:
+                self.touch(copy)
+        return copies
+
+
+def _constant(value: Value, depth: int) -> Any:
+    """The constant values of `value`, evaluated through at most `depth` nodes of small constants."""
+    node: Any = value.node
+    if hasattr(node, "tensor"):
+        return node.tensor.array()
+    integers = getattr(value.type, "integers", None)
+    if integers is not None:
+        return np.array(integers, value.dtype.numpy).reshape(value.type.known.shape)
+    if not depth or not node.inputs or node.bodies or node.random or len(node.outputs) != 1:
+        return None
+    arrays = []
+    for each in node.inputs:
+        array = None if each is None else _constant(each, depth - 1)
+        if each is not None and (array is None or array.nbytes > 1 << 16):
+            return None
+        arrays.append(array)
+    result = node.evaluate(*arrays)
+    return None if result is NotImplemented else np.asarray(result)
+
+
+def _made(node: Node) -> tuple[int, int]:
+    return getattr(node, "made", (0, 0))
+
+
+def same_type(old: Any, new: Any, renaming: Renaming) -> bool:
+    """Whether inference found nothing new: equal but for fresh symbols, which every inference makes anew."""
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, SequenceType):
+        if old.length is None or new.length is None:
+            same = old.length is new.length
+        else:
+            same = renaming.agrees(old.length, new.length)
+        return same and same_type(old.element, new.element, renaming)
+    if isinstance(old, OptionalType):
+        return old.present is new.present and same_type(old.element, new.element, renaming)
+    if old.dtype is not new.dtype or old.rank != new.rank or (old.known is None) != (new.known is None):
+        return False
+    if not all(map(renaming.agrees, old.shape or (), new.shape or ())):
+        return False
+    if old.known is None or new.known is None:
+        return True
+    items: Any = zip(old.known.flat, new.known.flat, strict=False)
+    return old.known.shape == new.known.shape and all(renaming.agrees(a, b) for a, b in items)

@@ -1,0 +1,231 @@
+"""Constant data, of three kinds: a span of a file, an array in memory, and deferred data made while it is written.
+
+All share `dtype`, `shape`, `nbytes`, `array()` (the values, for folding and printing) and `blocks()` (the bytes as the
+.bin holds them, in pieces, so that a large constant never lives in memory whole).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from mo_loop.errors import FileError
+from mo_loop.graph.types import ElementType, from_numpy
+
+BLOCK = 1 << 20
+"""Bytes read or written at once."""
+
+SAMPLE = 4096
+"""Bytes up to which a sample is the whole content."""
+
+
+class Tensor:
+    """Constant data of `shape` and `dtype`."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, dtype: ElementType, shape: tuple[int, ...]) -> None:
+        self.dtype = dtype
+        self.shape = shape
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes in the .bin."""
+        return self.dtype.size_of(self.size)
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """The values; do not write into the array."""
+        raise NotImplementedError
+
+    def blocks(self) -> Iterator[bytes | memoryview]:
+        """The bytes of the .bin, in order, in pieces of about BLOCK."""
+        raise NotImplementedError
+
+    def pieces(self, size: int = BLOCK) -> Iterator[bytes]:
+        """The bytes of the .bin in pieces of `size`, the last one shorter, whatever blocks the tensor makes."""
+        rest = b""
+        for block in self.blocks():
+            view = memoryview(rest + bytes(block) if rest else block)
+            whole = len(view) - len(view) % size
+            for start in range(0, whole, size):
+                yield bytes(view[start : start + size])
+            rest = bytes(view[whole:])
+        if rest:
+            yield rest
+
+    def sample(self) -> bytes:
+        """Up to SAMPLE bytes the whole content, of more a few pages of it, cheap to get.
+
+        Two tensors with other samples may still be equal when one of them is deferred.
+        """
+        return b""
+
+    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        """The same bytes as data of another shape of as many elements."""
+        raise NotImplementedError
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that must stay as they are until the data is written."""
+        return ()
+
+
+class ArrayTensor(Tensor):
+    """Values in memory, one array cell an element whatever the width in the file."""
+
+    __slots__ = ("_array", "_packed")
+
+    def __init__(self, array: np.ndarray[Any, Any], dtype: ElementType | None = None) -> None:
+        array = np.asarray(array)
+        super().__init__(dtype or from_numpy(array.dtype), array.shape)
+        self._array = array
+        self._packed: bytes | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes if self.dtype.bits else len(self._bytes())
+
+    def array(self) -> np.ndarray[Any, Any]:
+        return self._array
+
+    def _bytes(self) -> memoryview | bytes:
+        if self.dtype.bits >= 8:
+            contiguous = np.ascontiguousarray(self._array)
+            return contiguous.reshape(-1).view(np.uint8).data
+        if self._packed is None:
+            self._packed = pack_strings(self._array) if not self.dtype.bits else pack(self._array, self.dtype.bits)
+        return self._packed
+
+    def blocks(self) -> Iterator[bytes | memoryview]:
+        if self.nbytes:  # strings have some even where there are none
+            yield self._bytes()
+
+    def sample(self) -> bytes:
+        data = self._bytes() if self.nbytes else b""
+        return bytes(data) if len(data) <= SAMPLE else bytes(data[:2048]) + bytes(data[-2048:])
+
+    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        return ArrayTensor(self._array.reshape(shape), self.dtype)
+
+
+class FileTensor(Tensor):
+    """A span of a file, read when asked for. Never mapped: a file cut short under a map kills the process."""
+
+    __slots__ = ("offset", "path")
+
+    def __init__(self, path: str, offset: int, dtype: ElementType, shape: tuple[int, ...]) -> None:
+        super().__init__(dtype, shape)
+        self.path = path
+        self.offset = offset
+
+    def array(self) -> np.ndarray[Any, Any]:
+        return _array_of(b"".join(self.blocks()), self)
+
+    def _read(self, file: Any, start: int, count: int) -> bytes:
+        file.seek(self.offset + start)
+        data: bytes = file.read(count)
+        if len(data) != count:
+            raise FileError(
+                f"{os.path.basename(self.path)} ended before the data of a weight", code="ML213",
+                hint="the file is shorter than the model says: copy it again",
+            )  # fmt: skip
+        return data
+
+    def blocks(self) -> Iterator[bytes | memoryview]:
+        with open(self.path, "rb") as file:
+            for start in range(0, self.nbytes, BLOCK):
+                yield self._read(file, start, min(BLOCK, self.nbytes - start))
+
+    def sample(self) -> bytes:
+        with open(self.path, "rb") as file:
+            if self.nbytes <= SAMPLE:
+                return self._read(file, 0, self.nbytes)
+            return self._read(file, 0, 2048) + self._read(file, self.nbytes - 2048, 2048)
+
+    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        return FileTensor(self.path, self.offset, self.dtype, shape)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (self.path,)
+
+
+class DeferredTensor(Tensor):
+    """Data that a function makes block by block while the .bin is written, from what lies in `files`."""
+
+    __slots__ = ("_files", "_make")
+
+    def __init__(
+        self, dtype: ElementType, shape: tuple[int, ...], make: Callable[[], Iterator[bytes | memoryview]],
+        files: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(dtype, shape)
+        self._make = make
+        self._files = files
+
+    def array(self) -> np.ndarray[Any, Any]:
+        return _array_of(b"".join(self._make()), self)
+
+    def blocks(self) -> Iterator[bytes | memoryview]:
+        return self._make()
+
+    def sample(self) -> bytes:
+        size = SAMPLE if self.nbytes <= SAMPLE else SAMPLE // 2
+        start = b""
+        for block in self._make():
+            start += block[: size - len(start)]
+            if len(start) == size:
+                break
+        return start
+
+    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        return DeferredTensor(self.dtype, shape, self._make, self._files)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return self._files
+
+
+def _array_of(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The bytes of the .bin as the array of `tensor`."""
+    if tensor.dtype.bits < 8:
+        return unpack(data, tensor.size, tensor.dtype).reshape(tensor.shape)
+    return np.frombuffer(data, tensor.dtype.numpy).reshape(tensor.shape)
+
+
+def pack(array: np.ndarray[Any, Any], bits: int) -> bytes:
+    """Elements of 2 or 4 bits packed into bytes, the first element in the lowest bits."""
+    per_byte = 8 // bits
+    cells = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & ((1 << bits) - 1)
+    cells = np.concatenate([cells, np.zeros(-len(cells) % per_byte, np.uint8)]).reshape(-1, per_byte)
+    shifts = np.arange(per_byte, dtype=np.uint8) * bits
+    return np.bitwise_or.reduce(cells << shifts, axis=1).astype(np.uint8).tobytes()
+
+
+def unpack(data: bytes, count: int, dtype: ElementType) -> np.ndarray[Any, Any]:
+    """The inverse of `pack`: `count` elements of a type below 8 bits, one a cell."""
+    bits = dtype.bits
+    shifts = np.arange(8 // bits, dtype=np.uint8) * bits
+    cells = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & ((1 << bits) - 1)
+    flat = cells.reshape(-1)[:count].astype(np.uint8)
+    if dtype.kind == "int":  # sign-extend within the byte
+        flat = ((flat.astype(np.int8) << (8 - bits)) >> (8 - bits)).view(np.uint8)
+    if dtype.is_float:
+        return flat.view(dtype.numpy)
+    return flat.view(np.int8 if dtype.kind == "int" else np.uint8).astype(dtype.numpy)
+
+
+def pack_strings(array: np.ndarray[Any, Any]) -> bytes:
+    """Strings as OpenVINO's IR stores them: count, start of each, end of the last, characters (32-bit numbers)."""
+    items = [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1)]
+    ends = np.cumsum([0] + [len(item) for item in items])
+    return np.array([len(items), *ends], "<i4").tobytes() + b"".join(items)

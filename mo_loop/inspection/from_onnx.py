@@ -1,0 +1,175 @@
+"""The outline of an ONNX model, also of one that cannot be converted. Types are those that it declares."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mo_loop.frontend.model import OnnxModel, opened
+from mo_loop.frontend.onnx_graphs import OnnxScope, called, operator_of, scopes
+from mo_loop.frontend.strip_weights import OWN
+from mo_loop.frontend.utf8 import blamed_on_names
+from mo_loop.graph.types import BY_ONNX
+from mo_loop.inspection.description import ExternalFile, Function, Operator, Outline, ScopeSize
+from mo_loop.inspection.onnx_control import Controls
+from mo_loop.inspection.onnx_types import declared
+
+_EXTERNAL = 1  # TensorProto.EXTERNAL
+_STRING = 8  # TensorProto.STRING
+_ITEM_BYTES = {"value_float": 4, "value_floats": 4, "value_int": 8, "value_ints": 8}
+
+
+def of_onnx(source: Any) -> Outline:
+    """FileError as for `opened`; ModelError where names are no text."""
+    model = opened(source)
+    with blamed_on_names(model.proto):
+        outline = _outline(model)
+        json.dumps(outline.as_json())  # fails where a name is no text
+    return outline
+
+
+def _outline(model: OnnxModel) -> Outline:
+    proto = model.proto
+    size = os.stat(model.path).st_size if model.path else proto.ByteSize()
+    all_scopes = list(scopes(model))
+    sizes = {scope.path: _Constants(scope) for scope in all_scopes}
+    producer = f"{proto.producer_name} {proto.producer_version}".strip()
+    constants = {each.name for each in proto.graph.initializer}
+    calls = Counter(id(called(model, node)) for scope in all_scopes for node in scope.nodes)
+    return Outline(
+        file=model.path or "model",
+        format="onnx",
+        file_bytes=size,
+        name=model.name,
+        ir_version=proto.ir_version,
+        producer=producer,
+        opsets={domain or "ai.onnx": version for domain, version in model.opsets.items()},
+        metadata={entry.key: entry.value for entry in proto.metadata_props},
+        inputs=[declared(each.name, each.type) for each in proto.graph.input if each.name not in constants],
+        outputs=[declared(each.name, each.type) for each in proto.graph.output],
+        operators=_operators(all_scopes, sizes),
+        scopes=[_size(scope, sizes[scope.path]) for scope in all_scopes],
+        control=Controls(model).all(),
+        functions=[
+            Function(
+                f"{each.domain}::{each.name}", len(each.node), calls[id(each)], list(each.input), list(each.output)
+            )
+            for each in model.functions.values()
+        ],
+        external=list(_external(model, all_scopes)),
+    )
+
+
+# -- constants
+
+
+class _Constants:
+    """The constants that a scope defines, initializers and Constant nodes: name -> (elements, bytes)."""
+
+    def __init__(self, scope: OnnxScope) -> None:
+        self.sizes: dict[str, tuple[int, int]] = {each.name: _tensor_size(each) for each in scope.initializers}
+        for sparse in () if scope.kind == "function" else scope.proto.sparse_initializer:
+            self.sizes[sparse.values.name] = _tensor_size(sparse.values)
+        for node in scope.nodes:
+            if node.op_type == "Constant" and node.output:
+                self.sizes[node.output[0]] = _constant_size(node)
+
+
+def _tensor_size(tensor: Any) -> tuple[int, int]:
+    elements = math.prod(tensor.dims) if all(dim >= 0 for dim in tensor.dims) else 0
+    if tensor.data_type == _STRING:
+        return elements, sum(map(len, tensor.string_data))
+    known = BY_ONNX.get(tensor.data_type)
+    return elements, known.size_of(elements) if known else 0
+
+
+def _constant_size(node: Any) -> tuple[int, int]:
+    elements = size = 0
+    for attribute in node.attribute:
+        if attribute.name == "value":
+            elements, size = _tensor_size(attribute.t)
+        elif attribute.name == "sparse_value":
+            elements, size = _tensor_size(attribute.sparse_tensor.values)
+        elif attribute.name in _ITEM_BYTES:
+            elements = len(attribute.floats) or len(attribute.ints) or 1
+            size = elements * _ITEM_BYTES[attribute.name]
+        elif attribute.name in ("value_string", "value_strings"):
+            texts = attribute.strings or [attribute.s]
+            elements, size = len(texts), sum(map(len, texts))
+    return elements, size
+
+
+def _size(scope: OnnxScope, constants: _Constants) -> ScopeSize:
+    counts = Counter(operator_of(node) for node in scope.nodes)
+    sizes = constants.sizes.values()
+    return ScopeSize(
+        scope.path, scope.kind, len(scope.nodes), len(sizes), sum(count for count, _ in sizes),
+        sum(size for _, size in sizes), dict(counts.most_common()),
+    )  # fmt: skip
+
+
+def _operators(all_scopes: Iterable[OnnxScope], sizes: dict[str, _Constants]) -> list[Operator]:
+    """All operators, the most frequent first; a constant counts once for each operator that reads it."""
+    found: dict[str, Operator] = {}
+    seen: set[tuple[str, str, str]] = set()
+    for scope in all_scopes:
+        for node in scope.nodes:
+            name = operator_of(node)
+            operator = found.setdefault(name, Operator(name))
+            operator.count += 1
+            for read in node.input:
+                at = _defined(read, scope, sizes) if read else None
+                if at is not None and (name, at.path, read) not in seen:
+                    seen.add((name, at.path, read))
+                    elements, size = sizes[at.path].sizes[read]
+                    operator.elements += elements
+                    operator.bytes += size
+    return sorted(found.values(), key=lambda each: (-each.count, each.name))
+
+
+def _defined(name: str, scope: OnnxScope | None, sizes: dict[str, _Constants]) -> OnnxScope | None:
+    """The scope that defines a constant, from the inside out; None if it is none."""
+    while scope is not None:
+        if name in sizes[scope.path].sizes:
+            return scope
+        scope = scope.outer
+    return None
+
+
+# -- files
+
+
+def _external(model: OnnxModel, all_scopes: Iterable[OnnxScope]) -> Iterator[ExternalFile]:
+    found: dict[str, ExternalFile] = {}
+    for tensor in (tensor for scope in all_scopes for tensor in _tensors(scope)):
+        if tensor.data_location != _EXTERNAL:
+            continue
+        info = {entry.key: entry.value for entry in tensor.external_data}
+        location = info.get("location", "")
+        if location == OWN:
+            continue
+        if location not in found:
+            found[location] = ExternalFile(location, 0, 0, _file_size(model.folder, location))
+        found[location].tensors += 1
+        offset = int(info["offset"]) if info.get("offset", "").isdecimal() else 0
+        found[location].needed = max(found[location].needed, offset + _tensor_size(tensor)[1])
+    yield from found.values()
+
+
+def _tensors(scope: OnnxScope) -> Iterator[Any]:
+    yield from scope.initializers
+    for node in scope.nodes:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+
+
+def _file_size(folder: str | None, location: str) -> int | None:
+    try:
+        return os.stat(os.path.join(folder, location)).st_size if folder is not None and location else None
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,41 @@
+"""An outline of a file, by its content: XML is IR, anything else ONNX."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from mo_loop.errors import FileError
+from mo_loop.garbage_collection import paused_collector
+from mo_loop.inspection.description import Outline
+
+
+def outlined(source: Any) -> Outline:
+    """What the model in a file holds; an ONNX model may also be given as bytes or a ModelProto.
+
+    Raises:
+        FileError: the file cannot be read, or is of another kind.
+        IrError: the model breaks a rule of the IR that its outline needs.
+        UnsupportedError: the IR is of another version, or bodies are nested too deeply to be read.
+    """
+    with paused_collector():
+        if isinstance(source, str | os.PathLike) and _is_xml(Path(source)):
+            from mo_loop.inspection.from_ir import of_ir
+
+            return of_ir(Path(source))
+        from mo_loop.inspection.from_onnx import of_onnx
+
+        return of_onnx(source)
+
+
+def _is_xml(path: Path) -> bool:
+    if path.suffix.lower() == ".xml":
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<?xml", b"<net"))
+    except IsADirectoryError:
+        raise FileError(f"{path} is a folder, not a model", code="ML211", hint="give a file in it") from None
+    except OSError:
+        return False  # who opens it says what is wrong

@@ -1,0 +1,56 @@
+"""The .bin: constants one after another, each content once.
+
+Two constants share their bytes when type and size agree, then a fingerprint of a few sampled pages, and at last every
+byte. Only then: a fingerprint that agrees proves nothing, and hashing everything would cost more than writing it.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import BinaryIO
+
+from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
+from mo_loop.ir.copying import append_span
+
+ALIGNMENT = 64
+"""Constants of at least this many bytes start at a multiple of it, so that a runtime may map them."""
+
+
+class Weights:
+    """Appends tensors to a binary file opened for writing."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._end = 0
+        self._known: dict[tuple[str, int, bytes], list[tuple[Tensor, int]]] = {}
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file so far."""
+        return self._end
+
+    def add(self, tensor: Tensor) -> tuple[int, int]:
+        """Write `tensor` unless its bytes are there already; returns offset and size in bytes."""
+        size = tensor.nbytes
+        key = (tensor.dtype.name, size, tensor.sample())
+        candidates = self._known.setdefault(key, [])
+        for other, offset in candidates:
+            if size <= SAMPLE or other is tensor or same_bytes(tensor, other):
+                return offset, size
+        if size >= ALIGNMENT and self._end % ALIGNMENT:
+            self._file.write(b"\0" * (-self._end % ALIGNMENT))
+            self._end += -self._end % ALIGNMENT
+        offset = self._end
+        if isinstance(tensor, FileTensor):
+            append_span(tensor.path, tensor.offset, size, self._file)
+        else:
+            for block in tensor.blocks():
+                self._file.write(block)
+        self._end += size
+        candidates.append((tensor, offset))
+        return offset, size
+
+
+def same_bytes(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors of equal size have equal bytes, compared piece by piece."""
+    return all(x == y for x, y in zip_longest(a.pieces(1 << 16), b.pieces(1 << 16)))

@@ -1,0 +1,5 @@
+"""The IR reader: model.xml and model.bin to records, and from those to a Graph."""
+
+from mo_loop.ir.reader.parse import read
+
+__all__ = ["read"]

@@ -1,0 +1,252 @@
+"""Loop-5, TensorIterator-1 and If-8 from their records: bodies and port maps.
+
+A port map ties labels of outer ports to ids of layers inside. An outer port may feed several Parameters: each becomes
+an input of its own. A body is read under the types that its Parameters get from outside.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.errors import MoLoopError
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dimension, fresh
+from mo_loop.graph.types import TensorType
+from mo_loop.ir.reader.records import Cut, Layer, Link, Net, PortMap
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.control import (
+    Branched,
+    Concatenated,
+    Final,
+    If,
+    Invariant,
+    Loop,
+    Merged,
+    Selected,
+    Sliced,
+    TensorIterator,
+)
+
+if TYPE_CHECKING:
+    from mo_loop.ir.reader.graphs import GraphReader
+
+CONTROL = {"Loop": "opset5", "TensorIterator": "opset1", "If": "opset8"}
+"""Type -> version."""
+
+_CURRENT_ITERATION = "current_iteration"
+_EXECUTION_CONDITION = "execution_condition"
+
+
+class BodyReader:
+    """Makes one node with bodies."""
+
+    def __init__(self, outer: GraphReader, layer: Layer, inputs: list[Value]) -> None:
+        self._outer = outer
+        self._layer = layer
+        self._inputs = inputs
+        self._values = {port.label: value for port, value in zip(layer.inputs, inputs, strict=False)}
+        if CONTROL[layer.type] != layer.version or layer.data:
+            raise self._wrong(f"of {layer.version} with the attributes {sorted(layer.data)} it cannot be read")
+        self.node = self._branches() if layer.type == "If" else self._iteration()
+        self._check_outputs()
+
+    def _wrong(self, message: str) -> MoLoopError:
+        return self._layer.wrong(message, "ML254")
+
+    def _check_outputs(self) -> None:
+        for value, port in zip(self.node.outputs, self._layer.outputs, strict=True):
+            if value.dtype.precision != port.precision:
+                raise self._wrong(f"its output {port.label} is declared as {port.precision}, but is {value.type}")
+
+    # -- Loop and TensorIterator
+
+    def _iteration(self) -> Any:
+        layer = self._layer
+        port_map = self._port_map("port_map")
+        states = self._states()
+        first = 2 if layer.type == "Loop" else 0
+        if len(self._inputs) < first:
+            raise self._wrong("its trip count or execution condition is not fed")
+        links = self._by_port([link for link in port_map.inputs if link.port is not None])
+        values = [self._values[link.port or ""] for link in links]
+        types = {link.layer: self._inner_type(link, value, states) for link, value in zip(links, values, strict=True)}
+        inner = self._body("body", types)
+        entries = [self._entry(link, inner, states) for link in links]
+        iteration = self._iteration_number(port_map, inner)
+        fed = [iteration, *(entry.parameter for entry in entries)]
+        self._drop_unfed(inner.graph, fed)
+        outputs = [self._output(link, inner) for link in self._outputs(port_map)]
+        if layer.type == "TensorIterator":
+            return self._made(TensorIterator, *values, body=inner.graph, input_map=entries, output_map=outputs)
+        return self._made(
+            Loop, *self._inputs[:first], *values, body=inner.graph, input_map=entries, output_map=outputs,
+            iteration=iteration, condition=self._condition(port_map, inner),
+        )  # fmt: skip
+
+    def _states(self) -> dict[str, str]:
+        """Id of a Parameter -> id of the Result that is its next value."""
+        found: dict[str, str] = {}
+        for result, parameter in self._layer.back_edges:
+            if parameter in found:
+                raise self._wrong(f"two back edges lead to layer {parameter} of its body")
+            found[parameter] = result
+        return found
+
+    def _inner_type(self, link: Link, value: Value, states: dict[str, str]) -> TensorType:
+        """The type of a body Parameter as the first iteration sees it."""
+        declared = self._declared(link)
+        if link.cut is None and link.layer not in states:
+            return value.type
+        if declared.shape is None or value.shape is None or len(declared.shape) != len(value.shape):
+            return declared if link.cut is None else TensorType(value.dtype, declared.shape)
+        if link.cut is not None:
+            axis = link.cut.axis % len(value.shape) if value.shape else 0
+            shape = (*value.shape[:axis], link.cut.part_size, *value.shape[axis + 1 :])
+            return TensorType(value.dtype, shape)
+        # A state whose size changes is declared unknown where it starts static; where both are unknown it may stay.
+        start = zip(value.shape, declared.shape, strict=True)
+        return TensorType(declared.dtype, tuple(_first(outer, inner) for outer, inner in start))
+
+    def _declared(self, link: Link) -> TensorType:
+        for layer in self._layer.bodies["body"].layers if "body" in self._layer.bodies else ():
+            if layer.id == link.layer and layer.type == "Parameter":
+                return self._outer.declared(layer)
+        raise self._wrong(f"its port map feeds layer {link.layer} of the body, which is no Parameter")
+
+    def _entry(self, link: Link, inner: GraphReader, states: dict[str, str]) -> Any:
+        parameter = self._end(inner, link.layer, Parameter)
+        if link.cut is not None:
+            if link.layer in states:
+                raise self._wrong(f"layer {link.layer} of its body is both sliced and a state")
+            return Sliced(parameter, *_arguments(link.cut))
+        if link.layer in states:
+            return Merged(parameter, self._end(inner, states[link.layer], Result))
+        return Invariant(parameter)
+
+    def _output(self, link: Link, inner: GraphReader) -> Any:
+        result = self._end(inner, link.layer, Result)
+        return Final(result) if link.cut is None else Concatenated(result, *_arguments(link.cut))
+
+    def _iteration_number(self, port_map: PortMap, inner: GraphReader) -> Any:
+        found = [link for link in port_map.inputs if link.purpose == _CURRENT_ITERATION]
+        if len(found) > 1 or any(link.port is not None for link in found):
+            raise self._wrong(f"its port map has {len(found)} entries for {_CURRENT_ITERATION}, or ties one to a port")
+        return self._end(inner, found[0].layer, Parameter) if found else None
+
+    def _condition(self, port_map: PortMap, inner: GraphReader) -> Any:
+        found = [link for link in port_map.outputs if link.purpose == _EXECUTION_CONDITION]
+        if len(found) != 1:
+            raise self._wrong(f"its port map has {len(found)} entries for {_EXECUTION_CONDITION}, not one")
+        return self._end(inner, found[0].layer, Result)
+
+    # -- If
+
+    def _branches(self) -> Any:
+        if not self._inputs:
+            raise self._wrong("its condition is not fed")
+        maps = [self._port_map("then_port_map"), self._port_map("else_port_map")]
+        bodies, ties, results = [], [], []
+        for tag, port_map in zip(("then_body", "else_body"), maps, strict=True):
+            links = self._by_port([link for link in port_map.inputs if link.port is not None])
+            inner = self._body(tag, {link.layer: self._values[link.port or ""].type for link in links})
+            bodies.append(inner.graph)
+            ties.append([(link.port, self._end(inner, link.layer, Parameter)) for link in links])
+            results.append([self._end(inner, link.layer, Result) for link in self._outputs(port_map)])
+            self._drop_unfed(inner.graph, [parameter for _, parameter in ties[-1]])
+        values, entries = self._shared(*ties)
+        return self._made(
+            If, self._inputs[0], *values, then_body=bodies[0], else_body=bodies[1], input_map=entries,
+            output_map=[Selected(*pair) for pair in zip(*results, strict=True)],
+        )  # fmt: skip
+
+    def _shared(self, then: list[Any], otherwise: list[Any]) -> tuple[list[Value], list[Branched]]:
+        """One entry for each outer port, several where a branch reads it through several Parameters."""
+        values, entries = [], []
+        labels = [port.label for port in self._layer.inputs[1 : len(self._inputs)]]
+        condition = self._layer.inputs[0].label
+        for label in [*labels, condition]:
+            a = [parameter for port, parameter in then if port == label]
+            b = [parameter for port, parameter in otherwise if port == label]
+            count = max(len(a), len(b), label != condition)
+            values += [self._values[label]] * count
+            for number in range(count):
+                entries.append(Branched(a[number] if number < len(a) else None, b[number] if number < len(b) else None))
+        return values, entries
+
+    # -- common parts
+
+    def _port_map(self, tag: str) -> PortMap:
+        if tag not in self._layer.port_maps:
+            raise self._wrong(f"it has no <{tag}>")
+        return self._layer.port_maps[tag]
+
+    def _body(self, tag: str, types: dict[str, TensorType]) -> GraphReader:
+        if tag not in self._layer.bodies:
+            raise self._wrong(f"it has no <{tag}>")
+        net: Net = self._layer.bodies[tag]
+        outer = self._outer
+        return type(outer)(net, outer.weights, outer.version, types, outer.depth + 1)
+
+    def _by_port(self, links: list[Link]) -> list[Link]:
+        """Links that feed a body, in the order of the outer ports."""
+        order = {label: place for place, label in enumerate(self._values)}
+        seen: set[str] = set()
+        for link in links:
+            if link.port not in order:
+                raise self._wrong(f"its port map names the input {link.port}, which is not fed")
+            if link.layer in seen:
+                raise self._wrong(f"its port map feeds layer {link.layer} of the body twice")
+            seen.add(link.layer)
+        return sorted(links, key=lambda link: order[link.port or ""])
+
+    def _outputs(self, port_map: PortMap) -> list[Link]:
+        """One link for each outer output, in their order.
+
+        By label; where the map counts in its own way (those of If may start at 0), by the order of its numbers.
+        """
+        links: dict[str, Link] = {}
+        for link in port_map.outputs:
+            if link.port is None:
+                continue
+            if link.port in links:
+                raise self._wrong(f"its port map gives the output {link.port} twice")
+            links[link.port] = link
+        labels = [port.label for port in self._layer.outputs]
+        if len(links) != len(labels):
+            raise self._wrong(f"its port map gives {len(links)} outputs, it has {len(labels)}")
+        if links.keys() == set(labels):
+            return [links[label] for label in labels]
+        return [links[label] for label in sorted(links, key=lambda label: (len(label), label))]
+
+    def _end(self, inner: GraphReader, id_: str, cls: type[Parameter] | type[Result]) -> Any:
+        node = inner.nodes.get(id_)
+        if not isinstance(node, cls):
+            what = "does not exist" if node is None else f"is no {cls.__name__}"
+            raise self._wrong(f"its port map names layer {id_} of the body, which {what}")
+        return node
+
+    def _drop_unfed(self, body: Graph, fed: list[Any]) -> None:
+        """A Parameter that nothing feeds may stand in a file as long as nothing reads it."""
+        for parameter in [each for each in body.parameters if each not in fed]:
+            if parameter.output.is_used:
+                raise self._wrong(f"nothing feeds the Parameter {parameter.name!r} of its body")
+            body.remove(parameter)
+
+    def _made(self, cls: Any, *inputs: Value, **attributes: Any) -> Any:
+        try:
+            return cls(*inputs, graph=self._outer.graph, name=self._layer.name, **attributes)
+        except MoLoopError as error:
+            error.where = error.where or self._layer.where
+            raise
+        except Exception as error:  # inference inside the bodies meets files of any kind
+            raise self._wrong(f"its bodies cannot be typed: {error!r}") from error
+
+
+def _first(outer: Dimension, inner: Dimension) -> Dimension:
+    if isinstance(inner, int):
+        return inner
+    return fresh() if isinstance(outer, int) else outer
+
+
+def _arguments(cut: Cut) -> tuple[int, int, int, int, int]:
+    return cut.axis, cut.start, cut.end, cut.stride, cut.part_size

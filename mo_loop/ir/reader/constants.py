@@ -1,0 +1,118 @@
+"""Constants as spans of the .bin: checked against its size, not loaded."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mo_loop.errors import FileError
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.tensor import FileTensor, Tensor
+from mo_loop.graph.types import BY_NAME, string, u8
+from mo_loop.ir.reader.layer_types import parse_shape
+from mo_loop.ir.reader.records import Layer
+
+
+class StringTensor(FileTensor):
+    """Strings in a file, in the form of `pack_strings`: count, start of each, end of the last, characters."""
+
+    __slots__ = ("_length",)
+
+    def __init__(self, path: str, offset: int, length: int, shape: tuple[int, ...]) -> None:
+        super().__init__(path, offset, string, shape)
+        self._length = length
+
+    @property
+    def nbytes(self) -> int:
+        return self._length
+
+    def bounds(self) -> np.ndarray[Any, Any]:
+        """Where each string starts and the last one ends. ValueError when the data is not that of such strings."""
+        if not self._length and not self.size:
+            return np.zeros(1, np.int64)
+        head = 4 * (self.size + 2)
+        if self._length < head:
+            raise ValueError(f"{self._length} bytes for {self.size} strings")
+        with open(self.path, "rb") as file:
+            count, *bounds = np.frombuffer(self._read(file, 0, head), "<i4").tolist()
+        if count != self.size or bounds != sorted(bounds) or bounds[0] != 0 or bounds[-1] != self._length - head:
+            raise ValueError(f"not the table of {self.size} strings")
+        return np.array(bounds)
+
+    def array(self) -> np.ndarray[Any, Any]:
+        bounds = self.bounds() + 4 * (self.size + 2)
+        data = b"".join(self.blocks())
+        items = np.empty(self.size, object)
+        items[:] = [data[a:b].decode(errors="replace") for a, b in pairwise(bounds)]
+        return items.reshape(self.shape)
+
+    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        return StringTensor(self.path, self.offset, self._length, shape)
+
+
+class WeightFile:
+    """The .bin beside a model. It need not exist while no constant has data."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size: int | None = None
+
+    def tensor(self, layer: Layer) -> Tensor:
+        """The data of a Const; of an element type unknown here just its bytes."""
+        offset, size = (self._number(layer, key) for key in ("offset", "size"))
+        self._check(layer, offset, size)
+        path = os.fspath(self._path)
+        dtype = BY_NAME.get(layer.data.get("element_type", ""))
+        if dtype is None:
+            return FileTensor(path, offset, u8, (size,))
+        shape = self._shape(layer)
+        if dtype is string:
+            strings = StringTensor(path, offset, size, shape)
+            try:
+                strings.bounds()
+            except ValueError as error:
+                raise layer.wrong(f"its data are no strings: {error}", "ML255") from None
+            return strings
+        tensor = FileTensor(path, offset, dtype, shape)
+        if tensor.nbytes != size:
+            raise layer.wrong(f"{size} bytes of data; {dtype}{list(shape)} takes {tensor.nbytes}", "ML255")
+        return tensor
+
+    def _number(self, layer: Layer, key: str) -> int:
+        text = layer.data.get(key, "")
+        if not (text.isascii() and text.isdecimal() and len(text) < 20):
+            raise layer.wrong(f"the attribute {key} is {text!r}, not a number of bytes" if text else f"no {key}")
+        return int(text)
+
+    def _shape(self, layer: Layer) -> tuple[int, ...]:
+        text = layer.data.get("shape", "")
+        try:
+            shape = parse_shape(text)
+        except ValueError:
+            shape = None
+        if shape is None or not is_static(shape):
+            raise layer.wrong(f"the shape {text!r} is not that of a constant")
+        return shape  # type: ignore[return-value]  # is_static has seen ints only
+
+    def _check(self, layer: Layer, offset: int, size: int) -> None:
+        if not size:
+            return
+        if self._size is None:
+            try:
+                self._size = self._path.stat().st_size if self._path.is_file() else -1
+            except (OSError, ValueError):
+                self._size = -1
+        if self._size < 0:
+            raise FileError(
+                f"the weights {self._path} are missing", code="ML217", where=layer.where,
+                hint="keep the .bin beside the .xml under the same name, or say where it is",
+            )  # fmt: skip
+        if offset + size > self._size:
+            raise FileError(
+                f"layer {layer.id}: its data end at {offset + size}, {self._path.name} at {self._size}",
+                code="ML213", where=layer.where, hint="it was cut short, or belongs to another model: copy it again",
+            )  # fmt: skip

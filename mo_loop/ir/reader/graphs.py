@@ -1,0 +1,271 @@
+"""A Graph from the records of a model or body.
+
+    graph = GraphReader(net, weights, version=11).graph
+
+Layers become nodes in the order of the file, producers first where the file has them later. A layer whose class would
+be given other types than the file declares, or that has no class, becomes an `Opaque`: what cannot be understood is
+written back as it was.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from typing import Any
+
+from mo_loop.errors import IrError, UnsupportedError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import Shape
+from mo_loop.graph.types import BY_NAME, TensorType
+from mo_loop.ir.reader.bodies import CONTROL, BodyReader
+from mo_loop.ir.reader.constants import WeightFile
+from mo_loop.ir.reader.layer_types import attributes_of, classes, parse_shape
+from mo_loop.ir.reader.records import Edge, Info, Layer, Net, Port
+from mo_loop.ops.base import Constant, Op, Parameter, Result
+from mo_loop.ops.opaque import Opaque, OpaqueSink, element_type
+
+DEPTH_LIMIT = 32
+"""How deep bodies may be nested."""
+
+SINKS = frozenset(("Assign",))
+
+
+class GraphReader:
+    """Reads one graph, and through `BodyReader` those below it. `types` replace those that Parameters declare."""
+
+    def __init__(
+        self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None, depth: int = 0
+    ) -> None:
+        if depth > DEPTH_LIMIT:
+            raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312", where=net.path)
+        self.weights = weights
+        self.version = version
+        self.depth = depth
+        self.graph = Graph(net.name)
+        self.graph.rt_info.update(net.rt_info)
+        self.nodes: dict[str, Node] = {}
+        """Layer id -> node."""
+        self._types = types or {}
+        self._values: dict[tuple[str, str], Value] = {}
+        self._symbols = 0
+        self._feeds = _feeds(net)
+        for layer in _ordered(net, self._feeds):
+            self._read(layer)
+        places = {layer.id: place for place, layer in enumerate(net.layers)}
+        for ends in (self.graph.parameters, self.graph.results):
+            in_file = {self.nodes[each]: place for each, place in places.items()}
+            ends.sort(key=lambda node: in_file[node])
+
+    def _read(self, layer: Layer) -> None:
+        node = self._node(layer, self._inputs(layer))
+        self.nodes[layer.id] = node
+        node.name = layer.name
+        if layer.rt_info:
+            node.rt_info.update(layer.rt_info)
+        ports = _port_info(layer)
+        if ports:
+            node.__dict__["port_info"] = ports
+        for value, port in zip(node.outputs, layer.outputs, strict=True):
+            value.names = port.names
+            self._values[layer.id, port.label] = value
+        if self.version == 10 and not self.depth:
+            _name_as_version_10(node)
+
+    def _inputs(self, layer: Layer) -> list[Value]:
+        """What feeds the ports, in the order of the file; optional inputs at the end may be absent."""
+        feeds = self._feeds[layer.id]
+        found = [self._values[feeds[port.label]] if port.label in feeds else None for port in layer.inputs]
+        while found and found[-1] is None:
+            found.pop()
+        present = [value for value in found if value is not None]
+        if len(present) < len(found):
+            label = layer.inputs[found.index(None)].label
+            raise layer.wrong(f"nothing feeds its input {label}, but a later one is fed", "ML252")
+        return present
+
+    def _node(self, layer: Layer, inputs: list[Value]) -> Any:
+        if layer.type in CONTROL:
+            return BodyReader(self, layer, inputs).node
+        if layer.bodies:
+            raise UnsupportedError(
+                f"{layer.type} of {layer.version} has a body", code="ML331", where=layer.where,
+                hint="Loop, TensorIterator and If are the operations whose bodies can be read",
+            )  # fmt: skip
+        if layer.type == "Parameter" and layer.version == "opset1":
+            return self._parameter(layer)
+        if layer.type == "Result" and layer.version == "opset1":
+            if len(inputs) != 1 or layer.outputs:
+                raise layer.wrong(f"it has {len(inputs)} inputs that are fed and {len(layer.outputs)} outputs")
+            return Result(inputs[0], names=layer.output_names)
+        if layer.type == "Const" and layer.data.get("element_type") in BY_NAME:
+            return self._constant(layer)
+        return self._known(layer, inputs) or self._opaque(layer, inputs)
+
+    # -- kinds of layers
+
+    def _parameter(self, layer: Layer) -> Parameter:
+        if len(layer.outputs) != 1:
+            raise layer.wrong(f"it has {len(layer.outputs)} outputs, not one")
+        type_ = self._types.get(layer.id) or self.declared(layer, self._symbol_prefix())
+        return Parameter(graph=self.graph, type=type_)
+
+    def _symbol_prefix(self) -> str:
+        """Only the model's own inputs have named dimensions: those of a body may differ in each iteration."""
+        if self.depth:
+            return ""
+        self._symbols += 1
+        return f"d{self._symbols}_"
+
+    def declared(self, layer: Layer, symbol: str = "") -> TensorType:
+        """The type that a Parameter declares."""
+        text, name = layer.data.get("shape"), layer.data.get("element_type", "")
+        if text is None or not name:
+            raise layer.wrong("a Parameter needs the attributes shape and element_type")
+        try:
+            shape: Shape = parse_shape(text, symbol)
+        except ValueError:
+            raise layer.wrong(f"{text!r} is no shape") from None
+        dtype = BY_NAME.get(name) or element_type(layer.outputs[0].precision if layer.outputs else name.upper(), name)
+        return TensorType(dtype, shape)
+
+    def _constant(self, layer: Layer) -> Constant:
+        if len(layer.outputs) != 1:
+            raise layer.wrong(f"it has {len(layer.outputs)} outputs, not one")
+        return Constant(self.weights.tensor(layer), graph=self.graph)
+
+    def _known(self, layer: Layer, inputs: list[Value]) -> Op | None:
+        """The node as its class has it; None where there is no class, or it does not agree with the file."""
+        cls = classes().get((layer.type, layer.version))
+        if cls is None:
+            return None
+        try:
+            node = cls(*inputs, graph=self.graph, name=layer.name, **attributes_of(cls, layer.data))
+        except Exception:  # inference meets files of any kind here: whatever stops it, the layer is not understood
+            return None
+        if _agrees(node, layer.outputs):
+            return node
+        self.graph.remove(node)
+        return None
+
+    def _opaque(self, layer: Layer, inputs: list[Value]) -> Opaque:
+        cls = OpaqueSink if layer.type in SINKS else Opaque
+        node = cls(
+            *inputs, graph=self.graph, name=layer.name, kind=layer.type, version=layer.version, data=dict(layer.data),
+            precisions=[port.precision for port in layer.outputs], shapes=[port.dims for port in layer.outputs],
+        )  # fmt: skip
+        if layer.type == "Const":
+            node.__dict__["blob"] = self.weights.tensor(layer)
+        return node
+
+
+def _agrees(node: Op, ports: list[Port]) -> bool:
+    """Whether inference says at least as much of the outputs as the file, and nothing else.
+
+    A port without dimensions is a scalar or of unknown rank. Shapes that are less precise than the file's (it came of
+    another inference, or of symbols that it does not name) would be lost when it is written.
+    """
+    if len(node.outputs) != len(ports):
+        return False
+    for value, port in zip(node.outputs, ports, strict=True):
+        if value.dtype.precision != port.precision:
+            return False
+        if not port.dims:
+            continue
+        if value.shape is None or len(value.shape) != len(port.dims):
+            return False
+        if any(there >= 0 and dim != there for dim, there in zip(value.shape, port.dims, strict=True)):
+            return False
+    return True
+
+
+def _port_info(layer: Layer) -> dict[tuple[str, int], Info]:
+    sides = (("input", layer.inputs), ("output", layer.outputs))
+    return {(side, index): port.rt_info for side, ports in sides for index, port in enumerate(ports) if port.rt_info}
+
+
+def _name_as_version_10(node: Node) -> None:
+    """In version 10 the names of layers are those of the model's inputs and outputs."""
+    if isinstance(node, Parameter):
+        node.output.add_name(node.name)
+    elif isinstance(node, Result) and not node.output_names:
+        source = node.value.node
+        name = source.name if len(source.outputs) == 1 else f"{source.name}.{node.value.index}"
+        node.__dict__["output_names"] = (name,)
+
+
+# -- edges and order
+
+
+def _feeds(net: Net) -> dict[str, dict[str, tuple[str, str]]]:
+    """Layer id -> label of an input -> (layer id, label of the output that feeds it)."""
+    layers: dict[str, Layer] = {}
+    for layer in net.layers:
+        if layer.id in layers:
+            raise layer.wrong("its id is taken: another layer has it", "ML251")
+        layers[layer.id] = layer
+    inputs = {layer.id: _labels(layer, layer.inputs) for layer in net.layers}
+    outputs = {layer.id: _labels(layer, layer.outputs) for layer in net.layers}
+    found: dict[str, dict[str, tuple[str, str]]] = {layer.id: {} for layer in net.layers}
+    for edge in net.edges:
+        _check(edge, layers, inputs, outputs, net.path)
+        ports = found[edge.to_layer]
+        if edge.to_port in ports:
+            raise layers[edge.to_layer].wrong(f"two edges feed its input {edge.to_port}", "ML252")
+        ports[edge.to_port] = (edge.from_layer, edge.from_port)
+    return found
+
+
+def _labels(layer: Layer, ports: list[Port]) -> set[str]:
+    labels = {port.label for port in ports}
+    if len(labels) < len(ports):
+        raise layer.wrong("two of its ports have one id", "ML251")
+    return labels
+
+
+def _check(
+    edge: Edge, layers: dict[str, Layer], inputs: dict[str, set[str]], outputs: dict[str, set[str]], path: str
+) -> None:
+    for layer, port, labels, what in (
+        (edge.from_layer, edge.from_port, outputs, "output"), (edge.to_layer, edge.to_port, inputs, "input"),
+    ):  # fmt: skip
+        if layer not in layers:
+            raise IrError(f"{edge}: there is no layer {layer}", where=path, code="ML252")
+        if port not in labels[layer]:
+            raise layers[layer].wrong(f"{edge}: it has no {what} {port}", "ML252")
+
+
+def _ordered(net: Net, feeds: dict[str, dict[str, tuple[str, str]]]) -> list[Layer]:
+    """Producers before consumers; among those that could be next, the first in the file."""
+    places = {layer.id: place for place, layer in enumerate(net.layers)}
+    waiting = [0] * len(net.layers)
+    consumers: list[list[int]] = [[] for _ in net.layers]
+    for place, layer in enumerate(net.layers):
+        for source, _ in feeds[layer.id].values():
+            consumers[places[source]].append(place)
+            waiting[place] += 1
+    ready = [place for place, count in enumerate(waiting) if not count]
+    order = []
+    while ready:
+        place = heapq.heappop(ready)
+        order.append(net.layers[place])
+        for consumer in consumers[place]:
+            waiting[consumer] -= 1
+            if not waiting[consumer]:
+                heapq.heappush(ready, consumer)
+    if len(order) < len(net.layers):
+        raise IrError(f"the layers depend on each other in a circle: {_circle(net, feeds, waiting)}",
+                      where=net.path, code="ML253")  # fmt: skip
+    return order
+
+
+def _circle(net: Net, feeds: dict[str, dict[str, tuple[str, str]]], waiting: list[int]) -> str:
+    """The names along one circle: every layer still waiting has a producer that waits too."""
+    stuck = {layer.id: layer for layer, count in zip(net.layers, waiting, strict=True) if count}
+    at = next(iter(stuck))
+    path: dict[str, None] = {}
+    while at not in path:
+        path[at] = None
+        at = next(source for source, _ in feeds[at].values() if source in stuck)
+    circle = [*path][[*path].index(at) :]
+    names = [stuck[each].name or each for each in circle]
+    return " <- ".join([*names[:8], "..."] if len(names) > 8 else [*names, names[0]])

@@ -1,0 +1,112 @@
+"""Layers and operations: which class stands for a type and version, and its attributes from their text.
+
+The attributes of a file must be exactly those of the class. One that the class lacks would be lost, and one that the
+file lacks has the default of the specification, of which the class may know nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from mo_loop import ops
+from mo_loop.graph.shape import Dimension, Shape, fresh, named
+from mo_loop.graph.types import BY_NAME, ElementType
+from mo_loop.ir.xml import nearest_single
+from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
+from mo_loop.ops.control import Control
+from mo_loop.ops.opaque import Opaque
+
+_OWN_WAY = (Parameter, Result, Constant, Control, Opaque)  # the reader makes these itself
+_SHADOWED = (Identity,)  # written as a Convert to the same type, and read as that
+
+
+@cache
+def classes() -> dict[tuple[str, str], type[Op]]:
+    """(type, version) -> class."""
+    found: dict[tuple[str, str], type[Op]] = {}
+    for name in dir(ops):
+        cls = getattr(ops, name)
+        if not isinstance(cls, type) or not issubclass(cls, Op) or cls.abstract or not cls.opset:
+            continue
+        if not issubclass(cls, (*_OWN_WAY, *_SHADOWED)):
+            found[cls.type, f"opset{cls.opset}"] = cls
+    return found
+
+
+def attributes_of(cls: type[Op], raw: dict[str, str]) -> dict[str, Any]:
+    """The attributes of `cls` from their text. ValueError where the class cannot say what the text says."""
+    texts = cls.from_xml(raw)
+    if texts.keys() != cls.attributes.keys():
+        raise ValueError(f"attributes {sorted(texts)} for {cls.__name__}")
+    return {key: parsed(text, cls._kinds[key]) for key, text in texts.items()}
+
+
+def parsed(text: str, kind: Any) -> Any:
+    """The inverse of the writer's `spelled`, for the declared kind of an attribute. ValueError if it is none."""
+    if kind is bool:
+        return _truth(text)
+    if kind is int:
+        return int(text)
+    if kind is float:
+        return _number(text)
+    if kind is str:
+        return text
+    if kind is ElementType:
+        if text not in BY_NAME:
+            raise ValueError(f"element type {text!r}")
+        return BY_NAME[text]
+    if get_origin(kind) is Literal:
+        choices = {choice.casefold(): choice for choice in get_args(kind)}
+        if text.casefold() not in choices:
+            raise ValueError(f"{text!r} is none of {get_args(kind)}")
+        return choices[text.casefold()]
+    if get_origin(kind) is tuple:
+        item = get_args(kind)[0]
+        return tuple(parsed(each.strip(), item) for each in text.split(",")) if text.strip() else ()
+    if kind is tuple and (shape := parse_shape(text)) is not None:
+        return shape
+    raise ValueError(f"no text is of the kind {kind}")
+
+
+def _number(text: str) -> float:
+    """Nine digits stand for the f32 that is spelled so."""
+    value = float(text)
+    single = nearest_single(value)
+    return single if f"{single:.9g}" == text else value
+
+
+def _truth(text: str) -> bool:
+    word = text.casefold()
+    if word not in ("true", "false", "1", "0"):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return word in ("true", "1")
+
+
+def parse_shape(text: str, symbol: str = "") -> Shape:
+    """A shape such as `2,?,1..5`, None for `...`. ValueError if it is none.
+
+    Unknown dimensions are fresh, or called `symbol` with their position behind it.
+    """
+    text = text.strip().removeprefix("[").removesuffix("]")
+    if text == "...":
+        return None
+    dims: list[Dimension] = []
+    for position, each in enumerate(text.split(",") if text else ()):
+        lo, hi = _bounds(each.strip())
+        if lo == hi:
+            dims.append(lo)
+        else:
+            dims.append(named(f"{symbol}{position}", lo, hi) if symbol else fresh(lo, hi))
+    return tuple(dims)
+
+
+def _bounds(text: str) -> tuple[int, int | None]:
+    if text in ("?", "-1"):
+        return 0, None
+    first, dots, last = text.partition("..")
+    lo = int(first) if first or not dots else 0
+    hi = int(last) if last else None if dots else lo
+    if lo < 0 or (hi is not None and hi < lo):
+        raise ValueError(f"dimension {text!r}")
+    return lo, hi

@@ -1,0 +1,285 @@
+"""The IR reader: model.xml and model.bin to a Graph.
+
+    graph = read(Path("model.xml"))        # constants are spans of model.bin, not loaded
+
+Versions 10 and 11 are read, whoever wrote them. This file turns the XML into records (`reading.records`) and refuses
+what is no IR; `reading.graphs` makes the Graph of them. Ids of layers and ports are labels and stay text until there.
+
+Nothing outside the file is ever loaded: a document type is refused, entities are not resolved.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from mo_loop.errors import FileError, IrError, UnsupportedError
+from mo_loop.graph import Graph
+from mo_loop.ir.reader.constants import WeightFile
+from mo_loop.ir.reader.graphs import GraphReader
+from mo_loop.ir.reader.records import Cut, Edge, Info, Layer, Link, Net, Port, PortMap
+
+VERSIONS = (10, 11)
+
+_PORT_MAPS = ("port_map", "then_port_map", "else_port_map")
+_BODIES = ("body", "then_body", "else_body")
+_INFOS = ("rt_info", "meta_data", "quantization_parameters")
+_NAME = re.compile(r"(?:[^\\,]|\\.?)+", re.DOTALL)
+"""A tensor name in a list: commas end it unless a backslash stands before them."""
+
+
+def read(path: Path, weights: Path | None = None) -> Graph:
+    """The graph in an .xml file. `weights` is the .bin, if not that of the same name beside it.
+
+    Raises:
+        FileError: a file is missing or cannot be read, is no IR, or holds less data than the model says.
+        IrError: the model breaks a rule of the format.
+        UnsupportedError: the IR is of another version, or holds what cannot be read yet.
+    """
+    net, version = records(path)
+    return GraphReader(net, WeightFile(weights or path.with_suffix(".bin")), version).graph
+
+
+def records(path: Path) -> tuple[Net, int]:
+    """What the .xml says, and its version: nothing is resolved, and the .bin is not looked for. Errors as of `read`."""
+    root = _root(path)
+    version = _version(root, path)
+    return _net(root, root.get("name", ""), "", path), version
+
+
+def _root(path: Path) -> Any:
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
+    )
+    try:
+        with open(path, "rb") as file:
+            start = file.read(64)
+            file.seek(0)
+            tree: Any = etree.parse(file, parser) if start.strip() else None  # the stubs know half of its docinfo
+    except IsADirectoryError:
+        raise FileError(f"{path} is a folder, not an IR file", code="ML211") from None
+    except FileNotFoundError:
+        raise FileError(f"there is no file {path}", code="ML210", hint="check the path") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"{path} cannot be read: {reason}", code="ML212") from None
+    except etree.XMLSyntaxError as error:
+        if start.startswith(b"version https://git-lfs"):
+            raise FileError(f"{path.name} is a Git LFS pointer", code="ML214", hint="run: git lfs pull") from None
+        if "depth" in str(error):
+            raise UnsupportedError(f"{path.name} nests its bodies too deeply to be read", code="ML312") from None
+        raise FileError(
+            f"{path.name} is no XML, or was cut short: {error}", code="ML214",
+            hint="give the .xml of a model; copy or export it again if it is one",
+        ) from None  # fmt: skip
+    if tree is None:
+        raise FileError(f"{path.name} is empty", code="ML214")
+    if tree.docinfo.doctype:
+        raise FileError(f"{path.name} declares a document type, which no IR does", code="ML214",
+                        hint="remove the DOCTYPE if you trust the file")  # fmt: skip
+    return tree.getroot()
+
+
+def _version(root: Any, path: Path) -> int:
+    if root.tag != "net" or root.find("layers") is None:
+        raise FileError(f"{path.name} is XML, but no IR: it holds no net with layers", code="ML214",
+                        hint="give the .xml that was saved beside a .bin")  # fmt: skip
+    text = root.get("version", "")
+    if text not in map(str, VERSIONS):
+        raise UnsupportedError(
+            f"IR version {text[:20] or '(none)'} cannot be read, only {' and '.join(map(str, VERSIONS))}",
+            code="ML330", where=path.name, hint="convert the original model again",
+        )  # fmt: skip
+    return int(text)
+
+
+# -- nets and layers
+
+
+def _net(element: Any, name: str, path: str, file: Path) -> Net:
+    """A model or body. `path` is empty for the model."""
+    net = Net(name, path, [], [], {})
+    seen: set[str] = set()
+    for child in element:
+        tag = child.tag
+        if tag in seen:
+            raise _wrong(child, f"a second <{tag}>", path)
+        seen.add(tag)
+        if tag == "layers":
+            net.layers = [_layer(each, path, file) for each in _only(child, "layer", path)]
+        elif tag == "edges":
+            net.edges = [_edge(each, path) for each in _only(child, "edge", path)]
+        elif tag in _INFOS:
+            net.rt_info.update(_info(child, path))
+        else:
+            raise _unsupported(child, path, file)
+    return net
+
+
+def _layer(element: Any, path: str, file: Path) -> Layer:
+    id_, type_ = _text(element, "id", path), _text(element, "type", path)
+    name = element.get("name", "")
+    where = f"{path}/{name or id_}" if path else name or id_
+    layer = Layer(where, id_, name, type_, element.get("version", ""), {})
+    layer.output_names = _names(element.get("output_names", ""))
+    for child in element:
+        tag = child.tag
+        if tag == "data":
+            layer.data.update(_fields(child, where))
+        elif tag == "input":
+            layer.inputs += [_port(each, where) for each in _only(child, "port", where)]
+        elif tag == "output":
+            layer.outputs += [_port(each, where) for each in _only(child, "port", where)]
+        elif tag == "rt_info":
+            layer.rt_info.update(_attributes(child, where))
+        elif tag in _PORT_MAPS:
+            layer.port_maps[tag] = _port_map(child, where)
+        elif tag == "back_edges":
+            layer.back_edges += [_back_edge(each, where) for each in _only(child, "edge", where)]
+        elif tag in _BODIES:
+            layer.bodies[tag] = _net(child, tag, f"{where}/{tag}", file)
+        else:
+            raise _unsupported(child, where, file)
+    return layer
+
+
+def _edge(element: Any, path: str) -> Edge:
+    keys = ("from-layer", "from-port", "to-layer", "to-port")
+    return Edge(*(_text(element, key, path) for key in keys))
+
+
+# -- ports
+
+
+def _port(element: Any, where: str) -> Port:
+    dims = []
+    info: Info = {}
+    for child in element:
+        if child.tag == "dim":
+            dims.append(_dim(child, where))
+        elif child.tag == "rt_info":
+            info = _attributes(child, where)
+        else:
+            raise _wrong(child, f"<{child.tag}> inside a port", where)
+    precision = element.get("precision", "")
+    return Port(_text(element, "id", where), precision, tuple(dims), _names(element.get("names", "")), info)
+
+
+def _dim(element: Any, where: str) -> int:
+    text = (element.text or "").strip()
+    try:
+        dim = int(text)
+    except ValueError:
+        dim = -2
+    if dim < -1:
+        raise _wrong(element, f"the dimension {text!r}", where)
+    return dim
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(found.replace("\\,", ",") for found in _NAME.findall(text))
+
+
+# -- port maps
+
+
+def _port_map(element: Any, where: str) -> PortMap:
+    found = PortMap()
+    for child in element:
+        if child.tag not in ("input", "output"):
+            raise _wrong(child, f"<{child.tag}> inside a port map", where)
+        (found.inputs if child.tag == "input" else found.outputs).append(_link(child, where))
+    return found
+
+
+def _link(element: Any, where: str) -> Link:
+    port = _text(element, "external_port_id", where)
+    cut = None
+    if element.get("axis") is not None:
+        start, end, stride, part = (
+            _number(element, key, default, where)
+            for key, default in (("start", 0), ("end", -1), ("stride", 1), ("part_size", 1))
+        )
+        if not stride or part < 1:
+            raise _wrong(element, f"slices of {part} with the stride {stride}", where)
+        cut = Cut(_number(element, "axis", 0, where), start, end, stride, part)
+    outer = None if port.startswith("-") else port
+    return Link(outer, _text(element, "internal_layer_id", where), element.get("purpose", ""), cut)
+
+
+def _back_edge(element: Any, where: str) -> tuple[str, str]:
+    return _text(element, "from-layer", where), _text(element, "to-layer", where)
+
+
+# -- additional info
+
+
+def _attributes(element: Any, where: str) -> Info:
+    """The <rt_info> of a layer or port: `<attribute name="layout" version="0" layout="[N,C]" />`."""
+    found: Info = {}
+    for child in element:
+        fields = _fields(child, where)
+        found[fields.pop("name", child.tag)] = fields
+    return found
+
+
+def _info(element: Any, where: str) -> dict[str, Any]:
+    """The <rt_info> of a model, nested as deep as it is; a leaf is its `value`, or all it has."""
+    found: dict[str, Any] = {}
+    for child in element:
+        fields = _fields(child, where)
+        key = fields.pop("name", child.tag) if child.tag == "info" else child.tag
+        if len(child):
+            found[key] = _info(child, where)
+        else:
+            found[key] = fields["value"] if fields.keys() == {"value"} else fields
+    return found
+
+
+# -- elements
+
+
+def _only(element: Any, tag: str, where: str) -> Iterator[Any]:
+    for child in element:
+        if child.tag != tag:
+            raise _wrong(child, f"<{child.tag}> inside <{element.tag}>", where)
+        yield child
+
+
+def _fields(element: Any, where: str) -> dict[str, str]:
+    """All attributes of an element; those of XML namespaces are none of the IR's."""
+    fields = dict(element.attrib)
+    if any(key.startswith("{") for key in fields):
+        raise _wrong(element, f"attributes of a namespace in <{element.tag}>", where)
+    return fields
+
+
+def _text(element: Any, key: str, where: str) -> str:
+    text: str | None = element.get(key)
+    if not text:
+        raise _wrong(element, f"<{element.tag}> without {key}", where)
+    return text
+
+
+def _number(element: Any, key: str, default: int, where: str) -> int:
+    text = element.get(key)
+    try:
+        return default if text is None else int(text)
+    except ValueError:
+        raise _wrong(element, f"{key} is {text!r}, not a number", where) from None
+
+
+def _wrong(element: Any, message: str, where: str) -> IrError:
+    return IrError(f"line {element.sourceline}: {message}", where=where)
+
+
+def _unsupported(element: Any, where: str, file: Path) -> UnsupportedError:
+    return UnsupportedError(
+        f"line {element.sourceline} of {os.path.basename(file)}: <{element.tag}> cannot be read", code="ML331",
+        where=where, hint="versions 10 and 11 of the IR as OpenVINO writes them hold nothing of that name",
+    )  # fmt: skip

@@ -1,1 +1,0 @@
-"""From the records of an IR file to a Graph; `mo_loop.ir.reader` makes the records."""

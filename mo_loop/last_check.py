@@ -1,0 +1,144 @@
+"""The last check before anything is written: one function for each gap of the runtime.
+
+Passes establish each form; this module only verifies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.types import OptionalType, SequenceType, TensorType, string
+from mo_loop.ops.base import Op, Parameter
+from mo_loop.ops.control import Control, If, TensorIterator
+from mo_loop.ops.front import Failed
+
+
+def failures(graph: Graph) -> list[MoLoopError]:
+    """The errors of all nodes that could not be translated, bodies included, each on its own."""
+    found = [node.error for scope in graph.scopes() for node in scope.of(Failed) if node.error is not None]
+    return list(ConversionErrors(found).errors) if found else []
+
+
+def _front_operations(graph: Graph) -> Iterator[MoLoopError]:
+    for node in graph.ordered():
+        if isinstance(node, Op) and not node.opset:
+            reason = _unheld(node)
+            yield UnsupportedError(
+                f"{node.type} was not lowered to IR operations{': ' if reason else ''}{reason}",
+                where=node.path, code="ML320", hint="declare the shapes of the inputs" if "rank" in reason else "",
+            )  # fmt: skip
+
+
+def _unheld(node: Node) -> str:
+    """Why a sequence that an operation makes or reads cannot be held in tensors."""
+    for value in (*node.outputs, *node.inputs):
+        type_ = None if value is None else value.type
+        if isinstance(type_, OptionalType):
+            return f"a value of type {type_}: only tensors may be absent"
+        if isinstance(type_, SequenceType) and type_.element.dtype is string:
+            return "a sequence of strings"
+        if isinstance(type_, SequenceType) and type_.element.shape is None and not type_.is_empty:
+            return "a sequence of tensors of unknown rank, or of several ranks"
+        if isinstance(type_, SequenceType) and type_.is_empty:
+            return "an element of a sequence that is always empty"
+    return ""
+
+
+def _port_types(graph: Graph) -> Iterator[MoLoopError]:
+    for node in graph.ordered():
+        for output in node.outputs:
+            type_, where = output.type, node.path
+            if not isinstance(type_, TensorType):
+                yield UnsupportedError(f"a value of type {type_}: the IR has tensors only", where=where, code="ML321")
+            elif type_.dtype is None or type_.dtype.precision is None:
+                yield UnsupportedError(f"the IR has no element type {type_.dtype}", where=where, code="ML322")
+            elif type_.shape is None and _is_origin(node):
+                yield UnsupportedError(
+                    "a tensor of unknown rank: the runtime compiles known ranks only", where=where, code="ML323",
+                    hint="declare the shapes of the inputs, or export with fixed ranks",
+                )  # fmt: skip
+
+
+def _is_origin(node: Node) -> bool:
+    """Whether a rank is lost here, not only passed on. What a control-flow node loses is lost in its bodies."""
+    if isinstance(node, Control):
+        return False
+    if isinstance(node, Parameter):
+        fed = _fed_by(node)
+        return fed is None or fed.rank is not None
+    return all(value is None or value.rank is not None for value in node.inputs)
+
+
+def _unknown_ranks(graph: Graph) -> Iterator[MoLoopError]:
+    """Every port of unknown rank, for the case that none of them looks like the origin."""
+    for scope in graph.scopes():
+        for node in scope.ordered():
+            if any(isinstance(output.type, TensorType) and output.rank is None for output in node.outputs):
+                yield UnsupportedError("a tensor of unknown rank", where=node.path, code="ML323")
+
+
+def _fed_by(parameter: Parameter) -> Value | None:
+    """The outer value that a body's Parameter starts from; None for a model input."""
+    owner = parameter.graph.owner
+    if isinstance(owner, Control):
+        for entry, value in owner.fed:
+            if parameter in vars(entry).values():
+                return value
+    return None
+
+
+def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
+    for node in graph.of(If):
+        for number, entry in enumerate(node.output_map):
+            then, otherwise = entry.then.value.rank, entry.otherwise.value.rank
+            # The runtime takes a scalar beside [1] and makes [1] of both: another rank than ONNX's, so refused as well.
+            if then != otherwise and None not in (then, otherwise):
+                yield UnsupportedError(
+                    f"output {number} of If has rank {then} in then_branch and {otherwise} in else_branch",
+                    code="ML315", where=node.path,
+                    hint="give the condition a constant value, or make both branches return one rank",
+                )  # fmt: skip
+
+
+def _nested_iterators(graph: Graph) -> Iterator[MoLoopError]:
+    if isinstance(graph.owner, TensorIterator):
+        for node in graph.of(TensorIterator):
+            yield UnsupportedError("a TensorIterator directly inside another one", where=node.path, code="ML324")
+
+
+# What handles strings on the CPU device; elsewhere they give wrong values or corrupt the memory of the process.
+_STRING_SAFE = frozenset(
+    ("Parameter", "Const", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Pad")
+)
+
+
+def _strings(graph: Graph) -> Iterator[MoLoopError]:
+    for node in graph.ordered():
+        if not isinstance(node, Op) or isinstance(node, Control) or node.type in _STRING_SAFE:
+            continue
+        ports = (*(value for value in node.inputs if value is not None), *node.outputs)
+        if any(isinstance(port.type, TensorType) and port.type.dtype is string for port in ports):
+            yield UnsupportedError(
+                f"{node.type} of strings: the runtime has none", where=node.path, code="ML303",
+                hint="cut the model behind its text processing, and give it the numbers as inputs",
+            )  # fmt: skip
+
+
+LAST_CHECKS: tuple[Callable[[Graph], Iterator[MoLoopError]], ...] = (
+    _front_operations,
+    _branch_ranks,
+    _port_types,
+    _nested_iterators,
+    _strings,
+)
+
+
+def last_check(graph: Graph) -> None:
+    """Raise ConversionErrors with everything in the graph or its bodies that the runtime would refuse or miscompute."""
+    errors = failures(graph)
+    errors += [error for check in LAST_CHECKS for scope in graph.scopes() for error in check(scope)]
+    errors = errors or list(_unknown_ranks(graph))
+    if errors:
+        raise ConversionErrors(errors)

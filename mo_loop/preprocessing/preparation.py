@@ -1,0 +1,127 @@
+"""What of a model's preparation of its inputs is to be built into it: layouts, order of channels, mean, scale, batch.
+
+    wanted = Preprocessing.of(layout="nhwc->nchw", mean_values="[123.68,116.78,103.94]", scale=58.8)
+    cut = wanted.of_batch(cut)                     # before translation: translators look at sizes
+    passes = wanted.around(default_pipeline())
+
+At run time an input goes through this, each step only where asked for:
+
+    reverse the channels  ->  subtract the mean  ->  divide by the scale  ->  transpose to the model's layout  ->  model
+
+so that mean and scale are given in the order of the channels that the model was trained with.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.errors import UsageError
+from mo_loop.frontend.batch_size import BatchCut
+from mo_loop.frontend.cut import Cut
+from mo_loop.preprocessing.layout import Layouts, layouts_of
+from mo_loop.preprocessing.per_input import BRACKETS, PARENTHESES, Asked
+
+if TYPE_CHECKING:
+    from transforms.function_pass import FunctionPass
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What was asked for; nothing by default."""
+
+    layouts: Asked[Layouts] | None = None
+    means: Asked[tuple[float, ...]] | None = None
+    scales: Asked[tuple[float, ...]] | None = None
+    scale: float | None = None
+    reverse: bool = False
+    batch: int | None = None
+
+    @classmethod
+    def of(
+        cls, *, layout: Any = None, mean_values: Any = None, scale_values: Any = None, scale: float | None = None,
+        reverse_input_channels: bool = False, batch: int | None = None,
+    ) -> Preprocessing:  # fmt: skip
+        """From the arguments of `convert_model`; UsageError when one makes no sense by itself."""
+        if scale is not None and scale_values is not None:
+            raise UsageError("both --scale and --scale-values are given", hint="give one of them")
+        if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
+            raise UsageError(f"--batch {batch} is no batch size", hint="give a number from 1 on")
+        means = None if mean_values is None else _numbers(mean_values, "--mean-values")
+        scales = None if scale_values is None else _numbers(scale_values, "--scale-values")
+        for _, values in scales.entries if scales else ():
+            _require_scale(values, "--scale-values")
+        layouts = None if layout is None else Asked.of(layout, PARENTHESES, layouts_of, "--layout")
+        single = () if scale is None else _number_list(scale, "--scale")
+        if len(single) > 1:
+            raise UsageError(f"--scale {scale} is not one number", hint="--scale-values takes several")
+        _require_scale(single, "--scale")
+        return cls(layouts, means, scales, single[0] if single else None, bool(reverse_input_channels), batch)
+
+    def of_batch(self, cut: Cut) -> Cut:
+        """`cut` with the batch size in it."""
+        if self.batch is None:
+            return cut
+        return BatchCut(cut.inputs if cut.inputs is not None else {}, cut.outputs, self.batch, self.layouts)
+
+    def around(self, pipeline: Iterable[FunctionPass]) -> list[FunctionPass]:
+        """The passes of `pipeline` with those that do what was asked for before and behind them."""
+        if self == Preprocessing():  # nothing of this is loaded then
+            return list(pipeline)
+        return [*self._first(), *pipeline, *self._last()]
+
+    def _first(self) -> list[FunctionPass]:
+        """Each puts what it makes right behind the inputs: the last of these passes acts first at run time."""
+        from transforms.preprocess.change_layouts import ChangeLayouts
+        from transforms.preprocess.check_batch import CheckBatch
+        from transforms.preprocess.divide_by_scale import DivideByScale
+        from transforms.preprocess.merge_channel_order import MergeChannelOrder
+        from transforms.preprocess.reverse_channels import ReverseChannels
+        from transforms.preprocess.subtract_mean import SubtractMean
+
+        passes: list[FunctionPass] = [] if self.batch is None else [CheckBatch(self.batch)]
+        if self.layouts is not None:
+            passes.append(ChangeLayouts(self.layouts))
+        if self.scales is not None or self.scale is not None:
+            passes.append(DivideByScale(self.scales, self.scale))
+        if self.means is not None:
+            passes.append(SubtractMean(self.means))
+        if self.reverse:
+            passes += [ReverseChannels(), MergeChannelOrder()]
+        return passes
+
+    def _last(self) -> list[FunctionPass]:
+        from transforms.preprocess.record_layouts import RecordLayouts
+
+        return [] if self.layouts is None else [RecordLayouts(self.layouts)]
+
+
+def _numbers(given: Any, flag: str) -> Asked[tuple[float, ...]]:
+    given = given.tolist() if hasattr(given, "tolist") else given
+    listed = given if isinstance(given, list | tuple) else [given]
+    if all(isinstance(each, int | float) for each in listed):  # those of the only input
+        given = [listed]
+    return Asked.of(given, BRACKETS, lambda each: _number_list(each, flag), flag)
+
+
+def _number_list(given: Any, flag: str) -> tuple[float, ...]:
+    """One or several numbers, from text or as they are."""
+    parts = [part for part in re.split(r"[,\s]+", given) if part] if isinstance(given, str) else given
+    parts = parts.tolist() if hasattr(parts, "tolist") else parts
+    try:
+        found = tuple(float(each) for each in (parts if isinstance(parts, list | tuple) else [parts]))
+    except (TypeError, ValueError):
+        found = ()
+    if not found or not all(math.isfinite(each) for each in found):
+        raise UsageError(
+            f"{flag}: {given!r} is no list of numbers", hint=f"write {flag} [1,2,3] or {flag} data[1,2,3],info[4]"
+        )
+    return found
+
+
+def _require_scale(values: tuple[float, ...], flag: str) -> None:
+    if 0 in values:
+        raise UsageError(f"{flag} holds 0, by which nothing can be divided")

@@ -1,0 +1,155 @@
+"""What a conversion found, did, and how long it took, for whoever wants to tell of it.
+
+    record = Record()
+    model = convert_model("model.onnx", record=record)
+    save_model(model, "model.xml", record=record)
+    record.phases                     # {"reading": 0.02, "translating": 0.11, "passes": 0.08, ...}
+    outcomes(record)                  # [Outcome("Loop", "TensorIterator", 2), Outcome("If", "decided", 1)]
+
+While a conversion runs, `now` is its phase and `written` the bytes of weights so far; another thread may read both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.frontend.onnx_tensors import paths_in
+from mo_loop.graph import Graph, Node
+from mo_loop.ops.control import Control, Iteration
+
+if TYPE_CHECKING:
+    from mo_loop.frontend.model import OnnxModel
+    from mo_loop.ir.bin import Weights
+    from transforms.common.compress_constants import Compression
+
+FATES = {
+    "UnrollLoops": "unrolled",
+    "EmptyLoops": "never runs",
+    "FuseRecurrentCells": "fused into a sequence layer",
+    "UnreachableBodies": "decided",
+    "ConstantFolding": "folded",
+}
+"""What happened to control flow that is gone after a pass; after any other one it was removed."""
+
+
+class Flow:
+    """One node of control flow: its operator, the layers that stand for it now, and what became of it."""
+
+    def __init__(self, node: Any) -> None:
+        self.kind: str = node.type
+        self.names = {node.name, *(name for value in node.outputs for name in value.names)}
+        self.nodes: dict[Any, None] = {node: None}
+        self.count = 0
+        self.fate = ""
+
+    @property
+    def became(self) -> str:
+        """The type of the layer that stands for it, or a word."""
+        if not self.nodes:
+            return f"unrolled \u00d7{self.count}" if self.count else self.fate
+        types = [node.type for node in self.nodes]
+        return next((each for each in types if each != "If"), "If")  # a guard may stand around a loop
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`count` nodes of the operator `kind` became `became`, a type of layer or a word."""
+
+    kind: str
+    became: str
+    count: int
+
+
+class Record:
+    """Filled in by `convert_model` and `save_model`; an observer of passes as well."""
+
+    def __init__(self, told: Callable[[str, float], None] | None = None, *, tensors: bool = False) -> None:
+        """`told` is called with the name of a phase and its seconds when it ends. `tensors` are noted for a mapping."""
+        self.now = ""
+        self.phases: dict[str, float] = {}
+        self.model: OnnxModel | None = None
+        self.graph: Graph | None = None
+        self.weights: Weights | None = None
+        self.compression: Compression | None = None
+        self.flows: list[Flow] = []
+        self.known: set[tuple[str, str]] = set()
+        self.renamed: dict[str, str] = {}
+        self._told = told
+        self._tensors = tensors
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """What happens inside counts as this phase."""
+        self.now = name
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            self.phases[name] = self.phases.get(name, 0.0) + seconds
+        if self._told is not None:
+            self._told(name, seconds)
+
+    @property
+    def written(self) -> int:
+        """The bytes of weights written so far."""
+        return 0 if self.weights is None else self.weights.size
+
+    def translated(self, model: OnnxModel, graph: Graph) -> None:
+        """Note the model, and the graph as it was translated: its control flow, and which of its tensors are known."""
+        self.model = model
+        self.flows = [Flow(node) for scope in graph.scopes() for node in _flows(scope)]
+        if self._tensors:
+            inner = {path: onnx for onnx, path in paths_in(graph, model).items()}
+            self.known = {
+                (inner.get(scope.path, scope.path), name)
+                for scope in graph.scopes()
+                for value in _known(scope)
+                for name in value.names
+            }
+
+    def __call__(self, step: Any) -> None:
+        """Note what a pass did to control flow. A node that takes the place of another bears its name, or begins so."""
+        if not step.changed or not self.flows:
+            return
+        present = dict.fromkeys(node for scope in step.graph.scopes() for node in _flows(scope))
+        known = {node for flow in self.flows for node in flow.nodes}
+        new = [node for node in present if node not in known]
+        for flow in self.flows:
+            gone = [node for node in flow.nodes if node not in present]
+            for node in gone:
+                del flow.nodes[node]
+                flow.nodes.update((each, None) for each in new if _stands_for(each, node))
+            if gone and not flow.nodes and not flow.fate:
+                flow.fate = FATES.get(step.name, "removed")
+                flow.count = _count(gone[0]) if flow.fate == "unrolled" else 0
+
+
+def _flows(graph: Graph) -> list[Any]:
+    return [node for node in graph.holders() if isinstance(node, Control)]
+
+
+def _stands_for(new: Node, old: Node) -> bool:
+    return new.name == old.name or new.name.startswith(f"{old.name}/")
+
+
+def _count(node: Node) -> int:
+    return node.count if isinstance(node, Iteration) and isinstance(node.count, int) else 0
+
+
+def _known(graph: Graph) -> list[Any]:
+    """Values that depend on nothing that is given when the model runs."""
+    known: dict[Any, None] = {}
+    for node in graph.ordered():
+        op: Any = node
+        computed = (
+            bool(node.inputs) and not node.bodies and not op.random and all(each in known for each in node.inputs)
+        )
+        for value in node.outputs:
+            if hasattr(node, "tensor") or computed or getattr(value.type, "integers", None) is not None:
+                known[value] = None
+    return list(known)

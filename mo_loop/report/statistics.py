@@ -1,0 +1,104 @@
+"""What a model holds, before and after: operations, weights by element type, and what became of its control flow.
+
+    before = contents_of_onnx(record.model)
+    after = contents_of_graph(record.graph)
+    before.operations, before.weights      # 35, {"f32": 4194304, "i64": 64}
+    outcomes(record)                       # [Outcome("Loop", "TensorIterator", 1), Outcome("If", "decided", 2)]
+
+Everything is counted over all scopes. Operations are what computes: inputs, outputs and constants are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mo_loop.errors import MoLoopError
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.onnx_graphs import OnnxScope, domain_of, label, scopes
+from mo_loop.graph import Graph
+from mo_loop.graph.types import from_onnx
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.report.record import Outcome, Record
+
+_TENSOR, _TENSORS, _SPARSE = 4, 9, 11  # AttributeProto.AttributeType
+CONTROL_FLOW = ("Loop", "Scan", "If")
+
+
+@dataclass
+class Contents:
+    """`operations` in all scopes, and the bytes of constants by element type."""
+
+    operations: int = 0
+    weights: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.weights.values())
+
+
+def contents_of_onnx(model: OnnxModel) -> Contents:
+    """Of an ONNX model as it stands in its file; a function counts once, however often it is called."""
+    found = Contents()
+    weights: Counter[str] = Counter()
+    for scope in scopes(model):
+        for tensor in _tensors(scope):
+            try:
+                dtype = from_onnx(tensor.data_type)
+            except MoLoopError:  # of an initializer that nothing reads
+                continue
+            weights[dtype.name] += dtype.size_of(math.prod(tensor.dims))
+        found.operations += sum(node.op_type != "Constant" for node in scope.nodes)
+    found.weights = dict(weights)
+    return found
+
+
+def _tensors(scope: OnnxScope) -> Iterator[Any]:
+    yield from scope.initializers
+    if scope.kind != "function":
+        yield from (each.values for each in scope.proto.sparse_initializer)
+    for node in scope.nodes:
+        if node.op_type == "Constant":
+            for attribute in node.attribute:
+                if attribute.type == _TENSOR:
+                    yield attribute.t
+                elif attribute.type == _SPARSE:
+                    yield attribute.sparse_tensor.values
+
+
+def contents_of_graph(graph: Graph) -> Contents:
+    """Of a graph; constants of equal bytes count each, though the .bin holds them once."""
+    found = Contents()
+    weights: Counter[str] = Counter()
+    for scope in graph.scopes():
+        constants = scope.of(Constant)
+        for node in constants:
+            weights[node.tensor.dtype.name] += node.tensor.nbytes
+        found.operations += len(scope) - len(constants) - len(scope.of(Parameter)) - len(scope.of(Result))
+    found.weights = dict(weights)
+    return found
+
+
+def outcomes(record: Record) -> list[Outcome]:
+    """What became of every Loop, Scan and If of the model, in the order of its scopes, equal ones counted together."""
+    assert record.model is not None
+    counts = Counter((flow.kind, flow.became) for flow in record.flows)
+    left = list(record.flows)
+    for node in _control_flow(record.model):
+        names = {label(node), *node.output} - {""}
+        flow = next((each for each in left if each.kind == node.op_type and each.names & names), None)
+        if flow is not None:
+            left.remove(flow)
+        else:  # an If of known condition is replaced by its branch while it is translated; the other one is not read
+            counts[node.op_type, "decided" if node.op_type == "If" else "not needed"] += 1
+    return [Outcome(kind, became, count) for (kind, became), count in counts.items()]
+
+
+def _control_flow(model: OnnxModel) -> Iterator[Any]:
+    for scope in scopes(model):
+        if scope.kind == "function":
+            continue  # counted where it was called
+        yield from (node for node in scope.nodes if node.op_type in CONTROL_FLOW and not domain_of(node))

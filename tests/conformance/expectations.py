@@ -1,0 +1,132 @@
+"""What is expected of the cases that do not pass: groups of cases with one reason, in a TOML file.
+
+[[group]]
+result = "refused"
+code = "ML322"
+reason = "the IR has no element type i2"
+cases = ["test_cast_FLOAT_to_INT2", "test_cast_INT2_to_FLOAT"]
+
+A case that is not listed is expected to pass. `differences` says where a run is otherwise, in both directions; `write`
+brings the file up to a run and keeps the reasons that are in it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.fuzz.control_flow.check import PASSED, Verdict
+
+FILE = Path(__file__).with_name("expectations.toml")
+UNSAID = "?"
+"""Begins the reason of a group that `write` has added: what the converter said. Somebody has to say why."""
+
+HEADER = """\
+# Cases of the ONNX backend test suite that do not pass, each with its reason; all the others pass.
+# A case listed here that passes is as much an error as one that fails and is not listed.
+# `python tools/conformance.py --write` brings the lists up to what is so, and keeps the reasons.
+"""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases with one class of `CLASSES`, one code ("" if there is none) and one reason."""
+
+    result: str
+    reason: str
+    code: str = ""
+    cases: frozenset[str] = field(default=frozenset())
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """The groups, and the versions of the packages that they are about."""
+
+    versions: Mapping[str, str]
+    groups: tuple[Group, ...]
+
+    @property
+    def by_case(self) -> dict[str, Group]:
+        """Name of a case -> its group."""
+        return {case: group for group in self.groups for case in group.cases}
+
+
+def read(path: Path = FILE) -> Expectations:
+    """The file. ValueError if a case is listed twice."""
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    tables = content.get("group", [])
+    count = Counter(case for each in tables for case in each["cases"])
+    if twice := sorted(case for case in count if count[case] > 1):
+        raise ValueError(f"{path.name}: listed twice: {', '.join(twice)}")
+    groups = [Group(each["result"], each["reason"], each.get("code", ""), frozenset(each["cases"])) for each in tables]
+    return Expectations(content["versions"], tuple(groups))
+
+
+def versions() -> dict[str, str]:
+    """Of what the suite comes from and of what computes it, as installed."""
+    return {name: version(name) for name in ("onnx", "openvino")}
+
+
+def differences(expected: Expectations, verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+    """Where verdicts are not as expected, one line each."""
+    groups = expected.by_case
+    for name, verdict in sorted(verdicts.items()):
+        group = groups.get(name)
+        if group is not None and verdict.result == PASSED:
+            yield f"{name}: passes, but is listed as {_class(group.result, group.code)}: {group.reason}"
+        elif group is None and verdict.result != PASSED:
+            yield f"{name}: {_class(verdict.result, verdict.code)}, but is not listed: {verdict.message}"
+        elif group is not None and not _as_said(group, verdict):
+            found = _class(verdict.result, verdict.code)
+            yield f"{name}: {found}, but is listed as {_class(group.result, group.code)}: {verdict.message}"
+
+
+def faults(expected: Expectations, names: Collection[str]) -> Iterator[str]:
+    """What is wrong with the file itself, given the names of all cases there are, one line each."""
+    for name in sorted(set(expected.by_case) - set(names)):
+        yield f"{name}: is listed, but there is no such case"
+    for group in expected.groups:
+        if group.reason.startswith(UNSAID):
+            first, more = min(group.cases), len(group.cases) - 1
+            yield f"{first}{f' and {more} more' if more else ''}: listed without a reason: {group.reason}"
+
+
+def write(expected: Expectations, verdicts: Mapping[str, Verdict], path: Path = FILE) -> None:
+    """Bring the lists up to verdicts: of the cases that have none, nothing changes. Groups left empty go."""
+    listed = expected.by_case
+    stay = {name for name, group in listed.items() if name not in verdicts or _as_said(group, verdicts[name])}
+    groups = [replace(group, cases=group.cases & stay) for group in expected.groups]
+    added: dict[tuple[str, str, str], set[str]] = {}
+    for name, verdict in verdicts.items():
+        if verdict.result != PASSED and name not in stay:
+            message = f"{UNSAID} {verdict.message}"[:200]
+            added.setdefault((verdict.result, verdict.code, message), set()).add(name)
+    groups += [Group(result, reason, code, frozenset(names)) for (result, code, reason), names in sorted(added.items())]
+    path.write_text(_text([group for group in groups if group.cases]), encoding="utf-8")
+
+
+def _as_said(group: Group, verdict: Verdict) -> bool:
+    return (verdict.result, verdict.code) == (group.result, group.code)
+
+
+def _class(result: str, code: str) -> str:
+    return f"{result} ({code})" if code else result
+
+
+def _text(groups: Collection[Group]) -> str:
+    lines = [HEADER, "[versions]", *(f'{name} = "{number}"' for name, number in versions().items())]
+    for group in groups:
+        lines += ["", "[[group]]", f'result = "{group.result}"']
+        lines += [f'code = "{group.code}"'] if group.code else []
+        lines += [f"reason = {_quoted(group.reason)}", "cases = ["]
+        lines += [*(f'    "{case}",' for case in sorted(group.cases)), "]"]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

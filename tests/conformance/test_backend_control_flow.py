@@ -1,0 +1,57 @@
+"""The cases of ONNX's backend suite whose models hold Loop, Scan or If: the numbers that are stored with them.
+
+Among them are operators that ONNX itself spells out as loops (Range, LinearAttention, SequenceMap).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import onnx
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError
+from tests.conformance.cases import Entry, collect
+from tests.conformance.expectations import differences, read
+from tests.harness import native
+
+PATTERN = "^test_(if|loop|scan|range|sequence_map|linear_attention)"
+CONTROL_FLOW = {"If", "Loop", "Scan"}
+
+
+def operators(graph: Any) -> Iterator[str]:
+    """The operators of a graph and of the bodies below it."""
+    for node in graph.node:
+        yield node.op_type
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from operators(attribute.g)
+
+
+def has_control_flow(entry: Entry) -> bool:
+    return not CONTROL_FLOW.isdisjoint(operators(onnx.load_from_string(entry.sample.model).graph))
+
+
+CASES = [entry for entry in collect(["node"], PATTERN) if has_control_flow(entry)]
+PACKED = [entry for entry in CASES if entry.sample.arguments]
+EXPECTED = read()
+
+
+def test_the_suite_is_there() -> None:
+    names = {entry.name for entry in CASES}
+    assert {"test_if", "test_loop11", "test_scan_sum", "test_scan9_sum", "test_loop13_seq", "test_if_seq"} <= names
+
+
+@pytest.mark.parametrize("entry", CASES, ids=lambda entry: entry.name)
+def test_case(entry: Entry) -> None:
+    verdict = native("call", "tests.fuzz.control_flow.check", "judge", ("mo_loop", entry.sample))
+    assert list(differences(EXPECTED, {entry.name: verdict})) == []
+
+
+@pytest.mark.parametrize("entry", PACKED, ids=lambda entry: entry.name)
+def test_sequences_at_the_boundary_are_refused_unless_asked_for(entry: Entry) -> None:
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(entry.sample.model)
+    assert caught.value.exit_code == 3

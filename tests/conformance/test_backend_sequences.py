@@ -1,0 +1,24 @@
+"""Every case of the ONNX backend suite on sequences and optionals; those at the boundary go through as packed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.cases import Entry, collect
+from tests.conformance.expectations import differences, read
+from tests.harness import native
+
+PATTERN = "equence|ptional|^test_loop.*seq|^test_if_(seq|opt)|^test_identity_(seq|opt)"
+CASES = list(collect(["node", "simple"], PATTERN))
+EXPECTED = read()
+
+
+def test_there_are_cases() -> None:
+    packed = [entry for entry in CASES if entry.sample.arguments]
+    assert (len(CASES) - len(packed), len(packed)) >= (13, 29)
+
+
+@pytest.mark.parametrize("entry", CASES, ids=lambda entry: entry.name)
+def test_case(entry: Entry) -> None:
+    verdict = native("call", "tests.fuzz.control_flow.check", "judge", ("mo_loop", entry.sample))
+    assert list(differences(EXPECTED, {entry.name: verdict})) == []

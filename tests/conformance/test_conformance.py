@@ -1,0 +1,151 @@
+"""The ONNX backend test suite does what tests/conformance/expectations.toml says: every listed case, and a fixed tenth.
+
+`make conformance` runs all of it. The list is about the versions that it names; with others installed, a case may do
+something else without any fault of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from mo_loop.workers import Pool
+from tests.conformance.cases import KINDS, Entry, collect
+from tests.conformance.expectations import Expectations, Group, differences, faults, read, versions, write
+from tests.fuzz.control_flow.check import CRASH, PASSED, REFUSED, WRONG, Verdict
+from tools.conformance import judged, main
+
+BATCHES, SHARE = 12, 10
+
+EXPECTED = read()
+
+as_listed = pytest.mark.skipif(EXPECTED.versions != versions(), reason=f"the list is about {EXPECTED.versions}")
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Every case of the suite."""
+    return tuple(collect(KINDS))
+
+
+@cache
+def pool() -> Pool:
+    """Kept for all batches of this process."""
+    return Pool("tests.fuzz.control_flow.check:judge", limit=120)
+
+
+def chosen() -> Iterator[Entry]:
+    """Every listed case and a tenth of the others, by a hash of their names: the same ones every time."""
+    listed = EXPECTED.by_case
+    return (each for each in entries() if each.name in listed or crc32(each.name.encode()) % SHARE == 0)
+
+
+@as_listed
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_cases_do_what_is_said_of_them(batch: int) -> None:
+    verdicts = dict(judged(pool(), list(chosen())[batch::BATCHES]))
+    assert verdicts
+    wrong = list(differences(EXPECTED, verdicts))
+    assert not wrong, "\n".join(wrong)
+
+
+@as_listed
+def test_the_file_has_a_reason_for_each_case_and_lists_only_cases_that_exist() -> None:
+    assert list(faults(EXPECTED, [entry.name for entry in entries()])) == []
+
+
+def test_names_are_unique_across_kinds() -> None:
+    names = [entry.name for entry in entries()]
+    assert len(names) == len(set(names)) > 1500
+
+
+# -- the list itself
+
+LIST = Expectations(
+    versions(),
+    (
+        Group(REFUSED, "no such type", "ML322", frozenset({"a", "b"})),
+        Group(WRONG, "computed in f32", "", frozenset({"c"})),
+    ),
+)
+AS_SAID = {"a": Verdict(REFUSED, "i2", "ML322"), "b": Verdict(REFUSED, "i2", "ML322"), "c": Verdict(WRONG, "1 is 2")}
+
+
+def test_what_is_as_listed_makes_no_difference() -> None:
+    assert list(differences(LIST, {**AS_SAID, "d": Verdict(PASSED)})) == []
+    assert list(differences(LIST, {"a": AS_SAID["a"]})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "says"),
+    [
+        ("a", Verdict(PASSED), "a: passes, but is listed as refused (ML322): no such type"),
+        ("d", Verdict(WRONG, "1 is 2"), "d: wrong, but is not listed: 1 is 2"),
+        ("a", Verdict(WRONG, "1 is 2"), "a: wrong, but is listed as refused (ML322): 1 is 2"),
+        ("b", Verdict(REFUSED, "n", "ML301"), "b: refused (ML301), but is listed as refused (ML322): n"),
+        ("c", Verdict(CRASH, "infer 0"), "c: crash, but is listed as wrong: infer 0"),
+    ],
+)
+def test_differences_are_seen_in_both_directions(name: str, verdict: Verdict, says: str) -> None:
+    assert list(differences(LIST, {**AS_SAID, name: verdict})) == [says]
+
+
+def test_faults_of_the_file(tmp_path: Path) -> None:
+    assert list(faults(LIST, ["a", "b"])) == ["c: is listed, but there is no such case"]
+    twice = tmp_path / "twice.toml"
+    group = '[[group]]\nresult = "wrong"\nreason = "r"\ncases = ["a"]\n'
+    twice.write_text(f"[versions]\n{group}{group}")
+    with pytest.raises(ValueError, match="listed twice: a"):
+        read(twice)
+
+
+def test_writing_keeps_reasons_and_asks_for_new_ones(tmp_path: Path) -> None:
+    """`a` passes now, `c` was not run, `d` and `e` fail alike: one new group, whose reason is still to be said."""
+    path = tmp_path / "list.toml"
+    new = Verdict(REFUSED, 'ML302: no "Foo"\nat all', "ML302")
+    write(LIST, {"a": Verdict(PASSED), "b": AS_SAID["b"], "d": new, "e": new}, path)
+    found = read(path)
+    assert found.groups[:2] == (Group(REFUSED, "no such type", "ML322", frozenset({"b"})), LIST.groups[1])
+    assert found.groups[2:] == (Group(REFUSED, '? ML302: no "Foo"\nat all', "ML302", frozenset({"d", "e"})),)
+    assert [each.partition(": ")[0] for each in faults(found, ["b", "c", "d", "e"])] == ["d and 1 more"]
+    write(found, {"b": Verdict(PASSED), "d": new, "e": Verdict(PASSED)}, path)
+    assert [(group.reason, *group.cases) for group in read(path).groups] == [
+        ("computed in f32", "c"),
+        ('? ML302: no "Foo"\nat all', "d"),
+    ]
+
+
+# -- the tool
+
+
+@pytest.mark.parametrize(
+    ("listed", "says"),
+    [
+        (Group(REFUSED, "no such operator", "ML302", frozenset({"test_string_split_basic"})), "all as expected"),
+        (Group(WRONG, "r", "", frozenset({"test_string_split_basic"})), "refused (ML302), but is listed as wrong"),
+        (Group(WRONG, "r", "", frozenset({"test_abs"})), "test_abs: passes, but is listed as wrong: r"),
+        (Group(WRONG, "r", "", frozenset({"test_gone"})), "test_gone: is listed, but there is no such case"),
+    ],
+    ids=["as_listed", "otherwise", "passes", "gone"],
+)
+def test_the_tool_ends_with_1_where_anything_is_not_as_listed(
+    listed: Group, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "list.toml"
+    write(Expectations(versions(), (listed,)), {}, path)
+    arguments = [
+        "--filter",
+        "^test_(abs|string_split_basic)$",
+        "--kinds",
+        "node",
+        "--expectations",
+        str(path),
+        "-j",
+        "1",
+    ]
+    assert main(arguments) == int(says != "all as expected")
+    assert says in capsys.readouterr().out

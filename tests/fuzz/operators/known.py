@@ -1,0 +1,232 @@
+"""Configurations that do not pass, each with its reason; and those of which ONNX Runtime is not asked.
+
+`KNOWN` is the table of the first kind: entries of `mo_loop.frontend.limits`, whose words are those of the operator
+table, with the condition as a test of the facts, and what happens. `DEVIATIONS` is that of the second: where ONNX
+Runtime departs from the text of ONNX, the reference evaluator of the onnx package says what is right. `AVOIDED` is what
+is not drawn at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mo_loop.frontend.limits import LIMITS
+from tests.fuzz.control_flow.check import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
+
+Test = Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What does not pass: an entry of `LIMITS` by its name, its condition as a test of the facts, and what happens."""
+
+    name: str
+    holds: Test
+    results: tuple[str, ...]
+    always: bool = False
+    """Whether it fails whatever the values are."""
+
+    @property
+    def operators(self) -> str:
+        return LIMITS[self.name].operators
+
+    @property
+    def condition(self) -> str:
+        return LIMITS[self.name].condition
+
+    @property
+    def reason(self) -> str:
+        return LIMITS[self.name].reason
+
+    def explains(self, facts: Any, result: str) -> bool:
+        """Whether a configuration that ends so is explained."""
+        return result in self.results and self.applies(facts)
+
+    def applies(self, facts: Any) -> bool:
+        return (self.operators == "*" or facts.op in self.operators.split()) and self.holds(facts)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Where ONNX Runtime departs from ONNX."""
+
+    operators: str
+    condition: str
+    holds: Test
+    reason: str
+    shapes: bool = False
+    """Whether ONNX Runtime is right unless the shapes differ."""
+
+
+def _at_run_time(facts: Any, *ports: int) -> bool:
+    """Whether one of the inputs is not a constant."""
+    return any(facts.given[port] not in ("constant", "node", "absent") for port in ports if port < len(facts.given))
+
+
+def _filters(facts: Any) -> tuple[int, ...]:
+    ports = {"QLinearConv": (3, 5), "ConvInteger": (1, 3)}.get(facts.op, (1,))
+    return tuple(port for port in ports if port < len(facts.dims))
+
+
+def _infinite_doubles(facts: Any) -> bool:
+    of_nothing = ("ReduceMax", "ReduceMin", "ReduceLogSum", "ReduceLogSumExp")
+    found = "infinite" in facts.notes or (facts.op in of_nothing and "empty" in facts.notes)
+    return found and ("float64" in facts.types or facts.attributes.get("to") == 11)
+
+
+def _to_small_floats(facts: Any) -> bool:
+    target = facts.types[-1] if facts.op != "Cast" else ""
+    return "float8" in target or not {17, 19}.isdisjoint(
+        (facts.attributes.get("to"), facts.attributes.get("output_dtype"))
+    )
+
+
+def _to_four_bits(facts: Any) -> bool:
+    return facts.attributes.get("to") in (21, 22) or (facts.op == "CastLike" and facts.types[1] in ("int4", "uint4"))
+
+
+def _empty_batch(facts: Any) -> bool:
+    return any(shapes[0][0] == 0 for shapes in facts.shapes)
+
+
+REDUCTIONS = (
+    "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum "
+    "ReduceLogSumExp ArgMax ArgMin"
+)
+POOLS = "MaxPool AveragePool LpPool"
+
+KNOWN: tuple[Known, ...] = (
+    Known("strings", lambda f: "string" in f.types, (REFUSED,)),
+    Known("infinite doubles", _infinite_doubles, (WRONG,)),
+    Known(
+        "wide integers",
+        lambda f: "large" in f.notes and not {"int64", "uint64", "uint32"}.isdisjoint(f.types),
+        (WRONG,),
+    ),
+    Known(
+        "empty constants",
+        lambda f: any(
+            how in ("constant", "node") and 0 in shape for how, shape in zip(f.given, f.shapes[0], strict=True)
+        ),
+        (CRASH,),
+    ),
+    Known("small floats", _to_small_floats, (WRONG,)),
+    Known("integer division", lambda f: "large" in f.notes and "int32" in f.types, (WRONG,)),
+    Known(
+        "reducing no integers", lambda f: "empty" in f.notes and f.types[0] in ("int64", "uint64", "uint32"), (WRONG,)
+    ),
+    Known(
+        "empty products",
+        lambda f: any(shapes[0][0 if f.attributes.get("transA") else 1] == 0 for shapes in f.shapes),
+        (WRONG, NOT_COMPILABLE),
+    ),
+    Known("unknown lengths", lambda f: "unknown length" in f.notes, (REFUSED,)),
+    Known("unknown depth", lambda f: f.dims[1][-1] is None, (REFUSED,), always=True),
+    Known(
+        "squeezing unknown sizes",
+        lambda f: len(f.types) == 1 and "axes" not in f.attributes and None in f.dims[0],
+        (REFUSED,),
+        always=True,
+    ),
+    Known(
+        "samples by region",
+        lambda f: f.attributes.get("mode") == "max" and not f.attributes.get("sampling_ratio"),
+        (REFUSED,),
+        always=True,
+    ),
+    Known("NaN beside bounds", lambda f: "nan" in f.notes, (WRONG,)),
+    Known(
+        "absent bounds",
+        lambda f: "infinite" in f.notes and (f.since < 11 or len(f.given) < 3 or "absent" in f.given),
+        (WRONG,),
+    ),
+    Known("unknown filters", lambda f: any(None in f.dims[port] for port in _filters(f)), (NOT_COMPILABLE, REFUSED)),
+    Known("far slices", lambda f: "large" in f.notes and _at_run_time(f, 1, 2), (WRONG,)),
+    Known("empty batches", _empty_batch, (WRONG, NOT_COMPILABLE, FAILED)),
+    Known("no steps", lambda f: any(shapes[0][0] == 0 for shapes in f.shapes), (WRONG, CRASH, NOT_COMPILABLE)),
+    Known("no channels", lambda f: any(shapes[1] == (0,) for shapes in f.shapes), (NOT_COMPILABLE, CRASH)),
+    Known(
+        "places without padding",
+        lambda f: len(f.outputs) > 1 and str(f.attributes.get("auto_pad")).startswith("SAME") and None in f.dims[0],
+        (REFUSED,),
+    ),
+    Known("one hidden unit", lambda f: f.attributes.get("hidden_size") == 1, (NOT_COMPILABLE,)),
+    Known("mean of nothing", lambda f: "empty" in f.notes, (WRONG,)),
+    Known("training on nothing", lambda f: "empty" in f.notes and f.attributes.get("training_mode") == 1, (WRONG,)),
+)
+
+DEVIATIONS: tuple[Deviation, ...] = (
+    Deviation(
+        "AffineGrid",
+        "align_corners",
+        lambda f: f.attributes.get("align_corners") == 1,
+        "an axis of one pixel lies at its beginning, not in its middle",
+    ),
+    Deviation(
+        "Col2Im",
+        "other tensors than images",
+        lambda f: f.shapes[0][1] != (2,),
+        "elements land in other places",
+    ),
+    Deviation(
+        REDUCTIONS,
+        "no elements",
+        lambda f: "empty" in f.notes,
+        "dimensions are kept that are reduced, or the other way round",
+        shapes=True,
+    ),
+    Deviation(
+        "Cast CastLike",
+        "from a float to 4 bits",
+        lambda f: "float" in f.types[0] and _to_four_bits(f),
+        "ONNX cuts the fraction off, ONNX Runtime rounds",
+    ),
+    Deviation(
+        "Dropout",
+        "the mask until opset 11",
+        lambda f: f.since < 12 and len(f.outputs) > 1,
+        "nothing is dropped, so all is true; ONNX Runtime says false",
+    ),
+    Deviation(
+        "MatMul",
+        "sums over nothing",
+        lambda f: "empty" in f.notes,
+        "stacks of matrices hold what was in memory, and miss dimensions that are broadcast",
+    ),
+    Deviation("Sign", "NaN", lambda f: "nan" in f.notes, "NaN has no sign; ONNX Runtime says 0"),
+)
+
+AVOIDED: tuple[tuple[str, str, str], ...] = (
+    ("LSTM GRU RNN", "layout 1, f64", "ONNX Runtime does not have them"),
+    ("LSTM GRU RNN", "ThresholdedRelu", "ONNX Runtime takes another alpha than the operator's"),
+    ("MeanVarianceNormalization", "one axis", "ONNX Runtime takes the root of a difference, which may be below 0"),
+    ("LSTM GRU RNN", "Affine and ScaledTanh without alpha and beta", "ONNX does not say what these are then"),
+    ("LSTM GRU RNN", "lengths of 0 in sequence_lens", "ONNX does not say what the last state is then"),
+    ("LpPool", "strides beyond the kernel", "ONNX Runtime pads by a rule with less than nothing"),
+    ("CenterCropPad", "a shape of type i32", "ONNX Runtime does not load its function for it"),
+    ("Resize Upsample", "integers between pixels", "which side of a whole number a mean falls on is an accident"),
+    (
+        "Resize",
+        "factors other than 1, or a region, that leave the size as it is",
+        "ONNX Runtime copies the tensor then",
+    ),
+    ("Resize", "keep_aspect_ratio_policy with axes below 0", "ONNX Runtime leaves such an axis as it is"),
+    ("NonZero", "scalars", "ONNX gives no row of indices, ONNX Runtime one"),
+    ("TopK", "sorted=0", "the order is not said"),
+    ("Dropout", "training", "the result is random"),
+    ("ReduceLogSum ReduceLogSumExp", "integers", "which side of a whole number a logarithm falls on is an accident"),
+    ("InstanceNormalization", "no elements", "ONNX Runtime crashes"),
+)
+"""What is not drawn: operators, what of them, why."""
+
+
+def deviation(facts: Any) -> Deviation | None:
+    """The entry that sends a configuration to the reference evaluator."""
+    return next((each for each in DEVIATIONS if facts.op in each.operators.split() and each.holds(facts)), None)
+
+
+def known(facts: Any, result: str) -> Known | None:
+    """The entry that explains why a configuration ends so."""
+    return next((each for each in KNOWN if each.explains(facts, result)), None)

@@ -1,0 +1,294 @@
+"""What workers do with one configuration: ask ONNX Runtime what it gives, or convert and compare."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mo_loop.workers import report_stage
+from tests.fuzz.control_flow.check import (
+    BUG,
+    CONVERTERS,
+    REFUSED,
+    Sample,
+    Verdict,
+    brief,
+    run_ir,
+)  # fmt: skip
+
+SETS, TRIES = 3, 6
+
+NO_KERNEL = (
+    "Could not find an implementation",
+    "NOT_IMPLEMENTED",
+    "not implemented",
+    "Unsupported type",
+    "no kernel",
+    "Mismatched attribute type",
+)
+"""How ONNX Runtime says that it lacks an operator for a type or an attribute."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a configuration is, for the table of those that do not pass."""
+
+    op: str
+    opset: int
+    since: int
+    attributes: Mapping[str, Any]
+    types: tuple[str, ...]
+    given: tuple[str, ...]
+    shapes: tuple[tuple[tuple[int, ...], ...], ...]
+    """Of each set, the shapes of the inputs; () for an absent one."""
+    outputs: tuple[str, ...]
+    dims: tuple[tuple[int | None, ...], ...]
+    """Of each input the dimensions that are known before the run; None for one that is not."""
+    notes: tuple[str, ...] = ()
+    """What else is in the inputs of any set: nan, infinite, large (integers beyond 2^24), empty (no elements);
+    unknown length: a parameter is a vector of which not even the number of elements is known before the run."""
+
+    def __str__(self) -> str:
+        pairs = zip(self.types, self.shapes[0], self.given, strict=True)
+        ports = ", ".join(f"{kind}{list(shape)} {how}" if kind else "-" for kind, shape, how in pairs)
+        said = " ".join(f"{name}={' '.join(str(value).split())}" for name, value in self.attributes.items())
+        return f"{self.op}-{self.opset}({ports}) {said} {' '.join(self.notes)}".strip()
+
+
+@dataclass
+class Trial:
+    """A configuration with expected values, or the reason why there is none."""
+
+    name: str
+    op: str
+    facts: Facts | None = None
+    sample: Sample | None = None
+    skipped: str = ""
+    redrawn: dict[str, int] = field(default_factory=dict)
+    """Reasons of ONNX Runtime not to run what was drawn before."""
+
+
+def oracle(task: tuple[int, int, str, int | None]) -> Trial:
+    """The configuration (seed, index) of an operator, at an opset or at any.
+
+    One that ONNX Runtime has no kernel for is drawn anew; one that it calls invalid is skipped.
+    """
+    seed, index, op, opset = task
+    name = f"{op}/{seed}/{index}"
+    redrawn: dict[str, int] = {}
+    for attempt in range(TRIES):
+        try:
+            facts, sample = drawn(f"{name}/{attempt}", name, op, opset)
+            return Trial(name, op, facts, sample, "", redrawn)
+        except Missing as error:
+            reason = str(error)
+            redrawn[reason] = redrawn.get(reason, 0) + 1
+        except Invalid as error:
+            return Trial(name, op, None, None, str(error), redrawn)
+    return Trial(name, op, None, None, f"no kernel: {reason}", redrawn)
+
+
+class Missing(Exception):
+    """ONNX Runtime has no kernel for the configuration."""
+
+
+class Invalid(Exception):
+    """The configuration is not a valid one."""
+
+
+def drawn(text: str, name: str, op: str, opset: int | None) -> tuple[Facts, Sample]:
+    """Draw a configuration from a seed that may be any text, and let ONNX Runtime compute what it gives."""
+    from mo_loop.verify.oracle import OnnxRuntime
+
+    from .draw import Draw, NoKernel
+    from .kernels import opsets
+    from .model import Model
+    from .table import OPERATORS
+
+    groups = [tuple(each for each in group if opset in (None, each)) for group in opsets(op)]
+    groups = [group for group in groups if group]
+    if not groups:
+        raise Missing(f"{op} at opset {opset}" if opset else op)
+    source = random.Random(text)
+    chosen = source.choice(source.choice(groups))
+    report_stage(f"draw {op}-{chosen}")
+    try:
+        sets = [OPERATORS[op](Draw(op, chosen, text, number)) for number in range(SETS)]
+    except NoKernel as error:
+        raise Missing(str(error)) from error
+    model = Model(_alike(sets))
+    report_stage("session")
+    try:
+        session = OnnxRuntime(model.proto())
+    except Exception as error:
+        raise _refusal(error) from error
+    facts = _facts(sets, model)
+    sample = Sample(name, b"", [], [], (), rtol=model.first.rtol, atol=model.first.atol)
+    refused = None
+    for number, feeds in enumerate(model.feeds):
+        report_stage(f"run {number}")
+        try:
+            found = _answer(session, model, facts, feeds)
+        except Exception as error:
+            refused = refused or error
+            continue
+        sample.feeds.append(feeds)
+        sample.expected.append(found)
+    if not sample.feeds:
+        raise _refusal(refused)
+    report_stage("check")
+    proto = model.proto(list(_ends(session, sample.expected[0])))
+    _check(proto)
+    sample.model = proto.SerializeToString()
+    sample.dropped_sets = len(model.feeds) - len(sample.feeds)
+    sample.order = (*range(len(sample.feeds)), 0)
+    return facts, sample
+
+
+def _answer(session: Any, model: Any, facts: Facts, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    from mo_loop.verify.oracle import Reference
+
+    from .known import deviation
+
+    found = list(session.run(feeds))
+    other = deviation(facts)
+    if other is None:
+        return found
+    right = Reference(model.proto()).run(feeds)
+    if other.shapes and all(x.shape == np.shape(y) for (_, x), (_, y) in zip(found, right, strict=True)):
+        return found
+    return [(name, np.asarray(y).astype(x.dtype)) for (name, x), (_, y) in zip(found, right, strict=True)]
+
+
+def _alike(sets: Sequence[Any]) -> list[Any]:
+    """The sets that are of one form with the first."""
+    form = [_form(each) for each in sets]
+    return [each for each, own in zip(sets, form, strict=True) if own == form[0]]
+
+
+def _form(node: Any) -> Any:
+    """What all sets share; a constant is of the first set, so that sizes which hang on it must be those of that set."""
+    return [
+        None if port is None else
+        (port.array.dtype, port.array.ndim, port.given, port.shape if port.given in ("constant", "node") else ())
+        for port in node.ports
+    ]  # fmt: skip
+
+
+def _facts(sets: Sequence[Any], model: Any) -> Facts:
+    from .kernels import schema
+
+    first = model.first
+    dims = tuple(model.known(index) for index in range(len(first.ports)))
+    types = tuple("" if port is None else "string" if port.array.dtype.kind == "O" else port.array.dtype.name
+                  for port in first.ports)  # fmt: skip
+    given = tuple("absent" if port is None else port.given for port in first.ports)
+    shapes = tuple(tuple(() if port is None else port.shape for port in each.ports) for each in sets)
+    since = schema(first.op, first.opset).since_version
+    notes = tuple(dict.fromkeys(note for each in sets for port in each.ports if port for note in _notes(port.array)))
+    if any(port and port.unknown and None in known for port, known in zip(first.ports, dims, strict=True)):
+        notes += ("unknown length",)
+    attributes = dict(first.attributes)
+    return Facts(first.op, first.opset, since, attributes, types, given, shapes, first.outputs, dims, notes)
+
+
+def _notes(array: Any) -> Iterator[str]:
+    if array.size == 0:
+        yield "empty"
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        yield "nan"
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        yield "infinite"
+    if array.dtype.kind in "iu" and array.size and np.abs(array.astype(np.float64)).max() > 2**24:
+        yield "large"
+
+
+def _ends(session: Any, found: Sequence[tuple[str, Any]]) -> Any:
+    """Names, ONNX element types and ranks of the outputs."""
+    from onnx import TensorProto
+
+    plain = {"float": "FLOAT", "double": "DOUBLE"}
+    for port, (_, array) in zip(session._session.get_outputs(), found, strict=True):
+        name = port.type[len("tensor(") : -1]
+        yield port.name, getattr(TensorProto, plain.get(name, name.upper())), array.ndim
+
+
+def _check(proto: Any) -> None:
+    import onnx
+
+    try:
+        onnx.checker.check_model(proto)
+    except Exception as error:
+        raise Invalid(f"checker: {_line(error)}") from error
+
+
+def _refusal(error: BaseException | None) -> Exception:
+    text = _line(error)
+    return Missing(text) if any(mark in text for mark in NO_KERNEL) else Invalid(text)
+
+
+def _line(error: BaseException | None) -> str:
+    text = " ".join(str(error).split())
+    return text.split(" Status Message: ")[-1][:260] or type(error).__name__
+
+
+# -- the converter's side
+
+
+def judge(task: tuple[str, Sample]) -> Verdict:
+    """Convert, save, read back, compile once, run every input set, compare; of mo_loop also what it inferred."""
+    converter, sample = task
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "model.onnx"), Path(folder, "ir.xml")
+        source.write_bytes(sample.model)
+        report_stage("convert")
+        try:
+            graph = _with_mo_loop(source, target) if converter == "mo_loop" else CONVERTERS[converter](source, target)
+        except Exception as error:
+            code = getattr(error, "code", "")
+            ours_is_bug = converter == "mo_loop" and getattr(error, "exit_code", None) != 3
+            return Verdict(BUG if ours_is_bug else REFUSED, brief(error), code if isinstance(code, str) else "")
+        doubt = None if graph is None else partial(_misinferred, graph)
+        return run_ir(target, sample, doubt, exact=True)
+
+
+def _with_mo_loop(source: Path, target: Path) -> Any:
+    import mo_loop
+
+    converted = mo_loop.convert_model(str(source), check_passes=True)
+    mo_loop.save_model(converted, str(target), compress_to_fp16=False)
+    return converted.graph
+
+
+def _misinferred(graph: Any, feeds: Mapping[str, Any], found: Sequence[tuple[str, Any]]) -> str:
+    """Where a result is not of the shape that inference says."""
+    lengths: dict[Any, int] = {}
+    for parameter in graph.parameters:
+        if parameter.name not in feeds or parameter.output.shape is None:
+            continue
+        for dim, length in zip(parameter.output.shape, np.shape(feeds[parameter.name]), strict=True):
+            if not isinstance(dim, int) and dim.symbol is not None:
+                lengths[dim.symbol] = length
+    for result, (name, array) in zip(graph.results, found, strict=True):
+        shape = result.value.shape
+        if shape is None:
+            continue
+        fits = len(shape) == array.ndim and all(map(_fits, shape, array.shape, [lengths] * array.ndim))
+        if not fits:
+            return f"{name} is inferred as {result.value.type} and has the shape {list(array.shape)}"
+    return ""
+
+
+def _fits(dim: Any, length: int, lengths: Mapping[Any, int]) -> bool:
+    if isinstance(dim, int):
+        return dim == length
+    if all(symbol in lengths for symbol in dim.symbols()):
+        return bool(dim.const + sum(factor * lengths[symbol] for symbol, factor in dim.terms) == length)
+    return dim.lo <= length and (dim.hi is None or length <= dim.hi)

@@ -1,0 +1,89 @@
+"""A fixed part of the random control-flow models (tools/fuzz_controlflow.py); the tool runs as many more as wanted.
+
+Each model is converted and run on one compiled model with several input sets in changing order, against ONNX Runtime in
+a process of its own. A model is named by seed and index: `python tools/fuzz_controlflow.py --seed 2026 --only 17`.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+from onnx.parser import parse_model
+
+from mo_loop.verify.oracle import OnnxRuntime
+from mo_loop.workers import Pool
+from tests.fuzz.control_flow.check import EXCUSED, REASONS, settle
+from tests.fuzz.control_flow.features import GROUPS, KINDS, features, rare
+from tests.fuzz.control_flow.generator import generate
+from tests.fuzz.control_flow.lowering import without_scan
+
+SEED = 2026
+COUNT = 300
+KNOWN: dict[int, str] = {}
+"""Index -> why the model fails for now. One that passes all the same fails the test."""
+
+EXCUSES: set[int] = set()
+"""Models that are refused for one of the reasons listed in tests.fuzz.control_flow.check."""
+
+
+@cache
+def pool(target: str) -> Pool:
+    made = Pool(f"tests.fuzz.control_flow.check:{target}", limit=60)
+    atexit.register(made.close)
+    return made
+
+
+@pytest.mark.parametrize("index", range(COUNT))
+def test_model(index: int) -> None:
+    sample = pool("oracle").call((SEED, index)).value
+    if sample is None or isinstance(sample, str):
+        pytest.skip(f"ONNX Runtime cannot run it: {sample}")  # it refuses or crashes on some valid models
+    judge = pool("judge")
+    verdict = settle(judge.call(("mo_loop", sample)), judge.call)
+    if index in KNOWN:
+        assert verdict.bad, f"{SEED}-{index} passes now: take it off the list ({KNOWN[index]})"
+        return
+    assert not verdict.bad, f"{SEED}-{index}: {verdict.result}, {verdict.message}"
+    assert (verdict.result == EXCUSED) == (index in EXCUSES), f"{SEED}-{index}: {verdict.result}, {verdict.message}"
+
+
+def test_features() -> None:
+    """Every feature is in enough of the models, and every chain of three constructs in one at least."""
+    counts: Counter[str] = Counter()
+    models = 2000
+    for index in range(models):
+        counts.update(generate(SEED, index).features.keys())
+    assert rare(counts, models) == {}
+    chains = [f"{a} in {b} in {c}" for a in KINDS for b in KINDS for c in KINDS]
+    assert [chain for chain in chains if not counts[chain]] == []
+
+
+def test_features_are_named_once() -> None:
+    names = list(features())
+    assert len(names) == len(set(names)) and all(words for group in GROUPS.values() for words in group.values())
+
+
+def test_a_model_depends_on_seed_and_index_alone() -> None:
+    first, again = generate(SEED, 17), generate(SEED, 17)
+    assert first.model.SerializeToString(deterministic=True) == again.model.SerializeToString(deterministic=True)
+    assert first.features == again.features
+
+
+def test_a_scan_written_as_a_loop_slices_the_outer_value_of_a_name_that_its_body_hides() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 11]>
+        main (float[N] x) => (float[N] y) {
+          [scan] y = Scan <num_scan_inputs = 1, body = step (float[N] x, float e) => (float[N] s) {
+            s = Sub (x, e)
+          }> (x, x)
+        }"""
+    lowered = OnnxRuntime(without_scan(parse_model(text), {"scan": []}))
+    x = np.array([1, 2, 4], np.float32)
+    assert dict(lowered.run({"x": x}))["y"].tolist() == (x - x.sum()).tolist()
+
+
+def test_reasons_are_codes_of_what_is_not_supported() -> None:
+    assert all(code.startswith("ML3") and why for code, why in REASONS.items())

@@ -1,0 +1,46 @@
+"""Random configurations of single operators, seeded: against ONNX Runtime (tools/fuzz_ops.py, tests/fuzz/operators)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.operators.known import AVOIDED, DEVIATIONS, KNOWN
+from tests.fuzz.operators.table import FAMILIES, OPERATORS, operators_of
+from tools.fuzz_ops import MOST_SKIPPED, run, tasks_of, unexplained
+
+SEED, COUNT, BATCH = 2026, 320, 80
+
+EVERY = [op for family in FAMILIES for op in operators_of(family)]
+
+
+@pytest.mark.parametrize("first", range(0, COUNT, BATCH))
+def test_configurations(first: int) -> None:
+    tasks = tasks_of(EVERY, SEED, COUNT)[first : first + BATCH]
+    rows, skipped = run(tasks, "mo_loop", jobs=1, limit=120)
+    assert len(skipped) <= max(2, 2 * MOST_SKIPPED * len(tasks)), [f"{each.name}: {each.skipped}" for each in skipped]
+    assert len(rows) + len(skipped) == len(tasks)
+    wrong = [f"{trial.name} {trial.facts}: {verdict.result} {verdict.message}" for trial, verdict in unexplained(rows)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_configuration_is_drawn_again_from_its_name() -> None:
+    from tests.fuzz.operators.trial import drawn
+
+    texts = ["Slice/2026/0/0", "Pad/2026/1/0", "Add/2026/2/0"]
+    for text in texts:
+        op = text.split("/")[0]
+        facts, sample = drawn(text, text, op, None)
+        again, same = drawn(text, text, op, None)
+        assert str(facts) == str(again)
+        assert sample.model == same.model
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_operator_is_described(family: str) -> None:
+    assert all(callable(OPERATORS[op]) for op in operators_of(family))
+
+
+def test_tables_of_exceptions_name_operators_that_exist() -> None:
+    named = [each.operators for each in (*KNOWN, *DEVIATIONS)] + [operators for operators, _, _ in AVOIDED]
+    names = {name for operators in named for name in operators.split()} - {"*"}
+    assert names <= set(EVERY)

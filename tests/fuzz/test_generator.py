@@ -1,0 +1,95 @@
+"""The generator of random control-flow models: repeatable, valid, and of all the features it promises."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.fuzz.control_flow.check import Sample, oracle
+from tests.fuzz.control_flow.generator import Case, generate
+
+COUNT = 150
+
+FEATURES = """
+Loop  Scan  If
+Loop in Loop  Loop in Scan  Loop in If  Scan in Loop  Scan in Scan  Scan in If  If in Loop  If in Scan  If in If
+depth 1  depth 2  depth 3  capture  capture through levels  captured initializer  initializer in body  shadowed name
+opset 11  opset 13  opset 16  opset 17  opset 19  opset 21  function call in body
+trip constant  trip input  trip computed  trip omitted  trip huge  trip -1  trip 0  trip 1
+condition true  condition input  condition computed  condition omitted
+body condition same  body condition counter  body condition computed  body condition or iteration [1]
+state update  state same  state swapped  state captured  state constant  state grown  state shrunk  state other
+scan output of a body input  scan output of the iteration  scan output of a capture  scan output of a constant
+one value to several outputs  unused control-flow output
+Scan static  Scan dynamic  Scan without state  Scan K != M  Scan axis > 0  length 0
+scan_input_axes negative  scan_output_axes negative  scan_input_directions reverse  scan_output_directions reverse
+If condition input  If condition computed  If condition constant  If condition iteration
+If shapes differ  If branch a constant  If branch without captures  If capture returned
+declared full  declared rank  declared type  declared nothing
+"""
+
+WHIMS = (
+    "nodes out of order", "body without nodes", "body returns a capture directly", "invalid branch never taken",
+)  # fmt: skip
+"""What exporters write, ONNX Runtime runs and onnx.checker does not allow."""
+
+
+@cache
+def cases() -> list[Case]:
+    return [generate(5, index) for index in range(COUNT)]
+
+
+def test_a_case_depends_on_seed_and_index_alone() -> None:
+    for case in cases()[:10]:
+        again = generate(5, case.index)
+        assert again.model.SerializeToString(deterministic=True) == case.model.SerializeToString(deterministic=True)
+        for left, right in zip(case.feeds, again.feeds, strict=True):
+            assert left.keys() == right.keys()
+            assert all(np.array_equal(left[name], right[name]) for name in left)
+    assert generate(6, 0).model != generate(5, 0).model
+
+
+def test_the_checker_accepts_the_models() -> None:
+    for case in cases():
+        if not any(case.features[whim] for whim in WHIMS):
+            onnx.checker.check_model(case.model)
+
+
+def test_input_sets_fit_the_declared_inputs() -> None:
+    for case in cases():
+        assert case.order == (0, 1, 2, 0)
+        for feeds in case.feeds:
+            assert [port.name for port in case.model.graph.input] == list(feeds)
+            for port in case.model.graph.input:
+                dims = port.type.tensor_type.shape.dim
+                array = feeds[port.name]
+                assert array.ndim == len(dims)
+                fixed = [
+                    (d.dim_value, size) for d, size in zip(dims, array.shape, strict=True) if d.HasField("dim_value")
+                ]
+                assert all(declared == size for declared, size in fixed)
+
+
+@pytest.mark.parametrize("feature", [name for line in FEATURES.splitlines() for name in line.split("  ") if name])
+def test_every_feature_occurs(feature: str) -> None:
+    counted = Counter(name for case in cases() for name in case.features)
+    assert counted[feature]
+
+
+def test_half_of_the_models_nest() -> None:
+    """A third would do; lists, which are walked in loops of their own, make it more."""
+    deep = sum(case.features["depth 2"] + case.features["depth 3"] > 0 for case in cases())
+    assert 0.4 < deep / COUNT < 0.65
+
+
+def test_onnx_runtime_runs_the_models() -> None:
+    pytest.importorskip("onnxruntime")
+    samples = [oracle((5, index)) for index in range(12)]
+    ready = [sample for sample in samples if isinstance(sample, Sample)]
+    assert len(ready) >= 10
+    for sample in ready:
+        assert len(sample.feeds) == len(sample.expected) >= 2

@@ -1,0 +1,39 @@
+"""Models on disk as exporters wrote them: a folder below tests/models, and the inputs to run them on in its cases.toml.
+
+    FOLDER = Exported("pytorch")
+    FOLDER.check("lstm")            # converts it; every case on one compiled model, compared with ONNX Runtime
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests import MODELS
+from tests.harness import check
+from tests.models.sources.exporting.inputs import read_cases
+
+
+class Exported:
+    """One folder of models."""
+
+    def __init__(self, name: str) -> None:
+        self.folder = MODELS / name
+        self.models = read_cases(self.folder / "cases.toml")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the models, sorted."""
+        return sorted(self.models)
+
+    def path(self, name: str) -> Path:
+        """The file of a model."""
+        return self.folder / f"{name}.onnx"
+
+    def check(self, name: str) -> None:
+        """The numbers of ONNX Runtime, in the order of the cases and then in reverse. AssertionError if not."""
+        check(self.path(name), *self.models[name].sets)
+
+    def check_listed(self, at_least: int = 3) -> None:
+        """Every file is listed, and has so many cases. AssertionError if not."""
+        assert {path.stem for path in self.folder.glob("*.onnx")} == set(self.models)
+        assert [name for name, model in self.models.items() if len(model.cases) < at_least] == []

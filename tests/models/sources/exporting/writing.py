@@ -1,0 +1,97 @@
+"""A folder of models: NAME.onnx for each, and one cases.toml with the inputs to run them on, of this form:
+
+[while_doubling]
+about = "Doubles x until the sum of its magnitudes reaches a limit."
+exporter = "script"
+opset = 11
+[while_doubling.cases.never_entered]
+x = { shape = [3], dtype = "float32", seed = 2 }
+limit = { shape = [], dtype = "float32", values = [0.0] }
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import traceback
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import onnx
+
+from tests.models.sources.exporting.comparing import Expected, compare
+from tests.models.sources.exporting.models import Model
+from tests.models.sources.exporting.protos import check, strip
+
+Export = Callable[[Model], tuple[onnx.ModelProto, Expected]]
+
+HEADER = """\
+# Inputs of the models in this folder, one table a model. Written by {tool}: change them there.
+# seed: numpy.random.default_rng(seed).standard_normal(shape), then cast to dtype.  values: row-major order.
+"""
+
+
+def write_folder(
+    folder: Path,
+    models: Mapping[str, Model],
+    names: Collection[str],
+    tool: str,
+    export: Export,
+    *,
+    max_bytes: int,
+    sequences: bool | None = False,
+    start: str = "spawn",
+) -> list[str]:
+    """Export the models of the given names, and write cases.toml for all that are there. Returns names not written.
+
+    Not written are models above `max_bytes`, and models whose export fails: the reason is printed, the others go on.
+    Where onnxruntime is installed, every case is compared with the framework. Each model has a process of its own
+    (`start` is how it starts): names in a file depend on what the same process has exported before.
+    """
+    comparing = importlib.util.find_spec("onnxruntime") is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = []
+    for name in names:
+        model = models[name]
+        line = f"{name:24} {model.exporter:8} opset {model.opset:2}"
+        with ProcessPoolExecutor(1, get_context(start)) as process:
+            task = process.submit(exported, model, export, comparing, sequences)
+        if (error := task.exception()) is not None:
+            traceback.print_exception(error)
+            print(f"{line}  failed: {type(error).__name__}", flush=True)
+            missing.append(name)
+            continue
+        data, difference = task.result()
+        line += f" {len(data):7} bytes  " + (f"max difference {difference:.1e}" if comparing else "not compared")
+        if len(data) <= max_bytes:
+            (folder / f"{name}.onnx").write_bytes(data)
+        else:
+            line += f"; left out, above {max_bytes} bytes"
+            missing.append(name)
+        print(line, flush=True)
+    there = {name: model for name, model in models.items() if (folder / f"{name}.onnx").exists()}
+    (folder / "cases.toml").write_text(cases_toml(there, tool), encoding="utf-8")
+    return missing
+
+
+def exported(model: Model, export: Export, comparing: bool, sequences: bool | None) -> tuple[bytes, float]:
+    """The bytes of the ONNX file, and the largest difference to the framework (0 if not compared)."""
+    warnings.filterwarnings("ignore")
+    proto, expected = export(model)
+    strip(proto)
+    check(proto, sequences)
+    data = proto.SerializeToString(deterministic=True)
+    return data, compare(data, model.listed, expected) if comparing else 0.0
+
+
+def cases_toml(models: Mapping[str, Model], tool: str) -> str:
+    """The inputs of every model, as the text of cases.toml."""
+    lines = [HEADER.format(tool=tool)]
+    for name, model in models.items():
+        lines += [f"[{name}]", f'about = "{model.about}"', f'exporter = "{model.exporter}"', f"opset = {model.opset}"]
+        for case, inputs in model.listed.items():
+            lines += [f"[{name}.cases.{case}]", *(f"{key} = {data.toml()}" for key, data in inputs.items())]
+        lines += [""]
+    return "\n".join(lines)

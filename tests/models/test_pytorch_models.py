@@ -1,0 +1,26 @@
+"""Models as PyTorch writes them, each with all its sets of inputs on one compiled model."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.models.exported import Exported
+
+PYTORCH, SEQUENCES = Exported("pytorch"), Exported("pytorch_sequences")
+
+
+@pytest.mark.parametrize("folder", [PYTORCH, SEQUENCES], ids=["pytorch", "pytorch_sequences"])
+def test_every_model_has_cases(folder: Exported) -> None:
+    folder.check_listed()
+
+
+@pytest.mark.parametrize("name", PYTORCH.names)
+def test_model(name: str) -> None:
+    """The numbers of ONNX Runtime, in the order of the cases and then in reverse."""
+    PYTORCH.check(name)
+
+
+@pytest.mark.parametrize("name", SEQUENCES.names)
+def test_model_with_sequences(name: str) -> None:
+    """Lists in Python's control flow: the numbers of ONNX Runtime."""
+    SEQUENCES.check(name)

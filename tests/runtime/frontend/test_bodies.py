@@ -1,0 +1,209 @@
+"""Bodies: their constants, absent inputs and missing types, and how deep they may lie in each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError, UnsupportedError
+from tests.harness import check, floats, parsed
+
+from .models import X, nested, same_numbers
+
+# -- constants, empty inputs, missing types
+
+
+def test_constants_of_bodies() -> None:
+    """Initializers and Constant nodes of a body, an initializer that IS a body's output, one captured below."""
+    made = parsed("""
+        main (float[3] x, int64 n, bool flag) => (float[3] y, float[K,2] all, float[2] z) {
+          y, all = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[2] k)
+            <float[3] w = {0.5, 2.0, 1.0}, float[2] k = {3.0, 4.0}> {
+            d = Constant <value = bool {1}> ()
+            p = Constant <value_floats = [1.0, 2.0, 3.0]> ()
+            q = If (flag) <
+              then_branch = yes () => (float[3] r) { r = Mul (s, w) },
+              else_branch = no () => (float[3] e) { e = Add (s, p) }
+            >
+            t = Sub (q, p) }>
+          z = If (flag) <
+            then_branch = lone () => (float[2] u) <float[2] u = {5.0, 6.0}> { },
+            else_branch = node () => (float[2] v) { v = Constant <value_floats = [7.0, 8.0]> () }
+          >
+        }""")
+    check(made, *({"x": X[n], "n": n, "flag": n != 1} for n in (1, 2, 3)))
+
+
+def sparse(values: list[float], indices: Any, dims: list[int], name: str) -> Any:
+    """A SparseTensorProto."""
+    return helper.make_sparse_tensor(
+        numpy_helper.from_array(np.array(values, np.float32), name),
+        numpy_helper.from_array(np.array(indices, np.int64), f"{name}_indices"),
+        dims,
+    )
+
+
+def test_sparse_initializers() -> None:
+    """In the main graph, captured by a body, and in a body: they count as their dense form."""
+    text = """
+        main (float[2,3] x, int64 n) => (float[2,3] y) DENSE {
+          h = Add (x, a)
+          y = Loop (n, "", h) <body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t) INNER {
+            d = Identity (c) u = Mul (s, b) t = Add (u, a) }>
+        }"""
+    dense = "<float[2,3] a = {0.0, 3.0, 0.0, 0.0, 0.0, 4.0}>"
+    plain = parsed(text.replace("DENSE", dense).replace("INNER", "<float[2,3] b = {1.0, 0.0, 0.0, 2.0, 0.0, 0.0}>"))
+    made = parsed(text.replace("DENSE", "").replace("INNER", ""))
+    made.graph.sparse_initializer.append(sparse([3, 4], [[0, 1], [1, 2]], [2, 3], "a"))
+    body = made.graph.node[1].attribute[0].g
+    body.sparse_initializer.append(sparse([1, 2], [0, 3], [2, 3], "b"))
+    same_numbers(made, plain, *({"x": floats(2, 3, seed=n), "n": n} for n in (2, 0)))
+
+
+def test_sparse_constant_in_a_body() -> None:
+    node = helper.make_node("Constant", [], ["k"], sparse_value=sparse([2, 3], [1, 2], [3], "k"))
+    made = parsed("""
+        main (float[3] x, bool flag) => (float[3] y) {
+          y = If (flag) <then_branch = yes () => (float[3] r) { r = Mul (x, k) }, else_branch = no () => (float[3] e) {
+            e = Neg (x) }> }""")
+    plain = onnx.ModelProto.FromString(made.SerializeToString())
+    next(a for a in made.graph.node[0].attribute if a.name == "then_branch").g.node.insert(0, node)
+    dense = helper.make_node("Constant", [], ["k"], value_floats=[0.0, 2.0, 3.0])
+    next(a for a in plain.graph.node[0].attribute if a.name == "then_branch").g.node.insert(0, dense)
+    same_numbers(made, plain, *({"x": X[0], "flag": flag} for flag in (True, False)))
+
+
+def test_empty_optional_inputs() -> None:
+    """Absent inputs in the middle and at the end, also of nodes in bodies; a Loop with neither count nor condition."""
+    made = parsed("""
+        main (float[3] x, int64 n, float high) => (float[3] y, float[3] z) {
+          y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+            d = Identity (c) u = Clip (s, "", high) t = Add (u, x) }>
+          z = Loop ("", "", x) <body = ever (int64 i, bool c, float[3] s) => (bool d, float[3] t) <int64 five = {5}> {
+            d = Less (i, five) u = Clip (s, high, "") t = Sub (u, x) }>
+        }""")
+    check(made, *({"x": X[n], "n": n, "high": np.float32(n - 1)} for n in (2, 0, 3)))
+
+
+def stripped(graph: Any, inside: bool = False) -> None:
+    """Take every type from the ports of bodies, and all value_info."""
+    del graph.value_info[:]
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                stripped(attribute.g, True)
+    if inside:
+        for port in (*graph.input, *graph.output):
+            port.ClearField("type")
+
+
+@pytest.mark.parametrize("kinds", [("Loop", "Scan", "If"), ("Scan", "Loop"), ("If", "Loop", "Scan")], ids="-".join)
+def test_bodies_without_types(kinds: tuple[str, ...]) -> None:
+    """The types of a body's ports follow from what is fed to it."""
+    text = nested(kinds, "u = Mul (start, w) v = Sub (u, start)")
+    made = parsed(f"""
+        main (float[4,3] x, float[3] start, int64 n, bool flag) => (float[3] y) <float[3] w = {{0.5, -0.25, 0.75}}> {{
+          {text} y = Neg (y0) }}""")
+    plain = onnx.ModelProto.FromString(made.SerializeToString())
+    stripped(made.graph)
+    start = floats(3, seed=2)
+    sets = [{"x": X / 2, "start": start, "n": n, "flag": flag} for n, flag in ((2, True), (0, False))]
+    same_numbers(made, plain, *sets)
+
+
+def test_declared_shapes_of_a_body_may_be_wrong() -> None:
+    """Exporters write the first iteration's shape of a state that grows; what is fed decides."""
+    made = parsed("""
+        main (float[1,3] x, int64 n) => (float[K,3] y) {
+          y = Loop (n, "", x) <body = step (int64 i, bool c, float[1,3] s) => (bool d, float[1,3] t) {
+            d = Identity (c) t = Concat <axis = 0> (s, x) }>
+        }""")
+    grown = parsed("""
+        main (float[1,3] x, int64 n) => (float[K,3] y) {
+          y = Loop (n, "", x) <body = step (int64 i, bool c, float[P,3] s) => (bool d, float[Q,3] t) {
+            d = Identity (c) t = Concat <axis = 0> (s, x) }>
+        }""")
+    same_numbers(made, grown, *({"x": X[:1] + n, "n": n} for n in (3, 0, 1)))
+
+
+# -- depth
+
+
+def tower(depth: int) -> onnx.ModelProto:
+    """Ifs in each other, `depth` bodies deep: -x if all flags hold, else |x|."""
+    ports = [helper.make_tensor_value_info("x", 1, [2]), helper.make_tensor_value_info("flag", 9, [])]
+    graph = helper.make_graph([], "tower", ports, [_out("t0")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    graph = model.graph
+    for level in range(depth):
+        node = graph.node.add(op_type="If", input=["flag"], output=[f"t{level}"], name=f"if{level}")
+        no = helper.make_graph([helper.make_node("Abs", ["x"], [f"e{level}"])], "no", [], [_out(f"e{level}")])
+        node.attribute.add(name="else_branch", type=onnx.AttributeProto.GRAPH, g=no)
+        graph = node.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH).g
+        graph.name = "yes"
+        graph.output.append(_out(f"t{level + 1}"))
+    graph.node.append(helper.make_node("Neg", ["x"], [f"t{depth}"]))
+    return model
+
+
+def _out(name: str) -> Any:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])
+
+
+def test_bodies_32_deep() -> None:
+    """The runtime's time to compile doubles with each If, so numbers are compared on a lower tower."""
+    x = X[0, :2]
+    expected = [[("t0", -x)], [("t0", np.abs(x))]]
+    check(tower(9), {"x": x, "flag": True}, {"x": x, "flag": False}, expected=expected)
+    assert sum(1 for _ in convert_model(tower(32)).graph.scopes()) == 1 + 2 * 32
+
+
+def test_bodies_33_deep_are_refused() -> None:
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(tower(33))
+    assert (caught.value.code, caught.value.exit_code) == ("ML312", 3)
+    assert "deeper than 32" in str(caught.value)
+
+
+def test_bodies_too_deep_for_protobuf_are_refused() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        convert_model(nested_bytes(60))
+    assert caught.value.code == "ML312"
+
+
+def nested_bytes(depth: int) -> bytes:
+    """A serialized tower higher than protobuf reads: each level is wrapped by hand."""
+    data = helper.make_graph([helper.make_node("Neg", ["x"], ["t"])], "g", [], [_out("t")]).SerializeToString()
+    for _ in range(depth):
+        attribute = onnx.AttributeProto(name="then_branch", type=onnx.AttributeProto.GRAPH).SerializeToString()
+        attribute += _field(6, data)
+        node = onnx.NodeProto(op_type="If", input=["flag"], output=["t"]).SerializeToString() + _field(5, attribute)
+        data = onnx.GraphProto(name="g", output=[_out("t")]).SerializeToString() + _field(1, node)
+    model = onnx.ModelProto(ir_version=10, opset_import=[helper.make_opsetid("", 18)])
+    return model.SerializeToString() + _field(7, data)
+
+
+def _field(number: int, data: bytes) -> bytes:
+    """A length-delimited field of protobuf."""
+    size, length = b"", len(data)
+    while length > 127:
+        size += bytes([length & 127 | 128])
+        length >>= 7
+    return bytes([number << 3 | 2]) + size + bytes([length]) + data
+
+
+@pytest.mark.parametrize(("shape", "all_of_them"), [("", "[N]"), ("[1]", "[N, 1]")])
+def test_the_declared_rank_of_the_iteration_number_holds(shape: str, all_of_them: str) -> None:
+    """ONNX Runtime gives a body its iteration number as a scalar or as [1], whichever the body declares."""
+    made = parsed(f"""
+        main (float[2] x, int64 n) => (float[2] y, int64{all_of_them} k) {{
+          y, k = Loop (n, "", x) <body = step (int64{shape} i, bool c, float[2] s)
+              => (bool d, float[2] t, int64{shape} j) {{
+            d = Identity (c) t = Identity (s) j = Add (i, i) }}>
+        }}""")
+    check(made, *({"x": floats(2), "n": n} for n in (3, 0, 1)))

@@ -1,0 +1,286 @@
+"""Names in bodies: what they mean, where they come from. Numbers are compared with ONNX Runtime's."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from mo_loop.api import convert_model
+from mo_loop.errors import ModelError, MoLoopError
+from tests.harness import check, floats, parsed
+
+from .models import X, functions, nested, same_numbers
+
+# -- captures
+
+
+CHAINS = [c for depth in (1, 2, 3) for c in itertools.product(("Loop", "If", "Scan"), repeat=depth)]
+CHAINS += [("Loop", "If", "Scan", "Loop"), ("Scan", "Loop", "If", "Scan"), ("If", "Scan", "Scan", "If")]
+
+
+@pytest.mark.parametrize("kinds", CHAINS, ids="-".join)
+def test_captures_through_levels(kinds: tuple[str, ...]) -> None:
+    """The innermost body reads an input, an intermediate value and an initializer of the outermost graph."""
+    text = nested(kinds, "u = Mul (start, w) v = Sub (u, twice)")
+    made = parsed(f"""
+        main (float[4,3] x, float[3] start, int64 n, bool flag) => (float[3] y) <float[3] w = {{0.5, -0.25, 0.75}}> {{
+          twice = Add (start, start) {text} y = Neg (y0) }}""")
+    start = floats(3, seed=2)
+    sets = [(3, True), (2, False), (0, True), (1, True)]
+    check(made, *({"x": X / 2, "start": start + n, "n": n, "flag": flag} for n, flag in sets))
+
+
+def test_capture_made_by_a_sibling_construct() -> None:
+    """One body's output captured in the next one's body, two levels deep."""
+    made = parsed("""
+        main (float[3] start, int64 n) => (float[3] y) {
+          a = Loop (n, "", start) <body = one (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+            d = Identity (c) t = Add (s, s) }>
+          y = Loop (n, "", start) <body = two (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+            d = Identity (c)
+            u = Loop (n, "", s) <body = three (int64 j, bool c3, float[3] s3) => (bool d3, float[3] t3) {
+              d3 = Identity (c3) p = Sub (s3, a) t3 = Sub (p, s) }>
+            t = Mul (u, a) }>
+        }""")
+    check(made, *({"start": floats(3, seed=n), "n": n} for n in (2, 0, 1)))
+
+
+def test_captured_iteration_and_condition() -> None:
+    """The iteration number and the states of an outer loop, read in an inner one."""
+    made = parsed("""
+        main (int64 n, float[2] x) => (float[2] y, float[K] all) {
+          y, all = Loop (n, "", x) <body = outer (int64 i, bool c, float[2] s) => (bool d, float[2] t, float u) {
+            d = Identity (c)
+            t = Loop (i, c, s) <body = inner (int64 j, bool e, float[2] r) => (bool f, float[2] q) {
+              f = Identity (e) k = Add (i, j) kf = Cast <to = 1> (k) m = Mul (s, kf) q = Add (r, m) }>
+            u = ReduceSum <keepdims = 0> (t) }>
+        }""")
+    check(made, *({"n": n, "x": floats(2, seed=n) / 100} for n in (3, 1, 0, 4)))
+
+
+# -- names
+
+
+def test_shadowed_name_is_the_inner_ones() -> None:
+    """A body's input that hides an outer value wins, and is warned about."""
+    made = parsed("""
+        main (float[3] x, float[3] w, int64 n) => (float[3] y) {
+          h = Add (x, w)
+          y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] w) => (bool d, float[3] t) {
+            d = Identity (c) u = Mul (w, h) t = Sub (u, w) }>
+        }""")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        convert_model(made)
+    assert [str(each.message) for each in heard] == ["y/step: 'w' hides an outer value of that name"]
+    plain = parsed("""
+        main (float[3] x, float[3] w, int64 n) => (float[3] y) {
+          h = Add (x, w)
+          y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+            d = Identity (c) u = Mul (s, h) t = Sub (u, s) }>
+        }""")
+    same_numbers(made, plain, *({"x": X[n], "w": X[3], "n": n} for n in (2, 0, 3)))
+
+
+def test_nodes_and_initializers_of_a_body_hide_outer_names() -> None:
+    made = parsed("""
+        main (float[3] x, bool flag, float[3] w) => (float[3] y) {
+          h = Neg (x)
+          y = If (flag) <
+            then_branch = yes () => (float[3] r) <float[3] w = {1.0, 2.0, 3.0}> { r = Mul (x, w) },
+            else_branch = no () => (float[3] q) { h = Abs (x) q = Mul (h, w) }
+          >
+          unused = Add (h, w)
+        }""")
+    with pytest.warns(UserWarning, match="'w' hides an outer value") as heard:
+        convert_model(made)
+    assert len(heard) == 1  # `h` of the branch hides one that is never needed, hence never made
+    plain = parsed("""
+        main (float[3] x, bool flag, float[3] w) => (float[3] y) {
+          y = If (flag) <
+            then_branch = yes () => (float[3] r) <float[3] v = {1.0, 2.0, 3.0}> { r = Mul (x, v) },
+            else_branch = no () => (float[3] q) { g = Abs (x) q = Mul (g, w) }
+          >
+        }""")
+    same_numbers(made, plain, *({"x": X[n], "w": X[3], "flag": bool(n % 2)} for n in range(3)))
+
+
+def test_same_names_in_sibling_bodies() -> None:
+    made = parsed("""
+        main (float[3] x, bool flag, int64 n) => (float[3] y, float[3] z) {
+          y = If (flag) <
+            then_branch = b () => (float[3] t) <float[3] k = {1.0, 2.0, 3.0}> { u = Mul (x, k) t = Neg (u) },
+            else_branch = b () => (float[3] t) <float[3] k = {4.0, 5.0, 6.0}> { u = Add (x, k) t = Abs (u) }
+          >
+          z = Loop (n, "", x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t)
+            <float[3] k = {7.0, 8.0, 9.0}> {
+            d = Identity (c) u = Sub (s, k) t = Mul (u, k) }>
+        }""")
+    check(made, *({"x": X[n], "flag": n == 1, "n": n} for n in range(3)))
+
+
+def test_body_inputs_named_as_outer_values() -> None:
+    """PaddleOCR's SLANet: 16 body inputs that bear outer names in another order, most passed through unchanged."""
+    count = 14
+    outer = [f"v{k}" for k in range(count)]
+    inner = [*outer[5:], *outer[:5]]  # state k is called what the outer graph calls state k + 5
+    made = parsed("main (int64 n, bool go, float[2] v0) => (float[2] y) { y = Neg (v0) }")
+    graph = made.graph
+    del graph.node[:], graph.output[:]
+    graph.input.extend(helper.make_tensor_value_info(name, 1, [2]) for name in outer[1:])
+    changed = {0: ("Add", inner[1]), 7: ("Mul", inner[0])}
+    nodes = [helper.make_node("Identity", ["go"], ["go_out"])]
+    results = []
+    for k, name in enumerate(inner):
+        if k in changed:
+            op, other = changed[k]
+            nodes.append(helper.make_node(op, [name, other], [f"r{k}"]))
+            results.append(f"r{k}")
+        else:
+            results.append(name)
+    body = helper.make_graph(
+        nodes,
+        "body",
+        [helper.make_tensor_value_info("n", 7, []), helper.make_tensor_value_info("go", 9, [])]
+        + [helper.make_tensor_value_info(name, 1, [2]) for name in inner],
+        [helper.make_tensor_value_info("go_out", 9, [])]
+        + [helper.make_tensor_value_info(name, 1, [2]) for name in results],
+    )
+    assert len(body.input) == 16
+    outputs = [f"y{k}" for k in range(count)]
+    graph.node.append(helper.make_node("Loop", ["n", "go", *outer], outputs, name="loop", body=body))
+    graph.output.extend(helper.make_tensor_value_info(name, 1, [2]) for name in outputs)
+    plain = onnx.ModelProto()
+    plain.CopyFrom(made)
+    renamed(plain.graph.node[0].attribute[0].g, "in_")
+    sets = [{"n": n, "go": True, **{name: floats(2, seed=k) for k, name in enumerate(outer)}} for n in (3, 0, 1)]
+    same_numbers(made, plain, *sets)
+
+
+def renamed(graph: Any, prefix: str) -> None:
+    """Give every name of a body (one without captures) a prefix."""
+    for each in (*graph.input, *graph.output):
+        each.name = prefix + each.name
+    for node in graph.node:
+        node.input[:] = [prefix + name for name in node.input]
+        node.output[:] = [prefix + name for name in node.output]
+
+
+# -- order
+
+
+def shuffled(graph: Any, seed: int) -> None:
+    """List the nodes of a graph and of its bodies in another order."""
+    nodes = list(graph.node)
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                shuffled(attribute.g, seed)
+    order = np.random.default_rng(seed).permutation(len(nodes))
+    copies = [onnx.NodeProto.FromString(nodes[k].SerializeToString()) for k in order]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nodes_out_of_order(seed: int) -> None:
+    """In the main graph and in bodies; what a body captures counts as read by its node."""
+    made = parsed("""
+        main (float[3] x, int64 n, bool flag) => (float[3] y) {
+          a = Neg (x)
+          b = Mul (a, x)
+          z = Loop (n, "", b) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+            d = Identity (c)
+            p = Add (s, a)
+            q = If (flag) <
+              then_branch = yes () => (float[3] r) { o = Mul (p, late) r = Neg (o) },
+              else_branch = no () => (float[3] r2) { o2 = Add (p, b) r2 = Abs (o2) }
+            >
+            t = Mul (q, p) }>
+          late = Exp (a)
+          y = Add (z, late)
+        }""")
+    ordered = onnx.ModelProto.FromString(made.SerializeToString())
+    ordered.graph.node.insert(0, ordered.graph.node[3])
+    del ordered.graph.node[4]
+    ordered.graph.node.insert(0, ordered.graph.node[1])
+    del ordered.graph.node[2]
+    shuffled(made.graph, seed)
+    same_numbers(made, ordered, *({"x": X[n] / 4, "n": n, "flag": n == 1} for n in range(3)))
+
+
+def test_circle_of_nodes_is_named() -> None:
+    made = parsed("""
+        main (float[3] x, bool flag) => (float[3] y) {
+          [first] a = Add (x, b)
+          [second] b = If (flag) <
+            then_branch = yes () => (float[3] r) { r = Neg (a) }, else_branch = no () => (float[3] q) { q = Abs (x) }>
+          [third] y = Neg (b)
+        }""")
+    with pytest.raises(ModelError) as caught:
+        convert_model(made)
+    assert caught.value.code == "ML224"
+    assert "first" in str(caught.value) and "second" in str(caught.value)
+
+
+# -- what is wrong with names
+
+
+@pytest.fixture(params=["main", "Loop", "If", "function"])
+def undefined(request: pytest.FixtureRequest) -> Iterator[tuple[onnx.ModelProto, str]]:
+    """A model in which nothing defines `ghost`, and the place where it is read."""
+    models = {
+        "main": ("main (float[3] x) => (float[3] y) { [here] y = Add (x, ghost) }", "here"),
+        "Loop": (
+            """main (float[3] x, int64 n) => (float[3] y) {
+              [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+                d = Identity (c) [here] t = Add (s, ghost) }> }""",
+            "loop/step/here",
+        ),
+        "If": (
+            """main (float[3] x, bool f) => (float[3] y) {
+              [choice] y = If (f) <then_branch = yes () => (float[3] p) { [here] p = Add (x, ghost) },
+                else_branch = no () => (float[3] q) { q = Neg (x) }> }""",
+            "choice/yes/here",
+        ),
+        "function": ("", "call/here"),
+    }
+    text, place = models[request.param]
+    if request.param == "function":
+        # A function sees its own names only: `x` of the graph that calls it is none of them.
+        yield (
+            functions(
+                "main (float[3] ghost) => (float[3] y) { [call] y = local.f (ghost) }",
+                "f (v) => (r) { [here] r = Add (v, ghost) }",
+            ),
+            place,
+        )
+        return
+    yield parsed(text), place
+
+
+def test_undefined_name(undefined: tuple[onnx.ModelProto, str]) -> None:
+    made, place = undefined
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(made)
+    assert (caught.value.code, caught.value.exit_code) == ("ML223", 2)
+    assert "'ghost'" in str(caught.value)
+    assert f"where: {place}\n" in f"{caught.value}\n"
+
+
+def test_name_of_a_body_is_not_seen_outside() -> None:
+    made = parsed("""
+        main (float[3] x, bool f) => (float[3] y) {
+          p = If (f) <then_branch = yes () => (float[3] a) { t = Neg (x) a = Abs (t) },
+            else_branch = no () => (float[3] b) { b = Neg (x) }>
+          [here] y = Add (p, t) }""")
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(made)
+    assert caught.value.code == "ML223"

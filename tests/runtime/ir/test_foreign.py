@@ -1,0 +1,98 @@
+"""IR that OpenVINO's own converter wrote: read, written, and run beside the original, with the same numbers.
+
+The converter and both runs happen in a worker process: some models crash the converter, some its result.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.backend.test.loader import load_model_tests
+
+from tests.harness import native
+from tests.models.exported import Exported
+
+MODELS = [
+    ("pytorch", ["beam_step_dynamo", "cnn", "cond_dynamo", "detection", "encoder_layer", "for_break", "for_growing",
+                 "gru_stacked", "if_shapes", "loop_if_loop", "lstm_packed", "scan_reverse_dynamo", "while_collatz"]),
+    ("tensorflow", ["case", "gru"]),
+    ("transformers", ["gpt2_step_dynamo", "llama_generate", "mamba_loop", "mamba_scan_dynamo", "t5_step_dynamo"]),
+]  # fmt: skip
+
+NODES = """
+argmax_keepdims_example  averagepool_2d_pads_count_include_pad  batchnorm_example  bitshift_left_uint16
+constant_pad  depthtospace_example  dynamicquantizelinear_expanded  einsum_batch_diagonal  gridsample_bicubic
+group_normalization_example  if  if_seq  isinf  layer_normalization_2d_axis0_expanded  loop11  lrn
+lstm_with_peepholes  matmulinteger  maxpool_with_argmax_2d_precomputed_pads  mvn  nonmaxsuppression_suppress_by_IOU
+qlinearmatmul_2D_int8_float32  range_float_type_positive_delta_expanded  resize_upsample_scales_cubic
+roialign_aligned_true  scan9_sum  scatternd_add  softmax_axis_1_expanded  top_k  unique_sorted_with_axis
+"""
+
+
+def compared(source: str, sets: Sequence[Mapping[str, Any]], compress_to_fp16: bool) -> str:
+    """In the worker: what happened to a model, `equal` at best."""
+    import openvino
+
+    from mo_loop.api import read_model, save_model
+    from mo_loop.verify.runtime import compile_ir
+
+    with tempfile.TemporaryDirectory() as folder:
+        theirs, ours = Path(folder, "theirs.xml"), Path(folder, "ours.xml")
+        try:
+            openvino.save_model(openvino.convert_model(source), theirs, compress_to_fp16=compress_to_fp16)
+        except Exception as error:  # its errors share no base class
+            return f"not converted: {error}"
+        save_model(read_model(theirs), ours)
+        try:
+            wanted = [compile_ir(theirs).run(feeds) for feeds in sets]
+            again = [compile_ir(theirs).run(feeds) for feeds in sets]
+        except Exception as error:  # likewise
+            return f"not run: {error}"
+        if not _same(wanted, again):
+            return "not stable"
+        return "equal" if _same(wanted, [compile_ir(ours).run(feeds) for feeds in sets]) else "different"
+
+
+def _same(wanted: Any, found: Any) -> bool:
+    """Names, types, shapes and every bit, NaN aside."""
+    return all(
+        name == other and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        for left, right in zip(wanted, found, strict=True)
+        for (name, a), (other, b) in zip(left, right, strict=True)
+    )
+
+
+@pytest.mark.parametrize("compress_to_fp16", [False, True], ids=["f32", "f16"])
+@pytest.mark.parametrize(("folder", "name"), [(folder, name) for folder, names in MODELS for name in names])
+def test_exported_models(folder: str, name: str, compress_to_fp16: bool) -> None:
+    models = Exported(folder)
+    sets = [dict(each) for each in models.models[name].sets]
+    outcome = native("call", __name__, "compared", str(models.path(name)), sets, compress_to_fp16)
+    assert outcome == "equal"
+
+
+@cache
+def nodes() -> dict[str, Any]:
+    """The cases of ONNX's backend suite by name."""
+    return {case.name.removeprefix("test_"): case for case in load_model_tests(kind="node")}
+
+
+@pytest.mark.parametrize("name", NODES.split())
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_nodes(name: str, tmp_path: Path) -> None:
+    case = nodes()[name]
+    values = case.data_sets[0][0]
+    source = tmp_path / "model.onnx"
+    onnx.save(case.model, source)
+    feeds = {port.name: np.asarray(value) for port, value in zip(case.model.graph.input, values, strict=False)}
+    outcome = native("call", __name__, "compared", str(source), [feeds], False)
+    if outcome.startswith("not"):
+        pytest.skip(outcome[:80])
+    assert outcome == "equal"

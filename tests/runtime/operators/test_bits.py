@@ -1,0 +1,119 @@
+"""BitCast and TfIdfVectorizer: bits read as another type, and sequences of numbers counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError
+
+from .support import check_node, helper, node_model
+
+EDGES = [0, 1, -1, 5, -5, 127, -128, 32767, -32768, 2**31 - 1, -(2**31)]
+both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+
+
+def cast(x: Any, to: Any, dynamic: bool = False, constants: tuple[str, ...] = ()) -> None:
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(to))
+    check_node(
+        "BitCast", {"x": x}, {"to": number}, opset=26, dynamic=dynamic, constants=constants,
+        expected=[np.ascontiguousarray(x).view(to).reshape(x.shape)],
+    )  # fmt: skip
+
+
+@both
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_integers(bits: int, dynamic: bool) -> None:
+    """Of 64 bits those that fit into 32, which is what the runtime reads."""
+    signed, unsigned = np.dtype(f"int{bits}"), np.dtype(f"uint{bits}")
+    x = np.array([each for each in EDGES if np.iinfo(signed).min <= each <= np.iinfo(signed).max], signed)
+    for shape in ((-1,), (1, -1)):
+        cast(x.reshape(shape), unsigned, dynamic)
+        cast(x.view(unsigned).reshape(shape), signed, dynamic)
+    cast(x[0], unsigned)
+    cast(x[:0], unsigned, dynamic)
+    cast(x, signed, dynamic)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [(np.float32, np.int32), (np.int32, np.float32), (np.uint16, np.float16)]
+)
+def test_constants_of_any_type(source: Any, target: Any) -> None:
+    """Negative zero, the smallest numbers and NaN keep every bit."""
+    patterns = {4: [0, 1, 0x80000000, 0x7F800000, 0x7FC00001, 0x3F800000], 2: [0, 1, 0x8000, 0x7C00, 0x7E01, 0x3C00]}
+    size = np.dtype(source).itemsize
+    x = np.array(patterns[size], f"uint{8 * size}").view(source)
+    found = convert_model(node_model("BitCast", {"x": x}, {"to": helper.np_dtype_to_tensor_dtype(np.dtype(target))},
+                                     opset=26, constants=("x",))).graph  # fmt: skip
+    (result,) = found.results
+    assert result.value.constant.tobytes() == x.tobytes()
+    assert result.value.dtype.numpy == np.dtype(target)
+
+
+def test_booleans() -> None:
+    x = np.array([True, False, True])
+    cast(x, np.uint8)
+    cast(x, np.int8)
+    cast(x.view(np.uint8), np.bool_)
+
+
+@pytest.mark.parametrize(("source", "target"), [(np.float32, np.int32), (np.int64, np.float64), (np.float16, np.int16)])
+def test_floats_at_run_time_are_refused(source: Any, target: Any) -> None:
+    to = helper.np_dtype_to_tensor_dtype(np.dtype(target))
+    with pytest.raises(MoLoopError, match="reads the bits of one as the other") as caught:
+        convert_model(node_model("BitCast", {"x": np.zeros(3, source)}, {"to": to}, opset=26))
+    assert caught.value.code == "ML316"
+
+
+def test_another_width() -> None:
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(node_model("BitCast", {"x": np.zeros(3, np.float32)}, {"to": 7}, opset=26))
+    assert caught.value.code == "ML227"
+
+
+# -- TfIdfVectorizer
+
+POOL = {"ngram_counts": [0, 4], "ngram_indexes": [0, 1, 2, 3, 4, 5, 6], "pool_int64s": [2, 3, 5, 4, 5, 6, 7, 8, 6, 7]}
+TEXT = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8], [5, 6, 7, 8, 6, 7]])
+
+
+@both
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize(("least", "most", "skips"), [(1, 1, 0), (2, 2, 0), (1, 2, 0), (2, 2, 3), (1, 2, 5)])
+def test_counted_sequences(least: int, most: int, skips: int, mode: str, dtype: Any, dynamic: bool) -> None:
+    """Rows, one row, and rows that are shorter than a sequence; ONNX Runtime counts as well."""
+    attributes = {
+        **POOL, "mode": mode, "min_gram_length": least, "max_gram_length": most, "max_skip_count": skips,
+        "weights": [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0],
+    }  # fmt: skip
+    for x in (TEXT, TEXT[1], TEXT[:, :1]):
+        check_node("TfIdfVectorizer", {"x": x.astype(dtype)}, attributes, opset=9, dynamic=dynamic)
+
+
+def test_large_numbers_are_told_apart() -> None:
+    attributes = {
+        "mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0],
+        "ngram_indexes": [1, 0], "pool_int64s": [2**24, 2**24 + 1],
+    }  # fmt: skip
+    x = np.array([2**24, 2**24 + 1, 2**24 + 1])
+    check_node("TfIdfVectorizer", {"x": x}, attributes, opset=9, expected=[np.float32([2, 1])])
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"mode": "BM25"}, "ML227"), ({"ngram_indexes": [0, 1]}, "ML227"), ({"ngram_counts": [0, 3]}, "ML227"),
+        ({"pool_int64s": None, "pool_strings": ["a"]}, "ML303"),
+        ({"mode": "IDF", "ngram_indexes": [6, 5, 4, 3, 2, 1, 0], "weights": [1.0, 2, 3, 4, 5, 6, 7]}, "ML316"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_counted(change: Any, code: str) -> None:
+    attributes = {**POOL, "mode": "TF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 0, **change}
+    attributes = {name: value for name, value in attributes.items() if value is not None}
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(node_model("TfIdfVectorizer", {"x": TEXT}, attributes, opset=9))
+    assert caught.value.code == code

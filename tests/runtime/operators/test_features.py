@@ -1,0 +1,210 @@
+"""ai.onnx.ml's encoders and scalers; the oracle is ONNX Runtime where it has the type, else what the text says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError
+from tests.harness import parsed
+
+from .support import check_model, helper
+
+both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+NAN = float("nan")
+
+
+def ml_model(
+    op_type: str, inputs: Sequence[Any], attributes: Any, *, version: int = 1, outputs: int = 1,
+    domain: str = "ai.onnx.ml", dynamic: bool = False,
+) -> Any:  # fmt: skip
+    """A model of one node of another domain than the default one."""
+    names, results = [f"x{i}" for i in range(len(inputs))], [f"y{i}" for i in range(outputs)]
+    shapes = [
+        [f"{name}_{i}" if dynamic else d for i, d in enumerate(x.shape)] for name, x in zip(names, inputs, strict=True)
+    ]
+    ports = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), shape)
+        for name, x, shape in zip(names, inputs, shapes, strict=True)
+    ]
+    node = helper.make_node(op_type, names, results, domain=domain, name="odd", **attributes)
+    graph = helper.make_graph([node], "test", ports, [helper.make_empty_tensor_value_info(name) for name in results])
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid(domain, version)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def check(
+    op_type: str, inputs: Sequence[Any], attributes: Any, *, version: int = 1, outputs: int = 1,
+    dynamic: bool = False, expected: Any = None, domain: str = "ai.onnx.ml", rtol: float | None = None,
+) -> list[Any]:  # fmt: skip
+    model = ml_model(op_type, inputs, attributes, version=version, outputs=outputs, dynamic=dynamic, domain=domain)
+    return check_model(model, {f"x{i}": x for i, x in enumerate(inputs)}, expected=expected, rtol=rtol)
+
+
+def refused(op_type: str, inputs: Sequence[Any], attributes: Any, code: str, version: int = 1) -> None:
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(ml_model(op_type, inputs, attributes, version=version))
+    assert caught.value.code == code
+
+
+TABLE = np.array([[1, -2, 3], [0, 0, 0], [-4, 5.5, -1], [-3, -2, -1]], np.float32)
+TYPES = [np.float32, np.float64, np.int32, np.int64]
+
+
+@both
+@pytest.mark.parametrize("dtype", TYPES)
+def test_array_feature_extractor(dtype: Any, dynamic: bool) -> None:
+    x = TABLE.astype(dtype)
+    for data, places in ((x, [2, 0]), (x[0], [[2, 0]]), (x[None], [1]), (x, [[0], [1]]), (x[:0], [1, 1])):
+        rows = data.shape[:-1] if data.ndim > 1 else (1,)
+        expected = data[..., np.ravel(places)].reshape(*rows, np.size(places))
+        check("ArrayFeatureExtractor", [data, np.array(places)], {}, dynamic=dynamic, expected=[expected])
+
+
+@both
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("threshold", [0.0, -0.5, 2.5, 3.0])
+def test_binarizer(threshold: float, dtype: Any, dynamic: bool) -> None:
+    x = TABLE.astype(dtype)
+    check("Binarizer", [x], {"threshold": threshold}, dynamic=dynamic, expected=[(x > threshold).astype(dtype)])
+
+
+def test_nan_is_above_no_threshold() -> None:
+    check("Binarizer", [np.float32([NAN, 1])], {"threshold": 0.5}, expected=[np.float32([0, 1])])
+
+
+@both
+@pytest.mark.parametrize("dtype", TYPES)
+def test_scaler(dtype: Any, dynamic: bool) -> None:
+    x = TABLE.astype(dtype)
+    every = {"offset": [1.0, 2.0, 3.5], "scale": [1.0, -2.0, 0.5]}
+    check("Scaler", [x], every, dynamic=dynamic)
+    check("Scaler", [x], {"offset": [0.5], "scale": [2.0]}, dynamic=dynamic)
+    check("Scaler", [x[0]], every, dynamic=dynamic)
+    check("Scaler", [x[:0]], every, dynamic=dynamic)
+
+
+@both
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+def test_normalizer(norm: str, dtype: Any, dynamic: bool) -> None:
+    """Rows of negative numbers and of zeros too; a vector is one row."""
+    x = TABLE.astype(dtype)
+    check("Normalizer", [x], {"norm": norm}, dynamic=dynamic)
+    check("Normalizer", [x[0]], {"norm": norm}, dynamic=dynamic)
+
+
+def test_normalizer_of_other_norms_and_ranks() -> None:
+    refused("Normalizer", [TABLE], {"norm": "L3"}, "ML227")
+    refused("Normalizer", [TABLE[None]], {"norm": "L1"}, "ML227")
+
+
+@both
+@pytest.mark.parametrize("dtype", TYPES)
+def test_feature_vectorizer(dtype: Any, dynamic: bool) -> None:
+    """Inputs are cut and filled up to their widths."""
+    x = TABLE.astype(dtype)
+    for widths in ([3, 2], [2, 3], [1, 5]):
+        check("FeatureVectorizer", [x, x[:, :2]], {"inputdimensions": widths}, dynamic=dynamic)
+    check("FeatureVectorizer", [x[0]], {"inputdimensions": [3]}, dynamic=dynamic)
+
+
+@both
+def test_imputer(dynamic: bool) -> None:
+    x = np.float32([[1, NAN, 3], [NAN, 2, 2]])
+    check("Imputer", [x], {"imputed_value_floats": [7.0], "replaced_value_float": NAN}, dynamic=dynamic)
+    check("Imputer", [x], {"imputed_value_floats": [7.0, 8.0, 9.0], "replaced_value_float": 2.0}, dynamic=dynamic)
+    big = np.array([[2**24 + 1, 2, 3], [2**24, 2, -(2**30)]])
+    replaced = {"imputed_value_int64s": [5], "replaced_value_int64": 2**24 + 1}
+    check("Imputer", [big], replaced, dynamic=dynamic, expected=[np.where(big == 2**24 + 1, 5, big)])
+    refused("Imputer", [big], {"imputed_value_floats": [1.0]}, "ML227")
+
+
+# -- LabelEncoder
+
+
+def encoded(x: Any, keys: Any, values: Any, default: Any, dtype: Any) -> Any:
+    table = dict(zip(keys, values, strict=True))
+    nan = next((value for key, value in zip(keys, values, strict=True) if key != key), default)
+    found = [nan if item != item else table.get(item, default) for item in x.ravel().tolist()]
+    return np.array(found, dtype).reshape(x.shape)
+
+
+@both
+@pytest.mark.parametrize("version", [2, 4])
+def test_label_encoder(version: int, dynamic: bool) -> None:
+    whole, real = np.array([[1, 5, -7], [2**24, 2**24 + 1, 0]]), np.float32([1.5, -0.0, NAN, 3.25, 1.25])
+    keys, floats = [1, -7, 2**24 + 1], [1.5, 0.0, NAN, 3.25]
+    for x, name, given in (
+        (whole, "keys_int64s", keys),
+        (real, "keys_floats", floats),
+        (whole[:0], "keys_int64s", keys),
+    ):
+        count = len(given)
+        to_ints = {name: given, "values_int64s": list(range(10, 10 + count)), "default_int64": -3}
+        expected = encoded(x, given, to_ints["values_int64s"], -3, np.int64)
+        check("LabelEncoder", [x], to_ints, version=version, dynamic=dynamic, expected=[expected])
+        to_floats = {name: given, "values_floats": [0.5 * i for i in range(count)], "default_float": 9.5}
+        expected = encoded(x, given, to_floats["values_floats"], 9.5, np.float32)
+        check("LabelEncoder", [x], to_floats, version=version, dynamic=dynamic, expected=[expected])
+
+
+def test_label_encoder_without_a_default() -> None:
+    x = np.array([1, 2, 3])
+    check(
+        "LabelEncoder", [x], {"keys_int64s": [1], "values_floats": [0.5]}, version=2, expected=[np.float32([0.5, 0, 0])]
+    )
+    check("LabelEncoder", [x], {"keys_int64s": [1], "values_int64s": [5]}, version=4, expected=[np.array([5, -1, -1])])
+
+
+def test_repeated_keys() -> None:
+    """The first counts in version 2, as ONNX Runtime has it; the last in version 4, as ONNX's text has it."""
+    repeated = {"keys_int64s": [1, 2, 1], "values_int64s": [5, 6, 7]}
+    check("LabelEncoder", [np.array([1, 2, 3])], repeated, version=2)
+    check("LabelEncoder", [np.array([1, 2, 3])], repeated, version=4, expected=[np.array([7, 6, -1])])
+
+
+@pytest.mark.parametrize(("keys", "values"), [(np.float64, np.int32), (np.int32, np.float64), (np.int16, np.int16)])
+def test_tensors_of_keys_and_values(keys: Any, values: Any) -> None:
+    x = np.array([3, 4, 9], keys)
+    tensors = {
+        "keys_tensor": np.array([3, 9], keys), "values_tensor": np.array([7, 8], values),
+        "default_tensor": np.array([-2], values),
+    }  # fmt: skip
+    attributes = {name: helper.make_tensor(name, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape, a) for name, a in
+                  tensors.items()}  # fmt: skip
+    check("LabelEncoder", [x], attributes, version=4, expected=[np.array([7, -2, 8], values)])
+
+
+def test_keys_beyond_the_reach_of_the_runtime() -> None:
+    attributes = {"keys_int64s": [2**32 + 1], "values_int64s": [5]}
+    refused("LabelEncoder", [np.array([1])], attributes, "ML316", version=2)
+    refused("LabelEncoder", [np.array([1])], {"keys_int64s": [1, 2], "values_int64s": [5]}, "ML227", version=2)
+
+
+@both
+@pytest.mark.parametrize("dtype", TYPES)
+def test_one_hot_encoder(dtype: Any, dynamic: bool) -> None:
+    """Floats are cut off first."""
+    for x in (np.array([[1.75, 2], [3, -1.5]]), np.array([1, 5.0]), np.array(2.0), np.zeros((0, 3))):
+        given = x.astype(dtype)
+        expected = (np.trunc(given)[..., None] == [1, 2, -1]).astype(np.float32)
+        check("OneHotEncoder", [given], {"cats_int64s": [1, 2, -1]}, dynamic=dynamic, expected=[expected])
+
+
+def test_in_a_loop() -> None:
+    model = parsed(
+        """main (int64 n, float[2, 3] x) => (float[2, 3] y, float[N, 2, 3] z) {
+          y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[2, 3] s)
+              => (bool d, float[2, 3] t, float[2, 3] u) {
+            d = Identity (c) t = ai.onnx.ml.Scaler <offset = [1.0], scale = [-2.0]> (s)
+            u = ai.onnx.ml.Normalizer <norm = "L1"> (t) }>
+        }""",
+        **{"ai.onnx.ml": 3},
+    )
+    feeds = [{"n": np.array(count), "x": TABLE[:2]} for count in (2, 0, 3)]
+    check_model(model, *feeds)

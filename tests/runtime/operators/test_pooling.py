@@ -1,0 +1,138 @@
+"""Pools: sizes, pads and rounding in every combination that differs, indices, dilations."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mo_loop.errors import ConversionErrors
+from tests.runtime.operators.support import check_node
+
+# kernel, stride, pads, size: each rounds another way, the last ones with a window that starts in the padding.
+PLACES = tuple(itertools.product((2, 3), (1, 2, 3), ((0, 0), (1, 0), (0, 1), (1, 1)), (5, 6, 7)))
+SOME = PLACES[::5]
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def attributes_of(place, ceil_mode):
+    kernel, stride, pads, _ = place
+    return {"kernel_shape": [kernel], "strides": [stride], "pads": list(pads), "ceil_mode": ceil_mode}
+
+
+@pytest.mark.parametrize("ceil_mode", (0, 1))
+@pytest.mark.parametrize("place", PLACES[::3])
+def test_max_pool(place, ceil_mode):
+    check_node("MaxPool", {"x": normal(2, 3, place[3])}, attributes_of(place, ceil_mode), opset=22, dynamic=True)
+
+
+@pytest.mark.parametrize("dilation", (1, 2))
+@pytest.mark.parametrize("place", SOME)
+def test_max_pool_gives_indices(place, dilation):
+    attributes = {**attributes_of(place, 1), "dilations": [dilation]}
+    check_node("MaxPool", {"x": normal(2, 3, place[3])}, attributes, opset=12, outputs=2)
+
+
+@pytest.mark.parametrize("dynamic", (False, True))
+def test_max_pool_gives_indices_column_by_column(dynamic):
+    attributes = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1], "storage_order": 1}
+    check_node("MaxPool", {"x": normal(2, 3, 7, 5)}, attributes, opset=8, outputs=2, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("dtype", (np.uint8, np.int8, np.float16, np.float64))
+def test_max_pool_of_other_types(dtype):
+    x = (normal(1, 2, 5, 5) * 40).astype(dtype)
+    check_node("MaxPool", {"x": x}, {"kernel_shape": [2, 2], "pads": [1, 0, 0, 1]}, opset=12)
+
+
+@pytest.mark.parametrize("count_include_pad", (0, 1))
+@pytest.mark.parametrize("ceil_mode", (0, 1))
+@pytest.mark.parametrize("place", PLACES[::2])
+def test_average_pool(place, ceil_mode, count_include_pad):
+    attributes = {**attributes_of(place, ceil_mode), "count_include_pad": count_include_pad}
+    check_node("AveragePool", {"x": normal(2, 3, place[3])}, attributes, opset=19, dynamic=True)
+
+
+@pytest.mark.parametrize("count_include_pad", (0, 1))
+@pytest.mark.parametrize("ceil_mode", (0, 1))
+@pytest.mark.parametrize("place", SOME)
+def test_average_pool_dilated(place, ceil_mode, count_include_pad):
+    attributes = {**attributes_of(place, ceil_mode), "count_include_pad": count_include_pad, "dilations": [2]}
+    check_node("AveragePool", {"x": normal(2, 3, place[3])}, attributes, opset=22)
+
+
+@pytest.mark.parametrize("extra", ({}, {"dilations": [2]}, {"p": 1}, {"p": 3}))
+@pytest.mark.parametrize("ceil_mode", (0, 1))
+@pytest.mark.parametrize("place", SOME[::3])
+def test_lp_pool(place, ceil_mode, extra):
+    check_node("LpPool", {"x": normal(2, 3, place[3])}, {**attributes_of(place, ceil_mode), **extra}, opset=18)
+
+
+@pytest.mark.parametrize("op", ("MaxPool", "AveragePool", "LpPool"))
+@pytest.mark.parametrize("auto_pad", ("SAME_UPPER", "SAME_LOWER", "VALID"))
+@pytest.mark.parametrize("dynamic", (False, True))
+def test_pools_pad_by_themselves(op, auto_pad, dynamic):
+    attributes = {"kernel_shape": [3, 4], "strides": [2, 1], "auto_pad": auto_pad}
+    check_node(op, {"x": normal(2, 3, 7, 6)}, attributes, opset=11, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("op", ("MaxPool", "AveragePool"))
+def test_pools_of_volumes(op):
+    attributes = {"kernel_shape": [2, 2, 3], "strides": [2, 1, 2], "pads": [1, 0, 1, 0, 1, 1]}
+    check_node(op, {"x": normal(1, 2, 5, 6, 7)}, attributes, opset=1 if op == "AveragePool" else 8)
+
+
+@pytest.mark.parametrize("dynamic", (False, True))
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    (("GlobalAveragePool", {}), ("GlobalMaxPool", {}), ("GlobalLpPool", {}), ("GlobalLpPool", {"p": 3})),
+)
+def test_global_pools(op, attributes, dynamic):
+    check_node(op, {"x": normal(2, 3, 7, 6)}, attributes, opset=2, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("output_shape", (None, (1, 1, 6, 5)))
+def test_max_unpool(output_shape):
+    inputs = {
+        "x": normal(1, 1, 2, 2),
+        "i": np.array([[[[5, 7], [13, 15]]]]),
+        "output_shape": None if output_shape is None else np.array(output_shape),
+    }
+    expected = np.zeros((4, 4), np.float32)
+    expected.reshape(-1)[[5, 7, 13, 15]] = inputs["x"].reshape(-1)
+    if output_shape is not None:
+        expected = np.pad(expected, ((0, 2), (0, 1)))
+    attributes = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    check_node("MaxUnpool", inputs, attributes, opset=11, expected=[expected.reshape(1, 1, *expected.shape)])
+
+
+def test_equal_channels_have_equal_means() -> None:
+    """ReduceMean adds the last, incomplete block of channels in another order on the CPU device."""
+    value = np.float32(2.151328e9)
+    x = np.full((1, 1000, 13, 13), value, np.float32)
+    (mean,) = check_node("GlobalAveragePool", {"x": x}, opset=9, expected=[np.full((1, 1000, 1, 1), value)], rtol=1e-5)
+    assert len(np.unique(mean)) == 1
+
+
+@pytest.mark.parametrize("rule", ("SAME_UPPER", "SAME_LOWER"))
+def test_places_where_a_rule_pads_tensors_of_unknown_size(rule):
+    """The runtime finds places without the padding that the rule stands for."""
+    attributes = {"kernel_shape": [3, 2], "auto_pad": rule}
+    check_node("MaxPool", {"x": normal(2, 3, 5, 4)}, attributes, opset=12, outputs=2, dynamic=True)
+
+
+def test_places_where_padding_hangs_on_an_unknown_size_are_refused():
+    attributes = {"kernel_shape": [3], "auto_pad": "SAME_UPPER", "strides": [2]}
+    check_node("MaxPool", {"x": normal(2, 3, 5)}, attributes, opset=12, outputs=2)
+    with pytest.raises(ConversionErrors, match="ML316"):
+        check_node("MaxPool", {"x": normal(2, 3, 5)}, attributes, opset=12, outputs=2, dynamic=True)
+
+
+def test_places_of_the_smallest_integer():
+    """The runtime begins with it, and does not find an element that is no larger."""
+    attributes = {"kernel_shape": [2], "strides": [2]}
+    x = np.array([[[0, 0, 1, 0, 0, 0, 200, 7]]], np.uint8)
+    check_node("MaxPool", {"x": x}, attributes, opset=12, outputs=2, dynamic=True)
+    check_node("MaxPool", {"x": np.full((1, 1, 4), -128, np.int8)}, attributes, opset=12, outputs=2)

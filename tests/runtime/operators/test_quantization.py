@@ -1,0 +1,118 @@
+"""Quantised tensors: integers come out exactly, halves included."""
+
+import numpy as np
+import pytest
+
+from tests.runtime.operators.support import check_node
+
+INTEGERS = (np.uint8, np.int8, np.uint16, np.int16)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return (rng().standard_normal(shape) * 40).astype(np.float32)
+
+
+def integers(dtype, *shape: int) -> np.ndarray:
+    info = np.iinfo(dtype)
+    return rng().integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("dynamic", (False, True))
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_one_scale(dtype, dynamic):
+    x = numbers(3, 5)
+    x[0] = [np.inf, -np.inf, 1e30, -1e30, 2.5]
+    inputs = {"x": x, "scale": np.float32(0.37), "zero": np.array(7, dtype)}
+    check_node("QuantizeLinear", inputs, opset=21, dynamic=dynamic)
+    check_node("DequantizeLinear", {**inputs, "x": integers(dtype, 3, 5)}, opset=21, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("constants", ((), ("scale", "zero")))
+@pytest.mark.parametrize("op", ("QuantizeLinear", "DequantizeLinear"))
+def test_a_scale_along_an_axis(op, constants):
+    x = numbers(3, 4, 5) if op == "QuantizeLinear" else integers(np.uint8, 3, 4, 5)
+    inputs = {"x": x, "scale": np.array([0.3, 0.5, 1, 2], np.float32), "zero": np.array([1, 2, 3, 4], np.uint8)}
+    check_node(op, inputs, {"axis": -2}, opset=13, constants=constants)
+
+
+@pytest.mark.parametrize("op", ("QuantizeLinear", "DequantizeLinear"))
+def test_a_scale_for_each_block(op):
+    x = numbers(6, 7) if op == "QuantizeLinear" else integers(np.uint8, 6, 7)
+    scale = np.abs(numbers(6, 4)) / 100 + np.float32(0.1)
+    inputs = {"x": x, "scale": scale, "zero": integers(np.uint8, 6, 4)}
+    check_node(op, inputs, {"axis": 1, "block_size": 2}, opset=21)
+
+
+@pytest.mark.parametrize("constants", ((), ("scale", "zero")))
+@pytest.mark.parametrize("scale", (0.0196078438, 0.1, 0.3, 7.1, 0.5))
+@pytest.mark.parametrize("zero", (121, 128))
+def test_halves(scale, zero, constants):
+    """Multiplied by 1 / scale, as the runtime does, some of these fall on the other side."""
+    x = (np.arange(-600, 600) * np.float32(scale) / 2).astype(np.float32)
+    check_node(
+        "QuantizeLinear", {"x": x, "scale": np.float32(scale), "zero": np.uint8(zero)}, opset=13, constants=constants
+    )
+
+
+def test_absent_zero_points():
+    check_node("QuantizeLinear", {"x": numbers(3, 4), "scale": np.float32(0.37)}, opset=10)
+    x = rng().integers(-1000, 1000, (3, 4)).astype(np.int32)
+    check_node("DequantizeLinear", {"x": x, "scale": np.float32(0.01)}, opset=13)
+
+
+@pytest.mark.parametrize("dynamic", (False, True))
+def test_dynamic_quantize(dynamic):
+    check_node("DynamicQuantizeLinear", {"x": numbers(30, 40)}, opset=11, outputs=3, dynamic=dynamic)
+
+
+def test_mat_mul_integer():
+    inputs = {
+        "a": integers(np.uint8, 3, 600), "b": integers(np.int8, 600, 5), "a_zero": np.uint8(13),
+        "b_zero": np.array([1, 2, 3, 4, 5], np.int8),
+    }  # fmt: skip
+    check_node("MatMulInteger", inputs, opset=10)
+
+
+def test_sums_too_large_for_f32():
+    inputs = {"a": np.full((2, 4001), 255, np.uint8), "b": np.full((4001, 2), 255, np.uint8)}
+    check_node("MatMulInteger", inputs, opset=10)
+
+
+def test_conv_integer():
+    inputs = {
+        "x": integers(np.uint8, 2, 4, 6, 6), "w": integers(np.uint8, 6, 2, 3, 3), "x_zero": np.uint8(13),
+        "w_zero": np.uint8(100),
+    }  # fmt: skip
+    check_node("ConvInteger", inputs, {"group": 2, "pads": [1, 1, 1, 1]}, opset=10, constants=("w",))
+
+
+@pytest.mark.parametrize("constants", ((), ("x_scale", "x_zero", "y_scale", "y_zero", "w_scale", "w_zero", "b")))
+def test_qlinear_conv(constants):
+    inputs = {
+        "x": integers(np.uint8, 2, 4, 6, 6), "x_scale": np.float32(0.1), "x_zero": np.uint8(13),
+        "w": integers(np.int8, 6, 4, 3, 3), "w_scale": np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.4], np.float32),
+        "w_zero": np.zeros(6, np.int8), "y_scale": np.float32(51), "y_zero": np.uint8(100),
+        "b": rng().integers(-999, 999, 6).astype(np.int32),
+    }  # fmt: skip
+    check_node("QLinearConv", inputs, {"pads": [1, 1, 1, 1]}, opset=10, constants=("w", *constants))
+
+
+def test_qlinear_mat_mul():
+    inputs = {
+        "a": integers(np.uint8, 3, 60), "a_scale": np.float32(0.1), "a_zero": np.uint8(3),
+        "b": integers(np.uint8, 60, 5), "b_scale": np.array([0.1, 0.2, 0.3, 0.1, 0.4], np.float32),
+        "b_zero": np.array([1, 2, 3, 4, 5], np.uint8), "y_scale": np.float32(91), "y_zero": np.uint8(100),
+    }  # fmt: skip
+    check_node("QLinearMatMul", inputs, opset=21)
+
+
+@pytest.mark.parametrize("shape", ((), (3,)))
+def test_nothing_but_zeros_quantised_dynamically(shape):
+    """The scale is 1, so that nothing is divided by 0."""
+    x = np.zeros(shape, np.float32)
+    zeros = np.zeros(shape, np.uint8)
+    check_node("DynamicQuantizeLinear", {"x": x}, opset=11, outputs=3, expected=[zeros, np.float32(1), np.uint8(0)])

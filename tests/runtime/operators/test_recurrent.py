@@ -1,0 +1,141 @@
+"""LSTM, GRU and RNN: directions, states, lengths, layouts, activations, and outputs that are not asked for."""
+
+import numpy as np
+import pytest
+
+from tests.runtime.operators.support import check_node
+
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+KINDS = tuple(GATES)
+DIRECTIONS = ("forward", "reverse", "bidirectional")
+TIME, BATCH, SIZE, HIDDEN = 4, 3, 5, 6
+
+
+def check(kind, direction="forward", *, bias=True, states=False, peepholes=False, lengths=None, constant=True,
+          opset=14, outputs=None, dynamic=True, **attributes):  # fmt: skip
+    rng = np.random.default_rng(7)
+    gates, count = GATES[kind], 2 if direction == "bidirectional" else 1
+    first = bool(attributes.get("layout"))
+
+    def normal(*shape):
+        return (rng.standard_normal(shape) * 0.7).astype(np.float32)
+
+    def state():
+        return normal(*((BATCH, count, HIDDEN) if first else (count, BATCH, HIDDEN))) if states else None
+
+    inputs = {
+        "x": normal(*((BATCH, TIME, SIZE) if first else (TIME, BATCH, SIZE))),
+        "w": normal(count, gates * HIDDEN, SIZE),
+        "r": normal(count, gates * HIDDEN, HIDDEN),
+        "b": normal(count, 2 * gates * HIDDEN) if bias else None,
+        "lengths": None if lengths is None else np.array(lengths, np.int32),
+        "h": state(),
+    }
+    if kind == "LSTM":
+        inputs |= {"c": state(), "p": normal(count, 3 * HIDDEN) if peepholes else None}
+    constants = [name for name in "wrbp" if constant and inputs.get(name) is not None]
+    check_node(
+        kind, inputs, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=opset,
+        outputs=outputs or (3 if kind == "LSTM" else 2), constants=constants, dynamic=dynamic,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize(
+    "case",
+    (
+        {"dynamic": False},
+        {"bias": False, "states": True},
+        {"constant": False, "states": True},
+        {"layout": 1, "states": True},
+        {"lengths": [4, 4, 4]},
+        {"lengths": [4, 2, 1], "states": True},
+        {"lengths": [3, 2, 1], "constant": False},
+        {"clip": 0.4, "states": True},
+        {"opset": 7, "dynamic": False},
+    ),
+    ids=str,
+)
+def test_recurrent(kind, direction, case):
+    check(kind, direction, **case)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize(
+    "case",
+    ({}, {"constant": False}, {"clip": 0.5, "lengths": [1, 2, 4]}, {"clip": 0.5, "constant": False}),
+    ids=str,
+)
+def test_gru_resets_after_the_product(direction, case):
+    check("GRU", direction, linear_before_reset=1, **case)
+
+
+@pytest.mark.parametrize("direction", ("forward", "bidirectional"))
+@pytest.mark.parametrize(
+    "case",
+    (
+        {"peepholes": True, "states": True},
+        {"peepholes": True, "constant": False},
+        {"input_forget": 1},
+        {"peepholes": True, "states": True, "clip": 0.3, "input_forget": 1},
+    ),
+    ids=str,
+)
+def test_lstm_with_peepholes_and_coupled_gates(direction, case):
+    check("LSTM", direction, **case)
+
+
+@pytest.mark.parametrize("clip", (None, 0.5))
+@pytest.mark.parametrize("outputs", (("", "h"), ("", "", "c"), ("y",)))
+def test_outputs_that_nobody_wants(outputs, clip):
+    check("LSTM", "bidirectional", outputs=outputs, **({} if clip is None else {"clip": clip}))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    (
+        ("Relu", {}), ("Sigmoid", {}), ("Softsign", {}), ("Softplus", {}), ("LeakyRelu", {}), ("HardSigmoid", {}),
+        ("Elu", {}),
+        ("Affine", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
+        ("ScaledTanh", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
+        ("HardSigmoid", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
+        ("LeakyRelu", {"activation_alpha": [0.3, 0.5]}),
+        ("ThresholdedRelu", {"activation_alpha": [0.3, 0.5]}),
+    ),
+)  # fmt: skip
+def test_activations(name, parameters):
+    check("RNN", "bidirectional", activations=[name, name], **parameters)
+
+
+@pytest.mark.parametrize(
+    ("kind", "activations"),
+    (
+        ("RNN", ["Tanh", "Relu"]),
+        ("GRU", ["Sigmoid", "Tanh", "Sigmoid", "Relu"]),
+        ("LSTM", ["Sigmoid", "Tanh", "Tanh", "Sigmoid", "Relu", "Tanh"]),
+    ),
+)
+def test_directions_with_activations_of_their_own(kind, activations):
+    check(kind, "bidirectional", activations=activations)
+
+
+def test_alphas_go_to_the_functions_that_take_one():
+    check(
+        "LSTM", activations=["Sigmoid", "ScaledTanh", "Affine"], activation_alpha=[0.9, 0.5], activation_beta=[0.7, 0.2]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_constant_states_decide_the_batch(kind):
+    """The runtime does not compile a first state of a known batch beside an input of any."""
+    rng, gates = np.random.default_rng(3), GATES[kind]
+    shapes = {
+        "x": (TIME, BATCH, SIZE), "w": (2, gates * HIDDEN, SIZE), "r": (2, gates * HIDDEN, HIDDEN), "b": None,
+        "lengths": None, "h": (2, BATCH, HIDDEN),
+    }  # fmt: skip
+    inputs = {
+        name: None if shape is None else rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()
+    }
+    attributes = {"hidden_size": HIDDEN, "direction": "bidirectional"}
+    check_node(kind, inputs, attributes, opset=14, outputs=2, constants=("w", "r", "h"), dynamic=True)

@@ -1,0 +1,192 @@
+"""Reductions, and the places of extremes, against ONNX Runtime or numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.runtime.operators.support import NEWEST, check_node
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(0.1, 2, (2, 3, 4)).astype(np.float32)
+OPS = [
+    "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
+    "ReduceLogSum", "ReduceLogSumExp",
+]  # fmt: skip
+ATTRIBUTE_FORMS = [(op, opset) for op in OPS for opset in (1, 11, 13) if (op, opset) != ("ReduceSum", 13)]
+every_op = pytest.mark.parametrize("op", OPS)
+dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+
+
+def by_numpy(op, x, axes, keep):
+    y = x.astype(np.float64)
+    sums = {
+        "ReduceSum": lambda: np.sum(y, axes, keepdims=keep), "ReduceMean": lambda: np.mean(y, axes, keepdims=keep),
+        "ReduceMax": lambda: np.max(y, axes, keepdims=keep), "ReduceMin": lambda: np.min(y, axes, keepdims=keep),
+        "ReduceProd": lambda: np.prod(y, axes, keepdims=keep), "ReduceL1": lambda: np.sum(abs(y), axes, keepdims=keep),
+        "ReduceL2": lambda: np.sqrt(np.sum(y * y, axes, keepdims=keep)),
+        "ReduceSumSquare": lambda: np.sum(y * y, axes, keepdims=keep),
+        "ReduceLogSum": lambda: np.log(np.sum(y, axes, keepdims=keep)),
+        "ReduceLogSumExp": lambda: np.log(np.sum(np.exp(y), axes, keepdims=keep)),
+    }  # fmt: skip
+    return np.asarray(sums[op]()).astype(x.dtype)
+
+
+@pytest.mark.parametrize(("op", "opset"), ATTRIBUTE_FORMS)
+@pytest.mark.parametrize("axes", [None, (1,), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("keep", [0, 1])
+def test_axes_as_attribute(op, opset, axes, keep):
+    given = {"keepdims": keep} if axes is None else {"keepdims": keep, "axes": list(axes)}
+    check_node(op, {"x": X}, given, opset=opset, dynamic=True, expected=[by_numpy(op, X, axes, bool(keep))])
+
+
+@every_op
+@pytest.mark.parametrize("axes", [None, (), (1,), (-1,), (2, 0)])
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize(("constant", "dynamic"), [(True, False), (True, True), (False, False)])
+def test_axes_as_input(op, axes, keep, constant, dynamic):
+    given = None if axes is None else np.array(axes, np.int64)
+    expected = by_numpy(op, X, tuple(axes) if axes else None, bool(keep))
+    check_node(
+        op, {"x": X, "axes": given}, {"keepdims": keep}, opset=18, expected=[expected], dynamic=dynamic,
+        constants=["axes"] if constant and given is not None else [],
+    )  # fmt: skip
+
+
+@every_op
+@pytest.mark.parametrize("axes", [(), (0,), (-1, 0)])
+@pytest.mark.parametrize("noop", [0, 1])
+def test_unknown_number_of_axes(op, axes, noop):
+    """With kept dimensions even the number of axes may be left to the run time."""
+    given = tuple(axes) or (() if noop else None)
+    check_node(
+        op, {"x": X, "axes": np.array(axes, np.int64)}, {"noop_with_empty_axes": noop}, opset=18, dynamic=True,
+        expected=[by_numpy(op, X, given, True)],
+    )  # fmt: skip
+
+
+@every_op
+@pytest.mark.parametrize("axes", [None, ()])
+def test_no_axes_reduce_nothing_if_asked(op, axes):
+    given = None if axes is None else np.array(axes, np.int64)
+    check_node(
+        op, {"x": X, "axes": given}, {"noop_with_empty_axes": 1}, opset=18, constants=["axes"] if axes == () else [],
+        expected=[by_numpy(op, X, (), True)],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64, np.float16, np.float64])
+@pytest.mark.parametrize("op", OPS[:8])
+def test_types(op, dtype):
+    x = RNG.integers(1, 6, (3, 4)).astype(dtype)
+    expected = by_numpy(op, x, (1,), True)
+    check_node(op, {"x": x}, {"axes": [1]}, opset=11, expected=[expected])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_means_of_integers_are_cut_off(dtype):
+    x = np.array([[1, 2, 2], [-1, -2, -2], [3, 3, 3]], dtype)
+    check_node("ReduceMean", {"x": x}, {"axes": [1]}, opset=13, dynamic=True)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64])
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+def test_extremes_of_integers(op, dtype):
+    check_node(op, {"x": RNG.integers(0, 100, (3, 4)).astype(dtype)}, {"axes": [0]}, opset=13)
+
+
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+@dynamic_or_not
+def test_booleans(op, dynamic):
+    x = np.array([[True, True], [True, False], [False, False]])
+    expected = (x.max if op == "ReduceMax" else x.min)(1, keepdims=True)
+    arrays = {"x": x, "axes": np.array([1])}
+    check_node(op, arrays, opset=20, constants=["axes"], dynamic=dynamic, expected=[expected])
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize(("op", "value"), [
+    ("ReduceSum", 0), ("ReduceProd", 1), ("ReduceMax", -np.inf), ("ReduceMin", np.inf), ("ReduceLogSum", -np.inf),
+    ("ReduceLogSumExp", -np.inf), ("ReduceL1", 0), ("ReduceL2", 0), ("ReduceSumSquare", 0),
+])  # fmt: skip
+def test_nothing_to_reduce(op, value, keep):
+    expected = np.full((2, 1, 4) if keep else (2, 4), value, np.float32)
+    arrays = {"x": np.zeros((2, 0, 4), np.float32), "axes": np.array([1])}
+    check_node(op, arrays, {"keepdims": keep}, opset=20, constants=["axes"], expected=[expected])
+
+
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
+def test_nothing_to_reduce_at_run_time(op):
+    value = {"ReduceProd": 1, "ReduceLogSum": -np.inf, "ReduceLogSumExp": -np.inf}.get(op, 0)
+    arrays = {"x": np.zeros((2, 0, 4), np.float32), "axes": np.array([1])}
+    expected = np.full((2, 1, 4), value, np.float32)
+    check_node(op, arrays, opset=18, constants=["axes"], dynamic=True, expected=[expected])
+
+
+def test_log_sum_exp_is_stable():
+    x = np.array([[1000, 1000], [-1000, -1001], [-np.inf, -np.inf], [np.inf, 0]], np.float32)
+    check_node("ReduceLogSumExp", {"x": x}, {"axes": [1]}, opset=13)
+
+
+def test_scalar():
+    for op in OPS:
+        x = np.array(2, np.float32)
+        check_node(op, {"x": x}, opset=18, expected=[by_numpy(op, x, None, True)])
+
+
+# -- ArgMax, ArgMin
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize("last", [0, 1])
+@dynamic_or_not
+def test_places(op, axis, keep, last, dynamic):
+    x = RNG.integers(0, 3, (4, 5, 6)).astype(np.float32)  # many ties
+    given = {"axis": axis, "keepdims": keep, "select_last_index": last}
+    check_node(op, {"x": x}, given, opset=NEWEST, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("opset", [1, 11])
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+def test_places_of_old(op, opset):
+    check_node(op, {"x": RNG.integers(0, 3, (4, 5)).astype(np.float32)}, {"keepdims": 0}, opset=opset)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int32, np.int64, np.float16, np.float64])
+def test_places_of_types(dtype):
+    x = RNG.integers(0, 100, (4, 5)).astype(dtype)
+    check_node("ArgMax", {"x": x}, {"axis": 1}, opset=13, expected=[np.argmax(x, 1)[:, None]])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_rows_of_infinity(operator: str, dynamic: bool) -> None:
+    """The runtime starts from the largest finite number, and a fully masked row would show it."""
+    bound = np.float32(-np.inf if operator == "ReduceMax" else np.inf)
+    rows = np.array([[bound, bound], [1, bound], [-bound, bound], [2, 3]], np.float32)
+    check_node(operator, {"x": rows}, {"axes": [1], "keepdims": 0}, opset=13, dynamic=dynamic)
+
+
+@dynamic_or_not
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_extremes_of_32_bits(operator, keepdims, dynamic):
+    """The runtime compares integers in f32, where the largest one becomes the smallest."""
+    ends = np.iinfo(np.int32)
+    rows = np.array(
+        [[ends.max, ends.min, 0], [ends.max, ends.max - 1, 7], [ends.min, ends.min + 1, ends.min], [-(2**16), -5, -1]],
+        np.int32,
+    )
+    for x in (rows, rows.astype(np.int64)):
+        check_node(operator, {"x": x}, {"axes": [1], "keepdims": keepdims}, opset=13, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_extremes_of_no_integers_at_run_time(operator):
+    check_node(operator, {"x": np.zeros((2, 0), np.int32)}, {"axes": [1]}, opset=13, dynamic=True)
+
+
+def test_mean_of_no_integers_at_run_time():
+    check_node("ReduceMean", {"x": np.zeros((2, 0), np.int32)}, {"axes": [1]}, opset=13, dynamic=True)

@@ -1,0 +1,222 @@
+"""Fourier transforms, windows, and the matrix of the mel scale; expected numbers are numpy's own transforms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError
+from tests.harness import parsed
+
+from .support import check_model, check_node, graph_model, helper, node_model, run_converted
+
+dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+TOLERANCE: dict[Any, Any] = {np.float16: (2e-2, 2e-2), np.float32: (1e-4, 1e-4), np.float64: (1e-4, 1e-4)}
+
+
+def signal(*shape: int, dtype: Any = np.float32) -> Any:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+
+
+def transformed(x: Any, axis: int, length: int | None, inverse: bool, onesided: bool) -> Any:
+    """What ONNX's text says of DFT, by numpy."""
+    z = x[..., 0].astype(np.float64) + (1j * x[..., 1].astype(np.float64) if x.shape[-1] == 2 else 0)
+    axis = axis if axis >= 0 else axis + x.ndim
+    if inverse and onesided:
+        return np.fft.irfft(z, length, axis)[..., None]
+    if onesided:
+        y = np.fft.rfft(z.real, length, axis)
+    else:
+        y = (np.fft.ifft if inverse else np.fft.fft)(z, length, axis)
+    return np.stack([y.real, y.imag], -1)
+
+
+def check_dft(x: Any, axis: int, length: Any, inverse: bool, onesided: bool, opset: int, dynamic: bool, constants: Any):
+    size = None if length is None else np.array(length, np.int64)
+    inputs: dict[str, Any] = {"x": x, "n": size}
+    attributes = {"inverse": int(inverse), "onesided": int(onesided)}
+    if opset < 20:
+        attributes["axis"] = axis
+    else:
+        inputs["axis"] = np.array(axis)
+    names = [name for name in ("n", "axis") if name in constants and inputs.get(name) is not None]
+    expected = transformed(x, axis, length, inverse, onesided).astype(x.dtype)
+    rtol, atol = TOLERANCE[x.dtype.type]
+    check_node(
+        "DFT", inputs, attributes, opset=opset, constants=names, dynamic=("x",) if dynamic else False,
+        expected=[expected], rtol=rtol, atol=atol,
+    )  # fmt: skip
+
+
+@dynamics
+@pytest.mark.parametrize("opset", [17, 20])
+@pytest.mark.parametrize("length", [None, 4, 12, 1])
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize(("inverse", "onesided"), [(False, False), (True, False), (False, True), (True, True)])
+def test_dft(inverse: bool, onesided: bool, parts: int, length: int | None, opset: int, dynamic: bool) -> None:
+    """Signals cut, as they are, and filled up, along every axis; lengths known and not."""
+    if onesided and inverse is False and parts == 2:
+        parts = 1  # half of a transform says nothing of complex signals
+    x = signal(3, 7, 5, parts)
+    for axis, constants in ((0, ("axis",)), (-2, ("n", "axis"))):
+        if length is not None or "n" in constants:
+            check_dft(x, axis, length, inverse, onesided, opset, dynamic, constants)
+
+
+@dynamics
+@pytest.mark.parametrize(("size", "parts"), [(1, 2), (8, 2), (997, 1), (2000, 2)])
+def test_long_signals_keep_their_digits(size: int, parts: int, dynamic: bool) -> None:
+    """To five digits of the largest number; the runtime's own complex transform of 2,000 keeps three."""
+    x = signal(2, size, parts)
+    for inverse in (False, True):
+        expected = transformed(x, 1, None, inverse, False).astype(np.float32)
+        check_node(
+            "DFT", {"x": x}, {"axis": 1, "inverse": int(inverse)}, opset=17, dynamic=("x",) if dynamic else False,
+            expected=[expected], rtol=0, atol=2e-5 * float(np.abs(expected).max()),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("axis", "parts"), [(0, 2), (1, 1), (-2, 2)])
+@pytest.mark.parametrize(("inverse", "onesided"), [(False, False), (True, False), (False, True), (True, True)])
+def test_dft_along_an_axis_known_at_run_time(inverse: bool, onesided: bool, axis: int, parts: int) -> None:
+    x = signal(3, 6, 5, 1 if onesided and not inverse else parts)
+    for dynamic in (False, True):
+        check_dft(x, axis, None, inverse, onesided, 20, dynamic, ())
+        check_dft(x, axis, 7, inverse, onesided, 20, dynamic, ())
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+@pytest.mark.parametrize(("inverse", "onesided"), [(False, False), (True, False), (False, True), (True, True)])
+def test_dft_of_other_types(inverse: bool, onesided: bool, dtype: Any) -> None:
+    x = signal(2, 6, 1 if onesided and not inverse else 2, dtype=dtype)
+    for opset in (17, 20):
+        check_dft(x, 1, None, inverse, onesided, opset, True, ("axis",))
+
+
+def test_the_axis_of_opset_20_is_the_last_of_the_signal() -> None:
+    x = signal(2, 3, 8, 2)
+    expected = transformed(x, -2, None, False, False).astype(np.float32)
+    check_node("DFT", {"x": x}, opset=20, expected=[expected], rtol=1e-4, atol=1e-4)
+    length = {"x": x, "n": np.array(5, np.int32)}
+    expected = transformed(x, -2, 5, False, False).astype(np.float32)
+    check_node("DFT", length, opset=20, expected=[expected], rtol=1e-4, atol=1e-4)
+
+
+@dynamics
+@pytest.mark.parametrize(("inverse", "onesided"), [(False, False), (True, False), (False, True), (True, True)])
+def test_dft_of_no_signals(inverse: bool, onesided: bool, dynamic: bool) -> None:
+    x = np.zeros((0, 6, 1 if onesided and not inverse else 2), np.float32)
+    check_dft(x, 1, None, inverse, onesided, 20, dynamic, ("axis",))
+    check_dft(x, 1, 9, inverse, onesided, 20, dynamic, ("axis", "n"))
+
+
+def test_dft_along_the_wrong_axis() -> None:
+    with pytest.raises(MoLoopError, match="ML227"):
+        convert_model(node_model("DFT", {"x": signal(2, 3, 2)}, {"axis": 2}, opset=17))
+
+
+def test_dft_in_a_loop() -> None:
+    model = parsed("""
+        main (int64 n, float[2, 4, 2] x) => (float[2, 4, 2] y, float[N, 2, 3, 2] z) {
+          y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[2, 4, 2] s)
+              => (bool d, float[2, 4, 2] t, float[2, 3, 2] u) {
+            d = Identity (c) t = DFT <axis = 1> (s) a = Constant <value_int = 1> () e = Constant <value_ints = [-1]> ()
+            r = Constant <value_ints = [0]> () o = Constant <value_ints = [1]> () w = Slice (t, r, o, e)
+            u = DFT <axis = 1, onesided = 1> (w) }>
+        }""")
+    x = signal(2, 4, 2)
+    for count in (2, 0, 3):
+        z, rows = x, []
+        for _ in range(count):
+            z = transformed(z, 1, None, False, False).astype(np.float32)
+            rows.append(transformed(z[..., :1], 1, None, False, True).astype(np.float32))
+        joined = np.stack(rows) if rows else np.zeros((0, 2, 3, 2), np.float32)
+        feeds = {"n": np.array(count), "x": x}
+        check_model(model, feeds, expected=[z, joined], rtol=1e-4, atol=1e-4)
+
+
+# -- STFT
+
+
+def spectrogram(x: Any, step: int, window: Any, length: int | None, onesided: bool) -> Any:
+    size = length or (x.shape[1] if window is None else len(window))
+    count = (x.shape[1] - size) // step + 1
+    z = x[..., 0] + 1j * x[..., 1] if x.ndim == 3 and x.shape[2] == 2 else x.reshape(x.shape[:2])
+    frames = np.stack([z[:, i * step : i * step + size] for i in range(count)], 1)
+    frames = frames if window is None else frames * window
+    y = np.fft.fft(frames, axis=2)
+    y = y[:, :, : size // 2 + 1] if onesided else y
+    return np.stack([y.real, y.imag], -1).astype(x.dtype)
+
+
+@dynamics
+@pytest.mark.parametrize("constants", [(), ("step", "window", "length")], ids=["run-time", "constant"])
+@pytest.mark.parametrize("onesided", [False, True], ids=["whole", "half"])
+@pytest.mark.parametrize(("windowed", "length"), [(True, 5), (True, None), (False, 6), (False, None)])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_stft(parts: int, windowed: bool, length: Any, onesided: bool, constants: Any, dynamic: bool) -> None:
+    if parts == 2 and onesided:
+        parts = 1
+    x = signal(2, 17, parts)
+    window = np.hanning(7)[1:-1].astype(np.float32) if windowed else None
+    inputs = {"x": x, "step": np.array(3), "window": window, "length": None if length is None else np.array(length)}
+    check_node(
+        "STFT", inputs, {"onesided": int(onesided)}, opset=17,
+        constants=[name for name in constants if inputs[name] is not None],
+        dynamic=("x", "window") if dynamic else False,
+        expected=[spectrogram(x, 3, window, length, onesided)], rtol=1e-4, atol=1e-4,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_stft_of_other_types(dtype: Any) -> None:
+    x = signal(2, 12, 1, dtype=dtype)
+    inputs = {"x": x, "step": np.array(2, np.int32), "w": np.ones(4, dtype)}
+    expected = spectrogram(x.astype(np.float64), 2, np.ones(4), None, True).astype(dtype)
+    rtol, atol = TOLERANCE[dtype]
+    check_node("STFT", inputs, opset=17, expected=[expected], rtol=rtol, atol=atol)
+
+
+# -- windows and the mel scale
+
+
+@pytest.mark.parametrize("op_type", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+@pytest.mark.parametrize("attributes", [{}, {"periodic": 0}, {"output_datatype": 10}, {"output_datatype": 11}], ids=str)
+def test_windows(op_type: str, attributes: Any) -> None:
+    for size in (np.array(10), np.array(7, np.int32), np.array(2)):
+        check_node(op_type, {"n": size}, attributes, opset=17, rtol=1e-3, atol=1e-3)
+        check_node(op_type, {"n": size}, attributes, opset=17, constants=("n",), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("constant", [False, True], ids=["run-time", "constant"])
+@pytest.mark.parametrize(
+    ("bins", "length", "rate", "low", "high"),
+    [(8, 16, 8192, 0.0, 4096.0), (20, 400, 16000, 20.5, 7600.0), (5, 10, 100, 1.0, 40.0), (40, 33, 8000, 0.0, 3999.0)],
+)
+def test_mel_weights(bins: int, length: int, rate: int, low: float, high: float, constant: bool) -> None:
+    """At the corners f32 may fall on the other side; those of these numbers are not near to one."""
+    inputs = {
+        "bins": np.array(bins), "length": np.array(length, np.int64), "rate": np.array(rate), "low": np.float32(low),
+        "high": np.float32(high),
+    }  # fmt: skip
+    names = tuple(inputs) if constant else ()
+    check_node("MelWeightMatrix", inputs, opset=17, constants=names, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [10, 11, 6])
+def test_mel_weights_of_other_types(dtype: int) -> None:
+    to = helper.tensor_dtype_to_np_dtype(dtype)
+    inputs = {"bins": np.array(8, np.int32), "length": np.array(16, np.int32), "rate": np.array(8192, np.int32),
+              "low": np.float64(0), "high": np.float64(4096)}  # fmt: skip
+    plain = node_model("MelWeightMatrix", inputs, opset=17)
+    wanted = run_converted(plain, inputs)[0][0][1].astype(to)
+    for constants in ((), tuple(inputs)):
+        feeds = {} if constants else inputs
+        model = graph_model(
+            [helper.make_node("MelWeightMatrix", list(inputs), ["y"], output_datatype=dtype)], feeds, ["y"], opset=17,
+            constants=inputs if constants else {},
+        )  # fmt: skip
+        check_model(model, feeds, expected=[wanted], rtol=1e-3, atol=1e-3)

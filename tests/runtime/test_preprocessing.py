@@ -1,0 +1,525 @@
+"""Mean, scale, layout, order of channels and batch at conversion, held against OpenVINO's PrePostProcessor.
+
+What is converted with the options has to compute what the same model converted without them does behind a
+PrePostProcessor that was told the same.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from mo_loop.api import Model, convert_model, save_model
+from mo_loop.errors import ConversionWarning, MoLoopError, UsageError
+from mo_loop.preprocessing.layout import Layout, layout_of, permutation
+from tests.harness import floats, native, parsed
+
+WEIGHTS = ",".join(f"{value:.6f}" for value in floats(4 * 3 * 3 * 3, seed=1))
+
+CONVOLUTION = f"""
+    main (float[1,3,8,6] x) => (float[1,4,6,4] y) <float[4,3,3,3] w = {{{WEIGHTS}}}> {{
+      y = Conv (x, w)
+    }}"""
+
+PLAIN = "main (float[1,3,8,6] x) => (float[1,3,8,6] y) { y = Relu (x) }"
+
+MEAN, SCALE = (0.5, -0.25, 1.75), (2.0, 0.5, 3.0)
+
+
+# -- against PrePostProcessor
+
+
+def prepared_by_openvino(path: str, steps: list[tuple[str, Any]], sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the IR at `path` computes behind a PrePostProcessor that is told `steps`: (name, argument), in order."""
+    import openvino
+    from openvino.preprocess import PrePostProcessor
+
+    model = openvino.Core().read_model(path)
+    processor = PrePostProcessor(model)
+    for what, argument in steps:
+        side, _, rest = what.partition(".")
+        place = processor.input(argument[0]) if side == "input" else processor.output(argument[0])
+        if rest in ("tensor", "model"):
+            getattr(place, rest)().set_layout(openvino.Layout(argument[1]))
+        elif rest == "reverse_channels":
+            place.preprocess().reverse_channels()
+        else:
+            getattr(place.preprocess(), rest)(argument[1])
+    return outputs_of(processor.build(), sets)
+
+
+def run(path: str, sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What an IR computes."""
+    import openvino
+
+    return outputs_of(openvino.Core().read_model(path), sets)
+
+
+def outputs_of(model: Any, sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    import openvino
+
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    found = []
+    for feeds in sets:
+        result = compiled(feeds)
+        found.append({output.get_any_name(): np.array(result[output]) for output in compiled.outputs})
+    return found
+
+
+def agrees(tmp_path: Path, text: str, steps: list[tuple[str, Any]], *feeds: dict[str, Any], **asked: Any) -> Model:
+    """Convert with `asked`, compare with the plain conversion behind `steps`; returns the converted model."""
+    model = parsed(text)
+    plain, built = str(tmp_path / "plain.xml"), str(tmp_path / "built.xml")
+    source = {"input": asked.pop("input")} if "input" in asked else {}
+    save_model(convert_model(model, **source), plain)
+    converted = convert_model(model, **source, **asked)
+    save_model(converted, built)
+    wanted = native("call", __name__, "prepared_by_openvino", plain, steps, list(feeds))
+    found = native("call", __name__, "run", built, list(feeds))
+    for expected, actual in zip(wanted, found, strict=True):
+        assert expected.keys() == actual.keys()
+        for name, values in expected.items():
+            np.testing.assert_allclose(actual[name], values, rtol=2e-5, atol=2e-5)
+    return converted
+
+
+def kinds(model: Model) -> list[str]:
+    types = [str(getattr(node, "type", "")) for node in model.graph]
+    return [each for each in types if each not in ("Const", "Parameter", "Result")]
+
+
+class TestAgainstPrePostProcessor:
+    def test_mean_and_scale(self, tmp_path: Path) -> None:
+        steps = [("input.model", ("x", "NCHW")), ("input.mean", ("x", MEAN)), ("input.scale", ("x", SCALE))]
+        x = {"x": floats(1, 3, 8, 6)}
+        agrees(tmp_path, PLAIN, steps, x, mean_values=[*MEAN], scale_values=f"{[*SCALE]}")
+        agrees(tmp_path, CONVOLUTION, steps, x, mean_values={"x": MEAN}, scale_values=f"x({','.join(map(str, SCALE))})")
+
+    def test_one_value_for_all_channels(self, tmp_path: Path) -> None:
+        steps = [("input.mean", ("x", 127.5)), ("input.scale", ("x", 58.8))]
+        agrees(tmp_path, PLAIN, steps, {"x": floats(1, 3, 8, 6)}, mean_values="127.5", scale=58.8)
+
+    def test_mean_and_scale_are_in_the_order_of_the_model(self, tmp_path: Path) -> None:
+        steps = [
+            ("input.model", ("x", "NCHW")), ("input.reverse_channels", ("x",)),
+            ("input.mean", ("x", MEAN)), ("input.scale", ("x", SCALE)),
+        ]  # fmt: skip
+        x = {"x": floats(1, 3, 8, 6)}
+        asked: dict[str, Any] = {"mean_values": MEAN, "scale_values": SCALE, "reverse_input_channels": True}
+        assert "Gather" in kinds(agrees(tmp_path, PLAIN, steps, x, **asked))
+        assert "Gather" not in kinds(agrees(tmp_path, CONVOLUTION, steps, x, **asked))
+
+    @pytest.mark.parametrize(
+        ("source", "target", "shape"),
+        [
+            ("NCHW", "NHWC", (1, 8, 6, 3)), ("NC...", "N...C", (1, 8, 6, 3)), ("NC??", "C?N?", (3, 8, 1, 6)),
+            ("NCHW", "HWNC", (8, 6, 1, 3)),
+        ],
+    )  # fmt: skip
+    def test_the_layout_of_an_input_changes(
+        self, tmp_path: Path, source: str, target: str, shape: tuple[int, ...]
+    ) -> None:
+        steps = [("input.model", ("x", source)), ("input.tensor", ("x", target))]
+        model = agrees(tmp_path, CONVOLUTION, steps, {"x": floats(*shape)}, layout=f"{source}->{target}".lower())
+        assert model.graph.parameters[0].output.shape == shape
+        assert kinds(model) == ["Transpose", "Convolution"]
+
+    def test_everything_at_once(self, tmp_path: Path) -> None:
+        steps = [
+            ("input.model", ("x", "NCHW")), ("input.tensor", ("x", "NHWC")), ("input.reverse_channels", ("x",)),
+            ("input.mean", ("x", MEAN)), ("input.scale", ("x", SCALE)),
+            ("output.model", ("y", "NCHW")), ("output.tensor", ("y", "NHWC")),
+        ]  # fmt: skip
+        model = agrees(
+            tmp_path, CONVOLUTION, steps, {"x": floats(1, 8, 6, 3)}, layout="x(nchw->nhwc),y(nchw->nhwc)",
+            mean_values=MEAN, scale_values=SCALE, reverse_input_channels=True,
+        )  # fmt: skip
+        assert kinds(model) == ["Subtract", "Divide", "Transpose", "Convolution", "Transpose"]
+
+    def test_channels_that_are_last(self, tmp_path: Path) -> None:
+        text = "main (float[2,8,6,3] x) => (float[2,8,6,3] y) { y = Relu (x) }"
+        steps = [("input.model", ("x", "NHWC")), ("input.reverse_channels", ("x",)), ("input.mean", ("x", MEAN))]
+        agrees(tmp_path, text, steps, {"x": floats(2, 8, 6, 3)}, mean_values=MEAN, reverse_input_channels=True)
+
+    def test_dimensions_that_are_not_known(self, tmp_path: Path) -> None:
+        text = "main (float[n,c,h,w] x) => (float[n,c,h,w] y) { y = Relu (x) }"
+        steps = [("input.model", ("x", "NCHW")), ("input.reverse_channels", ("x",)), ("input.mean", ("x", MEAN))]
+        sets = [{"x": floats(1, 3, 5, 4)}, {"x": floats(4, 3, 2, 7)}]
+        model = agrees(tmp_path, text, steps, *sets, layout="nchw", mean_values=MEAN, reverse_input_channels=True)
+        assert model.graph.parameters[0].output.type.dims[1] == 3, "three values mean three channels"
+
+    def test_several_inputs(self, tmp_path: Path) -> None:
+        text = """
+        main (float[1,3,4,4] a, float[1,4,4,3] b, float[1,2] c)
+             => (float[1,3,4,4] p, float[1,4,4,3] q, float[1,2] r) {
+          p = Relu (a)
+          q = Abs (b)
+          r = Neg (c)
+        }"""
+        steps = [
+            ("input.model", ("a", "NCHW")), ("input.model", ("b", "NHWC")), ("input.reverse_channels", ("a",)),
+            ("input.reverse_channels", ("b",)), ("input.mean", ("a", MEAN)), ("input.mean", ("c", [3.0])),
+            ("input.scale", ("b", SCALE)),
+        ]  # fmt: skip
+        feeds = {"a": floats(1, 3, 4, 4), "b": floats(1, 4, 4, 3), "c": floats(1, 2)}
+        scales = {"b": SCALE}
+        mean = f"a{[*MEAN]},c[3]"
+        agrees(tmp_path, text, steps, feeds, mean_values=mean, scale_values=scales, reverse_input_channels=True)
+
+    def test_half_precision(self, tmp_path: Path) -> None:
+        text = "main (float16[1,3,4,4] x) => (float16[1,3,4,4] y) { y = Relu (x) }"
+        steps = [("input.model", ("x", "NCHW")), ("input.mean", ("x", MEAN)), ("input.scale", ("x", SCALE))]
+        feeds = {"x": floats(1, 3, 4, 4).astype(np.float16)}
+        agrees(tmp_path, text, steps, feeds, mean_values=MEAN, scale_values=SCALE)
+
+    def test_a_loop_that_reads_the_picture(self, tmp_path: Path) -> None:
+        text = """main (float[1,3,4,4] x, int64 n) => (float[1,3,4,4] y, float[k,1,3,4,4] z) {
+          y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[1,3,4,4] s)
+                                              => (bool d, float[1,3,4,4] t, float[1,3,4,4] u) {
+            d = Identity (c)
+            t = Add (s, x)
+            u = Relu (x)
+          }>
+        }"""
+        steps = [
+            ("input.model", ("x", "NCHW")), ("input.tensor", ("x", "NHWC")), ("input.reverse_channels", ("x",)),
+            ("input.mean", ("x", MEAN)), ("input.scale", ("x", SCALE)),
+        ]  # fmt: skip
+        sets = [{"x": floats(1, 4, 4, 3, seed=count), "n": np.array(count)} for count in (2, 0, 3)]
+        agrees(
+            tmp_path, text, steps, *sets, layout="x(nchw->nhwc)", mean_values={"x": MEAN}, scale_values={"x": SCALE},
+            reverse_input_channels=True,
+        )  # fmt: skip
+
+    def test_a_transpose_of_the_model_is_taken_back(self, tmp_path: Path) -> None:
+        text = """main (float[1,8,6,3] x) => (float[1,3,8,6] y) {
+          t = Transpose <perm = [0, 3, 1, 2]> (x)
+          y = Relu (t)
+        }"""
+        steps = [("input.model", ("x", "NHWC")), ("input.tensor", ("x", "NCHW"))]
+        model = agrees(tmp_path, text, steps, {"x": floats(1, 3, 8, 6)}, layout="nhwc->nchw")
+        assert kinds(model) == ["ReLU"]
+
+
+class TestChannelOrderInWeights:
+    """The gather has to go where it can, and stay where it cannot; the numbers tell whether it was right."""
+
+    STEPS: ClassVar[list[tuple[str, Any]]] = [("input.model", ("x", "NCHW")), ("input.reverse_channels", ("x",))]
+
+    def converted(self, tmp_path: Path, text: str) -> list[str]:
+        return kinds(agrees(tmp_path, text, self.STEPS, {"x": floats(1, 3, 8, 6)}, reverse_input_channels=True))
+
+    @staticmethod
+    def constant(name: str, *shape: int) -> str:
+        dims = ",".join(map(str, shape))
+        values = ",".join(f"{value:.6f}" for value in floats(int(np.prod(shape)), seed=len(name)))
+        return f"float[{dims}] {name} = {{{values}}}"
+
+    def test_a_depthwise_convolution_hands_the_order_on(self, tmp_path: Path) -> None:
+        constants = f"{self.constant('w', 6, 1, 3, 3)}, {self.constant('b', 6)}, {self.constant('pw', 5, 6, 1, 1)}"
+        text = f"""main (float[1,3,8,6] x) => (float[1,5,6,4] y) <{constants}> {{
+          d = Conv <group = 3> (x, w, b)
+          r = Relu (d)
+          y = Conv (r, pw)
+        }}"""
+        assert "Gather" not in self.converted(tmp_path, text)
+
+    def test_a_depthwise_convolution_at_the_end_keeps_the_gather(self, tmp_path: Path) -> None:
+        text = f"""main (float[1,3,8,6] x) => (float[1,6,6,4] y) <{self.constant("w", 6, 1, 3, 3)}> {{
+          y = Conv <group = 3> (x, w)
+        }}"""
+        assert self.converted(tmp_path, text)[0] == "Gather"
+
+    def test_two_convolutions(self, tmp_path: Path) -> None:
+        constants = f"{self.constant('w', 5, 3, 1, 1)}, {self.constant('v', 4, 3, 3, 3)}"
+        text = f"""main (float[1,3,8,6] x) => (float[1,5,8,6] y, float[1,4,6,4] z) <{constants}> {{
+          y = Conv (x, w)
+          z = Conv (x, v)
+        }}"""
+        assert self.converted(tmp_path, text) == ["Convolution", "Convolution"]
+
+    def test_one_constant_of_two_convolutions(self, tmp_path: Path) -> None:
+        text = f"""main (float[1,3,8,6] x) => (float[1,3,8,6] y) <{self.constant("w", 3, 3, 1, 1)}> {{
+          t = Conv (x, w)
+          y = Conv (t, w)
+        }}"""
+        assert "Gather" not in self.converted(tmp_path, text), "the second one reads its weights as they were"
+
+    def test_a_pad_before_the_convolution(self, tmp_path: Path) -> None:
+        text = f"""main (float[1,3,8,6] x) => (float[1,5,h,w] y) <{self.constant("w", 5, 3, 3, 3)}> {{
+          p = Constant <value = int64[8] {{0, 0, 1, 2, 0, 0, 0, 1}}> ()
+          a = Pad <mode = "reflect"> (x, p)
+          y = Conv (a, w)
+        }}"""
+        assert self.converted(tmp_path, text) == ["Pad", "Convolution"]
+
+    def test_another_reader_keeps_the_gather(self, tmp_path: Path) -> None:
+        text = f"""main (float[1,3,8,6] x) => (float[1,5,8,6] y, float[1,3,8,6] z) <{self.constant("w", 5, 3, 1, 1)}> {{
+          y = Conv (x, w)
+          z = Softmax <axis = 1> (x)
+        }}"""
+        assert self.converted(tmp_path, text).count("Gather") == 1
+
+    def test_an_output_keeps_the_gather(self, tmp_path: Path) -> None:
+        text = f"""main (float[1,3,8,6] x) => (float[1,5,8,6] y, float[1,3,8,6] z) <{self.constant("w", 5, 3, 1, 1)}> {{
+          z = Relu (x)
+          y = Conv (z, w)
+        }}"""
+        assert self.converted(tmp_path, text).count("Gather") == 1
+
+    def test_weights_that_are_computed_keep_the_gather(self, tmp_path: Path) -> None:
+        text = """main (float[1,3,8,6] x) => (float[1,1,6,4] y) {
+          s = Constant <value = int64[4] {0, 0, 0, 0}> ()
+          e = Constant <value = int64[4] {1, 3, 3, 3}> ()
+          w = Slice (x, s, e)
+          y = Conv (x, w)
+        }"""
+        assert self.converted(tmp_path, text).count("Gather") == 1
+
+    def test_a_transpose_before_the_convolution(self, tmp_path: Path) -> None:
+        constants = f"{self.constant('w', 5, 3, 1, 1)}, {self.constant('m', 3)}, {self.constant('s', 3, 1, 1)}"
+        text = f"""main (float[1,8,6,3] x) => (float[1,5,8,6] y) <{constants}> {{
+          a = Sub (x, m)
+          t = Transpose <perm = [0, 3, 1, 2]> (a)
+          b = Mul (s, t)
+          y = Conv (b, w)
+        }}"""
+        steps = [("input.model", ("x", "NHWC")), ("input.reverse_channels", ("x",))]
+        model = agrees(tmp_path, text, steps, {"x": floats(1, 8, 6, 3)}, reverse_input_channels=True)
+        assert "Gather" not in kinds(model)
+
+
+class TestInTheFile:
+    def written(self, tmp_path: Path, text: str, **asked: Any) -> str:
+        path = tmp_path / "model.xml"
+        save_model(convert_model(parsed(text), **asked), path)
+        return path.read_text("utf-8")
+
+    def test_openvino_reads_the_layouts_back(self, tmp_path: Path) -> None:
+        self.written(tmp_path, CONVOLUTION, layout="x(nchw->nhwc),y(n?...)")
+        found = native("call", __name__, "layouts_in", str(tmp_path / "model.xml"))
+        assert found == (["[N,H,W,C]"], ["[N,?,...]"])
+
+    def test_the_layout_of_a_scalar(self, tmp_path: Path) -> None:
+        text = "main (float x) => (float y) { y = Relu (x) }"
+        self.written(tmp_path, text, layout="x([]),y([])")
+        assert native("call", __name__, "layouts_in", str(tmp_path / "model.xml")) == (["**SCALAR**"], ["**SCALAR**"])
+
+    def test_an_output_that_is_an_input(self, tmp_path: Path) -> None:
+        text = "main (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = Identity (x) }"
+        self.written(tmp_path, text, layout="x(nchw),y(n...)")
+        assert native("call", __name__, "layouts_in", str(tmp_path / "model.xml")) == (["[N,C,H,W]"], ["[N,...]"])
+
+    def test_our_reader_reads_them_too(self, tmp_path: Path) -> None:
+        from mo_loop.api import read_model
+
+        xml = self.written(tmp_path, CONVOLUTION, layout="x(nchw->nhwc)", mean_values=MEAN)
+        model = read_model(tmp_path / "model.xml")
+        assert layout_of(model.graph.parameters[0].output) == Layout(("N", "H", "W", "C"))
+        save_model(model, tmp_path / "again.xml")
+        assert (tmp_path / "again.xml").read_text("utf-8") == xml
+
+    def test_names_and_what_was_built_in(self, tmp_path: Path) -> None:
+        xml = self.written(tmp_path, CONVOLUTION, mean_values=MEAN, scale=2.0)
+        assert '<mean_values>\n\t\t\t\t<x value="0.5,-0.25,1.75" />' in xml
+        assert 'names="x"' in xml and xml.count('names="x"') == 1, "the input keeps its name, nothing else has it"
+
+    def test_nothing_asked_changes_nothing(self, tmp_path: Path) -> None:
+        assert "preprocessing" not in self.written(tmp_path, CONVOLUTION)
+
+
+def layouts_in(path: str) -> tuple[list[str], list[str]]:
+    import openvino
+
+    model = openvino.Core().read_model(path)
+    ends = (model.get_parameters(), model.get_results())
+    parameters, results = ([each.get_layout().to_string() for each in end] for end in ends)
+    return parameters, results
+
+
+class TestBatch:
+    TWO = """main (float[1,3] a, float[n,2] b) => (float[1,3] p, float[n,2] q) {
+      p = Relu (a)
+      q = Abs (b)
+    }"""
+
+    def shapes(self, text: str, **asked: Any) -> list[Any]:
+        graph = convert_model(parsed(text), **asked).graph
+        return [*(each.output.shape for each in graph.parameters), *(each.value.shape for each in graph.results)]
+
+    def test_of_every_input(self) -> None:
+        assert self.shapes(self.TWO, batch=4) == [(4, 3), (4, 2), (4, 3), (4, 2)]
+
+    def test_where_the_layout_has_it(self) -> None:
+        first, second, *_ = self.shapes(self.TWO, batch=4, layout="a(cn),b(?c)")
+        assert first == (1, 4)
+        assert str(second) == "(n, 2)", "a layout without N has no batch"
+
+    def test_the_layout_of_the_model_not_the_new_one(self) -> None:
+        assert self.shapes(CONVOLUTION, batch=2, layout="nchw->nhwc") == [(2, 8, 6, 3), (2, 4, 6, 4)]
+
+    def test_the_translated_model_computes_all_samples(self, tmp_path: Path) -> None:
+        path = tmp_path / "model.xml"
+        save_model(convert_model(parsed(CONVOLUTION), batch=3), path)
+        one = tmp_path / "one.xml"
+        save_model(convert_model(parsed(CONVOLUTION)), one)
+        x = floats(3, 3, 8, 6)
+        [found] = native("call", __name__, "run", str(path), [{"x": x}])
+        single = native("call", __name__, "run", str(one), [{"x": each[None]} for each in x])
+        np.testing.assert_allclose(found["y"], np.concatenate([each["y"] for each in single]), rtol=1e-5, atol=1e-5)
+
+    def test_a_frozen_input_is_none(self) -> None:
+        assert self.shapes(self.TWO, batch=4, input="a->[[1,2,3]],b") == [(4, 2), (1, 3), (4, 2)]
+
+    @pytest.mark.parametrize(
+        ("text", "asked", "message"),
+        [
+            ("main (float x) => (float y) { y = Relu (x) }", {}, "'x': it is a scalar"),
+            ("main (float[5,3] x) => (float[5,3] y) { y = Relu (x) }", {}, "5, need not be a batch"),
+            ("main (float[4,3] x) => (float[4,3] y) { y = Relu (x) }", {}, "--batch 4 changes no input"),
+            ("main (float[1,3] x) => (float[1,3] y) { y = Relu (x) }", {"layout": "cd"}, "--batch 4 changes no input"),
+            ("main (float[] x) => (float[] y) { y = Relu (x) }", {}, "'x': its rank is unknown"),
+            ("main (seq(float[2]) x) => (float[?] y) { y = ConcatFromSequence <axis=0> (x) }", {}, "'x': it is a seq"),
+            ("main (float[1,3] x) => (float[1,3] y) { y = Relu (x) }", {"layout": "nchw"}, "does not fit"),
+        ],
+    )  # fmt: skip
+    def test_refused(self, text: str, asked: dict[str, Any], message: str) -> None:
+        with pytest.raises(UsageError, match=re.escape(message)):
+            convert_model(parsed(text), batch=4, **asked)
+
+    def test_a_scalar_without_a_batch(self) -> None:
+        text = "main (float[1,2] x, float s) => (float[1,2] y) { y = Mul (x, s) }"
+        assert self.shapes(text, batch=4, layout={"s": "[]"}) == [(4, 2), (), (4, 2)]
+
+    def test_a_reshape_that_holds_the_old_batch(self) -> None:
+        text = """main (float[1,3,4] x) => (float[1,12] y) {
+          s = Constant <value = int64[2] {1, 12}> ()
+          r = Reshape (x, s)
+          y = Relu (r)
+        }"""
+        with pytest.raises(MoLoopError) as caught:
+            convert_model(parsed(text), batch=4)
+        assert "Reshape(f32[4,3,4], i64[2]): 48 elements into [1, 12]" in str(caught.value)
+        assert "where: r" in str(caught.value)
+
+    def test_a_reshape_that_joins_the_samples(self) -> None:
+        text = """main (float[1,3,4] x) => (float[1,k] y) {
+          s = Constant <value = int64[2] {1, -1}> ()
+          y = Reshape (x, s)
+        }"""
+        with pytest.warns(ConversionWarning, match="4 samples are joined into one") as heard:
+            convert_model(parsed(text), batch=4)
+        assert [getattr(each.message, "where", "") for each in heard] == ["y"]
+        with warnings.catch_warnings(action="error"):
+            convert_model(parsed(text.replace("{1, -1}", "{-1, 12}")), batch=4)
+
+    @pytest.mark.parametrize("batch", [0, -1, True, 2.0])
+    def test_no_batch_size(self, batch: Any) -> None:
+        with pytest.raises(UsageError, match="is no batch size"):
+            convert_model(parsed(PLAIN), batch=batch)
+
+
+class TestRefused:
+    INTEGERS = "main (uint8[1,3,4,4] x) => (uint8[1,3,4,4] y) { y = Identity (x) }"
+    HALF = "main (float16[1,3] x) => (float16[1,3] y) { y = Relu (x) }"
+    SQUARE = "main (float[1,3,3,4] x) => (float[1,3,3,4] y) { y = Relu (x) }"
+    RANKLESS = "main (float[] x) => (float[] y) { y = Relu (x) }"
+    SMALL = "main (float[1,5] x) => (float[1,5] y) { y = Relu (x) }"
+
+    @pytest.mark.parametrize(
+        ("text", "asked", "message"),
+        [
+            (PLAIN, {"mean_values": "[0,0,0]"}, "--mean-values changes nothing"),
+            (PLAIN, {"scale_values": "[1]"}, "--scale-values changes nothing"),
+            (PLAIN, {"scale": 1}, "changes nothing"),
+            (PLAIN, {"scale": "a"}, "--scale: 'a' is no list of numbers"),
+            (PLAIN, {"scale": [1, 2]}, "--scale [1, 2] is not one number"),
+            (PLAIN, {"scale": float("inf")}, "is no list of numbers"),
+            (PLAIN, {"layout": 5}, "--layout: 5 is neither text"),
+            (PLAIN, {"layout": {1: "nchw"}}, "--layout names"),
+            (PLAIN, {"layout": {"x": 5}}, "5 is no layout"),
+            (PLAIN, {"layout": {"x": (None, None)}}, "is no layout"),
+            (PLAIN, {"mean_values": {"x": None}}, "None is no list of numbers"),
+            (PLAIN, {"scale": 0}, "0, by which nothing can be divided"),
+            (PLAIN, {"scale_values": "[1,0,1]"}, "0, by which nothing can be divided"),
+            (PLAIN, {"scale": 2, "scale_values": "[2]"}, "both --scale and --scale-values"),
+            (PLAIN, {"mean_values": "[1,2]"}, "no dimension of that size"),
+            (PLAIN, {"mean_values": "[1,2]", "layout": "nchw"}, "for 2 channels, the input 'x' of layout [N,C,H,W]"),
+            (PLAIN, {"mean_values": "[1,2,3]", "layout": "n..."}, "has no channels C"),
+            (PLAIN, {"mean_values": "1,2,3"}, "3 entries without a name"),
+            (PLAIN, {"mean_values": "z[1,2,3]"}, "names 'z', which the model does not have"),
+            (PLAIN, {"mean_values": "x[1],x[2]"}, "names 'x' twice"),
+            (PLAIN, {"mean_values": "x[a]"}, "is no list of numbers"),
+            (PLAIN, {"mean_values": "x[nan]"}, "is no list of numbers"),
+            (PLAIN, {"mean_values": "x[1"}, "brackets do not match"),
+            (PLAIN, {"mean_values": ""}, "names nothing"),
+            (SQUARE, {"mean_values": "[1,2,3]"}, "2 dimensions of that size"),
+            (SQUARE, {"reverse_input_channels": True}, "2 dimensions of the input 'x' are 3"),
+            (SMALL, {"reverse_input_channels": True}, "no input is known to have 3 channels"),
+            (INTEGERS, {"mean_values": "[1,2,3]"}, "not of floating-point numbers"),
+            (INTEGERS, {"scale": 2}, "no input is of floating-point numbers"),
+            (RANKLESS, {"mean_values": "[1,2,3]"}, "the rank of the input 'x' is unknown"),
+            (RANKLESS, {"layout": "nchw->nhwc"}, "is of unknown rank"),
+            (PLAIN, {"layout": "nchw->nhw"}, "does not fit"),
+            (PLAIN, {"layout": "nchw->nhwd"}, "has no dimension D"),
+            (PLAIN, {"layout": "nc??->nchw"}, "has no dimension H"),
+            (PLAIN, {"layout": "nchw->nc..h"}, "'.' is no name"),
+            (PLAIN, {"layout": "nchn"}, "has N twice"),
+            (PLAIN, {"layout": "z(nchw)"}, "names 'z'"),
+            (PLAIN, {"layout": "nchw->nhwc->nchw"}, "is no layout"),
+            (HALF, {"mean_values": "1e6"}, "cannot hold the values"),
+            (HALF, {"scale": 1e-12}, "cannot hold the values"),
+        ],
+    )  # fmt: skip
+    def test_says_what_is_wrong(self, text: str, asked: dict[str, Any], message: str) -> None:
+        with pytest.raises(UsageError, match=re.escape(message)):
+            convert_model(parsed(text), **asked)
+
+    def test_what_is_no_picture_can_be_said(self) -> None:
+        text = """main (float[1,3,3,4] x, float[1,3,8,8] z) => (float[1,3,3,4] y, float[1,3,8,8] w) {
+          y = Relu (x)
+          w = Relu (z)
+        }"""
+        model = convert_model(parsed(text), reverse_input_channels=True, layout="x(????)")
+        assert kinds(model).count("Gather") == 1
+
+    def test_bounds_that_leave_out_three_channels(self) -> None:
+        text = "main (float[1,c,4,4] x) => (float[1,c,4,4] y) { y = Relu (x) }"
+        with pytest.raises(MoLoopError, match=re.escape("dimension 4..8 cannot be 3")):
+            convert_model(parsed(text), input="x[1,4..8,4,4]", mean_values="[1,2,3]", layout="nchw")
+
+    def test_integers_may_be_reversed(self) -> None:
+        assert "Gather" in kinds(convert_model(parsed(self.INTEGERS), reverse_input_channels=True))
+
+
+class TestLayouts:
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("nchw", "[N,C,H,W]"), ("[n, c,h,w]", "[N,C,H,W]"), ("N...C", "[N,...,C]"), ("?c??", "[?,C,?,?]"),
+            ("[batch,channels]", "[N,C]"), ("...", "[...]"), ("[n,...,my_dim]", "[N,...,MY_DIM]"), ("[]", "[]"),
+        ],
+    )  # fmt: skip
+    def test_as_openvino_writes_them(self, text: str, shown: str) -> None:
+        assert str(Layout.parse(text)) == shown
+
+    @pytest.mark.parametrize("text", ["", "nn", "n..c", "...c...", "n c", "nc*", "[n,,c]"])
+    def test_what_is_none(self, text: str) -> None:
+        with pytest.raises(UsageError):
+            Layout.parse(text)
+
+    def test_ranks(self) -> None:
+        assert Layout.parse("n...c").of_rank(4) == ("N", "?", "?", "C")
+        assert Layout.parse("n...c").axis("C", 2) == 1
+        assert not Layout.parse("n...c").fits(1)
+        assert not Layout.parse("nchw").fits(3)
+        assert Layout.parse("nchw").fits(None)
+
+    def test_what_has_no_name_keeps_its_order(self) -> None:
+        assert permutation(Layout.parse("nhwc"), Layout.parse("nc??"), 4) == (0, 3, 1, 2)
+        assert permutation(Layout.parse("nchw"), Layout.parse("n..."), 4) == (0, 1, 2, 3)

@@ -1,0 +1,179 @@
+"""Branches of an If whose outputs differ in rank: what reads them moves into the branches."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop import ops
+from mo_loop.api import convert_model
+from mo_loop.errors import ConversionErrors, ModelError
+from mo_loop.frontend import sinking
+from tests.harness import check, floats, parsed
+
+X = floats(2, 1)
+Z = floats(2)
+BOTH = [{"c": np.array(True), "x": X}, {"c": np.array(False), "x": X}]
+BRANCHES = """
+    s = If (c) <
+        then_branch = a () => (float[p, q] kept) { kept = Neg (x) },
+        else_branch = b () => (float[p] flat) { last = Constant <value_ints = [-1]> ()  flat = Reshape (x, last) }
+    >
+"""
+
+
+def model(text: str, results: str = "float[n] y", inputs: str = "") -> Any:
+    return parsed(f"main (bool c, float[2, 1] x{inputs}) => ({results}) {{ {BRANCHES} {text} }}")
+
+
+def ifs(converted: Any) -> list[Any]:
+    return [node for scope in converted.graph.scopes() for node in scope.of(ops.If)]
+
+
+def test_the_reader_moves() -> None:
+    made = model("two = Constant <value_ints = [2]> ()  y = Reshape (s, two)")
+    check(made, *BOTH, expected=[[("y", -X[:, 0])], [("y", X[:, 0])]])
+
+
+def test_a_chain_moves_as_far_as_it_has_to() -> None:
+    made = model("e = Exp (s)  r = ReduceSum <keepdims = 0> (e)  y = Sqrt (r)", "float[] y")
+    check(made, *BOTH, rtol=1e-5)
+    (node,) = ifs(convert_model(made))
+    assert [len(body.of(ops.Sqrt)) for body in node.bodies] == [0, 0]
+    assert [len(body.of(ops.Exp)) for body in node.bodies] == [1, 1]
+
+
+def test_a_long_chain() -> None:
+    steps = " ".join(f"e{i} = Neg ({'s' if not i else f'e{i - 1}'})" for i in range(40))
+    check(model(f"{steps} y = ReduceSum <keepdims = 0> (e39)", "float[] y"), *BOTH, rtol=1e-5)
+
+
+def test_values_made_later_enter_as_captures() -> None:
+    made = model("w = Mul (z, z)  v = Add (w, z)  m = Mul (s, v)  y = ReduceMax <keepdims = 0> (m)", "float[] y",
+                 ", float[2] z")  # fmt: skip
+    check(made, *[{**feeds, "z": Z} for feeds in BOTH], rtol=1e-5)
+
+
+def test_the_set_is_convex() -> None:
+    """`k` depends on the If and is read by a moved node: left outside, the If would depend on itself."""
+    text = BRANCHES.replace("s = If", "s, t = If").replace("kept) {", "kept, float[p, q] other) { other = Abs (x) ")
+    text = text.replace("flat) {", "flat, float[p, q] other) { other = Exp (x) ")
+    made = parsed(f"""main (bool c, float[2, 1] x) => (float[] y, float[2, 1] k) {{ {text}
+        k = Sin (t)  n = Mul (s, k)  y = ReduceSum <keepdims = 0> (n)
+    }}""")
+    check(made, *BOTH, rtol=1e-5)
+
+
+def test_names_that_a_branch_uses_itself() -> None:
+    """`kept` and `last` mean something else outside; `flat` is what a moved node makes."""
+    text = (
+        "kept = Exp (z)  last = Neg (z)  m = Mul (s, kept)  flat = Add (m, last)  y = ReduceSum <keepdims = 0> (flat)"
+    )
+    made = model(text, "float[] y", ", float[1] z")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        feeds = [{**each, "z": Z[:1]} for each in BOTH]
+        wanted = [[("y", (s * np.exp(Z[0]) - Z[0]).sum())] for s in (-X, X)]
+        check(made, *feeds, expected=wanted, rtol=1e-5)
+
+
+def test_branches_in_branches() -> None:
+    made = parsed("""main (bool c, bool d, float[2, 1] x) => (float[2] y) {
+        s = If (c) <
+            then_branch = a () => (float[2, 1] p) { p = Neg (x) },
+            else_branch = b () => (q) { q = If (d) <
+                then_branch = e () => (float[2] r) { two = Constant <value_ints = [2]> ()  r = Reshape (x, two) },
+                else_branch = f () => (float[1, 2, 1] u) { at = Constant <value_ints = [0]> ()  u = Unsqueeze (x, at) }
+            > }
+        >
+        v = Exp (s)
+        n = Constant <value_ints = [2]> ()
+        y = Reshape (v, n)
+    }""")
+    feeds = [{"c": np.array(c), "d": np.array(d), "x": X} for c in (True, False) for d in (True, False)]
+    wanted = [[("y", np.exp(-X if each["c"] else X).reshape(2))] for each in feeds]
+    check(made, *feeds, expected=wanted, rtol=1e-5)
+
+
+def test_a_loop_that_captures_the_value_moves() -> None:
+    made = model("""
+        m = Constant <value = int64 {3}> ()
+        go = Constant <value = bool {1}> ()
+        zero = Constant <value = float {0.0}> ()
+        y = Loop (m, go, zero) <body = body (int64 i, bool on, float[] sum) => (bool off, float[] more) {
+            off = Identity (on)  total = ReduceSum <keepdims = 0> (s)  more = Add (sum, total)
+        }>""", "float[] y")  # fmt: skip
+    check(made, *BOTH, rtol=1e-5)
+
+
+def test_inside_a_loop() -> None:
+    made = parsed("""main (int64 m, float[2, 1] x) => (float[] y) {
+        go = Constant <value = bool {1}> ()
+        zero = Constant <value = float {0.0}> ()
+        y = Loop (m, go, zero) <body = body (int64 i, bool on, float[] sum) => (bool off, float[] more) {
+            one = Constant <value = int64 {1}> ()
+            two = Constant <value = int64 {2}> ()
+            rest = Mod (i, two)
+            c = Equal (rest, one)
+            s = If (c) <
+                then_branch = a () => (float[2, 1] kept) { kept = Neg (x) },
+                else_branch = b () => (float[2] flat) { n = Constant <value_ints = [-1]> ()  flat = Reshape (x, n) }
+            >
+            off = Identity (on)
+            total = ReduceSum <keepdims = 0> (s)
+            more = Add (sum, total)
+        }>
+    }""")  # fmt: skip
+    check(made, *[{"m": np.array(m), "x": X} for m in (3, 0, 1)], rtol=1e-5)
+
+
+def test_names_of_outputs_stay() -> None:
+    converted = convert_model(model("y = ReduceSum <keepdims = 0> (s)", "float[] y"))
+    assert converted.outputs == ["y"]
+
+
+class TestRefused:
+    def test_a_model_output(self) -> None:
+        with pytest.raises(ConversionErrors, match=r"rank 2 in then_branch and 1 in else_branch") as caught:
+            convert_model(model("y = Neg (s)", "y"))
+        assert caught.value.exit_code == 3 and caught.value.code == "ML315"
+
+    def test_more_nodes_than_a_branch_may_get(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sinking, "LIMIT", 2)
+        text = "a1 = Neg (s)  a2 = Exp (a1)  a3 = Neg (a2)  y = ReduceSum <keepdims = 0> (a3)"
+        with pytest.raises(ConversionErrors, match=r"ML315: .*return s with different ranks, and more than 2 nodes"):
+            convert_model(model(text, "float[] y"))
+
+    def test_draws_are_not_moved(self) -> None:
+        with pytest.raises(ConversionErrors, match="RandomNormalLike among its readers draws once"):
+            convert_model(model("r = RandomNormalLike (s)  y = ReduceSum <keepdims = 0> (r)", "float[] y"))
+
+
+class TestABranchThatCannotBeTaken:
+    """PyTorch's `squeeze` of a dimension that may be 1."""
+
+    TEXT = """main (bool c, float[2, 3] x, float[3, 4] w) => (float[2, 4] y) {
+        s = If (c) <
+            then_branch = a () => (float[2, 3] p) { p = Identity (x) },
+            else_branch = b () => (float[2, 3, 1] q) { two = Constant <value_ints = [2]> ()  q = Unsqueeze (x, two) }
+        >
+        at = Constant <value_ints = [2]> ()
+        k = Squeeze (s, at)
+        y = MatMul (k, w)
+    }"""
+
+    def test_the_other_one_is_taken(self) -> None:
+        x, w = floats(2, 3), floats(3, 4)
+        with pytest.warns(UserWarning, match=r"then_branch is taken to be never run.*axis 2 .*else_branch alone"):
+            converted = convert_model(parsed(self.TEXT))
+        assert not ifs(converted)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check(parsed(self.TEXT), {"x": x, "w": w, "c": np.array(False)}, rtol=1e-5)
+
+    def test_not_in_a_strict_conversion(self) -> None:
+        with pytest.raises(ModelError, match="strict"):
+            convert_model(parsed(self.TEXT), strict=True)

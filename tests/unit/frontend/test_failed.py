@@ -1,0 +1,203 @@
+"""Operators that nothing translates: all of a model are told at once, and only where they matter."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, UnsupportedError
+from tests.harness import check, floats, parsed
+
+X = floats(3, seed=1)
+
+LOOP = """[loop] {out} = Loop (n, "", {first}) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {{
+  d = Identity (c) {body} }}>"""
+
+
+def refusal(model: Any, **arguments: Any) -> ConversionErrors:
+    """The error of a conversion that must fail."""
+    with pytest.raises(ConversionErrors) as caught:
+        convert_model(model, **arguments)
+    return caught.value
+
+
+def places(error: ConversionErrors) -> dict[str, list[str]]:
+    """Operator -> where it stands, of the unsupported ones."""
+    found: dict[str, list[str]] = {}
+    for each in error.errors:
+        assert isinstance(each, UnsupportedError), each
+        assert each.code == "ML302"
+        name = re.search(r"operator (\S+)", each.message)
+        assert name is not None
+        found.setdefault(name[1], []).append(each.where)
+    return {name: sorted(where) for name, where in found.items()}
+
+
+def test_all_at_once_with_counts() -> None:
+    made = parsed("""
+        main (float[3] x) => (float[3] y, float[3] z) {
+          [a] p = odd.One (x) [b] q = odd.One (p) [c] r = odd.Two (q) [d] y = Neg (r)
+          [e] s = odd.One (x) [f] z = Missing (s) }""", odd=3)
+    error = refusal(made)
+    assert error.exit_code == 3
+    assert places(error) == {"odd::One": ["a", "b", "e"], "odd::Two": ["c"], "Missing": ["f"]}
+    text = str(error)
+    assert "operator odd::One (opset 3) is not supported (3 times)" in text
+    assert "operator odd::Two (opset 3) is not supported\n" in text
+    assert "operator Missing (opset 18) is not supported" in text
+    assert text.count("odd::One") == 1
+
+
+def test_many_places_are_cut_short() -> None:
+    nodes = " ".join(f"[n{k}] t{k + 1} = odd.One (t{k})" for k in range(20))
+    made = parsed(f"main (float[3] t0) => (float[3] t20) {{ {nodes} }}", odd=1)
+    text = str(refusal(made))
+    assert "(20 times)" in text
+    assert "and 15 more" in text
+
+
+def test_in_bodies_and_functions() -> None:
+    """Whatever the nesting; a function called twice has two places."""
+    body = """[choice] u = If (flag) <
+        then_branch = yes () => (float[3] p) { [deep] p = odd.Two (s) },
+        else_branch = no () => (float[3] q) { [call] q = local.f (s) }>
+      [late] t = odd.One (u)"""
+    made = parsed(f"""
+        main (float[3] x, int64 n, bool flag) => (float[3] y, float[3] z) {{
+          [head] h = odd.One (x) {LOOP.format(out="y", first="h", body=body)} [second] z = local.f (y) }}
+        <domain: "local", opset_import: ["": 18, "odd": 1]> f (v) => (r) {{ [inner] r = odd.Three (v) }}""",
+        odd=1, local=1,
+    )  # fmt: skip
+    error = refusal(made)
+    assert error.exit_code == 3
+    assert places(error) == {
+        "odd::One": ["head", "loop/step/late"],
+        "odd::Two": ["loop/step/choice/yes/deep"],
+        "odd::Three": ["loop/step/choice/no/call/inner", "second/inner"],
+    }
+
+
+@pytest.mark.parametrize("op", ["Loop", "Scan", "If"])
+def test_a_body_that_fails_stops_what_depends_on_it(op: str) -> None:
+    """And nothing else: what depends on a failure is no failure of its own."""
+    bodies = {
+        "Loop": LOOP.format(out="y", first="x", body="[bad] t = odd.One (s)"),
+        "Scan": """[scan] y = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] t) {
+            [bad] u = odd.One (s) t = Add (u, e) }> (x, m)""",
+        "If": """[if] y = If (flag) <then_branch = step () => (float[3] p) { [bad] p = odd.One (x) },
+            else_branch = no () => (float[3] q) { q = Neg (x) }>""",
+    }
+    made = parsed(f"""
+        main (float[3] x, float[2,3] m, int64 n, bool flag) => (float[3] z) {{
+          {bodies[op]} w = Neg (y) z = Reshape (w, w) }}""", odd=1)
+    assert places(refusal(made)) == {"odd::One": [f"{op.lower()}/step/bad"]}
+
+
+def test_what_reaches_no_output_does_not_matter() -> None:
+    body = "[bad] u = odd.One (s) v = Neg (u) t = Add (s, x)"
+    made = parsed(f"""
+        main (float[3] x, int64 n) => (float[3] y) {{
+          [dead] p = odd.One (x) q = Neg (p) {LOOP.format(out="y", first="x", body=body)} }}""", odd=1)
+    plain = parsed(f"""
+        main (float[3] x, int64 n) => (float[3] y) {{ {LOOP.format(out="y", first="x", body="t = Add (s, x)")} }}""")
+    expected = [[("y", X * np.float32(2**0 + n))] for n in (2, 0)]
+    check(plain, *({"x": X, "n": n} for n in (2, 0)))
+    check(made, *({"x": X, "n": n} for n in (2, 0)), expected=expected)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "yes = Constant <value = bool {1}> ()",
+        "yes = Identity (truth)",
+        "size = Size (x) yes = Equal (size, three)",
+        "rank = Shape (x) first = Squeeze (rank) yes = Greater (first, one)",
+    ],
+    ids=["constant", "initializer", "size", "shape"],
+)
+@pytest.mark.parametrize("outer", ["{}", "loop"])
+def test_branch_never_taken_does_not_matter(condition: str, outer: str) -> None:
+    """A condition that is known, be it from shapes, at top level and in a body."""
+    choice = f"""{condition} t = If (yes) <
+        then_branch = good () => (float[3] p) {{ p = Neg (s) }},
+        else_branch = bad () => (float[3] q) {{ q = odd.One (s) }}>"""
+    statements = f"s = Abs (x) {choice} y = Neg (t)"
+    if outer == "loop":
+        statements = LOOP.format(out="y", first="x", body=choice)
+    made = parsed(f"""
+        main (float[3] x, int64 n) => (float[3] y) <bool truth = {{1}}, int64 three = {{3}}, int64 one = {{1}}> {{
+          {statements} }}""", odd=1)
+    result = {2: X, 0: X, 1: -X} if outer == "loop" else dict.fromkeys((2, 0, 1), np.abs(X))
+    check(made, *({"x": X, "n": n} for n in result), expected=[[("y", each)] for each in result.values()])
+
+
+def test_branch_that_may_be_taken_matters() -> None:
+    made = parsed("""
+        main (float[3] x, bool flag) => (float[3] y) {
+          [if] y = If (flag) <then_branch = good () => (float[3] p) { p = Neg (x) },
+            else_branch = bad () => (float[3] q) { [here] q = odd.One (x) }> }""", odd=1)
+    assert places(refusal(made)) == {"odd::One": ["if/bad/here"]}
+
+
+def test_cut_away_by_output() -> None:
+    """`output` ends the conversion before the operator, `input` starts it behind."""
+    made = parsed("""
+        main (float[3] x) => (float[3] z) {
+          a = Neg (x) [bad] b = odd.One (a) c = Abs (b) z = Exp (c) }""", odd=1)
+    made.graph.value_info.extend([made.graph.output[0]])
+    made.graph.value_info[0].name = "b"
+    refusal(made)
+    refusal(made, output="c")
+    check(made, {"x": X}, expected=[[("a", -X)]], output="a")
+    check(made, {"b": X}, expected=[[("z", np.exp(np.abs(X)))]], input="b")
+    check(made, {"b": X}, expected=[[("c", np.abs(X))]], input=["b"], output=["c"])
+
+
+def test_broken_model_comes_before_missing_support() -> None:
+    """A model that is itself wrong is the user's to mend first."""
+    made = parsed("""
+        main (float[3] x) => (float[3] y, float[3] z) { [bad] y = odd.One (x) [worse] z = Add (x, ghost) }""", odd=1)
+    error = refusal(made)
+    assert error.exit_code == 2
+    assert {type(each) for each in error.errors} == {UnsupportedError, ModelError}
+
+
+def test_operator_that_came_later() -> None:
+    """The newest form not above the model's opset counts; below the oldest nothing is guessed."""
+    made = parsed("main (float[3] x) => (float[3] y) { [new] y = Gelu (x) }", opset=17)
+    error = refusal(made)
+    assert error.exit_code == 3
+    assert "operator Gelu (opset 17) is not supported" in str(error)
+
+
+def test_output_of_several_that_cuts() -> None:
+    """One output of a node is made an input, another is still computed by it."""
+    made = parsed("""
+        main (float[4] x) => (float[2] y, float[2] z) {
+          a, b = Split <axis = 0, num_outputs = 2> (x) y = Neg (a) z = Neg (b) }""")
+    made.graph.value_info.add(name="a").type.CopyFrom(made.graph.output[0].type)
+    x, a = floats(4), floats(2, seed=2)
+    check(made, {"x": x, "a": a}, expected=[[("y", -a), ("z", -x[2:])]], input=["x", "a"])
+
+
+@pytest.mark.parametrize("kind", ["sequence", "optional", "map", "sparse"])
+def test_inputs_that_are_no_tensors(kind: str) -> None:
+    made = parsed("main (float[3] x, float[3] s) => (float[3] y) { y = Neg (x) }")
+    type_ = made.graph.input[1].type
+    tensor = type_.tensor_type.elem_type
+    type_.ClearField("tensor_type")
+    if kind == "map":
+        type_.map_type.key_type = tensor
+        type_.map_type.value_type.tensor_type.elem_type = tensor
+    elif kind == "sparse":
+        type_.sparse_tensor_type.elem_type = tensor
+    else:
+        getattr(type_, f"{kind}_type").elem_type.tensor_type.elem_type = tensor
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(made)
+    assert caught.value.exit_code == 3
+    assert caught.value.where == "s"

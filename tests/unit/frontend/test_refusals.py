@@ -1,0 +1,104 @@
+"""Operators that nothing translates: each says why, and none of them is one that is translated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+from onnx import helper
+
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError
+from mo_loop.frontend import registry
+from mo_loop.frontend.refusals import REASONS
+from tests.harness import parsed
+
+SCHEMAS = {registry.qualified(each.domain, each.name): each for each in onnx.defs.get_all_schemas()}
+
+
+def refused(model: Any) -> MoLoopError:
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(model)
+    assert caught.value.exit_code == 3
+    return caught.value
+
+
+def has_body(schema: Any) -> bool:
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def test_every_operator_of_onnx_is_handled_or_has_a_reason() -> None:
+    """What onnx's newest opset brings and this program does not know yet turns up here."""
+    for name, schema in SCHEMAS.items():
+        if schema.deprecated or has_body(schema):
+            continue
+        is_translated = registry.find(schema.name, schema.since_version, schema.domain) is not None
+        assert is_translated != (name in REASONS), f"{name} of {schema.since_version}"
+
+
+def test_every_version_of_every_operator() -> None:
+    """Older versions too: none of an operator that is translated from a later version on only, without a body."""
+    for schema in onnx.defs.get_all_schemas_with_history():
+        name = registry.qualified(schema.domain, schema.name)
+        if schema.deprecated or name in REASONS or has_body(schema):
+            continue
+        assert registry.find(schema.name, schema.since_version, schema.domain), f"{name} of {schema.since_version}"
+
+
+@pytest.mark.parametrize("name", sorted(REASONS))
+def test_reasons(name: str) -> None:
+    """The message names the operator, its opset, the node and the reason."""
+    schema: Any = SCHEMAS[name]
+    ports = [port for port in schema.inputs if port.option != onnx.defs.OpSchema.FormalParameterOption.Optional]
+    inputs = [f"i{k}" for k in range(max(len(ports), 1))]
+    node = helper.make_node(schema.name, inputs, ["y"], domain=schema.domain, name="odd")
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info(each, 1, [2]) for each in inputs],
+        [helper.make_empty_tensor_value_info("y")],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 20)]
+    if schema.domain:
+        opsets.append(helper.make_opsetid(schema.domain, schema.since_version))
+    error = refused(helper.make_model(graph, opset_imports=opsets))
+    assert error.code == "ML302"
+    version = schema.since_version if schema.domain else 20
+    assert f"{name} (opset {version}) is not supported: {REASONS[name]}" in str(error)
+    assert "where: odd" in str(error)
+
+
+def test_an_operator_of_a_later_opset() -> None:
+    text = str(refused(parsed("main (float[3] x) => (float[3] y) { y = Gelu (x) }", opset=17)))
+    assert "Gelu (opset 17) is not supported" in text
+    assert "ONNX has Gelu from opset 20 on" in text
+
+
+def test_another_domain_that_the_model_does_not_import() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Binarizer", ["x"], ["y"], domain="ai.onnx.ml")], "g",
+        [helper.make_tensor_value_info("x", 1, [2])], [helper.make_tensor_value_info("y", 1, [2])],
+    )  # fmt: skip
+    error = refused(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))
+    assert "ai.onnx.ml::Binarizer (opset 0) is not supported" in str(error)
+
+
+STRINGS = {
+    "LabelEncoder of keys": ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}),
+    "LabelEncoder of values": ("LabelEncoder", {"keys_floats": [1.0], "values_strings": ["a"]}),
+    "OneHotEncoder": ("OneHotEncoder", {"cats_strings": ["a"]}),
+    "LinearClassifier": ("LinearClassifier", {"coefficients": [1.0, 2.0], "classlabels_strings": ["a", "b"]}),
+}
+
+
+@pytest.mark.parametrize("case", STRINGS)
+def test_operators_of_numbers_refuse_strings(case: str) -> None:
+    op, attributes = STRINGS[case]
+    outputs = ["y", "z"] if op == "LinearClassifier" else ["y"]
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x"], outputs, domain="ai.onnx.ml", **attributes)], "g",
+        [helper.make_tensor_value_info("x", 1, [3, 2])], [helper.make_empty_tensor_value_info("y")],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 4)]
+    error = refused(helper.make_model(graph, opset_imports=opsets))
+    assert error.code == "ML303"
+    assert "no operation that compares or makes strings" in str(error)

@@ -1,0 +1,542 @@
+"""Sequences and optionals: what they become, on the runtime, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import mo_loop
+from mo_loop.api import convert_model
+from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError, UsageError
+from mo_loop.ops.control import Concatenated, Loop
+from mo_loop.ops.sequences import OnSequences
+from tests.harness import check, floats, native, parsed
+
+
+def numbers(*items: int) -> dict[str, Any]:
+    return {f"n{i}" if i else "n": np.int64(item) for i, item in enumerate(items)}
+
+
+def loops(model: Any) -> list[Any]:
+    graph = convert_model(model).graph
+    return [node for scope in graph.scopes() for node in scope.of(Loop)]
+
+
+def refused(model: Any, **arguments: Any) -> MoLoopError:
+    """The only error of a conversion."""
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(model, **arguments)
+    error = caught.value
+    return error.errors[0] if isinstance(error, ConversionErrors) else error
+
+
+# -- lists known one by one
+
+
+def test_a_list_in_straight_code_leaves_no_trace() -> None:
+    model = parsed("""
+        main (float[N] a, float[N] b, float[N] c) => (float[N] x, float[M] y, int64 l) {
+          first = Constant <value_int=0> ()
+          last = Constant <value_int=-1> ()
+          s = SequenceConstruct (a, b)
+          t = SequenceInsert (s, c, first)
+          u = SequenceErase (t, last)
+          x = SequenceAt (u, last)
+          y = ConcatFromSequence <axis=0> (t)
+          l = SequenceLength (u)
+        }""")
+    graph = convert_model(model).graph
+    assert not graph.of(OnSequences)
+    assert not any("Sequence" in node.type for node in graph.ordered())
+    check(model, {"a": floats(3), "b": floats(3, seed=1), "c": floats(3, seed=2)}, dict.fromkeys("abc", floats(1)))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_stacking_counts_the_axis_in_the_result(axis: int) -> None:
+    model = parsed(f"""
+        main (float[N,3] a, float[N,3] b) => (float[?,?,?] y) {{
+          s = SequenceConstruct (a, b, a)
+          y = ConcatFromSequence <axis={axis}, new_axis=1> (s)
+        }}""")
+    check(model, {"a": floats(2, 3), "b": floats(2, 3, seed=1)}, {"a": floats(1, 3), "b": floats(1, 3, seed=1)})
+
+
+def test_a_list_of_one_length_goes_around_a_loop_as_so_many_states() -> None:
+    model = parsed("""
+        main (float[N] a, float[N] b, int64 n) => (float[M] y) {
+          first = Constant <value_int=0> ()
+          s0 = SequenceConstruct (a, b)
+          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float[?]) p) => (bool d, seq(float[?]) r) {
+            d = Identity (c)
+            x = SequenceAt (p, first)
+            q = SequenceErase (p, first)
+            r = SequenceInsert (q, x)
+          }>
+          y = ConcatFromSequence <axis=0> (s)
+        }""")
+    (loop,) = loops(model)
+    assert len(loop.output_map) == 2
+    check(model, *({"a": floats(2), "b": floats(2, seed=1), "n": np.int64(n)} for n in (3, 0, 2)))
+
+
+# -- lists that a loop appends to, or reads
+
+
+def test_an_append_of_one_shape_is_a_concatenated_output() -> None:
+    model = parsed("""
+        main (float[N,3] x, int64 n) => (float[?,?,3] y) {
+          s0 = SequenceEmpty ()
+          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) r) {
+            d = Identity (c)
+            f = Cast <to=1> (i)
+            e = Add (x, f)
+            r = SequenceInsert (p, e)
+          }>
+          y = ConcatFromSequence <axis=1, new_axis=1> (s)
+        }""")
+    (loop,) = loops(model)
+    assert [type(entry) for entry in loop.output_map] == [Concatenated]
+    check(model, *({"x": floats(n, 3), "n": np.int64(n)} for n in (3, 1, 5)))
+
+
+def test_appends_in_two_loops_deep_beside_other_states() -> None:
+    model = parsed("""
+        main (float[2] x, int64 n) => (float[?] y, float[2] z, int64 l) {
+          s0 = SequenceConstruct (x)
+          three = Constant <value_int=3> ()
+          z, s = Loop (n, "", x, s0) <body = outer (int64 i, bool c, float[2] a, seq(float[2]) p)
+                                            => (bool d, float[2] b, seq(float[2]) r) {
+            d = Identity (c)
+            b, r = Loop (three, "", a, p) <body = inner (int64 j, bool g, float[2] e, seq(float[2]) q)
+                                                 => (bool h, float[2] f, seq(float[2]) t) {
+              h = Identity (g)
+              f = Add (e, x)
+              t = SequenceInsert (q, f)
+            }>
+          }>
+          y = ConcatFromSequence <axis=0> (s)
+          l = SequenceLength (s)
+        }""")
+    check(model, *({"x": floats(2), "n": np.int64(n)} for n in (2, 0, 3)))
+
+
+def test_ragged_appends_are_a_tensor_that_grows() -> None:
+    model = parsed("""
+        main (float[R,3] x, int64 n) => (float[?,3] y) {
+          s0 = SequenceEmpty ()
+          one = Constant <value_ints=[1]> ()
+          zero = Constant <value_ints=[0]> ()
+          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) r) {
+            d = Identity (c)
+            k = Reshape (i, one)
+            stop = Add (k, one)
+            e = Slice (x, zero, stop, zero)
+            r = SequenceInsert (p, e)
+          }>
+          y = ConcatFromSequence <axis=0> (s)
+        }""")
+    (loop,) = loops(model)
+    assert len(loop.output_map) == 1  # the sizes of the pieces are not carried: nothing reads them
+    check(model, *({"x": floats(6, 3), "n": np.int64(n)} for n in (3, 1, 6)))
+
+
+def test_an_element_of_the_list_that_the_loop_itself_makes() -> None:
+    """The list is empty at first, so the branch that reads it has no type before the body is typed once."""
+    model = parsed("""
+        main (float[N,3] x, int64 n) => (float[?,3] y) {
+          s0 = SequenceEmpty ()
+          zero = Constant <value_int=0> ()
+          last = Constant <value_int=-1> ()
+          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) r) {
+            d = Identity (c)
+            l = SequenceLength (p)
+            some = Greater (l, zero)
+            e = If (some) <then_branch = a () => (float[N,3] f) { f = SequenceAt (p, last) },
+                           else_branch = b () => (float[N,3] g) { g = Neg (x) }>
+            h = Add (e, x)
+            r = SequenceInsert (p, h)
+          }>
+          y = ConcatFromSequence <axis=0> (s)
+        }""")
+    check(model, *({"x": floats(2, 3), "n": np.int64(n)} for n in (3, 1, 4)))
+
+
+@pytest.mark.parametrize("split", ["", "chunk", "sizes"])
+def test_a_tensor_in_pieces_read_in_a_loop(split: str) -> None:
+    model = parsed(f"""
+        main (float[R,2] x, int64 chunk, int64[K] sizes) => (float[2] y, int64 n) {{
+          s = SplitToSequence <axis=0> (x{f", {split}" if split else ""})
+          n = SequenceLength (s)
+          zero = Constant <value = float[2] {{0, 0}}> ()
+          axes = Constant <value_ints=[0]> ()
+          y = Loop (n, "", zero) <body = step (int64 i, bool c, float[2] a) => (bool d, float[2] r) {{
+            d = Identity (c)
+            e = SequenceAt (s, i)
+            f = ReduceSum <keepdims=0> (e, axes)
+            two = Constant <value = float {{2}}> ()
+            h = Mul (a, two)
+            r = Add (h, f)
+          }}>
+          chunk2 = Identity (chunk)
+        }}""")
+    del model.graph.node[-1]
+    sizes = [np.array(each, np.int64) for each in ([2, 3, 1], [6], [0, 4, 1, 1])]
+    feeds = [{"x": floats(6, 2), "chunk": np.int64(k), "sizes": s} for k, s in zip((2, 4, 7), sizes, strict=True)]
+    check(model, *feeds)
+
+
+@pytest.mark.parametrize(("size", "rank"), [("int64 k = {1}", 1), ("int32 k = {1}", 1), ("int64[3] k = {1,1,1}", 2)])
+def test_a_split_without_keepdims(size: str, rank: int) -> None:
+    """A scalar 1 drops the axis, which is how PyTorch writes unbind; a list of sizes never does."""
+    model = parsed(f"""
+        main (float[3,4] x, int64 n) => (float[{"4" if rank == 1 else "1,4"}] y) <{size}> {{
+          s = SplitToSequence <axis=0, keepdims=0> (x, k)
+          y = SequenceAt (s, n)
+        }}""")
+    check(model, *({"x": floats(3, 4), "n": np.int64(n)} for n in (0, 2, -1)))
+
+
+def test_a_split_without_keepdims_by_what_only_the_run_knows_is_refused() -> None:
+    model = parsed("""
+        main (float[3,4] x, int64 k) => (float[?,4] y) {
+          s = SplitToSequence <axis=0, keepdims=0> (x, k)
+          y = ConcatFromSequence <axis=0> (s)
+        }""")
+    assert "known only at run time, without keepdims" in refused(model).message
+
+
+# -- the general case
+
+
+def test_ragged_in_two_sizes_with_places_of_the_run() -> None:
+    model = parsed("""
+        main (float[R,C] x, int64 n, int64 k) => (float[?,?] y, float[?,?] z, int64 l) {
+          s0 = SequenceConstruct (x, x)
+          one = Constant <value_int=1> ()
+          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float[?,?]) p) => (bool d, seq(float[?,?]) r) {
+            d = Identity (c)
+            zeros = Constant <value_ints=[0, 0]> ()
+            a = Add (i, one)
+            ones = Constant <value_ints=[1]> ()
+            rows = Reshape (a, ones)
+            two = Constant <value_ints=[2]> ()
+            stop = Concat <axis=0> (rows, two)
+            e = Slice (x, zeros, stop)
+            r = SequenceInsert (p, e, one)
+          }>
+          u = SequenceErase (s, k)
+          y = SequenceAt (u, k)
+          last = Constant <value_int=-1> ()
+          z = SequenceAt (u, last)
+          l = SequenceLength (u)
+        }""")
+    feeds = [{"x": floats(4, 3), "n": np.int64(n), "k": np.int64(k)} for n, k in ((2, 1), (0, 0), (3, -3), (1, -2))]
+    check(model, *feeds)
+
+
+def test_the_size_of_another_tensor_is_not_read_off_a_state_that_grows() -> None:
+    """The list has as many elements as x has columns at first; the runtime believes that this stays so."""
+    model = parsed("""
+        main (float[R,C] x, int64 n) => (int64 l, float[?,?] y, float[?,?] z) {
+          s0 = SplitToSequence <axis=1> (x)
+          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float[?,?]) p) => (bool d, seq(float[?,?]) t) {
+            d = Identity (c)
+            zeros = Constant <value_ints=[0, 0]> ()
+            one = Constant <value_ints=[1]> ()
+            two = Constant <value_ints=[2]> ()
+            three = Constant <value_ints=[3]> ()
+            sh = Shape (x)
+            columns = Gather (sh, one)
+            rest = Mod (three, columns)
+            stop = Concat <axis=0> (two, rest)
+            item = Slice (x, zeros, stop)
+            place = Constant <value_int=-3> ()
+            t = SequenceInsert (p, item, place)
+          }>
+          l = SequenceLength (s)
+          first = Constant <value_int=1> ()
+          second = Constant <value_int=2> ()
+          y = SequenceAt (s, first)
+          z = SequenceAt (s, second)
+        }""")
+    check(model, *({"x": floats(2, c), "n": np.int64(n)} for n, c in ((2, 3), (1, 4), (3, 3))))
+
+
+def test_an_inner_loop_over_a_state_that_grows_concatenates_as_often_as_it_runs() -> None:
+    """The runtime keeps the trip count that it has found for the inner loop under the first shape of the state."""
+    model = parsed("""
+        main (float[3] x, int64 n) => (float[M] y) {
+          y = Loop (n, "", x) <body = step (int64 i, bool c, float[P] s) => (bool d, float[Q] t) {
+            d = Identity (c)
+            size = Size (s)
+            u = Loop (size, "") <body = inner (int64 j, bool g) => (bool h, float v) {
+              h = Identity (g)
+              e = Gather (s, j)
+              v = Neg (e)
+            }>
+            t = Concat <axis=0> (x, u)
+          }>
+        }""")
+    check(model, *({"x": floats(3), "n": np.int64(n)} for n in (2, 3, 0)))
+
+
+def test_an_iteration_that_appends_elements_of_two_shapes() -> None:
+    """Each is the same in all iterations, but the two are no block of one shape."""
+    model = parsed("""
+        main (float[2,3] a, float[R,C] b, int64 n) => (float[?,?] y, float[?,?] z, int64 l) {
+          s0 = SequenceEmpty ()
+          s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) t) {
+            d = Identity (c)
+            q = SequenceInsert (p, a)
+            t = SequenceInsert (q, b)
+          }>
+          first = Constant <value_int=0> ()
+          last = Constant <value_int=-1> ()
+          y = SequenceAt (s, first)
+          z = SequenceAt (s, last)
+          l = SequenceLength (s)
+        }""")
+    check(model, *({"a": floats(2, 3), "b": floats(r, 2), "n": np.int64(n)} for n, r in ((2, 4), (1, 1), (3, 3))))
+
+
+def test_a_branch_on_a_list_that_a_known_condition_decides() -> None:
+    """The branches return lists of different length; the one taken says what the If returns."""
+    model = parsed("""
+        main (float[N] x, int64 n) => (float[M] y) {
+          s0 = SequenceConstruct (x, x)
+          zero = Constant <value_int=0> ()
+          s = SequenceInsert (s0, x, zero)
+          l = SequenceLength (s)
+          some = Greater (l, zero)
+          t = If (some) <then_branch = a () => (seq(float[N]) p) { p = SequenceErase (s, zero) },
+                         else_branch = b () => (seq(float[N]) q) { q = Identity (s) }>
+          y = ConcatFromSequence <axis=0> (t)
+        }""")
+    check(model, {"x": floats(3), "n": np.int64(0)}, {"x": floats(2), "n": np.int64(0)})
+
+
+@pytest.mark.parametrize("axis", [1, -2])
+def test_ragged_pieces_joined_along_an_inner_axis(axis: int) -> None:
+    model = parsed(f"""
+        main (float[2,C,3] x, int64 p) => (float[2,?,3] y) {{
+          sizes = Constant <value_ints=[1]> ()
+          sh = Shape <start=1, end=2> (x)
+          rest = Sub (sh, sizes)
+          split = Concat <axis=0> (sizes, rest)
+          s = SplitToSequence <axis=1> (x, split)
+          t = SequenceErase (s, p)
+          u = SequenceInsert (t, x, p)
+          y = ConcatFromSequence <axis={axis}> (u)
+        }}""")
+    check(model, *({"x": floats(2, c, 3), "p": np.int64(p)} for c, p in ((4, 0), (2, 1), (5, 1))))
+
+
+@pytest.mark.parametrize("made", ["SequenceConstruct (x, x2)", "SplitToSequence <axis=0> (x, two)"])
+def test_a_map_whose_body_reads_outer_values_and_declares_no_types(made: str) -> None:
+    """As PyTorch writes hstack: nothing is said of what the body returns, and it reads a constant from outside."""
+    model = parsed(f"""
+        main (float[4,3] x, float k) => (float[2,3] y, int64[2] z) {{
+          two = Constant <value_int=2> ()
+          x2 = Neg (x)
+          s = {made}
+          shift = Add (k, k)
+          t, u = SequenceMap (s, k) <body = each (float[?,?] e, float f) => (float[?,?] r, int64[2] n) {{
+            m = Mul (e, f)
+            r0 = Add (m, shift)
+            zero = Constant <value_ints=[0]> ()
+            ends = Constant <value_ints=[2]> ()
+            r = Slice (r0, zero, ends, zero)
+            n = Shape (e)
+          }}>
+          one = Constant <value_int=1> ()
+          y = SequenceAt (t, one)
+          z = SequenceAt (u, one)
+        }}""")
+    sets = [{"x": floats(4, 3, seed=n), "k": np.float32(k)} for n, k in ((0, 2), (1, -1))]
+    expected = native("oracle", model.SerializeToString(), sets)
+    body = next(node for node in model.graph.node if node.op_type == "SequenceMap").attribute[0].g
+    for port in (*body.input, *body.output):
+        port.ClearField("type")
+    check(model, *sets, expected=expected)
+
+
+def test_a_map_over_known_elements_is_written_out() -> None:
+    model = parsed("""
+        main (float[A,2] a, float[A,3] b) => (float[A,5] y) {
+          s = SequenceConstruct (a, b)
+          t = SequenceMap (s) <body = each (float[?,?] e) => (float[?,?] r) { r = Exp (e) }>
+          y = ConcatFromSequence <axis=1> (t)
+        }""")
+    assert loops(model) == []
+    check(model, {"a": floats(4, 2), "b": floats(4, 3)}, {"a": floats(1, 2), "b": floats(1, 3)})
+
+
+def test_what_a_map_cannot_do_is_said_with_its_place() -> None:
+    for made in ("SequenceConstruct (x, x)", "SplitToSequence <axis=0> (x)"):
+        model = parsed(f"""
+            main (string[N,3] w, float[N,3] x, int64 p) => (float[?,3] y) {{
+              s = {made}
+              t = SequenceMap (s) <body = each (float[?,?] e) => (float[?,?] r) {{
+                h = StringNormalizer (w) n = Shape (h) r = Expand (e, n) }}>
+              y = SequenceAt (t, p)
+            }}""")
+        error = refused(model)
+        assert (error.code, error.exit_code) == ("ML302", 3)
+        assert "/each/" in error.where
+
+
+def test_a_map_over_two_lists_and_a_tensor() -> None:
+    model = parsed("""
+        main (float[A,B] a, float[C,D] b, float t) => (float[?,?] x, float[?,?] y) {
+          s = SequenceConstruct (a, b)
+          u, v = SequenceMap (s, s, t) <body = each (float[?,?] e, float[?,?] f, float g)
+                                            => (float[?,?] p, float[?,?] q) {
+            h = Mul (e, f)
+            p = Add (h, g)
+            q = Sub (h, g)
+          }>
+          one = Constant <value_int=1> ()
+          zero = Constant <value_int=0> ()
+          x = SequenceAt (u, one)
+          y = SequenceAt (v, zero)
+        }""")
+    shapes = (((2, 3), (1, 4)), ((1, 1), (3, 2)))
+    check(model, *({"a": floats(*a), "b": floats(*b), "t": np.float32(2)} for a, b in shapes))
+
+
+# -- optionals
+
+
+def test_an_optional_that_only_one_branch_fills() -> None:
+    source = parsed("""
+        main (float[N] x, bool c) => (float[N] y, bool h) {
+          o = If (c) <then_branch = a () => (optional(float[N]) p) { p = Optional (x) },
+                      else_branch = b () => (optional(float[N]) q) { q = Optional (x) }>
+          h = OptionalHasElement (o)
+          y = If (h) <then_branch = e () => (float[N] r) { r = OptionalGetElement (o) },
+                      else_branch = f () => (float[N] s) { s = Neg (x) }>
+        }""")
+    empty = helper.make_node("Optional", [], ["q"])
+    empty.attribute.append(helper.make_attribute("type", helper.make_tensor_type_proto(1, [None])))
+    branch = next(each for each in source.graph.node[0].attribute if each.name == "else_branch")
+    del branch.g.node[:]
+    branch.g.node.append(empty)
+    sets = [{"x": floats(3), "c": np.bool_(c)} for c in (True, False, True)]
+    expected = [[("y", s["x"] if s["c"] else -s["x"]), ("h", np.bool_(s["c"]))] for s in sets]
+    check(source, *sets, expected=expected)
+
+
+# -- refusals: a code, the operator, the place
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "text"),
+    [
+        ("ML235", "position 2 is outside a sequence of 2", "p = Constant <value_int=2> () y = SequenceAt (s, p)"),
+        ("ML235", "position -4", "p = Constant <value_int=-4> () t = SequenceInsert (s, x, p) y = SequenceAt (t, z)"),
+        ("ML235", "rank 2 and 1", "f = Flatten (x) t = SequenceConstruct (f, x) y = SequenceAt (t, z)"),
+        ("ML235", "type f32 and i64", "t = SequenceInsert (s, z1) y = SequenceAt (t, z)"),
+        ("ML243", "erased in a sequence", "e = SequenceEmpty () t = SequenceErase (e) y = SequenceAt (t, z)"),
+        ("ML243", "read of a sequence that is always empty", "e = SequenceEmpty () y = SequenceAt (e, z)"),
+        ("ML227", "Abs takes tensors", "t = Abs (s) y = SequenceAt (t, z)"),
+    ],
+)  # fmt: skip
+def test_bad_input(code: str, said: str, text: str) -> None:
+    model = parsed(f"""
+        main (float[N] x) => (float[N] y) {{
+          z = Constant <value_int=0> ()
+          z1 = Constant <value_ints=[0]> ()
+          s = SequenceConstruct (x, x)
+          {text}
+        }}""")
+    error = refused(model)
+    assert (error.code, error.exit_code) == (code, 2)
+    assert said in error.message
+    assert error.where
+
+
+def test_elements_of_unknown_rank_are_refused_with_the_place() -> None:
+    model = parsed("""
+        main (float[N] x, int64[K] shape, int64 p) => (float[N] y) {
+          a = Reshape (x, shape)
+          s = SequenceConstruct (a, a)
+          b = SequenceAt (s, p)
+          y = Neg (b)
+        }""")
+    error = refused(model)
+    assert error.exit_code == 3
+    assert "unknown rank" in error.message
+    assert error.where
+
+
+def test_strings_are_refused() -> None:
+    model = parsed("""
+        main (string[N] x, int64 p) => (string[N] y) {
+          s = SequenceConstruct (x, x)
+          y = SequenceAt (s, p)
+        }""")
+    assert (refused(model).code, refused(model).where) == ("ML303", "s")
+
+
+# -- the boundary
+
+BOUNDARY = """
+    main (seq(float[?,3]) s, float[N,3] x, int64 p) => (seq(float[?,3]) t, float[?,3] y) {
+      t = SequenceInsert (s, x, p)
+      y = SequenceAt (t, p)
+    }"""
+
+
+def test_a_sequence_at_the_boundary_is_refused_with_a_hint() -> None:
+    error = refused(parsed(BOUNDARY))
+    assert isinstance(error, UnsupportedError)
+    assert (error.code, error.where) == ("ML310", "s")
+    assert "--sequence-io packed" in error.hint
+
+
+def test_packed_boundary() -> None:
+    model = parsed(BOUNDARY)
+    sets, expected = [], []
+    for count, place in ((2, 1), (0, 0), (3, -2)):
+        items = [floats(rows, 3, seed=rows) for rows in range(1, count + 1)]
+        x = floats(2, 3, seed=9)
+        data, shapes = mo_loop.pack_sequence(items, rank=2, dtype=np.float32)
+        sets.append({"s.data": data, "s.shapes": shapes, "x": x, "p": np.int64(place)})
+        after = [*items]
+        after.insert(place, x)
+        packed = mo_loop.pack_sequence(after)
+        read = after[place]
+        expected.append([("t.data", packed[0]), ("t.shapes", packed[1]), ("y", read)])
+    converted = convert_model(model, sequence_io="packed")
+    assert converted.inputs == ["s.data", "s.shapes", "x", "p"]
+    assert converted.outputs == ["t.data", "t.shapes", "y"]
+    check(model, *sets, expected=expected, sequence_io="packed")
+
+
+def test_a_sequence_of_unknown_rank_gets_its_shape_from_the_caller() -> None:
+    model = parsed(BOUNDARY)
+    model.graph.input[0].type.sequence_type.elem_type.tensor_type.ClearField("shape")
+    assert "unknown rank" in refused(model, sequence_io="packed").message
+    assert convert_model(model, sequence_io="packed", input="s[?,3]").inputs == ["s.data", "s.shapes", "x", "p"]
+
+
+def test_sequence_io_takes_one_word() -> None:
+    with pytest.raises(UsageError):
+        convert_model(parsed(BOUNDARY), sequence_io="flat")
+
+
+def test_packing_by_hand() -> None:
+    data, shapes = mo_loop.pack_sequence([np.float32(1), np.float32(2)])
+    assert (data.tolist(), shapes.tolist()) == ([1, 2], [[1], [1]])
+    assert [each.shape for each in mo_loop.unpack_sequence(data, shapes, scalars=True)] == [(), ()]
+    data, shapes = mo_loop.pack_sequence([], rank=2, dtype=np.int64)
+    assert (data.shape, data.dtype, shapes.shape) == ((0,), np.int64, (0, 2))
+    with pytest.raises(UsageError):
+        mo_loop.pack_sequence([])
+    with pytest.raises(UsageError):
+        mo_loop.pack_sequence([np.zeros(2), np.zeros((1, 2))])
+    with pytest.raises(UsageError):
+        mo_loop.unpack_sequence(np.zeros(3), [[2, 2]])

@@ -1,0 +1,156 @@
+"""Large weights stay in the file they came from, wherever in the model they stand."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from mo_loop import convert_model, save_model
+from mo_loop.errors import FileError
+from mo_loop.frontend import model as model_file
+from mo_loop.frontend.strip_weights import SMALL, thin
+from mo_loop.graph import Graph
+from mo_loop.graph.tensor import FileTensor
+from mo_loop.ir import copying
+from mo_loop.ops import Constant
+
+RNG = np.random.default_rng(7)
+
+
+def weight(name: str, dtype: Any = np.float32, packed: str = "") -> TensorProto:
+    """A tensor well above the limit, as raw data or in the typed field `packed`."""
+    array = RNG.standard_normal((64, 64)).astype(dtype)
+    if not packed:
+        return numpy_helper.from_array(array, name)
+    tensor = TensorProto(name=name, dims=array.shape, data_type=helper.np_dtype_to_tensor_dtype(array.dtype))
+    getattr(tensor, packed).extend(array.reshape(-1).tolist())
+    return tensor
+
+
+def everywhere() -> onnx.ModelProto:
+    """Large data in initializers of three forms, a Constant node, both branches of an If, and a function."""
+    node = helper.make_node
+    branches = {
+        f"{side}_branch": helper.make_graph(
+            [node("MatMul", ["x", f"w_{side}"], [f"o_{side}"])], side, [],
+            [helper.make_tensor_value_info(f"o_{side}", 1, [64, 64])], [weight(f"w_{side}")],
+        )
+        for side in ("then", "else")
+    }  # fmt: skip
+    function = helper.make_function(
+        "local", "F", ["a"], ["b"],
+        [node("Constant", [], ["k"], value=weight("k")), node("Add", ["a", "k"], ["b"])],
+        [helper.make_opsetid("", 17)],
+    )  # fmt: skip
+    nodes = [
+        node("Constant", [], ["c"], value=weight("c")),
+        node("Add", ["x", "c"], ["a"]),
+        node("Add", ["a", "w_raw"], ["b"]),
+        node("Add", ["b", "w_packed"], ["d"]),
+        node("Cast", ["w_double"], ["e"], to=1),
+        node("Add", ["d", "e"], ["f"]),
+        node("If", ["flag"], ["g"], **branches),
+        node("F", ["g"], ["h"], domain="local"),
+        node("Add", ["f", "h"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes, "everywhere",
+        [helper.make_tensor_value_info("x", 1, [64, 64]), helper.make_tensor_value_info("flag", 9, [])],
+        [helper.make_tensor_value_info("y", 1, [64, 64])],
+        [weight("w_raw"), weight("w_packed", packed="float_data"), weight("w_double", np.float64, "double_data")],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    return helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=10)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(model_file, "LARGE", 0)
+    onnx.save(everywhere(), tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+def large_constants(graph: Graph) -> list[Any]:
+    return [node.tensor for scope in graph.scopes() for node in scope.of(Constant) if node.tensor.nbytes > SMALL]
+
+
+def test_the_thin_model_holds_no_large_data(path: Path) -> None:
+    data = thin(str(path))
+    assert len(data) < 4096 < 8 * 64 * 64 * 4 < path.stat().st_size
+    onnx.ModelProto.FromString(data)
+
+
+def test_every_large_constant_is_a_span(path: Path) -> None:
+    tensors = large_constants(convert_model(path).graph)
+    in_memory = [tensor for tensor in tensors if not isinstance(tensor, FileTensor)]
+    assert len(tensors) == 7
+    assert len(in_memory) == 1  # the Cast of w_double is folded, being small enough
+
+
+def test_spans_write_the_same_files_as_arrays(path: Path, tmp_path: Path) -> None:
+    save_model(convert_model(path), tmp_path / "spans.xml")
+    in_memory = convert_model(onnx.load(path))
+    assert not any(isinstance(tensor, FileTensor) for tensor in large_constants(in_memory.graph))
+    save_model(in_memory, tmp_path / "arrays.xml")
+    for ending in ("xml", "bin"):
+        assert (tmp_path / f"spans.{ending}").read_bytes() == (tmp_path / f"arrays.{ending}").read_bytes()
+
+
+@pytest.mark.parametrize("cut", [1, 100, 5000, 40000])
+def test_a_file_cut_short_is_refused(path: Path, cut: int) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:-cut])
+    with pytest.raises(FileError) as caught:
+        convert_model(path)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_bytes_never_end_in_a_bug(path: Path, seed: int) -> None:
+    data = bytearray(path.read_bytes())
+    for position in np.random.default_rng(seed).integers(0, 600, 3):
+        data[position] ^= 1 << (seed % 8)
+    path.write_bytes(data)
+    try:
+        convert_model(path)
+    except Exception as error:
+        assert getattr(error, "exit_code", 4) in (2, 3), error
+
+
+class TestCopying:
+    SIZE = 300_001
+
+    @pytest.fixture
+    def source(self, tmp_path: Path) -> Path:
+        path = tmp_path / "source"
+        path.write_bytes(RNG.bytes(self.SIZE + 10))
+        return path
+
+    def copied(self, source: Path, tmp_path: Path) -> bytes:
+        with open(tmp_path / "target", "wb") as target:
+            target.write(b"head")
+            copying.append_span(str(source), 5, self.SIZE, target)
+            target.write(b"tail")
+        return (tmp_path / "target").read_bytes()
+
+    @pytest.mark.parametrize("piece", [1000, 4096, 1 << 20])
+    def test_pieces_make_the_whole(
+        self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+    ) -> None:
+        monkeypatch.setattr(copying, "PIECE", piece)
+        assert self.copied(source, tmp_path) == b"head" + source.read_bytes()[5 : 5 + self.SIZE] + b"tail"
+
+    def test_into_memory(self, source: Path) -> None:
+        target = io.BytesIO()
+        copying.append_span(str(source), 5, self.SIZE, target)
+        assert target.getvalue() == source.read_bytes()[5 : 5 + self.SIZE]
+
+    def test_a_short_source_is_said(self, source: Path) -> None:
+        with pytest.raises(FileError):
+            copying.append_span(str(source), 100, self.SIZE, io.BytesIO())

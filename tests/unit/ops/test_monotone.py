@@ -1,0 +1,125 @@
+"""Inference is monotone: who knows less of the inputs is never told more of the outputs, and never refused."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mo_loop.graph.shape import LEAST, Dimension, fresh, high, least, low, most, named, unknown
+from mo_loop.graph.types import TensorType, known_array
+from mo_loop.text import parse
+from tests.unit.ops.examples import BODIES, EXAMPLES, SOURCES, Example, operations
+
+
+def test_every_operation_has_an_example() -> None:
+    covered = {example.name for example in EXAMPLES} | BODIES.keys()
+    assert [name for name in operations() if name not in covered | SOURCES] == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[f"{n}-{each.name}" for n, each in enumerate(EXAMPLES)])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_monotone(example: Example, seed: int) -> None:
+    random = Random(seed)
+    types, found = example.types, example.infer(example.types)
+    for step in range(2):
+        types = [weaker(each, random, port in example.counted, step == 0) for port, each in enumerate(types)]
+        wider = example.infer(types)
+        assert_covered(found, wider)
+        found = wider
+
+
+@pytest.mark.parametrize("name", BODIES)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_monotone_through_bodies(name: str, seed: int) -> None:
+    """On a graph made for the weaker types, and on one that had the precise types before."""
+    random = Random(seed)
+    graph = parse(BODIES[name])
+    found = [result.value.type for result in graph.results]
+    types = [weaker(parameter.output.type, random) for parameter in graph.parameters]
+    anew = parse(BODIES[name])
+    for each in (graph, anew):
+        for parameter, type_ in zip(each.parameters, types, strict=True):
+            parameter.retype(type_)
+        each.validate()
+        assert_covered(found, [result.value.type for result in each.results])
+
+
+def weaker(type_: TensorType | None, random: Random, keep_shape: bool = False, may_name: bool = True) -> Any:
+    """The type with less known of its dimensions, its rank, its values; or as it is.
+
+    A name says that all sizes of that name are equal: it is given to numbers only while nothing else has one.
+    """
+    if type_ is None:
+        return None
+    if type_.known is not None and (keep_shape or random.random() < 0.6):
+        items = [weaker_value(item, random, may_name) for item in type_.known.flat]
+        return TensorType(type_.dtype, type_.shape, known_array(items, type_.known.shape))
+    if type_.shape is None or random.random() < 0.15:
+        return TensorType(type_.dtype, None)
+    return TensorType(type_.dtype, tuple(weaker_dim(dim, random, may_name) for dim in type_.shape))
+
+
+def weaker_dim(dim: Dimension, random: Random, may_name: bool) -> Dimension:
+    top = high(dim)
+    choices = [dim, dim, fresh(), fresh(random.randint(0, low(dim)))]
+    if isinstance(dim, int) and may_name:
+        choices.append(named(f"size{dim}"))
+    if top is not None:
+        choices.append(fresh(random.randint(0, low(dim)), top + random.randint(0, 3)))
+    return random.choice(choices)
+
+
+def weaker_value(value: Dimension, random: Random, may_name: bool) -> Dimension:
+    lo, hi = least(value), most(value)
+    choices = [value, value, unknown()]
+    if isinstance(value, int) and value > 0 and may_name:  # a size of 0 in a pattern is no copy of a dimension
+        choices.append(named(f"size{value}"))
+    if hi is not None and lo > LEAST:
+        # Bounds from 0 on are those of a size; a 0 that copies a dimension is weakened to what may be anything.
+        choices.append(unknown(lo - random.randint(int(value == 0), 3), hi + random.randint(0, 3)))
+    return random.choice(choices)
+
+
+def assert_covered(precise: list[Any], weak: list[Any]) -> None:
+    assert len(precise) == len(weak)
+    for tight, wide in zip(precise, weak, strict=True):
+        assert wide.dtype is tight.dtype
+        if wide.shape is not None:
+            assert tight.shape is not None and len(tight.shape) == len(wide.shape), f"{wide} for {tight}"
+            assert all(map(dim_covers, wide.shape, tight.shape)), f"{wide} for {tight}"
+        if wide.known is not None:
+            assert tight.known is not None, f"{wide.known} for unknown values"
+            assert all(map(value_covers, wide.known.flat, tight.known.flat)), f"{wide.known} for {tight.known}"
+
+
+def dim_covers(wide: Dimension, tight: Dimension) -> bool:
+    size = number(tight)
+    top, limit = high(wide), high(size)
+    inside = low(wide) <= low(size) and (top is None or (limit is not None and limit <= top))
+    return inside and agrees(wide, size)
+
+
+def value_covers(wide: Dimension, tight: Dimension) -> bool:
+    value = number(tight)
+    top, limit = most(wide), most(value)
+    inside = least(wide) <= least(value) and (top is None or (limit is not None and limit <= top))
+    return inside and agrees(wide, value)
+
+
+def agrees(wide: Dimension, tight: Dimension) -> bool:
+    found = number(wide)
+    return not isinstance(found, int) or not isinstance(tight, int) or found == tight
+
+
+def number(dim: Dimension) -> Dimension:
+    """What an expression of the symbols `size2`, `size3`, ... is for those sizes; any other as it is."""
+    if isinstance(dim, int) or not all(re.fullmatch(r"size\d+", symbol.name) for symbol in dim.symbols()):
+        return dim
+    return dim.const + sum(factor * int(symbol.name[4:]) for symbol, factor in dim.terms)

@@ -1,0 +1,68 @@
+"""Passes that the tests of the Manager and its configuration run: each does one thing to every Negative or Add."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph
+from transforms.function_pass import FunctionPass
+from transforms.pattern import Match, any_input, wrap_type
+from transforms.predicates import consumers_count
+from transforms.rewrite import MatcherPass
+
+
+class Notes(FunctionPass):
+    """Notes that it ran, under the name that it was given."""
+
+    def __init__(self, log: list[str], name: str = "Notes", changes: bool = False) -> None:
+        self.log = log
+        self.called = name
+        self.changes = changes
+
+    @property
+    def name(self) -> str:
+        return self.called
+
+    def run(self, graph: Graph) -> bool:
+        self.log.append(self.called)
+        return self.changes
+
+
+class NegativeToAbs(FunctionPass):
+    """Negative(x)  ->  Abs(x), unless it has a name"""
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for node in self.candidates(graph, ops.Negative):
+            if node.name:
+                self.refuse(node, "it has a name")
+                continue
+            node.output.replace_with(ops.Abs(node.inputs[0]).output)
+            graph.remove(node)
+            changed = self.accept(node)
+        return changed
+
+
+class AbsToReLU(MatcherPass):
+    """Abs(x) that one node reads  ->  ReLU(x)"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = any_input()
+        self.register_matcher(wrap_type(ops.Abs, self.x, when=consumers_count(1)), self.rewrite)
+
+    def rewrite(self, match: Match) -> bool:
+        return self.replace(match, ops.ReLU(match[self.x]))
+
+
+class ReLUToTanh(MatcherPass):
+    """ReLU(x)  ->  Tanh(x), where it is enabled"""
+
+    enabled_by_default = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = any_input()
+        self.register_matcher(wrap_type(ops.ReLU, self.x), self.rewrite)
+
+    def rewrite(self, match: Match) -> bool:
+        return self.replace(match, ops.Tanh(match[self.x]))

@@ -1,0 +1,156 @@
+"""Loops that slice, give away what never changes, or are written out: the numbers, and what is left of the loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from click.testing import CliRunner
+
+from mo_loop import convert_model, ops
+from mo_loop.cli import main
+from mo_loop.graph import Node
+from tests.harness import check, floats, parsed
+from tests.unit.passes.recurrent_models import feeds, loop, lstm_split, rnn, scan
+
+STEP = """
+      c = Constant<value=bool {{1}}>()
+      y, ys = Loop (n, c, h) <body = step (int64 i, bool g, float[3] s) => (bool d, float[3] t, float[a, b] u) {{
+        d = Identity (g)
+        {body}
+      }}>
+"""
+
+
+def counted(body: str, x: str = "4,3", n: str = "n = Constant<value=int64 {4}>()", more: str = "") -> Any:
+    """A loop over 4 iterations whose body reads x."""
+    return parsed(f"main (float[{x}] x, float[3] h{more}) => (float[3] y, float[d, e, f] ys) {{\n{n}\n"
+                  f"{STEP.format(body=body)} }}")  # fmt: skip
+
+
+def kinds(model: Any, kind: type[Node], **arguments: Any) -> int:
+    """How many nodes of a class the converted model has, in all scopes."""
+    graph = convert_model(model, **arguments).graph
+    return sum(len(scope.of(kind)) for scope in graph.scopes())
+
+
+ONE = (
+    "one = Constant<value=int64 {1}>()\n last = Sub(n, one)\n k = Sub(last, i)\n zero = Constant<value=int64[1] {0}>()"
+)
+READS = {
+    "backwards": f"{ONE}\n a = Gather<axis=0>(x, k)\n t = Add(s, a)\n u = Unsqueeze(t, zero)",
+    "both directions": f"{ONE}\n a = Gather<axis=0>(x, i)\n b = Gather<axis=0>(x, k)\n ab = Sub(a, b)\n"
+    "t = Add(s, ab)\n u = Unsqueeze(t, zero)",
+    "slices": f"{ONE}\n j = Add(i, one)\n from = Unsqueeze(i, zero)\n to = Unsqueeze(j, zero)\n"
+    "a = Slice(x, from, to, zero)\n r = Squeeze(a, zero)\n t = Add(s, r)\n u = Concat<axis=1>(a, a)",
+    "slices backwards": f"{ONE}\n j = Add(k, one)\n from = Unsqueeze(k, zero)\n to = Unsqueeze(j, zero)\n"
+    "a = Slice(x, from, to, zero)\n r = Squeeze(a, zero)\n t = Add(s, r)\n u = Concat<axis=1>(a, a)",
+    "whole as well": f"{ONE}\n a = Gather<axis=0>(x, i)\n z = ReduceMax<keepdims=0>(x, zero)\n w = Mul(a, z)\n"
+    "ws = Mul(w, s)\n v = MatMul(x, ws)\n p = ReduceSum<keepdims=0>(v)\n t = Add(s, p)\n u = Unsqueeze(t, zero)",
+    "of a transposed": f"{ONE}\n xt = Transpose<perm=[1, 0]>(x)\n a = Gather<axis=1>(xt, i)\n t = Add(s, a)\n"
+    "u = Unsqueeze(t, zero)",
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_reads_become_slices(name: str) -> None:
+    model = counted(READS[name])
+    assert kinds(model, ops.TensorIterator) == 1
+    check(model, {"x": floats(4, 3), "h": floats(3, seed=1)}, {"x": floats(4, 3, seed=2), "h": floats(3, seed=3)})
+
+
+def test_several_axes_and_tensors() -> None:
+    text = (
+        f"{ONE}\n a = Gather<axis=0>(x, i)\n b = Gather<axis=1>(w, i)\n c2 = Gather<axis=0>(w, k)\n bc = Add(b, c2)\n"
+    )
+    text += "abc = Mul(a, bc)\n m = ReduceSum<keepdims=0>(abc, zero)\n t = Add(s, m)\n u = Unsqueeze(t, zero)"
+    model = counted(text, more=", float[4, 4, 3] w")
+    assert kinds(model, ops.TensorIterator) == 1
+    check(model, {"x": floats(4, 3), "h": floats(3, seed=1), "w": floats(4, 4, 3, seed=2)})
+
+
+def test_what_never_changes_is_computed_once() -> None:
+    model = counted(
+        f"{ONE}\n xx = MatMul(x, m)\n e = Exp(xx)\n a = Gather<axis=0>(e, i)\n f = Softmax<axis=-1>(h)\n"
+        "fa = Mul(a, f)\n t = Add(s, fa)\n u = Unsqueeze(t, zero)",
+        more=", float[3, 3] m",
+    )
+    graph = convert_model(model).graph
+    assert len(graph.of(ops.MatMul)) == len(graph.of(ops.Exp)) == len(graph.of(ops.Softmax)) == 1
+    check(model, {"x": floats(4, 3), "h": floats(3, seed=1), "m": floats(3, 3, seed=2)})
+
+
+def test_a_loop_that_does_not_run_divides_by_nothing() -> None:
+    """The quotient of captured integers stays inside: outside it would be a division by 0."""
+    model = parsed("""
+        main (float[3] h, int64 n, int64[3] k) => (float[3] y) {
+          c = Constant<value=bool {1}>()
+          y = Loop (n, c, h) <body = step (int64 i, bool g, float[3] s) => (bool d, float[3] t) {
+            d = Identity (g)
+            hundred = Constant<value=int64[1] {100}>()
+            q = Div(hundred, k)
+            f = Cast<to=1>(q)
+            e = Exp(f)
+            t = Add(s, f)
+          }>
+        }""")
+    runs = [{"h": floats(3), "n": 2, "k": [1, 2, 3]}, {"h": floats(3), "n": 0, "k": [0, 0, 0]}]
+    check(model, *runs)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_loop_written_out(reverse: bool) -> None:
+    cell = rnn("Tanh")
+    model = loop(cell, reverse=reverse)
+    assert kinds(model, ops.Iteration, unroll=5) == kinds(model, ops.RNNSequence, unroll=5) == 0
+    check(model, *feeds(cell), unroll=5)
+    assert kinds(model, ops.RNNSequence, unroll=4) == 1
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_a_scan_written_out(batch_first: bool) -> None:
+    cell = lstm_split("ifgo")
+    model = scan(cell, batch_first=batch_first, reverse=True, output_reverse=True)
+    assert kinds(model, ops.Iteration, unroll=5) == kinds(model, ops.LSTMSequence, unroll=5) == 0
+    check(model, *feeds(cell, batch_first=batch_first), unroll=5)
+
+
+@pytest.mark.parametrize(("start", "cast"), [(0, False), (0, True), (2, False)])
+def test_a_while_loop_over_rows_counts(start: int, cast: bool) -> None:
+    """As TensorFlow writes it, with a comparison of floats; after fewer rows than it starts at, nothing has changed."""
+    to_float = "Cast<to=1>" if cast else "Identity"
+    model = parsed(f"""
+        main (float[N, 3] x, float[3] h) => (float[3] y, float[M, 3] ys) {{
+          dims = Shape (x)
+          zero = Constant<value=int64 {{0}}>()
+          j0 = Constant<value=int64 {{{start}}}>()
+          n = Gather<axis=0> (dims, zero)
+          fn = {to_float} (n)
+          f0 = {to_float} (j0)
+          go = Less (f0, fn)
+          unused, y, ys = Loop ("", go, j0, h) <body = step (int64 i, bool g, int64 j, float[3] s)
+            => (bool more, int64 k, float[3] t, float[3] u) {{
+            one = Constant<value=int64 {{1}}>()
+            k = Add (j, one)
+            fk = {to_float} (k)
+            more = Less (fk, fn)
+            a = Gather<axis=0> (x, j)
+            t = Add (s, a)
+            u = Neg (t)
+          }}>
+        }}""")
+    graph = convert_model(model).graph
+    (found,) = graph.of(ops.Loop)
+    assert found.continues_always
+    check(model, *({"x": floats(rows, 3, seed=rows), "h": floats(3)} for rows in (5, 1, 0, 2, 3)))
+
+
+def test_the_command_unrolls(tmp_path: Path) -> None:
+    source, target = tmp_path / "model.onnx", tmp_path / "model.xml"
+    onnx.save(loop(rnn("Tanh")), source)
+    for limit, layers in (("5", 0), ("4", 1)):
+        result = CliRunner().invoke(main, ["convert", str(source), "-o", str(target), "--unroll", limit])
+        assert result.exit_code == 0, result.output
+        assert target.read_text("utf-8").count('type="RNNSequence"') == layers

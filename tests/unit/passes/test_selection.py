@@ -1,0 +1,156 @@
+"""Which passes run, and what the table of a run says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mo_loop.errors import UsageError
+from mo_loop.graph import Graph
+from mo_loop.ops.base import Identity
+from mo_loop.text import parse
+from transforms.config import PassConfig
+from transforms.function_pass import FunctionPass
+from transforms.manager import Manager
+from transforms.pattern import wrap_type
+from transforms.profile import Profile
+from transforms.rewrite import GraphRewrite, MatcherPass
+from transforms.selection import Selection
+
+
+class First(FunctionPass):
+    def run_on_graph(self, graph: Graph) -> bool:
+        return False
+
+
+class Second(First):
+    pass
+
+
+class Third(First):
+    pass
+
+
+class OnRequest(First):
+    enabled_by_default = False
+
+
+class DropIdentity(MatcherPass):
+    """Identity(x)  ->  x"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_matcher(wrap_type(Identity), lambda match: self.replace(match, match.root.inputs[0]))
+
+
+class Other(DropIdentity):
+    pass
+
+
+def pipeline() -> list[FunctionPass]:
+    return [First(), Manager([Second(), OnRequest()]), GraphRewrite([DropIdentity(), Other()]), First(), Third()]
+
+
+def selected(stop_after: str | None = None, *, disable: Any = (), enable: Any = ()) -> Selection:
+    config = PassConfig()
+    config.disable(*disable)
+    config.enable(*enable)
+    return Selection(Manager(pipeline(), config=config), stop_after)
+
+
+class TestSelection:
+    def running(self, selection: Selection) -> list[str]:
+        return [entry.name for entry in selection.entries if entry.runs]
+
+    def test_everything_that_is_on_by_default(self) -> None:
+        selection = selected()
+        found = self.running(selection)
+        assert found == ["First", "Manager", "Second", "GraphRewrite", "DropIdentity", "Other", "First", "Third"]
+        assert [entry.depth for entry in selection.entries] == [0, 0, 1, 1, 0, 1, 1, 0, 0]
+        assert selection.skipped == [] and not selection.runs("OnRequest")
+
+    def test_disabled_and_enabled(self) -> None:
+        selection = selected(disable=["First", "Other"], enable=["OnRequest"])
+        assert self.running(selection) == ["Manager", "Second", "OnRequest", "GraphRewrite", "DropIdentity", "Third"]
+        assert selection.skipped == ["First", "Other"]
+
+    def test_what_is_within_a_disabled_pass(self) -> None:
+        selection = selected(disable=["GraphRewrite"], enable=["Other"])
+        assert not selection.runs("Other")
+        assert selection.skipped == ["GraphRewrite"]
+
+    @pytest.mark.parametrize(
+        ("last", "skipped"),
+        [("First", ["Third"]), ("Second", ["GraphRewrite", "First", "Third"]), ("GraphRewrite", ["First", "Third"])],
+    )
+    def test_stop(self, last: str, skipped: list[str]) -> None:
+        """After the last one of that name; one that comes twice may have run and be skipped."""
+        assert selected(last).skipped == skipped
+
+    def test_a_stop_never_reached(self) -> None:
+        with pytest.raises(UsageError, match="disabled"):
+            selected("Third", disable=["Third"])
+        with pytest.raises(UsageError, match="disabled"):
+            selected("Second", disable=["Manager"])
+        with pytest.raises(UsageError, match="no step of its own"):
+            selected("Other")
+        with pytest.raises(UsageError, match="no step of its own"):
+            selected("Manager")
+
+    @pytest.mark.parametrize("name", ["secnd", "SECOND", "Secondd"])
+    def test_unknown_names(self, name: str) -> None:
+        for call in (lambda: selected(name), lambda: selected(disable=[name]), lambda: selected().require(name)):
+            with pytest.raises(UsageError) as caught:
+                call()
+            assert caught.value.code == "ML201" and name in caught.value.message
+            assert caught.value.hint == "did you mean 'Second'?"
+
+    def test_what_passes_hold(self) -> None:
+        selection = selected(disable=["Other"])
+        assert selection.held("First") == ["First"]
+        assert selection.held("Manager") == ["Second"]
+        assert selection.held("GraphRewrite") == ["DropIdentity"]
+        assert selection.steps == ["First", "Second", "OnRequest", "GraphRewrite", "First", "Third"]
+
+    def test_a_name_like_no_other(self) -> None:
+        with pytest.raises(UsageError) as caught:
+            selected("qqq")
+        assert "--passes" in caught.value.hint
+
+
+class TestProfile:
+    def table(self, *phases: str, before: str = "") -> tuple[Profile, list[list[str]]]:
+        profile = Profile(before=before)
+        graph = parse("%x = Parameter : f32[2]\n%a = Identity(%x)\n%b = Identity(%a)\n%y = ReLU(%b)\nResult(%y)")
+        Manager(pipeline(), [profile]).run(graph)
+        for name in phases:
+            with profile.phase(name):
+                pass
+        return profile, [line.split() for line in profile.table().splitlines()]
+
+    def test_a_row_a_pass(self) -> None:
+        profile, lines = self.table()
+        assert [line[0] for line in lines] == [
+            "ms", "First", "Second", "GraphRewrite", "DropIdentity", "First", "Third", "passes", "all",
+        ]  # fmt: skip
+        assert lines[3][3:] == ["2", "5", "->", "3"]
+        assert lines[4] == ["DropIdentity", "2"]  # Other found nothing: it has no row
+        assert lines[5][3:] == ["-", "3"]
+        assert lines[-2][3:] == ["5", "->", "3"]
+        assert profile.seconds == sum(row["seconds"] for row in profile.rows)
+
+    def test_phases_stand_where_they_happened(self) -> None:
+        profile, lines = self.table("writing", before="translation")
+        names = [line[0] for line in lines]
+        assert names[1] == "translation" and names[-3:] == ["writing", "passes", "all"]
+        assert [row["phase"] for row in profile.as_json()["phases"]] == ["translation", "writing"]
+        assert all(row["seconds"] >= 0 for row in profile.phases)
+
+    def test_columns_are_aligned(self) -> None:
+        lines = self.table("writing")[0].table().splitlines()
+        ends = {line.index("%") for line in lines if "%" in line}
+        assert len(ends) == 1 and lines[0].index("share") + 4 in ends
+
+    def test_nothing_ran(self) -> None:
+        assert [line.split()[0] for line in Profile(before="translation").table().splitlines()] == ["ms", "all"]

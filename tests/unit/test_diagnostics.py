@@ -1,0 +1,430 @@
+"""What `examine` finds: each kind with a twin that has it not, and always what a conversion would say."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from mo_loop.api import convert_model, save_model
+from mo_loop.diagnostics.codes import CODES
+from mo_loop.diagnostics.diagnostic import Finding, Report, exit_code
+from mo_loop.diagnostics.examine import examine
+from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UsageError
+from tests import ROOT
+from tests.cli.test_bad_input import BROKEN
+from tests.harness import parsed
+from transforms.config import PassConfig
+
+MODELS = sorted((ROOT / "tests" / "models").glob("*/*.onnx"))
+
+LOOP = """
+main (float[3] x, int64 n) => (float[3] y) {
+  [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+    d = Identity (c) [inner] t = Neg (s) }> }"""
+
+
+def codes(report: Report, level: str | None = None) -> set[str]:
+    return {each.code for each in report.findings if level in (None, each.level)}
+
+
+def found(source: Any, **arguments: Any) -> set[tuple[str, str]]:
+    """(code, place) of all findings; there is no bug among them."""
+    report = examine(source, **arguments)
+    assert report.refused is None and not report.trouble, report.refused or report.trouble
+    return {(each.code, str(each.place)) for each in report.findings}
+
+
+def only(source: Any, code: str, **arguments: Any) -> Finding:
+    """The one finding of that code."""
+    (finding,) = [each for each in examine(source, **arguments).findings if each.code == code]
+    return finding
+
+
+# -- errors are those of the conversion
+
+
+def refusal(source: Any, **arguments: Any) -> set[str]:
+    """The codes with which a conversion ends; empty where it does not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            convert_model(source, **arguments)
+        except ConversionErrors as error:
+            return {each.code for each in error.errors}
+        except MoLoopError as error:
+            return {error.code}
+    return set()
+
+
+def assert_same_errors(source: Any) -> None:
+    refused, report = refusal(source), examine(source)
+    assert not report.trouble, report.trouble
+    assert refused <= codes(report, "error") | ({report.refused.code} if report.refused else set())
+    assert bool(refused) == bool(report.exit_code and (report.refused or codes(report, "error")))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_models(name: str) -> None:
+    made = BROKEN[name][0]
+    assert_same_errors(parsed(made) if isinstance(made, str) else made())
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_exported_models_convert(path: Path) -> None:
+    assert not codes(examine(path), "error")
+    assert not refusal(path)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_models(seed: int) -> None:
+    """Some bytes changed: findings or a refusal as of a conversion, never a stumble."""
+    rng = np.random.default_rng(seed)
+    data = bytearray(MODELS[int(rng.integers(len(MODELS)))].read_bytes())
+    for _ in range(int(rng.integers(1, 6))):
+        data[rng.integers(len(data))] = rng.integers(256)
+    assert_same_errors(bytes(data))
+
+
+def test_same_arguments_as_a_conversion() -> None:
+    """Those that change what is converted; the others say what is shown or written."""
+    converting = inspect.signature(convert_model).parameters.keys() - {
+        "dump", "observers", "stop_after", "check_passes", "record",
+    }  # fmt: skip
+    saving = inspect.signature(save_model).parameters.keys() - {"model", "xml_path", "record"}
+    assert converting | saving == inspect.signature(examine).parameters.keys()
+
+
+# -- all errors, not only the first
+
+
+def test_behind_a_failure() -> None:
+    """Where the model declares what a failed node makes, what follows is looked at too."""
+    text = (
+        "main (float[3] x) => (float[3] y) {declared} {{ [a] u = Nope (x) [b] v = Neg <odd = 1> (u) y = Softmax (v) }}"
+    )
+    assert found(parsed(text.format(declared=""))) == {("ML302", "a (Nope)")}
+    assert found(parsed(text.format(declared="<float[] u>"))) == found(parsed(text.format(declared="")))
+    declared = found(parsed(text.format(declared="<float[3] u>")))
+    assert declared == {("ML302", "a (Nope)"), ("ML227", "b (Neg)")}
+
+
+def test_far_behind_failures() -> None:
+    """Layers with an operator that nothing translates, one behind the other; and in a body."""
+    layers = [f"[n{i}] a{i} = Nope (b{i}) [s{i}] b{i + 1} = Softmax <odd = 1> (a{i})" for i in range(20)]
+    declared = ", ".join(f"float[3] {name}" for i in range(20) for name in (f"a{i}", f"b{i + 1}") if name != "b20")
+    text = f"main (float[3] b0) => (float[3] b20) <{declared}> {{ {' '.join(layers)} }}"
+    assert Counter(each.code for each in examine(parsed(text)).findings) == {"ML302": 20, "ML227": 20}
+    body = LOOP.replace("float[3] t) {", "float[3] t) <float[3] u> {").replace(
+        "t = Neg (s)", "u = Nope (s) t = Add (u, i)"
+    )
+    assert found(parsed(body)) == {("ML302", "loop/step/inner (Nope)"), ("ML240", "loop/step/t (Add)")}
+
+
+def test_unsupported_operators_that_do_not_matter() -> None:
+    """In a node that reaches no output, or behind a failure that hides them, and in a branch never taken."""
+    dead = "main (float[3] x) => (float[3] y) { [dead] z = Nope (x) y = Neg (x) }"
+    assert ("ML542", "dead (Nope)") in found(parsed(dead)) and not codes(examine(parsed(dead)), "error")
+    assert ("ML302", "dead (Nope)") not in found(parsed(dead.replace("Neg (x)", "Lost (x)")))
+    branch = """main (float[3] x) => (float[3] y) <bool yes = {1}> { y = If (yes) <
+      then_branch = a () => (float[3] p) { p = Neg (x) }, else_branch = b () => (float[3] q) { q = Nope (x) }> }"""
+    assert not codes(examine(parsed(branch)), "error")
+
+
+def test_everything_at_the_boundary() -> None:
+    text = """main (seq(float[2]) s, float[2] x, seq(float[3]) q) => (seq(float[2]) t, float[2] y) {
+      t = Identity (s) y = Neg (x) }"""
+    assert found(parsed(text)) >= {("ML310", "s"), ("ML310", "q"), ("ML310", "t (Identity)")}
+    assert not codes(examine(parsed(text), sequence_io="packed"), "error")
+    strings = "main (seq(string[2]) s) => (int64 n) { n = SequenceLength (s) }"
+    assert codes(examine(parsed(strings), sequence_io="packed")) == {"ML310"}
+
+
+def test_opsets() -> None:
+    newer = parsed("main (float[3] x) => (float[3] y) { y = Neg (x) }")
+    newer.opset_import[0].version = 999
+    assert codes(examine(newer)) == {"ML222"}
+    del newer.opset_import[:]
+    assert codes(examine(newer)) == {"ML221"}
+
+
+def test_names_that_are_no_text() -> None:
+    data = parsed("main (float[3] x) => (float[3] y) { qqqq = Abs (x) y = Neg (qqqq) }").SerializeToString()
+    report = examine(data.replace(b"qqqq", b"\xff\xfe\xff\xfe"))
+    assert codes(report, "error") == {"ML220"} and not report.trouble
+
+
+def test_a_cut_that_does_not_fit_is_refused() -> None:
+    for arguments in ({"input": "ghost"}, {"output": ["ghost"]}, {"input": "x[2]->[1,2,3]"}):
+        report = examine(parsed(LOOP), **arguments)
+        assert isinstance(report.refused, UsageError) and report.exit_code == 2
+
+
+def test_arguments_that_fit_no_model() -> None:
+    with pytest.raises(UsageError):
+        examine(parsed(LOOP), sequence_io="loose")
+    with pytest.raises(ExtensionError):
+        examine(parsed(LOOP), extensions=["there_is_no_such.py"])
+
+
+def test_a_configuration_is_left_as_it_was() -> None:
+    config = PassConfig()
+    config.disable("EliminateNoOps")
+    assert examine(parsed(LOOP), config=config).refused is None
+    assert config.named == {"EliminateNoOps"} and not config.explanations
+    config.disable("NoSuchPass")
+    assert isinstance(examine(parsed(LOOP), config=config).refused, UsageError)
+
+
+def test_a_bug_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("mo_loop.diagnostics.collecting.translate", stumble)
+    report = examine(parsed(LOOP))
+    assert codes(report, "error") == {"ML499"} and report.exit_code == 4 and "stumble" in report.trouble
+
+
+def test_exit_codes() -> None:
+    note, error = Finding("ML520", ""), Finding("ML302", "")
+    warning, bug = Finding("ML501", ""), Finding("ML400", "")
+    refused = Report("x", refused=UsageError("no"))
+    assert [Report("x", each).exit_code for each in ([], [note], [warning], [error], [bug])] == [0, 0, 1, 1, 4]
+    assert exit_code([Report("x", [error]), refused]) == 2 and exit_code([]) == 0
+
+
+# -- places
+
+
+def test_places_in_functions_and_bodies() -> None:
+    """Paths go through calls and bodies; names may hold slashes."""
+    text = """main (float[3] x, bool f) => (float[3] y) {
+      [outer] y = If (f) <
+        then_branch = a () => (float[3] p) { [call] p = my.twice (x) },
+        else_branch = b () => (float[3] q) { q = Neg (x) }> }
+    <domain: "my", opset_import: ["": 18]> twice (v) => (w) { [first] u = Neg (v) [second] w = Nope (u) }"""
+    data = parsed(text, my=1).SerializeToString()
+    for name, other in ((b"outer", b"out/r"), (b"call", b"ca/1"), (b"second", b"secon/")):  # of the same length
+        data = data.replace(name, other)
+    (finding,) = examine(data).findings
+    place = finding.place
+    assert (place.path, place.scope) == ("out/r/a/ca/1/secon/", "out/r/a/ca/1")
+    assert (place.node, place.operator) == ("secon/", "Nope")
+
+
+def test_a_loop_of_several_outputs_is_named_as_in_onnx() -> None:
+    """Its node in the graph is called after one of its outputs."""
+    text = LOOP.replace("=> (float[3] y)", "=> (float[3] y, float[K,3] z)").replace("] y = Loop", "] y, z = Loop")
+    text = text.replace("float[3] t) {", "float[3] t, float[3] o) { o = Abs (s)")
+    assert found(parsed(text)) == {("ML520", "loop (Loop)")}
+
+
+def test_a_node_of_several_is_named_after_the_operator() -> None:
+    """Bernoulli becomes several nodes; the one that draws has no name in ONNX."""
+    place = only(parsed("main (float[3] x) => (float[3] y) { [draw] y = Bernoulli (x) }", 22), "ML503").place
+    assert str(place) == "draw (Bernoulli)"
+
+
+# -- numbers
+
+
+def test_doubles() -> None:
+    doubles = "main (double[3] x) => (double[3] y) { [neg] y = Neg (x) }"
+    assert only(parsed(doubles), "ML501").message.startswith("1 input and 1 operation of f64")
+    assert codes(examine(parsed(doubles.replace("double", "float")))) == set()
+
+
+@pytest.mark.parametrize(("value", "said"), [(2**31, True), (-(2**31) - 1, True), (2**31 - 1, False)])
+def test_wide_integers(value: int, said: bool) -> None:
+    text = f"main (int64[3] x) => (int64[3] y) <int64 k = {{{value}}}> {{ [add] y = Add (x, k) }}"
+    assert found(parsed(text)) == ({("ML502", "add (Add)")} if said else set())
+
+
+def test_ends_of_slices_may_be_wide() -> None:
+    """The runtime limits constants to 32 bits, which still means the end."""
+    text = """main (float[N] x) => (float[M] y) <int64[1] a = {1}, int64[1] b = {9223372036854775807}> {
+      y = Slice (x, a, b) }"""
+    assert found(parsed(text)) == set()
+
+
+def test_random_numbers() -> None:
+    assert found(parsed("main () => (float[3] y) { [draw] y = RandomUniform <shape = [3]> () }")) >= {
+        ("ML503", "draw (RandomUniform)")
+    }
+
+
+def test_weights_beyond_f16() -> None:
+    text = "main (float[2] x) => (float[2] y) <float[2] w = {1.0, 1e6}> { y = Add (x, w) }"
+    assert found(parsed(text)) == set()
+    assert only(parsed(text), "ML504", compress_to_fp16=True).message.startswith("1 weight is beyond")
+    assert found(parsed(text.replace("1e6", "6e4")), compress_to_fp16=True) == set()
+
+
+# -- assumptions
+
+
+def test_contradicting_declarations() -> None:
+    text = "main (float[3] x) => (float[3] y) <float[4] a> { a = Abs (x) y = Neg (a) }"
+    finding = only(parsed(text), "ML510")
+    assert str(finding.place) == "a (Abs)" and "f32[4]" in finding.message and finding.level == "warning"
+    assert found(parsed(text.replace("float[4]", "float[3]"))) == set()
+
+
+def test_hidden_names() -> None:
+    hidden = LOOP.replace("[inner] t = Neg (s)", "n = Abs (s) t = Neg (n)")
+    place = only(parsed(hidden), "ML511").place
+    assert (place.path, place.scope, place.node, place.operator) == ("loop/step", "loop/step", "", "Loop")
+    strict = examine(parsed(hidden), strict=True)
+    assert "ML511" not in codes(strict) and codes(strict, "error")
+
+
+def test_a_branch_that_cannot_be_taken() -> None:
+    text = """main (float[3] x, bool f) => (float[3] y) {
+      [choice] z = If (f) <then_branch = a () => (float[3] p) { p = Neg (x) },
+        else_branch = b () => (float[1,3] q) <int64[1] zero = {0}> { q = Unsqueeze (x, zero) }>
+      [read] y = Transpose <perm = [0]> (z) }"""
+    assert str(only(parsed(text), "ML512").place) == "choice (If)"
+
+
+def test_what_the_checker_refuses() -> None:
+    """A model that converts all the same; of one that does not the conversion says more."""
+    model = parsed("main (float[3] x) => (float[3] y) { y = Neg (x) }")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert only(model, "ML513").level == "note"
+    model.graph.node[0].op_type = "Nope"
+    assert codes(examine(model)) == {"ML302"}
+
+
+def test_the_checker_reads_no_weights(tmp_path: Path) -> None:
+    """Large data stay in the file, and are no reason to complain."""
+    weights = numpy_helper.from_array(np.ones((1024, 1024), np.float32), "w")
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1024, 1024]) for name in "xy"]
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:], [weights])
+    path = tmp_path / "large.onnx"
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]), path)
+    assert found(path) == set()
+
+
+# -- loops
+
+
+def test_loops_without_a_known_count() -> None:
+    assert found(parsed(LOOP)) == {("ML520", "loop (Loop)")}
+    assert found(parsed(LOOP), input="x,n->3") == set()
+    sliced = """main (float[N,3] x) => (float[N,3] y) { y = Scan <num_scan_inputs = 1,
+      body = b (float[3] e) => (float[3] f) { f = Neg (e) }> (x) }"""
+    assert found(parsed(sliced)) == set()
+
+
+GROWING = """main (float[1] x) => (float[N] y) <int64 three = {3}> {
+  [loop] y = Loop (three, "", x) <body = step (int64 i, bool c, float[M] s) => (bool d, float[K] t) {
+    d = Identity (c) NEXT }> }"""
+
+
+@pytest.mark.parametrize(
+    ("next_", "said"),
+    [
+        ("t = Concat <axis = 0> (s, x)", True),
+        ("t = Concat <axis = 0> (x, s)", True),
+        ("u = Abs (s) t = Concat <axis = 0> (s, u)", True),
+        ("t = Add (s, x)", False),
+    ],
+)
+def test_growing_states(next_: str, said: bool) -> None:
+    assert found(parsed(GROWING.replace("NEXT", next_))) == ({("ML521", "loop (Loop)")} if said else set())
+    assert found(parsed(GROWING.replace("NEXT", next_)), unroll=3) == set()
+
+
+LIST = """main (float[A,B] x, float[C,D] y, int64 p) => (float[E,F] z) {
+  [make] s = SequenceConstruct (x, y) [put] t = SequenceInsert (s, x, p) z = SequenceAt (t, p) }"""
+
+
+def test_packed_lists() -> None:
+    """Elements without a common shape; those of one shape are stacked."""
+    assert ("ML522", "put (SequenceInsert)") in found(parsed(LIST))
+    same = re.sub(r"float\[\w,\w\]", "float[2,2]", LIST)
+    assert "ML522" not in codes(examine(parsed(same)))
+
+
+# -- compilation
+
+
+def nested(depth: int) -> onnx.ModelProto:
+    """Ifs inside each other."""
+    body = helper.make_graph([helper.make_node("Neg", ["x"], ["v0"])], "b0", [], [_value("v0")])
+    for level in range(1, depth + 1):
+        other = helper.make_graph(
+            [helper.make_node("Abs", ["x"], [f"o{level}"])], f"e{level}", [], [_value(f"o{level}")]
+        )
+        name = f"v{level}"
+        node = helper.make_node("If", [f"f{level}"], [name], f"if{level}", then_branch=body, else_branch=other)
+        body = helper.make_graph([node], f"b{level}", [], [_value(name)])
+    flags = [helper.make_tensor_value_info(f"f{level}", TensorProto.BOOL, []) for level in range(1, depth + 1)]
+    graph = helper.make_graph(body.node, "main", [_value("x"), *flags], body.output)
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)])
+
+
+def _value(name: str) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, [3])
+
+
+def test_nested_ifs() -> None:
+    assert found(nested(15)) == set()
+    assert found(nested(16)) == {("ML530", "if16 (If)")}
+
+
+# -- leftovers
+
+
+def test_leftovers() -> None:
+    text = """main (float[3] x, float[2] spare) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
+      [one] a = Abs (x) [two] b = Neg (a) y = Sqrt (x) }"""
+    assert found(parsed(text)) == {
+        ("ML540", "spare"), ("ML541", "w"), ("ML542", "one (Abs)"), ("ML542", "two (Neg)"),
+    }  # fmt: skip
+    assert not codes(examine(parsed(text), output="y")) & {"ML541", "ML542"}
+
+
+def test_what_only_a_body_reads_is_no_leftover() -> None:
+    text = LOOP.replace("float[3] y)", "float[3] y) <float[3] w = {1.0, 2.0, 3.0}>").replace("Neg (s)", "Add (s, w)")
+    assert codes(examine(parsed(text))) == {"ML520"}
+
+
+# -- the table
+
+
+def test_the_table_holds_every_code() -> None:
+    """Each code that the sources give is explained, and each that is explained is given."""
+    given: set[str] = set()
+    for path in [*(ROOT / "mo_loop").rglob("*.py"), *(ROOT / "transforms").rglob("*.py")]:
+        if path.name != "codes.py":
+            given |= set(re.findall(r"\bML[2-5]\d\d\b", path.read_text("utf-8")))
+    assert given - CODES.keys() == set(), "explain these in mo_loop/diagnostics/codes.py"
+    assert CODES.keys() - given == set(), "nothing gives these"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_texts_of_the_table(code: str) -> None:
+    """They are put together: a title is a phrase, reasons and helps are sentences without their ends."""
+    meaning = CODES[code]
+    for text in (meaning.title, meaning.why, meaning.help):
+        assert text == text.strip() and not text.endswith(".") and "  " not in text
+    assert meaning.title and (meaning.level == "error") == (code < "ML500")
+    if meaning.level != "error":
+        assert meaning.why and meaning.help
+
+
+def test_reports_are_the_same_every_time() -> None:
+    made: list[Callable[[], Any]] = [lambda: parsed(LIST), lambda: nested(16), lambda: MODELS[0]]
+    for make in made:
+        assert examine(make()).findings == examine(make()).findings

@@ -1,0 +1,239 @@
+"""What the documentation shows is run.
+
+The fenced blocks of a page run from top to bottom in one folder and one namespace:
+
+- ```python that begins with `>>>` is held against what it prints, other ```python is executed; where its first line is
+  `# name.py` it becomes that file instead.
+- ```console holds `$ mo-loop ...` and what the command prints, `...` for what is not always the same.
+- ```text with `# pass:` is a golden case, its passes those of the page. ```toml has to be TOML.
+- ```yaml has to be YAML, and the command has to take every `mo-loop ...` in it. ```make is tried with `make -n`.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import onnx
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from mo_loop.cli import main
+from mo_loop.extensions import GROUP
+from mo_loop.text import parse
+from tests import ROOT
+from tests.golden.test_golden import read, shown
+from transforms.extension_places import Placed, arranged
+from transforms.manager import Manager
+from transforms.pipelines import PLACES, default_pipeline
+
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FILE = re.compile(r"# (\w+\.py)\n")
+
+
+class Block(NamedTuple):
+    """One fenced block and the line of the page that it begins at."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text("utf-8")
+    for found in FENCE.finditer(text):
+        yield Block(found.group(1), found.group(2), text.count("\n", 0, found.start(2)) + 1)
+
+
+class Page:
+    """A page while it runs."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self.path = path
+        self.folder = folder
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.wrong: list[str] = []
+
+    def run(self) -> None:
+        for block in blocks(self.path):
+            getattr(self, block.language)(block)
+
+    def python(self, block: Block) -> None:
+        if block.text.startswith(">>> "):
+            self.session(block)
+            return
+        file = FILE.match(block.text)
+        if file:
+            (self.folder / file.group(1)).write_text(block.text, "utf-8")
+            return
+        exec(compile("\n" * (block.line - 1) + block.text, str(self.path), "exec"), self.names)
+
+    def session(self, block: Block) -> None:
+        name = self.path.name
+        test = doctest.DocTestParser().get_doctest(block.text, self.names, name, str(self.path), block.line - 1)
+        test.globs = self.names  # one namespace for the whole page, not a copy
+        doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=self.wrong.append, clear_globs=False)
+
+    def console(self, block: Block) -> None:
+        for command, wanted in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
+            program, *arguments = shlex.split(command)
+            assert program == "mo-loop", f"line {block.line} runs {program}"
+            done = CliRunner().invoke(main, arguments)
+            failed = wanted.startswith("error:")
+            if bool(done.exit_code) is not failed or not doctest.OutputChecker().check_output(
+                wanted, done.output, FLAGS
+            ):
+                self.wrong.append(f"line {block.line}: {command}\n{done.output}\nwanted\n{wanted}")
+
+    def text(self, block: Block) -> None:
+        case = read(block.text)
+        graph = parse(case.input)
+        Manager([self.names[name]() for name in case.passes.split(", ")]).run(graph)
+        found = shown(graph, names=False)
+        if found != shown(parse(case.expected), names=False):
+            self.wrong.append(f"line {block.line}: {case.passes} makes\n{found}")
+
+    def toml(self, block: Block) -> None:
+        tomllib.loads(block.text)
+
+    def yaml(self, block: Block) -> None:
+        for line in strings(yaml.safe_load(block.text)):
+            if line.startswith("mo-loop "):
+                taken(line)
+
+    def make(self, block: Block) -> None:
+        (self.folder / "Makefile").write_text(block.text, "utf-8")
+        done = subprocess.run(["make", "-n"], capture_output=True, text=True, cwd=self.folder, timeout=60)
+        assert done.returncode == 0, done.stderr
+        for line in done.stdout.replace("\\\n", " ").splitlines():
+            if line.startswith("mo-loop "):
+                taken(line)
+
+
+def strings(content: Any) -> Iterator[str]:
+    """The strings of a document, wherever they stand."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict | list):
+        for each in content.values() if isinstance(content, dict) else content:
+            yield from strings(each)
+
+
+def taken(line: str) -> None:
+    """The command line takes these arguments; nothing runs."""
+    words = re.split(r"\s(?:>|\|\|)", line)[0]
+    _, name, *arguments = shlex.split(words)
+    command = main.get_command(click.Context(main), name)
+    assert command is not None, name
+    command.make_context(name, arguments)
+
+
+def test_a_flag_that_is_not_there_is_seen() -> None:
+    with pytest.raises(click.UsageError, match="--no-such"):
+        taken("mo-loop batch models -o ir --no-such > log")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_a_page_shows(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = Page(path, tmp_path)
+    page.run()
+    assert not page.wrong, "\n".join(page.wrong)
+
+
+def test_the_page_of_passes_has_something_to_run() -> None:
+    counts = [block.language for block in blocks(ROOT / "docs" / "passes.md")]
+    assert counts.count("python") > 15 and counts.count("console") > 5 and {"text", "toml"} <= set(counts)
+
+
+WRONG = """
+```python
+>>> 1 + 1
+3
+```
+
+```python
+x = 1
+```
+
+```console
+$ mo-loop --version
+mo-loop, version 0.0.0
+```
+
+```text
+# pass: Nothing
+# input
+%x = Parameter : f32[2]
+Result(%x)
+# expected
+%x = Parameter : f32[3]
+Result(%x)
+```
+"""
+
+
+def test_a_wrong_page_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.md"
+    path.write_text(WRONG)
+    page = Page(path, tmp_path)
+    page.names["Nothing"] = Manager
+    page.run()
+    session, console, text = page.wrong
+    assert "Expected:\n    3\nGot:\n    2" in session
+    assert console.startswith("line 12: mo-loop --version") and text.startswith("line 17: Nothing makes")
+    assert page.names["x"] == 1
+
+
+def names_in(page: Path) -> Iterator[str]:
+    """Dotted names of ours that a page mentions."""
+    found = re.findall(r"`((?:mo_loop|transforms)\.[\w.]+)`", page.read_text("utf-8"))
+    yield from sorted({*found} - {GROUP})
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_names_exist(path: Path) -> None:
+    for name in names_in(path):
+        module, _, rest = name.rpartition(".")
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            assert hasattr(importlib.import_module(module), rest), f"{path.name} mentions {name}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_links_and_files_exist(path: Path) -> None:
+    text = path.read_text("utf-8")
+    links = [path.parent / link for link in re.findall(r"\]\(([^)#:]+)\)", text)]
+    files = [ROOT / name for name in re.findall(r"`((?:mo_loop|transforms|docs|tests|tools)/[\w/]+\.\w+)`", text)]
+    missing = [str(each.relative_to(ROOT)) for each in (*links, *files) if not each.exists()]
+    assert not missing
+
+
+def test_places_are_those_of_the_pipeline() -> None:
+    """The page lists every place by name, in the order in which they come."""
+    text = (ROOT / "docs" / "passes.md").read_text("utf-8")
+    assert re.findall(r'^- `at="(\w+)"`', text, re.MULTILINE) == list(PLACES)
+    order = [each.name for each in arranged(default_pipeline(), [Placed(Manager, at=place) for place in PLACES])]
+    assert order.count("Manager") == len(PLACES)
+
+
+def test_pages_made_from_the_program_are_as_it_is() -> None:
+    """`python tools/pages.py` writes them anew. docs/operators.md names the onnx package whose operators it lists."""
+    sys.path.insert(0, str(ROOT))
+    from tools.pages import stale
+
+    other = f"(onnx {onnx.__version__})" not in (ROOT / "docs" / "operators.md").read_text("utf-8")
+    assert [name for name in stale() if name != "operators.md" or not other] == []

@@ -1,0 +1,226 @@
+"""The graph: edges, uses, removal, order, construction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mo_loop import ops
+from mo_loop.errors import InternalError, ModelError, TypeError_
+from mo_loop.graph import Graph, Node
+from mo_loop.graph.types import f32, i64
+from mo_loop.graph.verifier import invariants
+from mo_loop.text import parse
+from tests.unit.graphs import LOOP, chain, parameter
+
+
+class TestUses:
+    def test_uses_are_a_snapshot_with_ports(self) -> None:
+        graph = Graph()
+        x = parameter(graph, 2)
+        both = ops.Add(x, x)
+        uses = x.uses
+        ops.Negative(x)
+        assert uses == ((both, 0), (both, 1))
+        assert len(x.uses) == 3
+
+    def test_only_use(self) -> None:
+        graph = Graph()
+        x = parameter(graph, 2)
+        assert x.only_use is None and not x.is_used
+        one = ops.Negative(x)
+        assert x.only_use == (one, 0)
+        ops.Abs(x)
+        assert x.only_use is None and x.is_used
+
+    def test_the_outputs_of_one_node_are_told_apart(self) -> None:
+        graph = Graph()
+        first, second = ops.Split(parameter(graph, 4), 0, num_splits=2).outputs
+        node = ops.Subtract(second, first)
+        assert first.uses == ((node, 1),) and second.uses == ((node, 0),)
+
+    def test_replace_with_leaves_the_new_node_its_input(self) -> None:
+        graph = Graph()
+        x = parameter(graph, 2)
+        y, z = ops.Abs(x), ops.Negative(x)
+        copy = ops.Maximum(x, x)
+        x.replace_with(copy.output)
+        assert copy.inputs == (x, x)
+        assert y.inputs == z.inputs == (copy.output,)
+        assert not graph.validate() and not invariants(graph)
+
+    def test_replace_with_itself_changes_nothing(self) -> None:
+        graph, nodes = chain(2)
+        nodes[0].output.replace_with(nodes[0].output)
+        assert not graph.is_dirty
+
+
+class TestWriters:
+    def test_set_input_moves_one_edge(self) -> None:
+        graph = Graph()
+        x, y = parameter(graph, 2), parameter(graph, 2)
+        node = ops.Add(x, x)
+        graph.set_input(node, 1, y)
+        assert node.inputs == (x, y)
+        assert x.uses == ((node, 0),) and y.uses == ((node, 1),)
+        graph.set_input(node, 1, None)
+        assert node.inputs == (x, None) and not y.is_used
+
+    def test_set_inputs_changes_their_number(self) -> None:
+        graph = Graph()
+        x, y = parameter(graph, 2), parameter(graph, 3)
+        node = ops.Concat(x, x, axis=0)
+        graph.set_inputs(node, [y, x, y])
+        graph.validate()
+        assert node.output.shape == (8,)
+        assert not invariants(graph)
+
+    @pytest.mark.parametrize("writer", ["set_input", "set_inputs"])
+    def test_an_edge_from_another_graph_is_refused_and_nothing_is_changed(self, writer: str) -> None:
+        graph, other = Graph(), Graph()
+        x, foreign = parameter(graph, 2), parameter(other, 2)
+        node = ops.Add(x, x)
+        with pytest.raises(InternalError, match="cross graphs"):
+            if writer == "set_input":
+                graph.set_input(node, 0, foreign)
+            else:
+                graph.set_inputs(node, [x, foreign])
+        assert node.inputs == (x, x)
+        assert not invariants(graph)
+
+    def test_drop_outputs_numbers_the_rest(self) -> None:
+        graph = parse("""
+            %x = Parameter : f32[1]
+            %a, %b, %c = TensorIterator(%x) {
+              input_map: [Sliced(%s, axis: 0)]
+              output_map: [Final(@n), Final(@k), Concatenated(@n, axis: 0)]
+            }
+              body {
+                %s = Parameter
+                %n = Negative(%s)
+                %k = Abs(%s)
+                Result(%n)
+                Result(%k)
+              }
+            Result(%c)
+        """)
+        (node,) = graph.of(ops.TensorIterator)
+        last = node.outputs[2]
+        with pytest.raises(InternalError, match="still used"):
+            graph.drop_outputs(node, [0, 1])
+        graph.drop_outputs(node, [1, 2])
+        node.output_map = node.output_map[1:]
+        graph.validate()
+        assert node.outputs[1] is last and last.index == 1
+        assert graph.results[0].value is last
+        assert not invariants(graph)
+
+    def test_a_used_node_cannot_be_removed(self) -> None:
+        graph, nodes = chain(2)
+        with pytest.raises(InternalError, match="still used"):
+            graph.remove(nodes[0])
+
+    def test_removing_ends_takes_them_off_the_lists(self) -> None:
+        graph, _ = chain(0)
+        graph.remove(graph.results[0])
+        graph.remove(graph.parameters[0])
+        assert not graph.results and not graph.parameters and len(graph) == 0
+
+    def test_sweep_keeps_what_a_result_or_a_sink_needs(self) -> None:
+        graph, nodes = chain(1)
+        extra = ops.Abs(nodes[0].output)
+        ops.Exp(ops.Sqrt(extra.output).output)
+        sink = ops.Assign(extra.output, variable_id="v", variable_type=f32, variable_shape=(2,))
+        assert graph.sweep() == 2
+        assert extra in graph and sink in graph
+        graph.remove(sink)
+        assert graph.sweep() == 1
+        assert extra not in graph and nodes[0] in graph
+        assert len(graph.parameters) == 1
+
+    def test_sweep_keeps_unused_parameters(self) -> None:
+        graph = Graph()
+        parameter(graph, 2)
+        assert graph.sweep() == 0 and len(graph.parameters) == 1
+
+
+class TestOrder:
+    def test_by_age_while_every_edge_runs_from_older_to_younger(self) -> None:
+        graph, nodes = chain(5)
+        assert list(graph.ordered())[1:-1] == nodes
+
+    def test_producers_first_when_a_younger_node_feeds_an_older(self) -> None:
+        graph, nodes = chain(3)
+        younger = ops.Abs(graph.parameters[0].output)
+        graph.set_input(nodes[1], 0, younger.output)
+        order = list(graph.ordered())
+        assert order.index(younger) < order.index(nodes[1])
+        assert sorted(node.id for node in order) == list(range(len(graph)))
+        assert not graph.validate() and not invariants(graph)
+
+    def test_among_those_that_could_be_next_the_oldest(self) -> None:
+        graph = Graph()
+        x = parameter(graph, 2)
+        a, b, c = ops.Abs(x), ops.Exp(x), ops.Sqrt(x)
+        graph.set_input(a, 0, c.output)
+        assert list(graph.ordered()) == [x.node, b, c, a]
+
+    def test_nodes_added_to_a_sorted_graph_come_last(self) -> None:
+        graph, nodes = chain(2)
+        graph.set_input(nodes[0], 0, ops.Abs(graph.parameters[0].output).output)
+        graph.ordered()
+        late = ops.Exp(nodes[1].output)
+        assert list(graph.ordered())[-1] is late
+        assert not graph.validate() and not invariants(graph)
+
+    def test_a_cycle_is_named(self) -> None:
+        graph, nodes = chain(3)
+        for number, node in enumerate(nodes):
+            node.name = f"n{number}"
+        graph.set_input(nodes[0], 0, nodes[2].output)
+        with pytest.raises(ModelError, match=r"n0 -> n1 -> n2|n1 -> n2 -> n0|n2 -> n0 -> n1") as caught:
+            graph.ordered()
+        assert caught.value.code == "ML224"
+
+    def test_of_finds_subclasses(self) -> None:
+        graph, nodes = chain(2)
+        assert graph.of(ops.Negative) == nodes
+        assert set(graph.of(Node)) == set(graph)
+
+    def test_scopes_are_outer_first(self) -> None:
+        graph = parse(LOOP)
+        inner = graph.of(ops.Loop)[0].body
+        assert list(graph.scopes()) == [graph, inner]
+        assert (graph.depth, inner.depth) == (0, 1)
+
+
+class TestConstruction:
+    def test_a_failed_one_leaves_nothing_behind(self) -> None:
+        graph = Graph()
+        x, y = parameter(graph, 2), parameter(graph, 3)
+        with pytest.raises(TypeError_, match="cannot be broadcast"):
+            ops.Add(x, y)
+        with pytest.raises(TypeError_):
+            ops.Transpose(x, np.array([0, 1, 2]))
+        assert list(graph) == [x.node, y.node] and not x.is_used
+
+    def test_inputs_of_two_graphs_are_refused_and_leave_nothing_behind(self) -> None:
+        graph, other = Graph(), Graph()
+        x, foreign = parameter(graph, 2), parameter(other, 2)
+        with pytest.raises(InternalError, match="cross graphs"):
+            ops.Select(np.array(True), x, foreign, graph=graph)
+        assert list(graph) == [x.node] and list(other) == [foreign.node]
+        assert not x.is_used and not foreign.is_used
+
+    def test_scalars_take_the_type_of_the_port_or_of_the_first_value(self) -> None:
+        graph = Graph()
+        x = parameter(graph, 2, 3)
+        added, turned = ops.Add(x, 1), ops.Transpose(x, [1, 0])
+        assert added.inputs[1].dtype is f32
+        assert turned.inputs[1].dtype is i64
+
+    def test_an_input_type_handed_back_says_nothing_about_the_values(self) -> None:
+        graph = Graph()
+        number = ops.Constant(4, graph=graph)
+        assert number.output.known is not None
+        assert ops.Erf(number).output.known is None

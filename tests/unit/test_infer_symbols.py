@@ -1,0 +1,229 @@
+"""What is known of sizes and of values that sizes are computed from: equal symbols mean equal sizes, always."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dimension, fresh, high, least, low, most, named, unknown
+from mo_loop.graph.types import TensorType, boolean, f32, i64, known_array, u8
+from mo_loop.ops import values
+from mo_loop.text import parse
+
+
+def tensor(graph: Graph, *shape: Dimension) -> Value:
+    return ops.Parameter(graph=graph, dtype=f32, shape=shape).output
+
+
+def vector(graph: Graph, *items: Dimension) -> Value:
+    type_ = TensorType(i64, (len(items),), known_array(items, (len(items),)))
+    return ops.Parameter(graph=graph, type=type_).output
+
+
+class TestRenaming:
+    """Inference makes fresh symbols anew each time: the same again is no change, another one is."""
+
+    def test_another_input_of_the_same_bounds_is_a_change(self) -> None:
+        graph = Graph()
+        a, b = tensor(graph, fresh()), tensor(graph, fresh())
+        node = ops.Exp(a)
+        graph.set_input(node, 0, b)
+        graph.validate()
+        assert node.output.shape == b.shape != a.shape
+
+    def test_another_order_is_a_change(self) -> None:
+        graph = Graph()
+        x = tensor(graph, fresh(), fresh())
+        node = ops.Transpose(x, [0, 1])
+        graph.set_input(node, 1, ops.Constant([1, 0], graph=graph).output)
+        graph.validate()
+        assert x.shape is not None
+        assert node.output.shape == (x.shape[1], x.shape[0])
+
+    def test_two_sizes_are_not_one(self) -> None:
+        """What was one unknown size twice, and is two now, has changed."""
+        graph = Graph()
+        x, k = tensor(graph, 4), vector(graph, 1, 2)
+        node = ops.Tile(x, k)
+        before = node.output.type
+        graph.parameters[1].retype(TensorType(i64, (2,)))
+        graph.validate()
+        assert node.output.type != before and node.output.shape is not None
+        first, second = node.output.shape
+        assert first != second
+
+    def test_the_same_again_changes_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        graph = Graph()
+        found = ops.NonZero(tensor(graph, 4))
+        reader = ops.Abs(found)
+        monkeypatch.setattr(type(reader), "infer", lambda self, x: pytest.fail("inferred again"))
+        before = found.output.type
+        graph.touch(found)
+        graph.validate()
+        assert found.output.type is before
+
+
+class TestBodies:
+    def test_a_state_that_grows_has_not_the_size_it_began_with(self) -> None:
+        graph = parse("""
+            %n = Parameter : i64[]
+            %x = Parameter : f32[?]
+            %y = Loop(%n, true, %x) {condition: @go, input_map: [Merged(%s, @next)], output_map: [Final(@next)]}
+              body {
+                %s = Parameter
+                %next = Concat(%s, [1.0]) {axis: 0}
+                Result(true) @go
+                Result(%next)
+              }
+            Result(%y)
+        """)
+        (loop,) = graph.of(ops.Loop)
+        (begun,) = graph.parameters[1].output.shape or ()
+        (ended,) = loop.output.shape or ()
+        (inside,) = loop.body.parameters[0].output.shape or ()
+        assert begun not in (inside, ended) and begun + 1 != ended
+
+    def test_of_two_branches_the_wider_one_is_not_both(self) -> None:
+        graph = parse("""
+            %c = Parameter : boolean[]
+            %x = Parameter : f32[?]
+            %y = If(%c, %x) {input_map: [Branched(%a, _)], output_map: [Selected(@a, @five)]}
+              then_body {
+                %a = Parameter
+                Result(%a)
+              }
+              else_body {
+                %five = Constant [1.0, 2.0, 3.0, 4.0, 5.0]
+                Result(%five)
+              }
+            Result(%y)
+        """)
+        assert graph.of(ops.If)[0].output.shape != graph.parameters[1].output.shape
+
+    def test_a_condition_that_is_false_from_the_first_iteration_on(self) -> None:
+        graph = parse("""
+            %x = Parameter : f32[3]
+            %y = Loop(7, true, %x) {condition: @go, input_map: [Invariant(%s)], output_map: [Concatenated(@s, axis: 0)]}
+              body {
+                %s = Parameter
+                Result(false) @go
+                Result(%s)
+              }
+            Result(%y)
+        """)
+        assert graph.of(ops.Loop)[0].output.shape == (3,)
+
+
+class TestPartlyKnown:
+    def test_an_unknown_item_spoils_none_but_its_own(self) -> None:
+        graph = Graph()
+        n = named("N")
+        k = ops.Parameter(graph=graph, dtype=i64, shape=(1,)).output
+        pattern = ops.Concat(vector(graph, n, 4), k, axis=0)
+        (a, b, c) = pattern.output.known
+        assert (a, b) == (n, 4) and least(c) < 0
+        tiled = ops.Tile(tensor(graph, 1, 2, 3), pattern).output
+        assert tiled.shape is not None and tiled.shape[:2] == (n, 8)
+        assert ops.Gather(pattern, 1, 0).output.type.integers == (4,)
+
+    def test_the_pattern_of_expand(self) -> None:
+        """where(pattern = -1, 1, pattern), as exporters write it."""
+        graph = Graph()
+        n = named("N")
+        pattern = vector(graph, n, -1, 7)
+        ones = vector(graph, 1, 1, 1)
+        chosen = ops.Select(ops.Equal(pattern, vector(graph, -1, -1, -1)), ones, pattern)
+        assert list(chosen.output.known) == [n, 1, 7]
+
+    def test_one_unknown_size_of_a_reshape_is_what_is_left(self) -> None:
+        graph = Graph()
+        k = ops.Parameter(graph=graph, dtype=i64, shape=(1,)).output
+        pattern = ops.Concat(k, vector(graph, 4), axis=0)
+        assert ops.Reshape(tensor(graph, 2, 6), pattern).output.shape == (3, 4)
+
+    def test_beside_a_size_of_0_nothing_is_left_to_say(self) -> None:
+        graph = Graph()
+        rows = ops.Reshape(tensor(graph, fresh(), 0, 1), [0, 0, 1], special_zero=True).output
+        assert rows.shape is not None and (low(rows.shape[0]), high(rows.shape[0])) == (0, None)
+        k = ops.Parameter(graph=graph, dtype=i64, shape=(1,)).output
+        assert ops.Reshape(tensor(graph, 2, 0), ops.Concat(k, vector(graph, 4), axis=0)).output.shape == (0, 4)
+
+    def test_two_unknown_sizes_of_a_reshape_are_unknown(self) -> None:
+        graph = Graph()
+        k = ops.Parameter(graph=graph, dtype=i64, shape=(2,)).output
+        pattern = ops.Concat(k, vector(graph, 4), axis=0)
+        shape = ops.Reshape(tensor(graph, 2, 6), pattern).output.shape
+        assert shape is not None and shape[2] == 4 and [low(d) for d in shape[:2]] == [0, 0]
+
+    def test_the_length_of_a_range_of_symbols(self) -> None:
+        graph = Graph()
+        n = named("N")
+        start, stop = (ops.Squeeze(vector(graph, each), [0]) for each in (2, n + 5))
+        assert ops.Range(start, stop, 1, output_type=i64).output.shape == (n + 3,)
+
+    def test_values_that_do_not_fit_their_type_are_unknown(self) -> None:
+        graph = Graph()
+        number = ops.Constant([200, 7], dtype=u8, graph=graph).output
+        total = ops.Add(number, number).output
+        assert total.type.integers is None and total.known[1] == 14
+        assert ops.Convert(vector(graph, 300, 1), destination_type=u8).output.known[1] == 1
+        assert ops.Convert(vector(graph, 300), destination_type=u8).output.known is None
+        assert ops.Convert(vector(graph, 300, 0), destination_type=boolean).output.type.integers == (1, 0)
+
+    def test_padded_values_are_plain_integers(self) -> None:
+        padded = ops.Pad(vector(Graph(), 1, 2), [1], [1], 9).output
+        assert padded.type.integers == (9, 1, 2, 9)
+
+
+def within(result: Dimension, value: int) -> bool:
+    top = most(result)
+    return least(result) <= value and (top is None or value <= top)
+
+
+bounds = st.tuples(st.integers(-6, 6), st.integers(0, 5))
+RULES: dict[str, Any] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "maximum": max,
+    "minimum": min,
+    "less": lambda a, b: int(a < b),
+    "equal": lambda a, b: int(a == b),
+    "divide_down": lambda a, b: a // b if b else None,
+    "divide": lambda a, b: int(a / b) if b else None,
+    "remainder_down": lambda a, b: a % b if b else None,
+    "remainder": lambda a, b: a - b * int(a / b) if b else None,
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(left=bounds, right=bounds, is_number=st.booleans(), data=st.data())
+def test_rules_hold_for_all_values_within_bounds(
+    name: str, left: tuple[int, int], right: tuple[int, int], is_number: bool, data: Any
+) -> None:
+    a = data.draw(st.integers(left[0], sum(left)))
+    b = right[0] if is_number else data.draw(st.integers(right[0], sum(right)))
+    result = getattr(values, name)(unknown(left[0], sum(left)), b if is_number else unknown(right[0], sum(right)))
+    expected = RULES[name](a, b)
+    assert expected is None or within(result, expected)
+
+
+@given(
+    st.integers(0, 6), st.none() | st.integers(0, 6), st.sampled_from((-(2**40), -5, -2, -1, 0, 1, 3, 5, 2**40)),
+    st.sampled_from((-(2**40), -5, -2, -1, 0, 1, 3, 5, 2**40)), st.sampled_from((-3, -2, -1, 1, 2, 3)),
+    st.integers(0, 30),
+)  # fmt: skip
+def test_slices_of_unknown_sizes(lo: int, more: int | None, start: int, stop: int, step: int, longer: int) -> None:
+    """The bounds of the result hold for every size within the bounds of the dimension."""
+    graph = Graph()
+    x = tensor(graph, fresh(lo, None if more is None else lo + more))
+    size = lo + (longer if more is None else min(longer, more))
+    (said,) = ops.Slice(x, [start], [stop], [step], [0]).output.shape or ()
+    (found,) = ops.Slice(tensor(graph, size), [start], [stop], [step], [0]).output.shape or ()
+    top = high(said)
+    assert isinstance(found, int) and low(said) <= found and (top is None or found <= top)

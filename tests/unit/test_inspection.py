@@ -1,0 +1,416 @@
+"""Outlines of ONNX models and of IR: what they count, and where trip counts, conditions and states come from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from mo_loop.api import convert_model, save_model
+from mo_loop.errors import FileError, IrError, ModelError, MoLoopError, UnsupportedError
+from mo_loop.inspection.description import Control, Outline, below
+from mo_loop.inspection.read import outlined
+from tests import MODELS
+from tests.harness import parsed
+
+FILES = sorted(MODELS.glob("*/*.onnx"))
+
+
+def saved_ir(model: Any, folder: Path, **arguments: Any) -> Path:
+    path = folder / "model.xml"
+    save_model(convert_model(model, **arguments), path)
+    return path
+
+
+def control(outline: Outline, operator: str) -> Control:
+    """The one of that operator."""
+    (found,) = [each for each in below(outline.control) if each.operator == operator]
+    return found
+
+
+# -- counts and sizes
+
+MIXED = """
+main (float[N,3] x, int64 n, seq(float[2]) s, optional(float[2]) o) => (float[M,3] y)
+  <float[3] w = {1.0, 2.0, 3.0}, float[3] spare = {0.0, 0.0, 0.0}> {
+  [a] u = Add (x, w)
+  [b] v = my.Gate (u)
+  [k] c = Constant <value_ints = [1, 2]> ()
+  [l] y = Loop (n, "", v) <body = step (int64 i, bool d, float[P,3] p) => (bool e, float[Q,3] q)
+    <float[3] inner = {4.0, 5.0, 6.0}> { e = Identity (d) [m] r = Mul (p, w) q = Add (r, inner) }>
+}"""
+
+
+def test_counts_sizes_and_types() -> None:
+    found = outlined(parsed(MIXED, my=3))
+    assert (found.format, found.ir_version, found.opsets) == ("onnx", 10, {"ai.onnx": 18, "my": 3})
+    assert [(port.name, str(port)) for port in found.inputs] == [
+        ("x", "f32[N,3]"), ("n", "i64[]"), ("s", "seq(f32[2])"), ("o", "optional(f32[2])"),
+    ]  # fmt: skip
+    assert [str(port) for port in found.outputs] == ["f32[M,3]"]
+    operators = {each.name: (each.count, each.elements, each.bytes) for each in found.operators}
+    assert operators == {
+        "Add": (2, 6, 24), "Mul": (1, 3, 12), "my::Gate": (1, 0, 0), "Constant": (1, 0, 0), "Loop": (1, 0, 0),
+        "Identity": (1, 0, 0),
+    }  # fmt: skip
+    assert found.operators[0].name == "Add"
+    sizes = [(each.path, each.kind, each.nodes, each.constants, each.elements, each.bytes) for each in found.scopes]
+    assert sizes == [("", "model", 4, 3, 8, 40), ("l/step", "body", 3, 1, 3, 12)]
+    assert (found.elements, found.bytes) == (11, 52)
+    assert found.scopes[1].operators == {"Identity": 1, "Mul": 1, "Add": 1}
+
+
+def test_a_constant_counts_once_for_each_operator() -> None:
+    text = "main (float[2] x) => (float[2] y) <float[2] w = {1., 2.}> { a = Add (x, w) b = Add (a, w) y = Mul (b, w) }"
+    operators = {each.name: each.bytes for each in outlined(parsed(text)).operators}
+    assert operators == {"Add": 8, "Mul": 8}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"), [(TensorProto.INT4, 5), (TensorProto.FLOAT16, 18), (TensorProto.DOUBLE, 72)]
+)
+def test_bytes_of_element_types(dtype: int, size: int) -> None:
+    tensor = helper.make_tensor("w", dtype, [9], np.ones(9))
+    graph = helper.make_graph([], "g", [], [], [tensor])
+    assert outlined(helper.make_model(graph)).bytes == size
+
+
+def test_initializers_that_are_listed_as_inputs_are_none() -> None:
+    """As IR version 3 demanded."""
+    model = parsed(MIXED, my=3)
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [3]))
+    assert [port.name for port in outlined(model).inputs] == ["x", "n", "s", "o"]
+
+
+def test_functions() -> None:
+    text = """main (float[3] x) => (float[3] y) { a = my.twice (x) y = my.twice (a) }
+    <domain: "my", opset_import: ["": 18]> twice (v) => (w) { u = Neg (v) w = Abs (u) }
+    <domain: "my", opset_import: ["": 18]> never (v) => (w) { w = Abs (v) }"""
+    found = outlined(parsed(text, my=1))
+    assert [(each.name, each.nodes, each.calls) for each in found.functions] == [
+        ("my::twice", 2, 2),
+        ("my::never", 1, 0),
+    ]
+    assert [(each.path, each.kind) for each in found.scopes] == [
+        ("", "model"), ("twice", "function"), ("never", "function"),
+    ]  # fmt: skip
+
+
+def test_external_files(tmp_path: Path) -> None:
+    model = parsed("main (float[100] x) => (float[100] y) { y = Add (x, w) z = Add (x, v) }")
+    model.graph.initializer.extend(numpy_helper.from_array(np.ones(100, np.float32), name) for name in "vw")
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="w.data", size_threshold=0)
+    (file,) = outlined(path).external
+    assert (file.path, file.tensors, file.size) == ("w.data", 2, (tmp_path / "w.data").stat().st_size)
+    assert 800 <= file.needed <= (file.size or 0)
+    (tmp_path / "w.data").unlink()
+    (file,) = outlined(path).external
+    assert file.size is None
+    assert outlined(path).bytes == 800
+
+
+def test_weights_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those in a large file nor those in a .bin."""
+    model = parsed("main (float[1024,512] x) => (float[1024,512] y) { y = Add (x, w) }")
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((1024, 512), np.float32), "w"))
+    path = tmp_path / "large.onnx"
+    onnx.save(model, path)
+    xml = saved_ir(path, tmp_path)
+    (xml.with_suffix(".bin")).unlink()
+    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("the whole file is read"))
+    for file in (path, xml):
+        found = outlined(file)
+        assert (found.elements, found.bytes) == (1024 * 512, 4 * 1024 * 512)
+    assert outlined(xml).external[0].size is None
+
+
+# -- control flow of ONNX
+
+
+def loop(
+    trip: str = "n", condition: str = '""', more: str = "", returned: str = "Identity (c)", extra: str = ""
+) -> Control:
+    text = f"""main (float[3] x, int64 n, bool go) => (float[3] y) {extra} {{ {more}
+      [loop] y, z = Loop ({trip}, {condition}, x) <
+        body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o)
+        {{ d = {returned} t = Add (s, x) o = Neg (s) }}> }}"""
+    return control(outlined(parsed(text)), "Loop")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "input n"),
+        ({"trip": '""'}, "none"),
+        ({"trip": "k", "extra": "<int64 k = {7}>"}, "constant 7"),
+        ({"trip": "k", "more": "k = Constant <value_int = 5> ()"}, "constant 5"),
+        ({"trip": "k", "more": "j = Constant <value = int64 {9}> () k = Identity (j)"}, "constant 9"),
+        ({"trip": "k", "more": "k = Size (x)"}, "computed (Size)"),
+        ({"trip": "ghost"}, "undefined ghost"),
+    ],
+)
+def test_trip_counts(arguments: dict[str, str], said: str) -> None:
+    assert loop(**arguments).trip_count == said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "condition", "goes_on"),
+    [
+        ({}, "none", "always"),
+        ({"condition": "go"}, "input go", "always"),
+        ({"condition": "t", "extra": "<bool t = {1}>"}, "constant 1", "always"),
+        ({"returned": "Less (i, n)"}, "none", "computed (Less)"),
+        ({"returned": "Constant <value = bool {0}> ()"}, "none", "never"),
+        ({"returned": "Constant <value = bool {1}> ()"}, "none", "always"),
+        ({"returned": "Identity (go)"}, "none", "input go"),
+    ],
+)
+def test_conditions(arguments: dict[str, str], condition: str, goes_on: str) -> None:
+    found = loop(**arguments)
+    assert (found.condition, found.goes_on) == (condition, goes_on)
+
+
+def test_states_and_scan_outputs_of_a_loop() -> None:
+    found = loop(returned="Less (i, n)")
+    assert [(each.name, each.initial.name, str(each.initial)) for each in found.states] == [("s", "x", "f32[3]")]
+    assert [(each.name, each.axis, str(each.value)) for each in found.scan_outputs] == [("o", 0, "f32[3]")]
+    assert found.captures == ["n", "x"]
+    (branch,) = found.branches
+    assert (branch.name, branch.path, branch.nodes) == ("body", "loop/step", 3)
+
+
+def test_what_comes_of_the_loop_around() -> None:
+    text = """main (int64 n, float[3] x) => (float[3] y) {
+      [out] y, k = Loop (n, "", x, n) <
+        body = a (int64 i, bool c, float[3] s, int64 m) => (bool d, float[3] t, int64 e) {
+        d = Identity (c) e = Identity (m)
+        [by_number] p = Loop (i, "", s) <body = b (int64 j, bool g, float[3] q) => (bool h, float[3] r) {
+          h = Identity (g) r = Neg (q) }>
+        [by_state] t = Loop (m, c, p) <body = f (int64 j, bool g, float[3] q) => (bool h, float[3] r) {
+          h = Identity (g) r = Neg (q) }> }> }"""
+    found = outlined(parsed(text))
+    (outer,) = found.control
+    first, second = outer.branches[0].children
+    assert (first.path, first.trip_count) == ("out/a/by_number", "iteration number of out")
+    assert (second.trip_count, second.condition) == ("m of out", "condition of out")
+    assert [each.path for each in below(found.control)] == ["out", "out/a/by_number", "out/a/by_state"]
+
+
+def test_scan() -> None:
+    text = """main (float[2] s, float[4,N,3] x) => (float[2] t, float[3,N,4] y) {
+      [scan] t, y = Scan (s, x) <num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
+        scan_output_axes = [-1], scan_output_directions = [1],
+        body = b (float[2] p, float[4,3] e) => (float[2] q, float[4,3] f) { q = Neg (p) f = Neg (e) }> }"""
+    found = control(outlined(parsed(text)), "Scan")
+    assert found.trip_count == "N (dimension 1 of x)"
+    assert [(each.name, str(each.initial)) for each in found.states] == [("p", "f32[2]")]
+    (sliced,), (joined,) = found.scan_inputs, found.scan_outputs
+    assert (sliced.name, sliced.axis, sliced.backward, str(sliced.value)) == ("x", 1, True, "f32[4,N,3]")
+    assert (joined.name, joined.axis, joined.backward) == ("f", -1, True)
+
+
+def test_scan_of_opset_8() -> None:
+    text = """main (float[B,2] s, float[B,5,3] x) => (float[B,2] t) {
+      t = Scan ("", s, x) <num_scan_inputs = 1, directions = [1],
+        body = b (float[2] p, float[3] e) => (float[2] q) { q = Neg (p) }> }"""
+    found = control(outlined(parsed(text, 8)), "Scan")
+    assert found.trip_count == "5 (dimension 1 of x)" and found.scan_inputs[0].backward
+    assert [each.initial.name for each in found.states] == ["s"]
+
+
+def test_if() -> None:
+    text = """main (float[3] x, bool f) => (float[3] y) { [choice] y = If (f) <
+      then_branch = a () => (float[3] p) { p = Neg (x) }, else_branch = b () => (float[3] q) { q = Abs (x) }> }"""
+    found = control(outlined(parsed(text)), "If")
+    assert (found.condition, found.captures, found.trip_count) == ("input f", ["x"], None)
+    assert [(each.name, each.path) for each in found.branches] == [
+        ("then_branch", "choice/a"), ("else_branch", "choice/b"),
+    ]  # fmt: skip
+
+
+# -- models that do not convert
+
+
+def test_models_that_do_not_convert() -> None:
+    """Nobody's operators, names that nothing defines, circles, unknown types and operator sets."""
+    model = parsed("main (float[3] x) => (float[3] y) { a = Nope (b) b = Odd (a) y = Neg (ghost) }")
+    model.opset_import[0].version = 999
+    model.graph.input[0].type.tensor_type.elem_type = 77
+    model.graph.initializer.append(TensorProto(name="w", data_type=77, dims=[2, 3]))
+    found = outlined(model)
+    assert {each.name for each in found.operators} == {"Nope", "Odd", "Neg"}
+    assert str(found.inputs[0]) == "type 77[3]" and (found.elements, found.bytes) == (6, 0)
+    del model.opset_import[:]
+    assert outlined(model).opsets == {}
+
+
+def test_broken_control_flow() -> None:
+    """Too few inputs and outputs, no body, a body of nothing."""
+    body = helper.make_graph([], "b", [], [])
+    nodes = [
+        helper.make_node("Loop", ["n"], ["y"], "short", body=body),
+        helper.make_node("Loop", [], ["z"], "none"),
+        helper.make_node("Scan", [], ["v"], "scan", body=body),
+        helper.make_node("If", [], ["w"], "if", then_branch=body),
+        helper.make_node("Custom", ["q"], ["u"], "custom", domain="my", some=body, more=[body, body]),
+    ]
+    found = outlined(helper.make_model(helper.make_graph(nodes, "g", [], [])))
+    assert [(each.path, len(each.branches)) for each in found.control] == [
+        ("short", 1), ("scan", 1), ("if", 1), ("custom", 3),
+    ]  # fmt: skip
+    assert found.control[0].goes_on == "none" and found.control[2].condition == "none"
+
+
+def test_circles() -> None:
+    """Of the trip count, and of the condition in the body."""
+    text = """main (float[3] x) => (float[3] y) { a = Identity (b) b = Identity (a)
+      [loop] y = Loop (a, b, x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+        d = Identity (e) e = Identity (d) t = Neg (s) }> }"""
+    found = control(outlined(parsed(text)), "Loop")
+    assert (found.trip_count, found.condition, found.goes_on) == ("computed (Identity)",) * 3
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_damaged_models(seed: int) -> None:
+    """An outline, or an error about the input; never a stumble."""
+    rng = np.random.default_rng(seed)
+    data = bytearray(FILES[int(rng.integers(len(FILES)))].read_bytes())
+    for _ in range(int(rng.integers(1, 6))):
+        data[rng.integers(len(data))] = rng.integers(256)
+    try:
+        json.dumps(outlined(bytes(data)).as_json())
+    except MoLoopError as error:
+        assert error.exit_code in (2, 3), error
+
+
+def test_names_that_are_no_text() -> None:
+    data = parsed("main (float[3] x) => (float[3] y) { y = Nope (x) }").SerializeToString()
+    with pytest.raises(ModelError):
+        outlined(data.replace(b"Nope", b"\xff\xfe\xff\xfe"))
+
+
+# -- IR
+
+
+def test_a_loop_of_the_ir(tmp_path: Path) -> None:
+    text = """main (float[3] x, int64 n) => (float[3] y, float[N,3] z) <float[3] w = {1.0, 2.0, 3.0}> {
+      [loop] y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o)
+        { d = Less (i, n) t = Add (s, w) o = Neg (s) }> }"""
+    found = outlined(saved_ir(parsed(text), tmp_path))
+    assert (found.format, found.ir_version) == ("ir", 11)
+    assert [(port.name, str(port)) for port in found.inputs] == [("x", "f32[3]"), ("n", "i64[]")]
+    assert [port.name for port in found.outputs] == ["y", "z"] and str(found.outputs[1]) == "f32[?,3]"
+    each = control(found, "Loop")
+    assert each.trip_count in ("input n", "computed (Maximum)", "constant -1")
+    assert each.goes_on is not None and each.goes_on.startswith("computed")
+    assert [str(state.initial) for state in each.states] == ["f32[3]"]
+    assert [(join.axis, join.backward) for join in each.scan_outputs] == [(0, False)]
+    assert each.branches[0].path == f"{each.path}/body"
+    add = next(operator for operator in found.operators if operator.name == "Add")
+    assert add.elements >= 3 and found.bytes >= 12
+    assert found.scopes[1].kind == "body"
+
+
+def test_constant_counts_of_the_ir(tmp_path: Path) -> None:
+    """They lie in the .bin: the few bytes of one number are read, and missed where it is gone."""
+    text = """main (float[3] x) => (float[3] y) <int64 k = {7}> {
+      y = Loop (k, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+        d = Identity (c) t = Sin (s) }> }"""
+    path = saved_ir(parsed(text), tmp_path)
+    assert control(outlined(path), "Loop").trip_count == "constant 7"
+    assert (control(outlined(path), "Loop").condition, control(outlined(path), "Loop").goes_on) == (
+        "constant 1", "always",
+    )  # fmt: skip
+    path.with_suffix(".bin").unlink()
+    assert control(outlined(path), "Loop").trip_count == "constant"
+
+
+def test_a_tensor_iterator_and_an_if(tmp_path: Path) -> None:
+    text = """main (float[5,3] x, float[3] s, bool f) => (float[3] t, float[5,3] y) {
+      v, y = Scan (s, x) <num_scan_inputs = 1, scan_input_directions = [1],
+        body = b (float[3] p, float[3] e) => (float[3] q, float[3] g) { q = Mul (p, e) g = Sin (q) }>
+      t = If (f) <then_branch = a () => (float[3] l) { l = Sin (v) },
+        else_branch = c () => (float[3] m) { m = Cos (v) }> }"""
+    found = outlined(saved_ir(parsed(text), tmp_path))
+    iterator = control(found, "TensorIterator")
+    assert iterator.trip_count == "5 (dimension 0 of x)" and iterator.condition is None
+    assert iterator.scan_inputs[0].backward and not iterator.scan_outputs[0].backward
+    assert [str(state.initial) for state in iterator.states] == ["f32[3]"]
+    choice = control(found, "If")
+    assert choice.condition == "input f" and len(choice.captures) == 1
+    assert [branch.name for branch in choice.branches] == ["then_body", "else_body"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_exported_models(path: Path, tmp_path: Path) -> None:
+    """Inputs and outputs of both sides have the same names; the numbers of an outline agree with each other."""
+    before, after = outlined(path), outlined(saved_ir(path, tmp_path))
+    assert [port.name for port in before.inputs] == [port.name for port in after.inputs]
+    assert [port.name for port in before.outputs] == [port.name for port in after.outputs]
+    for found in (before, after):
+        assert sum(each.count for each in found.operators) == sum(each.nodes for each in found.scopes)
+        paths = [each.path for each in found.scopes]
+        assert len(set(paths)) == len(paths)
+        branches = {branch.path: branch.nodes for each in below(found.control) for branch in each.branches}
+        assert branches == {each.path: each.nodes for each in found.scopes if each.kind not in ("model", "function")}
+
+
+IR = """<?xml version="1.0"?>
+<net name="m" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"""
+
+
+def test_an_ir_that_cannot_be_read_as_a_graph(tmp_path: Path) -> None:
+    """Unknown operations, edges to nowhere, no .bin."""
+    layers = """<layer id="0" name="x" type="Nobody" version="other">
+      <output><port id="0" precision="Q7"/></output></layer>
+      <layer id="1" name="r" type="Result" version="opset1"><input><port id="0"/></input></layer>
+      <layer id="2" name="k" type="Const" version="opset1"><data element_type="f32" shape="3, 4" offset="0" size="48"/>
+      <output><port id="0" precision="FP32"><dim>3</dim><dim>4</dim></port></output></layer>"""
+    edges = '<edge from-layer="9" from-port="0" to-layer="1" to-port="0"/>'
+    path = tmp_path / "odd.xml"
+    path.write_text(IR.format(layers=layers, edges=edges))
+    found = outlined(path)
+    assert {each.name: each.count for each in found.operators} == {"Nobody": 1, "Result": 1, "Const": 1}
+    assert found.outputs[0].name == "r" and (found.elements, found.bytes) == (12, 48)
+    assert found.external[0].size is None
+
+
+def test_circles_in_the_ir(tmp_path: Path) -> None:
+    layers = """<layer id="0" name="a" type="Reshape" version="opset1"><input><port id="0"/></input>
+        <output><port id="1" precision="I64"/></output></layer>
+      <layer id="1" name="l" type="Loop" version="opset5"><input><port id="0"/><port id="1"/></input>
+        <body><layers/></body></layer>"""
+    edges = """<edge from-layer="0" from-port="1" to-layer="0" to-port="0"/>
+      <edge from-layer="0" from-port="1" to-layer="1" to-port="0"/>"""
+    path = tmp_path / "circle.xml"
+    path.write_text(IR.format(layers=layers, edges=edges))
+    found = control(outlined(path), "Loop")
+    assert (found.trip_count, found.condition, found.goes_on) == ("computed (Reshape)", "none", None)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    for content, error in (
+        (b"<net", FileError), (b"<other/>", FileError), (b"text", FileError), (b"", FileError),
+        (b'<net version="7"><layers/></net>', UnsupportedError),
+        (b'<net version="11"><layers><odd/></layers></net>', IrError),
+    ):  # fmt: skip
+        path = tmp_path / "file"
+        path.write_bytes(content)
+        with pytest.raises(error):
+            outlined(path)
+    for path in (tmp_path, tmp_path / "gone.onnx", tmp_path / "gone.xml"):
+        with pytest.raises(FileError):
+            outlined(path)
+
+
+def test_the_content_says_what_a_file_is(tmp_path: Path) -> None:
+    path = saved_ir(parsed("main (float[3] x) => (float[3] y) { y = Sin (x) }"), tmp_path)
+    other = tmp_path / "named.onnx"
+    other.write_bytes(path.read_bytes())
+    assert outlined(other).format == "ir"

@@ -1,0 +1,393 @@
+"""The shape of the house: which room may import which, what starts quickly, what lies where.
+
+Imports are read from the source with `ast`, so that an import inside a function counts too.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import networkx
+import pytest
+
+from tests import ROOT
+
+CIRCLES = (
+    {"mo_loop.graph", "mo_loop.graph.graph", "mo_loop.ops.base"},
+    {
+        "mo_loop.frontend.context",
+        "mo_loop.frontend.custom_translators",
+        "mo_loop.frontend.ops.control",
+        "mo_loop.frontend.sinking",
+        "mo_loop.frontend.translate",
+    },
+    {"mo_loop.ir.reader.bodies", "mo_loop.ir.reader.graphs"},
+)
+"""The circles of imports that there are. Only the first may stay."""
+
+# Which packages a package never imports, at any level; a module in the root of mo_loop counts as one.
+ABOVE_FOUNDATION = ("transforms", "mo_loop.api", "mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.verify")
+NEVER = {
+    **{f"mo_loop.{package}": ABOVE_FOUNDATION for package in ("graph", "ops", "errors", "text", "last_check")},
+    "mo_loop.frontend": ("transforms", "mo_loop.api", "mo_loop.cli", "mo_loop.ir", "mo_loop.verify"),
+    "mo_loop.ir": ("transforms", "mo_loop.api", "mo_loop.cli", "mo_loop.frontend", "mo_loop.verify"),
+    "mo_loop.api": ("mo_loop.cli",),
+    "mo_loop.dump": ("mo_loop.cli",),
+    "mo_loop.diagnostics": ("mo_loop.cli", "mo_loop.verify"),
+    "mo_loop.inspection": ("transforms", "mo_loop.api", "mo_loop.cli", "mo_loop.verify"),
+    "mo_loop.report": ("mo_loop.api", "mo_loop.cli", "mo_loop.verify"),
+    "mo_loop.verify": ("mo_loop.cli",),
+    "mo_loop.workers": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph"),
+    "mo_loop.batch": ("mo_loop.cli", "mo_loop.verify"),
+}
+
+# What the transformation library may know of the converter.
+TRANSFORMS_MAY_IMPORT = {
+    "mo_loop.errors",
+    "mo_loop.files",
+    "mo_loop.graph",
+    "mo_loop.ops",
+    "mo_loop.preprocessing",
+    "mo_loop.text",
+}
+
+# Which files of the packages may import a third-party library (a name ending in / is a folder).
+LIBRARY_HOMES = {
+    "networkx": ("mo_loop/graph/", "mo_loop/dump/"),
+    "lxml": ("mo_loop/ir/reader/",),
+    "click": ("mo_loop/cli/",),
+    "rich": ("mo_loop/cli/",),
+    "openvino": ("mo_loop/verify/",),
+    "onnxruntime": ("mo_loop/verify/",),
+}
+# `to_openvino` hands the caller an openvino.Model: it alone imports openvino outside verify, and only when called.
+LAZY_HOMES = {"openvino": {("mo_loop/api.py", "to_openvino")}}
+
+TOP_LEVEL = {
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "SECURITY.md",
+    "docs",
+    "mo_loop",
+    "pyproject.toml",
+    "tests",
+    "tools",
+    "transforms",
+}
+
+# A path of somebody's machine: a system folder at the start of a path, and a name below it.
+MACHINE_PATH = re.compile(r"(?:file://|(?<![\w.~}>)/-]))/(?:home|root|tmp|work|Users)/[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module: where it is written, and how."""
+
+    file: str
+    line: int
+    target: str
+    function: str | None
+    typing_only: bool
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} imports {self.target}"
+
+
+class ImportReader(ast.NodeVisitor):
+    """Collects the imports of one file, with the function they stand in."""
+
+    def __init__(self, root: Path, path: Path) -> None:
+        self.root = root
+        self.file = path.relative_to(root).as_posix()
+        parts = path.relative_to(root).with_suffix("").parts
+        self.package = ".".join(parts[:-1])  # of a module and of an __init__ alike
+        self.functions: list[str] = []
+        self.typing_only = False
+        self.found: list[Import] = []
+
+    def add(self, node: ast.AST, target: str) -> None:
+        function = self.functions[-1] if self.functions else None
+        self.found.append(Import(self.file, getattr(node, "lineno", 0), target, function, self.typing_only))
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self.add(node, alias.name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        base = node.module or ""
+        if node.level:
+            above = self.package.split(".")[: len(self.package.split(".")) - node.level + 1]
+            base = ".".join([*above, base] if base else above)
+        for alias in node.names:
+            inner = f"{base}.{alias.name}"
+            self.add(node, inner if is_module(self.root, inner) else base)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+        first = node.args[0] if node.args else None
+        if called in ("import_module", "__import__") and isinstance(first, ast.Constant):
+            self.add(node, str(first.value))
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        if not ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            self.generic_visit(node)
+            return
+        before, self.typing_only = self.typing_only, True
+        for statement in node.body:
+            self.visit(statement)
+        self.typing_only = before
+        for statement in node.orelse:
+            self.visit(statement)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.functions.append(node.name)
+        self.generic_visit(node)
+        self.functions.pop()
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+
+def is_module(root: Path, name: str) -> bool:
+    """Whether a dotted name is a module or package of this repository."""
+    path = root.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+@cache
+def imports(root: Path = ROOT) -> tuple[Import, ...]:
+    """Every import of both packages."""
+    found: list[Import] = []
+    for package in ("mo_loop", "transforms"):
+        for path in sorted((root / package).rglob("*.py")):
+            reader = ImportReader(root, path)
+            reader.visit(ast.parse(path.read_text("utf-8"), filename=str(path)))
+            found += reader.found
+    return tuple(found)
+
+
+def room_of(module: str) -> str:
+    """`mo_loop.ops.control` -> `mo_loop.ops`; `transforms.front.x` -> `transforms`; `numpy.random` -> `numpy`."""
+    parts = module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "mo_loop" else parts[0]
+
+
+def room_of_file(file: str) -> str:
+    """The room a file lies in."""
+    parts = list(Path(file).with_suffix("").parts)
+    if parts[-1] == "__init__":
+        parts.pop()
+    return room_of(".".join(parts))
+
+
+def import_circles() -> list[set[str]]:
+    """Groups of modules that import each other, at whatever level."""
+    graph: networkx.DiGraph[str] = networkx.DiGraph()
+    for found in imports():
+        graph.add_edge(found.file.removesuffix(".py").removesuffix("/__init__").replace("/", "."), found.target)
+    return [set(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1]
+
+
+def complain(broken: Iterator[Import] | list[Import], rule: str) -> None:
+    """Fail with every offender at once."""
+    lines = sorted(set(map(str, broken)))
+    assert not lines, f"{rule}:\n  " + "\n  ".join(lines)
+
+
+def allowed_library(found: Import, library: str) -> bool:
+    """Whether this file may import that library."""
+    for home in LIBRARY_HOMES[library]:
+        if found.file == home or (home.endswith("/") and found.file.startswith(home)):
+            return True
+    return (found.file, found.function) in LAZY_HOMES.get(library, set())
+
+
+class TestImportDirection:
+    def test_there_is_no_import_circle_but_that_of_graph_and_ops(self) -> None:
+        """A graph makes a Constant from a scalar, and so knows one operation; imports for typing count too."""
+        circles = [circle for circle in import_circles() if circle not in CIRCLES]
+        assert not circles, "\n".join(", ".join(sorted(circle)) for circle in circles)
+
+    @pytest.mark.parametrize("room", sorted(NEVER))
+    def test_rooms_do_not_know_those_above_them(self, room: str) -> None:
+        broken = [
+            found
+            for found in imports()
+            if room_of_file(found.file) == room and not found.typing_only and room_of(found.target) in NEVER[room]
+        ]
+        complain(broken, f"{room} never imports {', '.join(NEVER[room])}")
+
+    def test_transforms_know_only_the_graph_and_its_operations(self) -> None:
+        broken = [
+            found
+            for found in imports()
+            if room_of_file(found.file) == "transforms"
+            and found.target.split(".")[0] == "mo_loop"
+            and room_of(found.target) not in TRANSFORMS_MAY_IMPORT
+        ]
+        complain(broken, f"transforms imports of mo_loop only {', '.join(sorted(TRANSFORMS_MAY_IMPORT))}")
+
+    def test_nothing_in_transforms_knows_onnx(self) -> None:
+        broken = [f for f in imports() if room_of_file(f.file) == "transforms" and f.target.split(".")[0] == "onnx"]
+        complain(broken, "transforms never imports onnx")
+
+    @pytest.mark.parametrize("library", sorted(LIBRARY_HOMES))
+    def test_a_library_is_imported_only_in_its_home(self, library: str) -> None:
+        broken = [
+            found
+            for found in imports()
+            if found.target.split(".")[0] == library and not found.typing_only and not allowed_library(found, library)
+        ]
+        complain(broken, f"{library} is imported only in {', '.join(LIBRARY_HOMES[library])}")
+
+    def test_the_packages_do_not_import_tests_or_tools(self) -> None:
+        complain([f for f in imports() if f.target.split(".")[0] in ("tests", "tools")], "packages stand alone")
+
+
+class TestImportReader:
+    """The reader itself, on a small tree: a rule that sees nothing would pass for ever."""
+
+    @pytest.fixture
+    def tree(self, tmp_path: Path) -> Path:
+        source = """
+            import numpy as np
+            from ..graph import Graph
+            from .. import ops, convert_model
+            from . import unused_ports
+            from typing import TYPE_CHECKING
+            if TYPE_CHECKING:
+                import lxml.etree
+            def later():
+                from mo_loop.cli import main
+                __import__("networkx")
+        """
+        lines = source.strip("\n").splitlines()
+        body = "\n".join(line.removeprefix(" " * 12) for line in lines)
+        for name in (
+            "mo_loop/graph/graph.py",
+            "mo_loop/ops/__init__.py",
+            "mo_loop/cli/__init__.py",
+            "mo_loop/ir/unused_ports.py",
+        ):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text("")
+        (tmp_path / "mo_loop/ir/xml.py").write_text(body)
+        return tmp_path
+
+    def test_it_sees_every_kind_of_import(self, tree: Path) -> None:
+        seen = {(found.target, found.function, found.typing_only) for found in imports(tree)}
+        assert seen == {
+            ("numpy", None, False),
+            ("mo_loop.graph", None, False),
+            ("mo_loop.ops", None, False),
+            ("mo_loop", None, False),
+            ("mo_loop.ir.unused_ports", None, False),
+            ("typing", None, False),
+            ("lxml.etree", None, True),
+            ("mo_loop.cli", "later", False),
+            ("networkx", "later", False),
+        }
+
+    def test_rooms(self) -> None:
+        assert room_of_file("mo_loop/ops/control.py") == "mo_loop.ops"
+        assert room_of_file("mo_loop/__init__.py") == "mo_loop"
+        assert room_of_file("transforms/front/loop_to_ti.py") == "transforms"
+
+
+HEAVY = ("onnx", "numpy", "networkx", "lxml", "openvino", "onnxruntime")
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """Top-level names of all modules that a fresh interpreter imports for these arguments; it must succeed."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
+    environment["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
+    lines = done.stderr.splitlines()
+    failure = "\n".join(line for line in lines if not line.startswith("import time:"))
+    if done.returncode:
+        pytest.fail(f"{' '.join(arguments)}: exit code {done.returncode}\n{failure}", pytrace=False)
+    return {line.rsplit("|", 1)[1].strip().split(".")[0] for line in lines if line.startswith("import time:")}
+
+
+class TestStartUp:
+    @pytest.mark.parametrize(
+        "arguments",
+        [("-m", "mo_loop", "--help"), ("-m", "mo_loop", "--version"), ("-c", "import mo_loop")],
+        ids=["help", "version", "import"],
+    )
+    def test_nothing_heavy_is_loaded(self, arguments: tuple[str, ...]) -> None:
+        loaded = loaded_by(*arguments)
+        assert "mo_loop" in loaded
+        assert not loaded & set(HEAVY)
+
+    def test_the_library_loads_no_command_line(self) -> None:
+        assert not loaded_by("-c", "import mo_loop; mo_loop.convert_model") & {"click", "rich", "lxml", "openvino"}
+
+    def test_the_check_sees_what_is_loaded(self) -> None:
+        assert {"numpy", "json"} <= loaded_by("-c", "import numpy, json")
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """The files git knows of; skips outside a checkout (an unpacked archive has nothing to hold them against)."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True)
+    files = tuple(ROOT / name for name in done.stdout.split("\0") if name)
+    if done.returncode or not files:
+        pytest.skip("git lists no files here")
+    return files
+
+
+class TestRepository:
+    def test_the_top_level_holds_only_what_belongs_there(self) -> None:
+        entries = {path.relative_to(ROOT).parts[0] for path in tracked()}
+        strangers = {name for name in entries - TOP_LEVEL if not name.startswith(".")}
+        assert not strangers
+
+    def test_no_file_names_a_path_of_some_machine(self) -> None:
+        offenders = []
+        for path in tracked():
+            if not path.is_file() or b"\0" in (content := path.read_bytes())[:8192]:
+                continue
+            for number, line in enumerate(content.decode("utf-8", errors="replace").splitlines(), 1):
+                if MACHINE_PATH.search(line):
+                    offenders.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}")
+        assert not offenders, "\n".join(offenders)
+
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            ("see /" + "home/someone/model.onnx", True),
+            ('open("/' + 'tmp/x")', True),
+            ("(/" + "Users/me)", True),
+            ("file:///" + "work/x", True),
+            ("docs/home/index", False),
+            ("a/tmp/b", False),
+            ("https://example.org/home/page", False),
+            ("/(?:home|tmp)/", False),
+        ],
+    )
+    def test_what_counts_as_such_a_path(self, text: str, found: bool) -> None:
+        assert bool(MACHINE_PATH.search(text)) is found
+
+    def test_both_packages_are_marked_as_typed(self) -> None:
+        assert [name for name in ("mo_loop", "transforms") if not (ROOT / name / "py.typed").is_file()] == []

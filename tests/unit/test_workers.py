@@ -1,0 +1,259 @@
+"""Worker processes: what crashes and hangs is replaced, nothing survives its parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mo_loop.workers import Outcome, Pool, WorkerStartError, report_stage
+
+THIS = __name__
+
+
+def work(task: object) -> object:
+    """What the workers of these tests run."""
+    report_stage("begun")
+    if task == "crash":
+        print("last words", flush=True)
+        ctypes.string_at(0)
+    if task == "hang":
+        time.sleep(60)
+    if task == "raise":
+        raise ValueError("of no value")
+    if task == "exit":
+        os._exit(3)
+    if task == "noise":
+        os.write(1, b"native code prints what it likes\n" * 1000)
+        print("and so does Python")
+    if task == "big":
+        return bytes(3 << 20)
+    if task == "children":
+        return [subprocess.Popen(["sleep", "60"]).pid for _ in range(2)]
+    if task == "orphans":
+        pids = [subprocess.Popen(["sleep", "60"]).pid for _ in range(2)]
+        print(*pids, flush=True)
+        os.abort()
+    if task == "lambda":
+        return lambda: None
+    return task, os.getpid()
+
+
+def allocate(size: int) -> int:
+    """Allocates what the memory limit may forbid."""
+    return len(bytearray(size))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool(f"{THIS}:work", limit=20) as workers:
+        yield workers
+
+
+def pid_of(outcome: Outcome) -> int:
+    assert outcome.ok, outcome
+    pid: int = outcome.value[1]
+    return pid
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # An orphan that has ended stays in the table until the first process of the system reaps it.
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def gone(pid: int, within: float = 10.0) -> bool:
+    end = time.monotonic() + within
+    while time.monotonic() < end:
+        if not is_running(pid):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_worker_is_kept_for_the_next_task(pool: Pool) -> None:
+    assert pid_of(pool.call("a")) == pid_of(pool.call("b"))
+
+
+def test_a_fresh_worker_has_done_nothing_before(pool: Pool) -> None:
+    before = pid_of(pool.call("a"))
+    outcome = pool.call("b", fresh=True)
+    assert outcome.first and pid_of(outcome) != before
+    assert not is_running(before)
+    assert not pool.call("c").first
+
+
+def test_an_exception_is_an_error_and_keeps_the_worker(pool: Pool) -> None:
+    before = pid_of(pool.call("a"))
+    outcome = pool.call("raise")
+    assert (outcome.status, outcome.error, outcome.message) == ("error", "ValueError", "ValueError: of no value")
+    assert "of no value" in outcome.detail
+    assert pid_of(pool.call("a")) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_crash_names_the_signal_and_the_worker_is_replaced(pool: Pool) -> None:
+    before = pid_of(pool.call("a"))
+    outcome = pool.call("crash")
+    assert (outcome.status, outcome.stage) == ("crash", "begun")
+    assert "SIGSEGV" in outcome.message
+    assert "last words" in outcome.detail
+    assert pid_of(pool.call("a")) != before
+
+
+def test_an_exit_is_a_crash(pool: Pool) -> None:
+    outcome = pool.call("exit")
+    assert (outcome.status, outcome.message) == ("crash", "ended with exit code 3")
+    assert pool.call("a").ok
+
+
+def test_a_hang_ends_at_the_limit_and_the_worker_is_replaced(pool: Pool) -> None:
+    before = pid_of(pool.call("a"))
+    outcome = pool.call("hang", limit=0.3)
+    assert outcome.status == "timeout"
+    assert outcome.seconds < 10
+    assert gone(before)
+    assert pool.call("a").ok
+
+
+def test_output_of_native_code_does_not_disturb(pool: Pool) -> None:
+    assert pool.call("noise").ok
+    assert pool.call("a").ok
+
+
+def test_large_results_arrive(pool: Pool) -> None:
+    assert len(pool.call("big").value) == 3 << 20
+
+
+def test_what_cannot_be_pickled_is_an_error(pool: Pool) -> None:
+    assert pool.call("lambda").status == "error"
+    assert pool.call(lambda: None).status == "error"
+    assert pool.call("a").ok
+
+
+def test_map_yields_every_outcome_once() -> None:
+    tasks = ["a", "exit", "b", "raise", "c", "d"]
+    with Pool(f"{THIS}:work", jobs=2, limit=20) as workers:
+        outcomes = list(workers.map(tasks))
+    assert sorted(outcome.task for outcome in outcomes) == sorted(tasks)
+    assert {outcome.task for outcome in outcomes if outcome.ok} == {"a", "b", "c", "d"}
+
+
+def test_map_raises_what_the_tasks_raise() -> None:
+    def tasks() -> Iterator[str]:
+        yield "a"
+        raise KeyError("no more tasks")
+
+    with Pool(f"{THIS}:work") as workers, pytest.raises(KeyError):
+        list(workers.map(tasks()))
+
+
+def test_a_function_that_cannot_be_imported_is_told() -> None:
+    with Pool(f"{THIS}:nowhere") as workers, pytest.raises(WorkerStartError, match="nowhere"):
+        workers.call(1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space limits")
+def test_memory_is_limited() -> None:
+    with Pool(f"{THIS}:allocate", memory=2 << 30) as workers:
+        assert workers.call(1 << 20).ok
+        outcome = workers.call(4 << 30)
+        assert (outcome.status, outcome.error, outcome.first) == ("memory", "MemoryError", False)
+        assert workers.call(1 << 20).first, "a worker that ran out of memory is not used again"
+
+
+def test_close_ends_the_workers() -> None:
+    workers = Pool(f"{THIS}:work", jobs=2)
+    pids = {pid_of(outcome) for outcome in workers.map(range(8))}
+    workers.close()
+    workers.close()
+    assert not any(is_running(pid) for pid in pids)
+    with pytest.raises(RuntimeError, match="closed"):
+        workers.call("a")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+def test_what_a_task_started_ends_with_its_worker() -> None:
+    with Pool(f"{THIS}:work", limit=20) as workers:
+        started = workers.call("children", fresh=True).value
+        crashed = [int(pid) for pid in workers.call("orphans").detail.split()[-2:]]
+        assert len(crashed) == 2 and all(gone(pid) for pid in crashed)
+    assert all(gone(pid) for pid in started)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_close_ends_a_worker_that_is_busy_or_still_starting(tmp_path: Path) -> None:
+    for pause in (0.05, 1.0):
+        scratch = tmp_path / str(pause)
+        scratch.mkdir()
+        workers = Pool(f"{THIS}:work", limit=60, scratch=str(scratch))
+        results: list[object] = []
+        thread = threading.Thread(target=call_quietly, args=(workers, "hang", results))
+        thread.start()
+        time.sleep(pause)
+        workers.close()
+        thread.join(timeout=20)
+        assert results and not scratch.exists()
+
+
+def call_quietly(workers: Pool, task: str, results: list[object]) -> None:
+    """What becomes of a task whose pool is closed: a crash, or an error at the start."""
+    try:
+        results.append(workers.call(task).status)
+    except (WorkerStartError, RuntimeError) as error:
+        results.append(error)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+def test_no_worker_outlives_a_killed_parent(busy: bool, tmp_path: Path) -> None:
+    script = (
+        "import sys, threading, time\n"
+        f"sys.path[:] = {sys.path!r}\n"
+        "from mo_loop.workers import Pool\n"
+        f"pool = Pool('{THIS}:work', limit=60)\n"
+        "print(pool.call('a').value[1], flush=True)\n"
+        "threading.Thread(target=pool.call, args=('hang',), daemon=True).start()\n"
+        "time.sleep(60)\n"
+        if busy
+        else "import sys, time\n"
+        f"sys.path[:] = {sys.path!r}\n"
+        "from mo_loop.workers import Pool\n"
+        f"pool = Pool('{THIS}:work')\n"
+        "print(pool.call('a').value[1], flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    time.sleep(0.2)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    assert gone(pid)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pool_left_open_ends_with_the_interpreter() -> None:
+    script = (
+        "import sys\n"
+        f"sys.path[:] = {sys.path!r}\n"
+        "from mo_loop.workers import Pool\n"
+        f"pool = Pool('{THIS}:work')\n"
+        "print(pool.call('a').value[1])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert gone(int(done.stdout))

@@ -1,0 +1,67 @@
+"""What nobody can fold: a zero, numbers without bounds, and a shape that stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.types import i64
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.control import Branched, Control, If, Invariant
+
+
+def opaque_zero(graph: Graph) -> Value:
+    """0 of type i64[1], a random integer of [0, 1): no inference of shapes or bounds sees that it is constant.
+
+    The runtime's own folding stops at random numbers, but its inference of bounds evaluates them; that in turn stops
+    at ReverseSequence, which it cannot evaluate.
+    """
+    shape = Constant(np.array([1, 1]), graph=graph, dtype=i64)
+    low, high = (Constant(each, graph=graph, dtype=i64) for each in (0, 1))
+    number = ops.RandomUniform(shape, low, high, output_type=i64)
+    return ops.Reshape(ops.ReverseSequence(number, [1]), [1]).output
+
+
+def zero_from_outside(graph: Graph) -> Value:
+    """The same, made in the outermost graph and handed down through all bodies.
+
+    The runtime evaluates loops whose inputs are all constants, and where it cannot evaluate a body, it returns whatever
+    lay in memory.
+    """
+    owner = graph.owner
+    if owner is None:
+        return opaque_zero(graph)
+    zero = zero_from_outside(owner.graph)
+    parameter = Parameter(graph=graph, type=zero.type.without_known())
+    if isinstance(owner, If):
+        then, otherwise = (parameter if body is graph else None for body in owner.bodies)
+        entry: Any = Branched(then, otherwise)
+    else:
+        entry = Invariant(parameter)
+    assert isinstance(owner, Control)
+    owner.input_map = (*owner.input_map, entry)
+    owner.graph.set_inputs(owner, [*owner.inputs, zero])
+    return parameter.output
+
+
+def without_bounds(numbers: Value) -> Value:
+    """Numbers of static shape as they are, of no bounds to the runtime: its inference of them stops at CumSum."""
+    dims = list(numbers.type.dims)
+    if dims[:1] == [1]:
+        return ops.CumSum(numbers, 0).output
+    summed = ops.CumSum(ops.Reshape(numbers, [1, *dims]), 0)
+    return ops.Reshape(summed, np.array(dims, np.int64)).output
+
+
+def repeated_once(value: Value, axes: Sequence[int], zero: Value) -> Value:
+    """`value` as it is, of unknown size along `axes`: repeated 1 + `zero` times, a zero [1] known only at run time."""
+    once = ops.Add(zero, 1).output
+    rank = value.type.rank
+    for axis in axes:  # one at a time: the runtime repeats along several axes wrongly when told at run time
+        ones = [once if i == axis else Constant([1], graph=value.graph).output for i in range(rank)]
+        value = ops.Tile(value, once if rank == 1 else ops.Concat(*ones, axis=0)).output
+    return value
