@@ -13,7 +13,7 @@ from mo_loop import convert_model, ops
 from mo_loop.cli import main
 from mo_loop.graph import Node
 from tests.harness import check, floats, parsed
-from tests.unit.passes.recurrent_models import feeds, loop, lstm_split, rnn, scan
+from tests.runtime.passes.recurrent_models import feeds, loop, lstm_split, rnn, scan
 
 STEP = """
       c = Constant<value=bool {{1}}>()

@@ -9,7 +9,7 @@ import pytest
 
 from mo_loop import convert_model, ops
 from tests.harness import check
-from tests.unit.passes.recurrent_models import (
+from tests.runtime.passes.recurrent_models import (
     MIXTURES,
     Cell,
     feeds,

@@ -1,0 +1,1 @@
+"""Passes whose result is run: loops, recurrences, retyped bodies."""
