@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -44,7 +45,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if importlib.util.find_spec("pip") is None:
         pytest.skip("this environment has no pip")
     folder = tmp_path_factory.mktemp("wheel")
-    isolation = ["--no-build-isolation"] if importlib.util.find_spec("hatchling") else []
+    backend = ("hatchling", "hatch_fancy_pypi_readme")
+    isolation = ["--no-build-isolation"] if all(map(importlib.util.find_spec, backend)) else []
     pip("wheel", str(ROOT), "--no-deps", *isolation, "--wheel-dir", str(folder), cwd=folder)
     (built,) = folder.glob("*.whl")
     yield built
@@ -78,6 +80,20 @@ def test_the_wheel_names_its_script_and_dependencies(wheel: Path) -> None:
         if line.startswith("Requires-Dist: ") and "extra ==" not in line
     }
     assert required == {"click", "lxml", "networkx", "numpy", "onnx", "rich"}
+
+
+def test_the_wheel_is_licensed_and_described_without_the_repository(wheel: Path) -> None:
+    """The package index shows the long description on its own: a relative link would lead nowhere."""
+    with zipfile.ZipFile(wheel) as archive:
+        read = {Path(name).name: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
+    assert read["LICENSE"] == (ROOT / "LICENSE").read_text("utf-8")
+    headers, _, description = read["METADATA"].partition("\n\n")
+    assert {"License-Expression: Apache-2.0", "License-File: LICENSE"} <= {*headers.splitlines()}
+    versions = re.findall(r"^Classifier: Programming Language :: Python :: 3\.(\d+)$", headers, re.MULTILINE)
+    assert versions == ["11", "12", "13", "14"]
+    page = (ROOT / "README.md").read_text("utf-8")
+    assert re.findall(r"\]\((?!https?:)", page) and not re.findall(r"\]\((?!https?:)", description)
+    assert len(description) > 0.9 * len(page) and "docs/cli.md has all of them" in description
 
 
 def test_an_installed_wheel_converts_a_model_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:

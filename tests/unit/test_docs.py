@@ -33,14 +33,20 @@ from mo_loop.extensions import GROUP
 from mo_loop.text import parse
 from tests import ROOT
 from tests.golden.test_golden import read, shown
+from tests.unit.test_structure import CIRCLES, LIBRARY_HOMES, NEVER, TRANSFORMS_MAY_IMPORT, is_module
 from transforms.extension_places import Placed, arranged
 from transforms.manager import Manager
 from transforms.pipelines import PLACES, default_pipeline
 
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+]
+PACKAGES = ("mo_loop", "transforms")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FILE = re.compile(r"# (\w+\.py)\n")
+FILE_NAME = re.compile(r"(?<![\w/.])(?:mo_loop|transforms|docs|tests|tools)/[\w/-]*[\w.]*\w(?![\w<-])")
 
 
 class Block(NamedTuple):
@@ -217,9 +223,39 @@ def test_names_exist(path: Path) -> None:
 def test_links_and_files_exist(path: Path) -> None:
     text = path.read_text("utf-8")
     links = [path.parent / link for link in re.findall(r"\]\(([^)#:]+)\)", text)]
-    files = [ROOT / name for name in re.findall(r"`((?:mo_loop|transforms|docs|tests|tools)/[\w/]+\.\w+)`", text)]
+    files = [ROOT / name for name in FILE_NAME.findall(text)]
     missing = [str(each.relative_to(ROOT)) for each in (*links, *files) if not each.exists()]
     assert not missing
+
+
+class TestArchitecture:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+
+    def test_the_picture_shows_every_package(self) -> None:
+        picture = self.text.partition("## ")[0]
+        folders = [path for name in PACKAGES for path in (ROOT / name).iterdir() if (path / "__init__.py").is_file()]
+        lacking = [path.name for path in folders if not re.search(rf"\b{path.name}\b", picture)]
+        assert len(folders) > 15 and lacking == []
+
+    def test_the_table_says_where_to_make_a_change(self) -> None:
+        table = self.text.partition("| to change | open |\n|---|---|\n")[2].splitlines()
+        without = [row for row in table if not re.search(r"`(?:mo_loop|transforms|tools)/", row.split(" | ")[1])]
+        assert len(table) >= 25 and without == []
+
+    def test_what_it_says_of_imports_is_what_is_enforced(self) -> None:
+        rules = self.text.partition("## What may import what")[2].partition("## ")[0]
+        assert {*LIBRARY_HOMES} <= {*re.findall(r"\b\w+\b", rules)}
+
+
+@pytest.mark.parametrize("name", sorted({*NEVER, *TRANSFORMS_MAY_IMPORT, *(m for circle in CIRCLES for m in circle)}))
+def test_modules_that_the_rules_of_imports_name_exist(name: str) -> None:
+    assert is_module(ROOT, name)
+
+
+def test_the_index_lists_every_page() -> None:
+    text = (ROOT / "docs" / "README.md").read_text("utf-8")
+    listed = {*re.findall(r"\]\((\w[\w.-]+)\)", text)}
+    assert listed == {path.name for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".py")} - {"README.md"}
 
 
 def test_places_are_those_of_the_pipeline() -> None:

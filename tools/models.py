@@ -1,8 +1,8 @@
 """Which architectures convert, how long it takes against ovc, and how far the results are from ONNX Runtime's.
 
-    python tools/architectures.py                          every folder of tests/models, and the light models of onnx
-    python tools/architectures.py transformers light       these two
-    python tools/architectures.py out/transformers         a folder with a cases.toml of its own
+    python tools/models.py                          every folder of tests/models, and the light models of onnx
+    python tools/models.py transformers light       these two
+    python tools/models.py out/transformers         a folder with a cases.toml of its own
 
 Prints Markdown. A time is the best of some conversions from file to file in one process, both sides in turn. `largest
 difference` is over all outputs of all sets of inputs of a model, run on OpenVINO's CPU device in f32. Where there is
