@@ -11,6 +11,7 @@ from mo_loop.errors import FileError, MoLoopError
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.input_text import InputEntry
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import (
     OnnxScope,
     called,
@@ -23,7 +24,6 @@ from mo_loop.frontend.onnx_graphs import (
 )
 from mo_loop.frontend.strip_weights import OWN
 from mo_loop.frontend.tensor_protos import tensor_from
-from mo_loop.frontend.translate import Translation
 from mo_loop.graph.types import from_onnx
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
@@ -42,7 +42,7 @@ class Usage:
         """The others."""
         main = main_scope(model)
         outputs = cut.outputs or main.output_names
-        self._reads = Translation(model, outputs).reads
+        self._reads = NamesRead().of_node
         stack: list[tuple[OnnxScope, list[str]]] = [(main, outputs)]
         functions: set[int] = set()
         while stack:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mo_loop.frontend.names_read import NamesRead, all_names_in, names_defined_in
+from mo_loop.frontend.onnx_graphs import body_protos
+
 
 def extended(
-    branch: Any, outputs: Sequence[str], nodes: Sequence[Any], wanted: Sequence[str]
+    branch: Any, outputs: Sequence[str], nodes: Sequence[Any], wanted: Sequence[str], names_read: NamesRead
 ) -> tuple[dict[str, str], Any]:
     """`branch` with copies of `nodes` behind its own, returning `wanted` instead of its outputs.
 
@@ -17,12 +20,13 @@ def extended(
     """
     copy = type(branch)()
     copy.CopyFrom(branch)
-    taken = _names_in(branch)
+    taken = all_names_in(branch)
     inner = {name: entry.name for name, entry in zip(outputs, branch.output, strict=False) if name}
     made = {name for node in nodes for name in node.output if name}
     inner.update({name: _fresh(name, taken) for name in made})
     aliases: dict[str, str] = {}
-    for name in sorted({name for node in nodes for name in _read_by(node)} - inner.keys()):
+    read = {name for node in nodes for name in names_read.of_node(node)}
+    for name in sorted(read - inner.keys()):
         if name in taken:
             inner[name] = _fresh(name, taken)
             aliases[inner[name]] = name
@@ -44,48 +48,18 @@ def renamed(node: Any, names: Mapping[str, str]) -> Any:
 def _rename(node: Any, names: Mapping[str, str]) -> None:
     node.input[:] = [names.get(name, name) for name in node.input]
     node.output[:] = [names.get(name, name) for name in node.output]
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            _rename_captures(attribute.g, names)
+    for body in body_protos(node):
+        _rename_captures(body, names)
 
 
 def _rename_captures(graph: Any, names: Mapping[str, str]) -> None:
     """Other names for what a body reads from outside; names of its own are others, and stay."""
-    own = _own_names(graph)
+    own = names_defined_in(graph)
     captured = {name: other for name, other in names.items() if name not in own}
     for node in graph.node:
         _rename(node, captured)
     for entry in graph.output:
         entry.name = captured.get(entry.name, entry.name)
-
-
-def _own_names(graph: Any) -> set[str]:
-    own = {entry.name for entry in (*graph.input, *graph.initializer)}
-    own.update(each.values.name for each in graph.sparse_initializer)
-    own.update(name for node in graph.node for name in node.output)
-    return own
-
-
-def _names_in(graph: Any) -> set[str]:
-    """All names that a graph or a body below it defines or reads."""
-    found = _own_names(graph) | {entry.name for entry in graph.output}
-    for node in graph.node:
-        found.update(node.input)
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                found |= _names_in(attribute.g)
-    return found
-
-
-def _read_by(node: Any) -> set[str]:
-    """What a node and its bodies read of the graph it stands in."""
-    found = set(filter(None, node.input))
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            inner = {name for each in attribute.g.node for name in _read_by(each)}
-            inner |= {entry.name for entry in attribute.g.output}
-            found |= inner - _own_names(attribute.g)
-    return found
 
 
 def _fresh(name: str, taken: set[str]) -> str:

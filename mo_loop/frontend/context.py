@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from mo_loop.errors import ModelError, MoLoopError, UnsupportedError
 from mo_loop.frontend.declared_types import type_from
+from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.front import Failed
 
-if TYPE_CHECKING:
-    from mo_loop.frontend.translate import Translation
-
 DEPTH_LIMIT = 32
 """How deep bodies may be nested."""
+
+
+class Translation(ABC):
+    """The translation of one model, as the nodes and bodies in it see it. `translate.py` implements it."""
+
+    names_read: NamesRead
+    top: Scope | None
+    """The scope of the main graph."""
+    output_names: frozenset[str]
+    """The outputs that are kept of the main graph."""
+
+    @abstractmethod
+    def statements(self, proto: Any, scope: Scope, outputs: Iterable[str] | None = None) -> None:
+        """Translate what `outputs` (default: its own) of a GraphProto need; its inputs are in the scope already."""
+
+    @abstractmethod
+    def node(self, proto: Any, scope: Scope) -> None:
+        """Translate one node and define its outputs; on failure they are those of a Failed node."""
+
+    @abstractmethod
+    def widened(self, graph: Any) -> list[TensorType | None]:
+        """The types that the states of a body turned out to need, remembered between its translations."""
+
+    @abstractmethod
+    def warn_of_hidden_names(self, proto: Any, scope: Scope) -> None:
+        """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
+
+    @abstractmethod
+    def doubt(self, text: str, *, where: str, code: str) -> None:
+        """Say what had to be assumed of the model, as a ConversionWarning.
+
+        Raises:
+            ModelError: nothing may be assumed in a strict conversion.
+        """
 
 
 class Context:
@@ -54,6 +87,10 @@ class Context:
     def wants(self, index: int) -> bool:
         """Whether the node's output number `index` is named, hence possibly used."""
         return index < len(self.outputs) and bool(self.outputs[index])
+
+    def makes_model_output(self) -> bool:
+        """Whether the node's first output is an output of the model."""
+        return self.scope is self.translation.top and self.outputs[0] in self.translation.output_names
 
     def constant(self, array: Any, dtype: Any = None) -> Value:
         """A Constant in the graph that is being made."""
@@ -142,3 +179,12 @@ class TranslatedBody:
     def failures(self) -> list[MoLoopError]:
         """The errors of the nodes that could not be translated, here and in bodies below."""
         return [n.error for g in self.graph.scopes() for n in g.of(Failed) if n.error is not None]
+
+
+def as_values(result: Any) -> list[Any]:
+    """What a translator returned (a node, a value, None, or several of them) as a list of values."""
+    if isinstance(result, Node):
+        return list(result.outputs)
+    if isinstance(result, tuple | list):
+        return [each.output if isinstance(each, Node) else each for each in result]
+    return [result]

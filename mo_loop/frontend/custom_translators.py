@@ -16,9 +16,9 @@ from dataclasses import replace
 from typing import Any
 
 from mo_loop.errors import ExtensionError, InternalError, MoLoopError, extension_failed
-from mo_loop.frontend.context import Context
+from mo_loop.frontend.context import Context, as_values
 from mo_loop.frontend.registry import Translator, describe, newest, with_one
-from mo_loop.graph import Node, Value
+from mo_loop.graph import Value
 
 KINDS = ("int", "float", "str", "tuple[int, ...]", "tuple[float, ...]", "tuple[str, ...]", "Body", "Any")
 """What an attribute may be annotated with, `| None` besides. `Any` stands for tensors and for whatever comes."""
@@ -118,7 +118,7 @@ def called(
     """
     what = f"the translator of {translator.op}"
     try:
-        values = _values(translator.function(*given, **keywords))
+        values = as_values(translator.function(*given, **keywords))
     except Exception as error:
         inside = isinstance(error, MoLoopError) and error.where.startswith(f"{context.path}/")
         if inside or (isinstance(error, MoLoopError) and not isinstance(error, InternalError)):
@@ -131,14 +131,6 @@ def called(
             hint=f"it is defined at {defined_at(translator.function)}; wanted is a node, a value or a list of them",
         )  # fmt: skip
     return values
-
-
-def _values(result: Any) -> list[Any]:
-    if isinstance(result, Node):
-        return list(result.outputs)
-    if isinstance(result, tuple | list):
-        return [each.output if isinstance(each, Node) else each for each in result]
-    return [result]
 
 
 def _wrong(values: Sequence[Any], context: Context) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mo_loop.errors import ModelError
 
 
-def in_order(nodes: Sequence[Any], reads: Sequence[list[str]]) -> bool:
+def in_order(nodes: Sequence[Any], reads: Sequence[Collection[str]]) -> bool:
     """Whether every node comes after those that make what it reads."""
     later = {name for node in nodes for name in node.output}
     for node, names in zip(nodes, reads, strict=True):
@@ -19,7 +19,7 @@ def in_order(nodes: Sequence[Any], reads: Sequence[list[str]]) -> bool:
     return True
 
 
-def listed_order(nodes: Sequence[Any], reads: Sequence[list[str]], path: str) -> list[int]:
+def listed_order(nodes: Sequence[Any], reads: Sequence[Collection[str]], path: str) -> list[int]:
     """A topological order (captures count as dependencies), the listed one where it can be kept."""
     producer = {name: i for i, node in enumerate(nodes) for name in node.output if name}
     needs = [{producer[name] for name in names if name in producer} for names in reads]

@@ -56,12 +56,23 @@ class OnnxScope:
     def bodies(self, node: Any) -> Iterator[OnnxScope]:
         """The scopes right below one of the nodes."""
         for attribute in node.attribute:
-            graphs = (
-                [attribute.g] if attribute.type == _GRAPH else attribute.graphs if attribute.type == _GRAPHS else ()
-            )
-            for graph in graphs:
+            for graph in graphs_of(attribute):
                 path = f"{self.path_of(node)}/{graph.name or 'body'}"
                 yield OnnxScope(path, attribute.name, graph, self.opsets, self, node)
+
+
+def graphs_of(attribute: Any) -> Sequence[Any]:
+    """The graphs that an attribute holds."""
+    if attribute.type == _GRAPH:
+        return (attribute.g,)
+    graphs: Sequence[Any] = attribute.graphs if attribute.type == _GRAPHS else ()
+    return graphs
+
+
+def body_protos(node: Any) -> Iterator[Any]:
+    """The GraphProtos right below a node."""
+    for attribute in node.attribute:
+        yield from graphs_of(attribute)
 
 
 def label(node: Any) -> str:
@@ -161,7 +172,7 @@ class Places:
 
 
 def _has_bodies(node: Any) -> bool:
-    return any(each.type in (_GRAPH, _GRAPHS) for each in node.attribute)
+    return any(True for _ in body_protos(node))
 
 
 # -- what is needed

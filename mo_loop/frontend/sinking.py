@@ -14,19 +14,16 @@ branch is never taken in a successful run; the other one is taken then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.branch_extension import extended
-from mo_loop.frontend.context import Body, Context, TranslatedBody
-from mo_loop.frontend.ops.control import is_decided
+from mo_loop.frontend.context import Body, Context, TranslatedBody, Translation, as_values
+from mo_loop.frontend.ops.control import if_, is_decided
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 from mo_loop.ops.front import Failed
-
-if TYPE_CHECKING:
-    from mo_loop.frontend.translate import Translation
 
 LIMIT = 1000
 """How many nodes may move: both branches receive a copy of each."""
@@ -65,7 +62,7 @@ class _Sinking:
         self.proto = proto
         self.rest = rest
         self.scope = scope
-        self.reads = [translation.reads(node) for node in rest]
+        self.reads = [translation.names_read.of_node(node) for node in rest]
         self.makes = [frozenset(filter(None, node.output)) for node in rest]
         self.outputs = frozenset(outputs)
         self.own = [name for name in proto.output if name]
@@ -161,13 +158,13 @@ class _Sinking:
     def _refuse(self, split: set[str], reason: str) -> frozenset[int]:
         """Put a Failed node in the place of the values whose rank differs."""
         names = sorted(split)
-        context = Context(self.translation, self.proto, self.scope, 0)
+        context = self._context()
         error = UnsupportedError(
             f"the branches of If return {', '.join(names)} with different ranks, and {reason}", where=context.path,
             code="ML315", hint="give the condition a constant value, or make both branches return one rank",
         )  # fmt: skip
         failed = Failed(graph=self.scope.graph, error=error, count=len(names), name=context.path)
-        self.translation.redefine(self.proto, names, failed.outputs, self.scope)
+        self._redefine(names, failed.outputs)
         return frozenset()
 
     # -- moving them
@@ -175,13 +172,14 @@ class _Sinking:
     def _body(self, key: str, moved: Iterable[int], names: Sequence[str]) -> Body:
         """A branch that computes the `moved` nodes as well, and returns `names`."""
         branch = self.branches[key]
-        aliases, proto = extended(branch, self.proto.output, [self.rest[i] for i in sorted(moved)], names)
+        nodes = [self.rest[i] for i in sorted(moved)]
+        aliases, proto = extended(branch, self.proto.output, nodes, names, self.translation.names_read)
         scope = self.scope
         if aliases:
             scope = Scope(self.scope.graph, self.scope, self.scope.path)
             scope.depth = self.scope.depth
             scope.aliases = aliases
-        context = Context(self.translation, self.proto, self.scope, 0)
+        context = self._context()
         return Body(self.translation, proto, scope, context.path)
 
     def _move(self, moved: frozenset[int], differing: set[str]) -> frozenset[int]:
@@ -190,9 +188,22 @@ class _Sinking:
         wanted = [name for name in made if name in later or name in self.outputs]
         if not differing.isdisjoint(wanted):
             return frozenset()
-        bodies = [self._body(key, moved, wanted) for key in BRANCHES]
-        self.translation.rebranch(self.proto, bodies, wanted, self.scope)
+        then, otherwise = [self._body(key, moved, wanted) for key in BRANCHES]
+        context = self._context(self.scope.opsets.get("", 0))
+        made = if_(self.scope[self.proto.input[0]], then_branch=then, else_branch=otherwise, node=context)
+        self._redefine(wanted, as_values(made))
         return moved
+
+    def _redefine(self, names: Sequence[str], values: Sequence[Value]) -> None:
+        """Let `names` mean other values than the If gave them at first."""
+        for name, value in zip(names, values, strict=True):
+            self.scope.values[name] = value
+            value.add_name(name)
+            if not value.node.name:
+                value.node.name = self.proto.name or name
+
+    def _context(self, opset: int = 0) -> Context:
+        return Context(self.translation, self.proto, self.scope, opset)
 
     def _decided(self, bodies: Sequence[TranslatedBody]) -> frozenset[int]:
         """Take the branch that moved nodes can read, if the other one cannot be part of a successful run."""
@@ -200,14 +211,14 @@ class _Sinking:
         if failed in ([True, False], [False, True]) and _is_ill_typed(bodies[failed.index(True)]):
             dead, alive = BRANCHES if failed[0] else BRANCHES[::-1]
             reason = bodies[failed.index(True)].failures()[0]
-            context = Context(self.translation, self.proto, self.scope, 0)
+            context = self._context()
             self.translation.doubt(
                 f"{context.path}: {dead} is taken to be never run, for what follows cannot read what it returns "
                 f"({reason.where}: {reason.message}); the model is converted with {alive} alone",
                 where=context.path, code="ML512",
             )  # fmt: skip
             body = self._body(alive, (), self.own)
-            self.translation.redefine(self.proto, self.own, body.inline(), self.scope)
+            self._redefine(self.own, body.inline())
         return frozenset()
 
 

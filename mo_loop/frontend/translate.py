@@ -23,16 +23,17 @@ from mo_loop.errors import (
 )
 from mo_loop.frontend import functions, refusals, registry
 from mo_loop.frontend.boundary import made_input, make_result
-from mo_loop.frontend.context import Body, Context
+from mo_loop.frontend.context import Body, Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
 from mo_loop.frontend.declared_types import contradictions, type_from
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import in_order, listed_order
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
 from mo_loop.ops.base import Constant
 from mo_loop.ops.front import Failed
@@ -71,7 +72,7 @@ def translate(
     scope = Scope(graph)
     scope.opsets = model.opsets
     outputs = cut.outputs or [entry.name for entry in proto.output]
-    translation = Translation(model, outputs, custom, trusts_declarations=cut.inputs is None, strict=strict)
+    translation = ModelTranslation(model, outputs, custom, trusts_declarations=cut.inputs is None, strict=strict)
     translation.beyond = beyond
     for start in cut.parameters(model):
         if start.if_needed:
@@ -98,7 +99,7 @@ def _input(graph: Graph, start: Start, packed: bool) -> Value:
     return value
 
 
-class Translation:
+class ModelTranslation(Translation):
     """One run over one model."""
 
     def __init__(
@@ -112,8 +113,8 @@ class Translation:
         self.model = model
         self.custom = custom or CustomTranslators()
         # By identity; each entry holds its message, for protobuf makes wrappers anew once nobody holds them.
+        self.names_read = NamesRead()
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
-        self._free: dict[int, tuple[Any, frozenset[str]]] = {}
         self._calls: list[tuple[str, str, str]] = []
         self._warned: dict[int, Any] = {}
         self._contradictions: dict[int, tuple[Any, list[ConversionWarning]]] = {}
@@ -171,28 +172,6 @@ class Translation:
                 moved = sink_consumers(self, proto, [kept[each] for each in rest], outputs, scope)
                 done.update(rest[each] for each in moved)
 
-    def reads(self, node: Any) -> frozenset[str]:
-        """The names that a node and its bodies read of the graph it stands in."""
-        return frozenset(filter(None, node.input)) | frozenset(self._captured(node))
-
-    def rebranch(self, proto: Any, bodies: Sequence[Body], names: Sequence[str], scope: Scope) -> None:
-        """Translate an If anew, with other branches, whose outputs are what `names` mean from now on."""
-        opset = scope.opsets.get("", 0)
-        context = Context(self, proto, scope, opset)
-        translator = registry.find("If", opset)
-        assert translator is not None
-        made = translator.function(scope[proto.input[0]], then_branch=bodies[0], else_branch=bodies[1], node=context)
-        self.redefine(proto, names, _as_values(made), scope)
-
-    def redefine(self, proto: Any, names: Sequence[str], values: Sequence[Value | None], scope: Scope) -> None:
-        """Let `names` mean other values than the node `proto` gave them at first."""
-        for name, value in zip(names, values, strict=True):
-            assert value is not None
-            scope.values[name] = value
-            value.add_name(name)
-            if not value.node.name:
-                value.node.name = proto.name or name
-
     def doubt(self, text: str, *, where: str, code: str) -> None:
         """Say what had to be assumed of the model, as a ConversionWarning.
 
@@ -213,7 +192,7 @@ class Translation:
             if name in made:
                 raise ModelError(f"two nodes make {name!r}", where=scope.path)
             made.add(name)
-        reads = [[*filter(None, node.input), *self._captured(node)] for node in nodes]
+        reads = [self.names_read.of_node(node) for node in nodes]
         if not in_order(nodes, reads):
             order = listed_order(nodes, reads, scope.path)
             nodes, reads = [nodes[i] for i in order], [reads[i] for i in order]
@@ -225,32 +204,9 @@ class Translation:
         kept.reverse()
         return kept
 
-    def _captured(self, node: Any) -> frozenset[str] | tuple[()]:
-        """Names that the bodies of a node read from outside."""
-        found: frozenset[str] | tuple[()] = ()
-        for attribute in node.attribute:
-            if attribute.type == _GRAPH:
-                found = frozenset(found) | self.free_names(attribute.g)
-        return found
-
     def widened(self, graph: Any) -> list[TensorType | None]:
         """The types that the states of a body turned out to need, remembered between its translations."""
         return self._widened.setdefault(id(graph), (graph, []))[1]
-
-    def free_names(self, graph: Any) -> frozenset[str]:
-        """Names a body reads that it does not define: what it captures."""
-        _, known = self._free.get(id(graph), (None, None))
-        if known is None:
-            defined = {entry.name for entry in graph.input} | {each.name for each in graph.initializer}
-            defined |= {each.values.name for each in graph.sparse_initializer}
-            used: set[str] = {entry.name for entry in graph.output}
-            for node in graph.node:
-                defined.update(node.output)
-                used.update(filter(None, node.input))
-                used.update(self._captured(node))
-            known = frozenset(used - defined)
-            self._free[id(graph)] = (graph, known)
-        return known
 
     # -- one node
 
@@ -318,7 +274,7 @@ class Translation:
         if custom is not None:
             outputs = called(custom, given, keywords, context)
         else:
-            outputs = _as_values(translator.function(*given, **keywords))
+            outputs = as_values(translator.function(*given, **keywords))
         _name_nodes(context, outputs, youngest)
         return outputs
 
@@ -490,14 +446,6 @@ def _require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
     for value in inputs:
         if value is not None and not isinstance(value.type, TensorType):
             raise ModelError(f"{context.op_type} takes tensors, and an input is {value.type}", code="ML227")
-
-
-def _as_values(result: Any) -> list[Value | None]:
-    if isinstance(result, Node):
-        return list(result.outputs)
-    if isinstance(result, Value) or result is None:
-        return [result]
-    return [each.output if isinstance(each, Node) else each for each in result]
 
 
 def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import OnnxScope, domain_of, function_scope, label, main_scope, operator_of
 from mo_loop.frontend.tensor_protos import tensor_from
-from mo_loop.frontend.translate import Translation
 from mo_loop.inspection.description import Branch, Control, Port, Sliced, State
 from mo_loop.inspection.onnx_types import declared, tensor_port
 
@@ -26,7 +26,7 @@ class Controls:
 
     def __init__(self, model: OnnxModel) -> None:
         self._model = model
-        self._captured = Translation(model, ()).free_names
+        self._captured = NamesRead().captured_by
         self._known: dict[str, _Names] = {}
 
     def all(self) -> list[Control]:

@@ -71,9 +71,7 @@ def constant_of_shape(shape, *, value: Any = None):
 @translates("Identity", since=1)
 def identity(x, *, node: Context):
     """The value itself under one more name; a node of its own only where a model output is named here."""
-    if node.scope is node.translation.top and node.outputs[0] in node.translation.output_names:
-        return ops.Identity(x)
-    return x
+    return ops.Identity(x) if node.makes_model_output() else x
 
 
 @translates("Cast", since=1)

@@ -6,12 +6,14 @@ an input of its own. A body is read under the types that its Parameters get from
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from mo_loop.errors import MoLoopError
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Dimension, fresh
 from mo_loop.graph.types import TensorType
+from mo_loop.ir.reader.layer_types import declared_type
 from mo_loop.ir.reader.records import Cut, Layer, Link, Net, PortMap
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import (
@@ -27,9 +29,6 @@ from mo_loop.ops.control import (
     TensorIterator,
 )
 
-if TYPE_CHECKING:
-    from mo_loop.ir.reader.graphs import GraphReader
-
 CONTROL = {"Loop": "opset5", "TensorIterator": "opset1", "If": "opset8"}
 """Type -> version."""
 
@@ -37,11 +36,23 @@ _CURRENT_ITERATION = "current_iteration"
 _EXECUTION_CONDITION = "execution_condition"
 
 
-class BodyReader:
-    """Makes one node with bodies."""
+class ReadGraph(NamedTuple):
+    """A graph that was read, and its nodes by the ids of their layers."""
 
-    def __init__(self, outer: GraphReader, layer: Layer, inputs: list[Value]) -> None:
-        self._outer = outer
+    graph: Graph
+    nodes: dict[str, Node]
+
+
+ReadBody = Callable[[Net, Mapping[str, TensorType]], ReadGraph]
+"""Reads a body, given the types of Parameters by the ids of their layers."""
+
+
+class BodyReader:
+    """Makes one node with bodies in `graph`; `read_body` reads each of them."""
+
+    def __init__(self, graph: Graph, layer: Layer, inputs: list[Value], read_body: ReadBody) -> None:
+        self._graph = graph
+        self._read_body = read_body
         self._layer = layer
         self._inputs = inputs
         self._values = {port.label: value for port, value in zip(layer.inputs, inputs, strict=False)}
@@ -110,10 +121,10 @@ class BodyReader:
     def _declared(self, link: Link) -> TensorType:
         for layer in self._layer.bodies["body"].layers if "body" in self._layer.bodies else ():
             if layer.id == link.layer and layer.type == "Parameter":
-                return self._outer.declared(layer)
+                return declared_type(layer)
         raise self._wrong(f"its port map feeds layer {link.layer} of the body, which is no Parameter")
 
-    def _entry(self, link: Link, inner: GraphReader, states: dict[str, str]) -> Any:
+    def _entry(self, link: Link, inner: ReadGraph, states: dict[str, str]) -> Any:
         parameter = self._end(inner, link.layer, Parameter)
         if link.cut is not None:
             if link.layer in states:
@@ -123,17 +134,17 @@ class BodyReader:
             return Merged(parameter, self._end(inner, states[link.layer], Result))
         return Invariant(parameter)
 
-    def _output(self, link: Link, inner: GraphReader) -> Any:
+    def _output(self, link: Link, inner: ReadGraph) -> Any:
         result = self._end(inner, link.layer, Result)
         return Final(result) if link.cut is None else Concatenated(result, *_arguments(link.cut))
 
-    def _iteration_number(self, port_map: PortMap, inner: GraphReader) -> Any:
+    def _iteration_number(self, port_map: PortMap, inner: ReadGraph) -> Any:
         found = [link for link in port_map.inputs if link.purpose == _CURRENT_ITERATION]
         if len(found) > 1 or any(link.port is not None for link in found):
             raise self._wrong(f"its port map has {len(found)} entries for {_CURRENT_ITERATION}, or ties one to a port")
         return self._end(inner, found[0].layer, Parameter) if found else None
 
-    def _condition(self, port_map: PortMap, inner: GraphReader) -> Any:
+    def _condition(self, port_map: PortMap, inner: ReadGraph) -> Any:
         found = [link for link in port_map.outputs if link.purpose == _EXECUTION_CONDITION]
         if len(found) != 1:
             raise self._wrong(f"its port map has {len(found)} entries for {_EXECUTION_CONDITION}, not one")
@@ -180,12 +191,10 @@ class BodyReader:
             raise self._wrong(f"it has no <{tag}>")
         return self._layer.port_maps[tag]
 
-    def _body(self, tag: str, types: dict[str, TensorType]) -> GraphReader:
+    def _body(self, tag: str, types: dict[str, TensorType]) -> ReadGraph:
         if tag not in self._layer.bodies:
             raise self._wrong(f"it has no <{tag}>")
-        net: Net = self._layer.bodies[tag]
-        outer = self._outer
-        return type(outer)(net, outer.weights, outer.version, types, outer.depth + 1)
+        return self._read_body(self._layer.bodies[tag], types)
 
     def _by_port(self, links: list[Link]) -> list[Link]:
         """Links that feed a body, in the order of the outer ports."""
@@ -218,7 +227,7 @@ class BodyReader:
             return [links[label] for label in labels]
         return [links[label] for label in sorted(links, key=lambda label: (len(label), label))]
 
-    def _end(self, inner: GraphReader, id_: str, cls: type[Parameter] | type[Result]) -> Any:
+    def _end(self, inner: ReadGraph, id_: str, cls: type[Parameter] | type[Result]) -> Any:
         node = inner.nodes.get(id_)
         if not isinstance(node, cls):
             what = "does not exist" if node is None else f"is no {cls.__name__}"
@@ -234,7 +243,7 @@ class BodyReader:
 
     def _made(self, cls: Any, *inputs: Value, **attributes: Any) -> Any:
         try:
-            return cls(*inputs, graph=self._outer.graph, name=self._layer.name, **attributes)
+            return cls(*inputs, graph=self._graph, name=self._layer.name, **attributes)
         except MoLoopError as error:
             error.where = error.where or self._layer.where
             raise

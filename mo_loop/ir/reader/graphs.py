@@ -15,14 +15,13 @@ from typing import Any
 
 from mo_loop.errors import IrError, UnsupportedError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import BY_NAME, TensorType
-from mo_loop.ir.reader.bodies import CONTROL, BodyReader
+from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
 from mo_loop.ir.reader.constants import WeightFile
-from mo_loop.ir.reader.layer_types import attributes_of, classes, parse_shape
+from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
 from mo_loop.ir.reader.records import Edge, Info, Layer, Net, Port
 from mo_loop.ops.base import Constant, Op, Parameter, Result
-from mo_loop.ops.opaque import Opaque, OpaqueSink, element_type
+from mo_loop.ops.opaque import Opaque, OpaqueSink
 
 DEPTH_LIMIT = 32
 """How deep bodies may be nested."""
@@ -85,7 +84,7 @@ class GraphReader:
 
     def _node(self, layer: Layer, inputs: list[Value]) -> Any:
         if layer.type in CONTROL:
-            return BodyReader(self, layer, inputs).node
+            return BodyReader(self.graph, layer, inputs, self._read_body).node
         if layer.bodies:
             raise UnsupportedError(
                 f"{layer.type} of {layer.version} has a body", code="ML331", where=layer.where,
@@ -101,12 +100,16 @@ class GraphReader:
             return self._constant(layer)
         return self._known(layer, inputs) or self._opaque(layer, inputs)
 
+    def _read_body(self, net: Net, types: Mapping[str, TensorType]) -> ReadGraph:
+        reader = GraphReader(net, self.weights, self.version, types, self.depth + 1)
+        return ReadGraph(reader.graph, reader.nodes)
+
     # -- kinds of layers
 
     def _parameter(self, layer: Layer) -> Parameter:
         if len(layer.outputs) != 1:
             raise layer.wrong(f"it has {len(layer.outputs)} outputs, not one")
-        type_ = self._types.get(layer.id) or self.declared(layer, self._symbol_prefix())
+        type_ = self._types.get(layer.id) or declared_type(layer, self._symbol_prefix())
         return Parameter(graph=self.graph, type=type_)
 
     def _symbol_prefix(self) -> str:
@@ -115,18 +118,6 @@ class GraphReader:
             return ""
         self._symbols += 1
         return f"d{self._symbols}_"
-
-    def declared(self, layer: Layer, symbol: str = "") -> TensorType:
-        """The type that a Parameter declares."""
-        text, name = layer.data.get("shape"), layer.data.get("element_type", "")
-        if text is None or not name:
-            raise layer.wrong("a Parameter needs the attributes shape and element_type")
-        try:
-            shape: Shape = parse_shape(text, symbol)
-        except ValueError:
-            raise layer.wrong(f"{text!r} is no shape") from None
-        dtype = BY_NAME.get(name) or element_type(layer.outputs[0].precision if layer.outputs else name.upper(), name)
-        return TensorType(dtype, shape)
 
     def _constant(self, layer: Layer) -> Constant:
         if len(layer.outputs) != 1:

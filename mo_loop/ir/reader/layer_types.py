@@ -11,11 +11,12 @@ from typing import Any, Literal, get_args, get_origin
 
 from mo_loop import ops
 from mo_loop.graph.shape import Dimension, Shape, fresh, named
-from mo_loop.graph.types import BY_NAME, ElementType
+from mo_loop.graph.types import BY_NAME, ElementType, TensorType
+from mo_loop.ir.reader.records import Layer
 from mo_loop.ir.xml import nearest_single
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.control import Control
-from mo_loop.ops.opaque import Opaque
+from mo_loop.ops.opaque import Opaque, element_type
 
 _OWN_WAY = (Parameter, Result, Constant, Control, Opaque)  # the reader makes these itself
 _SHADOWED = (Identity,)  # written as a Convert to the same type, and read as that
@@ -40,6 +41,19 @@ def attributes_of(cls: type[Op], raw: dict[str, str]) -> dict[str, Any]:
     if texts.keys() != cls.attributes.keys():
         raise ValueError(f"attributes {sorted(texts)} for {cls.__name__}")
     return {key: parsed(text, cls._kinds[key]) for key, text in texts.items()}
+
+
+def declared_type(layer: Layer, symbol: str = "") -> TensorType:
+    """The type that a Parameter declares; its unknown dimensions are named with the prefix `symbol`, if it is given."""
+    text, name = layer.data.get("shape"), layer.data.get("element_type", "")
+    if text is None or not name:
+        raise layer.wrong("a Parameter needs the attributes shape and element_type")
+    try:
+        shape: Shape = parse_shape(text, symbol)
+    except ValueError:
+        raise layer.wrong(f"{text!r} is no shape") from None
+    dtype = BY_NAME.get(name) or element_type(layer.outputs[0].precision if layer.outputs else name.upper(), name)
+    return TensorType(dtype, shape)
 
 
 def parsed(text: str, kind: Any) -> Any:
