@@ -270,11 +270,11 @@ def save_model(
     graph = model.graph
     notes = record or Record()
     if compress_to_fp16:
-        from transforms.common.compress_constants import CompressConstants
+        from transforms.common.compress_float_constants import CompressFloatConstants
 
         with notes.phase("compressing"):
             graph = graph.clone()
-            compressing = CompressConstants()
+            compressing = CompressFloatConstants()
             compressing.run(graph)
             graph.validate()
             notes.compression = compressing.counts

@@ -3,7 +3,7 @@
     config = PassConfig()
     config.disable("LoopToTI")                                     # by name or by class
     config.enable(UnrollLoops)                                     # a pass that is disabled by default
-    config.veto(lambda node: node.name == "keep", "SoftSignToDivide")   # these passes leave that node alone
+    config.veto(lambda node: node.name == "keep", "SoftSignDecomposition")   # these passes leave that node alone
     config.explain("LoopToTI")
     Manager(passes, config=config).run(graph)
     config.explanations                                            # one entry a candidate of LoopToTI
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mo_loop.graph import Node
+from transforms.old_names import current_name
 
 Veto = Callable[[Node], bool | str]
 """Called with a candidate: False lets the pass go on; True, or a text that says why, makes it leave the node alone."""
@@ -109,9 +110,9 @@ class PassConfig:
 
 
 def name_of(each: Any) -> str:
-    """The name of a pass given as its name, its class or an instance."""
+    """The name of a pass given as its name, its class or an instance. An old name gives the present one."""
     if isinstance(each, str):
-        return each
+        return current_name(each)
     if isinstance(each, type):
         return each.__name__
     name: str = each.name

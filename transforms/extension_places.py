@@ -53,7 +53,7 @@ def arranged(pipeline: Iterable[FunctionPass], placed: Iterable[Placed]) -> list
     behind: dict[FunctionPass, str] = {}  # what was placed after which name: the next one goes behind it
     for each in placed:
         new = each.made()
-        name = PLACES.get(each.at, "") or each.before or each.after
+        name = PLACES.get(each.at, "") or name_of(each.before or each.after)
         found = [index for index, other in enumerate(passes) if _is_called(other, name)]
         if not found:
             raise _no_such_place(each, passes)

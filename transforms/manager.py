@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from mo_loop.errors import InternalError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.graph.verifier import invariants
-from transforms.config import PassConfig
+from transforms.config import PassConfig, name_of
 from transforms.function_pass import FunctionPass, blamed
 from transforms.rewrite import GraphRewrite
 from transforms.validate import Validate
@@ -139,7 +139,7 @@ def _count(graph: Graph) -> int:
 
 def stop_after(name: str, passes: Iterable[FunctionPass]) -> Observer:
     """An observer that ends the run after the last pass called `name`; UsageError if there is none."""
-    last = [each for each in flattened(passes) if each.name == name]
+    last = [each for each in flattened(passes) if each.name == name_of(name)]
     if not last:
         raise UsageError(f"no pass is called {name!r}", hint="the passes are listed by --passes")
 

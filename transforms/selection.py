@@ -4,7 +4,7 @@
     chosen.require("LoopToTi")          # UsageError: did you mean 'LoopToTI'?
     chosen.runs("PortRenumbering")      # False: it comes behind the last one
     chosen.skipped                      # what a plain run would have done besides
-    chosen.held("EliminateNoOps")       # the matchers of that GraphRewrite
+    chosen.held("NopElimination")       # the matchers of that GraphRewrite
 
 Nothing runs here, and no observer is made.
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from mo_loop.errors import UsageError
+from transforms.config import name_of
 from transforms.function_pass import FunctionPass
 from transforms.manager import Manager, flattened
 from transforms.rewrite import GraphRewrite
@@ -51,6 +52,7 @@ class Selection:
 
     def __init__(self, manager: Manager, stop_after: str | None = None) -> None:
         self._config = manager.config
+        stop_after = None if stop_after is None else name_of(stop_after)
         self._last = None
         self._reached = True
         self._steps = flattened(manager.passes)
@@ -76,7 +78,7 @@ class Selection:
     def require(self, *names: str) -> None:
         """UsageError for the first of `names` that no pass has."""
         known = {entry.name for entry in self.entries}
-        for name in names:
+        for name in map(name_of, names):
             if name not in known:
                 close = get_close_matches(name.lower(), [each.lower() for each in known], 1, 0.5)
                 meant = [each for each in sorted(known) if [each.lower()] == close]
@@ -90,6 +92,7 @@ class Selection:
 
     def held(self, name: str) -> list[str]:
         """The names of the matchers within the pass of that name that run; its own if it holds none."""
+        name = name_of(name)
         found: list[str] = []
         within: int | None = None
         for entry in self.entries:

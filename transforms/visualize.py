@@ -22,6 +22,7 @@ from mo_loop.errors import UsageError
 from mo_loop.files import write_whole
 from mo_loop.graph import Graph
 from mo_loop.graph.dot import to_dot
+from transforms.config import name_of
 from transforms.function_pass import FunctionPass
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class VisualizeSteps:
         self, folder: str | os.PathLike[str], *, only: Iterable[str] = (), shapes: bool = False, types: bool = False
     ) -> None:
         self.folder = Path(folder)
-        self.only = frozenset(only)
+        self.only = frozenset(map(name_of, only))
         self.shapes = shapes
         self.types = types
         self.count = 0

@@ -48,9 +48,10 @@ class PassOptions:
         for variable, option, value in wanted(environment):
             if getattr(found, option) or (variable.of_pictures and found.visualize is None):
                 continue
-            setattr(found, option, _names(value) if option == "visualize_after" else value)
-            flag = f"--{option.replace('_', '-')}" + ("" if value is True else f" {value}")
-            click.echo(f"note: {variable.name} stands for {flag}", err=True)
+            flag = f"--{option.replace('_', '-')}"
+            setattr(found, option, _names(value, flag) if option == "visualize_after" else value)
+            shown = flag if value is True else f"{flag} {value}"
+            click.echo(f"note: {variable.name} stands for {shown}", err=True)
         return found
 
 
@@ -60,11 +61,26 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 
 def _keep_names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> None:
-    _keep(context, parameter, _names(",".join(value)))
+    _keep(context, parameter, _names(",".join(value), parameter.opts[0]))
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+def _keep_name(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    _keep(context, parameter, value and _present_name(value, parameter.opts[0]))
+
+
+def _names(text: str, flag: str) -> tuple[str, ...]:
+    """The names of passes in a list with commas, given to `flag`."""
+    names = (name.strip() for name in text.split(","))
+    return tuple(dict.fromkeys(_present_name(name, flag) for name in names if name))
+
+
+def _present_name(name: str, flag: str) -> str:
+    """The present name of a pass; a note on stderr says so where its old name was given."""
+    from transforms.old_names import OLD_NAMES, renamed
+
+    if name in OLD_NAMES:
+        click.echo(f"note: {flag}: {renamed(name)}", err=True)
+    return OLD_NAMES.get(name, name)
 
 
 def _help(name: str, text: str) -> str:
@@ -95,7 +111,10 @@ _CHOICE: tuple[Callable[[Any], Any], ...] = (
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     _flag("--passes", "List the passes in the order in which they run, and end. Needs no MODEL."),
     *_CHOICE,
-    _text("--stop-after", "NAME", "Run no pass behind this one and write the graph as it is then. For debugging."),
+    click.option(
+        "--stop-after", metavar="NAME", expose_value=False, callback=_keep_name,
+        help=_help("--stop-after", "Run no pass behind this one and write the graph as it is then. For debugging."),
+    ),
     _passes("--explain-pass", "Say of every candidate of a pass what was done, or what refused it; may be repeated."),
     _flag("--profile", "Show the time, matches and nodes of each pass as a table on stderr."),
     _text("--profile-json", "FILE", "Write the same as JSON."),
@@ -104,7 +123,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     _flag("--visualize-shapes", "Show shapes in these pictures."),
     _flag("--visualize-types", "Show element types in these pictures."),
     _flag("--check-passes", "Hold the graph against its invariants after each pass that changed it; slow."),
-)
+)  # fmt: skip
 
 
 def pass_options(command: F) -> F:

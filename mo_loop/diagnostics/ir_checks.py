@@ -148,9 +148,9 @@ def _uncounted(graph: Graph, seen: Seen, locator: Locator) -> Iterator[Finding]:
 
 def clipped(graph: Graph) -> Iterator[Finding]:
     """Weights that change when they are compressed to f16. Reads all of them."""
-    from transforms.common.compress_constants import CompressConstants
+    from transforms.common.compress_float_constants import CompressFloatConstants
 
-    compressing = CompressConstants()
+    compressing = CompressFloatConstants()
     compressing.run(graph.clone())
     count = compressing.counts.clipped
     if count:

@@ -24,13 +24,13 @@ from mo_loop.ops.control import Control, Iteration
 if TYPE_CHECKING:
     from mo_loop.frontend.model import OnnxModel
     from mo_loop.ir.bin import Weights
-    from transforms.common.compress_constants import Compression
+    from transforms.common.compress_float_constants import Compression
 
 FATES = {
     "UnrollLoops": "unrolled",
-    "EmptyLoops": "never runs",
+    "EliminateEmptyLoops": "never runs",
     "FuseRecurrentCells": "fused into a sequence layer",
-    "UnreachableBodies": "decided",
+    "EliminateUnreachableBodies": "decided",
     "ConstantFolding": "folded",
 }
 """What happened to control flow that is gone after a pass; after any other one it was removed."""

@@ -282,7 +282,7 @@ def test_passes(tmp_path: Path) -> None:
       s = SequenceConstruct (x) y = SequenceAt (s, p) }"""
     path = saved(parsed(listed), tmp_path)
     assert mo_loop("check", path).returncode == 0
-    names = "DissolveSequences,StackSequences,PackSequences"
+    names = "ReplaceSequencesByElements,StackSequences,PackSequences"
     done = mo_loop("check", path, "--disable-pass", names)
     assert done.returncode == 1 and "error ML320" in done.stdout
     assert mo_loop("check", path, "--enable-pass", "NoSuchPass").returncode == 2

@@ -192,7 +192,7 @@ def check_enable_pass(folder: Path) -> None:
 
 
 def check_stop_after(folder: Path) -> None:
-    assert "did not run" in converted(folder, "--stop-after", "HideTripCounts").stderr
+    assert "did not run" in converted(folder, "--stop-after", "MakeTripCountsDynamic").stderr
 
 
 def check_explain_pass(folder: Path) -> None:

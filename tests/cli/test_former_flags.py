@@ -85,7 +85,7 @@ class TestScripts:
         assert written(two.parent) == ["two.xml"]
 
     def test_underscores_of_our_own_flags(self, two: Path) -> None:
-        flags = ("--disable_pass=EmptyLoops", "--no_plugins", "--unroll=3")
+        flags = ("--disable_pass=EliminateEmptyLoops", "--no_plugins", "--unroll=3")
         done = run("two.onnx", *flags, cwd=two.parent)
         assert done.returncode == 0, done.stderr
 

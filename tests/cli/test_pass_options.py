@@ -80,7 +80,7 @@ class Tearing(FunctionPass):
 
 @pytest.fixture
 def loop(tmp_path: Path) -> Path:
-    """A loop with an Add, named, in its body; UnusedPorts and others change it."""
+    """A loop with an Add, named, in its body; EliminateUnusedPorts and others change it."""
     return saved(parsed(body("[inner_add] t = Add (s, s)")), tmp_path)
 
 
@@ -140,10 +140,24 @@ class TestListing:
 
     def test_what_would_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         add_passes(monkeypatch, OnRequest)
-        state = self.states("--disable-pass=EmptyLoops")
-        assert state["OnRequest"][0] == "off" and state["EmptyLoops"][0] == "off" and state["LoopToTI"][0] == "on"
+        state = self.states("--disable-pass=EliminateEmptyLoops")
+        assert state["OnRequest"][0] == "off" and state["EliminateEmptyLoops"][0] == "off"
+        assert state["LoopToTI"][0] == "on"
         state = self.states("--enable-pass=OnRequest", "--stop-after=LoopToTI")
         assert state["OnRequest"][0] == "on" and state["ScanLowering"] == ["not", "reached"]
+
+    def test_an_old_name_gives_a_note(self) -> None:
+        done = invoke("--passes", "--disable-pass=LoopToTI,EmptyLoops", "--stop-after=BindConstants")
+        rows = [row.split() for row in done.stdout.splitlines()]
+        states = {row[1]: row[2:4] for row in rows if row[0].isdigit()}
+        assert done.exit_code == 0 and states["EliminateEmptyLoops"][0] == "off"
+        assert states["PushConstantToSubgraph"][0] == "on" and states["GuardTripCounts"] == ["not", "reached"]
+        assert done.stderr.splitlines() == [
+            "note: --disable-pass: the pass EmptyLoops is now called EliminateEmptyLoops; "
+            "the old name stops working in the next version",
+            "note: --stop-after: the pass BindConstants is now called PushConstantToSubgraph; "
+            "the old name stops working in the next version",
+        ]
 
     def test_matchers_stand_below_their_traversal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [GraphRewrite([NegTwice(), OnRequest()])])
@@ -236,7 +250,7 @@ class TestVisualize:
     def test_after_a_pass_that_does_not_run(self, loop: Path, target: Path, tmp_path: Path) -> None:
         common = (loop, "-o", target, "--visualize", tmp_path / "v", "--visualize-after", "LoopToTI")
         refused(invoke(*common, "--disable-pass", "LoopToTI"), "it is disabled")
-        refused(invoke(*common, "--stop-after", "GatherOfOne"), "comes behind")
+        refused(invoke(*common, "--stop-after", "GatherToSqueeze"), "comes behind")
         refused(invoke(*common[:-1], "LoopToTX"), "did you mean 'LoopToTI'?")
         assert not (tmp_path / "v").exists()
 
@@ -307,7 +321,7 @@ class TestExplain:
 
     def test_passes_that_do_not_run(self, negs: Path, target: Path) -> None:
         refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--disable-pass=LoopToTI"), "it is disabled")
-        refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--stop-after=GatherOfOne"), "comes behind")
+        refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--stop-after=GatherToSqueeze"), "comes behind")
         refused(invoke(negs, "-o", target, "--explain-pass=looptoti"), "did you mean 'LoopToTI'?")
         assert not target.exists()
 
@@ -322,15 +336,15 @@ class TestSelection:
             "--disable-pass",
             names,
             "--disable-pass",
-            "EmptyLoops",
+            "EliminateEmptyLoops",
             "--profile-json",
             tmp_path / "p",
         )
         assert done.exit_code == 0
         ran = {row["pass"] for row in json.loads((tmp_path / "p").read_text("utf-8"))["passes"]}
-        assert "LoopToTI" in ran and not ran & {*names.split(","), "EmptyLoops"}
+        assert "LoopToTI" in ran and not ran & {*names.split(","), "EliminateEmptyLoops"}
         assert done.stderr.startswith("warning: the runtime may refuse or miscompute the result: ")
-        assert all(name in done.stderr for name in (*names.split(","), "EmptyLoops"))
+        assert all(name in done.stderr for name in (*names.split(","), "EliminateEmptyLoops"))
 
     def test_enabled(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         set_passes(monkeypatch, OnRequest)
@@ -363,18 +377,18 @@ class TestSelection:
     def test_stop(self, loop: Path, target: Path, tmp_path: Path) -> None:
         """The graph is written as it is then, and it is said that this may not do."""
         common = (loop, "-o", target, "--dump", tmp_path / "steps", "--profile-json", tmp_path / "p.json")
-        done = invoke(*common, "--stop-after", "EmptyLoops")
+        done = invoke(*common, "--stop-after", "EliminateEmptyLoops")
         assert done.exit_code == 0 and target.exists()
         assert "warning: the runtime may refuse or miscompute the result: " in done.stderr
         assert " more did not run" in done.stderr
         ran = [row["pass"] for row in json.loads((tmp_path / "p.json").read_text("utf-8"))["passes"]]
-        assert ran[-1] == "EmptyLoops"
+        assert ran[-1] == "EliminateEmptyLoops"
         assert not any("GuardTripCounts" in path.name for path in (tmp_path / "steps").iterdir())
 
     @pytest.mark.parametrize(
         ("flags", "hint"),
         [
-            (["--stop-after", "EmptyLoops"], "passes that did not run: "),
+            (["--stop-after", "EliminateEmptyLoops"], "passes that did not run: "),
             (["--disable-pass", "ScanLowering"], "passes that did not run: ScanLowering\n"),
         ],
     )
@@ -520,9 +534,9 @@ class TestLibrary:
     def test_stop(self, loop: Path) -> None:
         """Observers see the last pass too."""
         steps: list[Step] = []
-        convert_model(loop, observers=[steps.append], stop_after="UnusedPorts")
+        convert_model(loop, observers=[steps.append], stop_after="EliminateUnusedPorts")
         names = [each.name for each in pipelines.default_pipeline()]
-        last = len(names) - names[::-1].index("UnusedPorts")
+        last = len(names) - names[::-1].index("EliminateUnusedPorts")
         assert [step.name for step in steps] == names[:last]
 
     def test_names_are_looked_at_before_the_model(self) -> None:

@@ -16,7 +16,7 @@ from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Constant
 from mo_loop.report.record import Record
 from tests.harness import floats, native, parsed
-from transforms.common.compress_constants import CompressConstants, Compression
+from transforms.common.compress_float_constants import CompressFloatConstants, Compression
 
 LARGEST = 65504.0
 
@@ -237,7 +237,7 @@ class TestCounts:
         graph = convert_model(parsed(text)).graph
         for array in arrays:
             Constant(array, graph=graph)
-        each = CompressConstants()
+        each = CompressFloatConstants()
         each.run(graph)
         return each.counts
 
@@ -297,7 +297,7 @@ class TestBlocks:
 
         model = convert_model(parsed("main (float[2] x) => (float[2] y) { y = Relu (x) }"))
         constant = Constant(DeferredTensor(f32, values.shape, blocks), graph=model.graph)
-        CompressConstants().run(model.graph)
+        CompressFloatConstants().run(model.graph)
         [constant] = model.graph.of(Constant)
         asked.clear()
         pieces = constant.tensor.blocks()
@@ -310,6 +310,6 @@ class TestBlocks:
     def test_it_is_f16(self) -> None:
         model: Model = convert_model(parsed("main (float[2] x) => (float[2] y) { y = Relu (x) }"))
         Constant(ArrayTensor(floats(7)), graph=model.graph)
-        CompressConstants().run(model.graph)
+        CompressFloatConstants().run(model.graph)
         [constant] = model.graph.of(Constant)
         assert (constant.tensor.dtype, constant.tensor.nbytes) == (f16, 14)

@@ -20,14 +20,14 @@ from mo_loop.text import parse, to_text
 from tests.harness import check as check_model
 from tests.harness import parsed
 from tests.runtime.forms.harness import check, random
-from transforms.common.eliminate_no_ops import EliminateNoOps
-from transforms.common.gather_of_one import GatherOfOne
+from transforms.common.gather_to_squeeze import GatherToSqueeze
+from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
-from transforms.downgrade.bitwise_not_to_subtract import BitwiseNotToSubtract
+from transforms.downgrade.bitwise_not_decomposition import BitwiseNotDecomposition
 from transforms.downgrade.downgrade import Downgrade
-from transforms.downgrade.group_normalization_to_mvn import GroupNormalizationToMVN
-from transforms.downgrade.soft_sign_to_divide import SoftSignToDivide
-from transforms.front.returned_inputs import ReturnedInputs
+from transforms.downgrade.group_normalization_decomposition import GroupNormalizationDecomposition
+from transforms.downgrade.soft_sign_decomposition import SoftSignDecomposition
+from transforms.front.reshape_returned_inputs import ReshapeReturnedInputs
 from transforms.manager import Manager
 
 SIZES = ({"N": 2, "M": 3}, {"N": 1, "M": 1}, {"N": 3, "M": 1})
@@ -190,7 +190,7 @@ def _compared(seed: int) -> int:
     """How many sizes gave the same numbers; those that do not fit the graph as it was are left out."""
     graph = random_graph(seed)
     simpler = graph.clone()
-    Manager([EliminateNoOps(), ReshapeToSqueeze()]).run(simpler)
+    Manager([NopElimination(), ReshapeToSqueeze()]).run(simpler)
     assert not invariants(simpler)
     compared = 0
     for sizes in SIZES:
@@ -211,7 +211,7 @@ def test_random_graphs_become_smaller() -> None:
     for seed in range(30):
         graph = random_graph(seed)
         before += len(graph)
-        EliminateNoOps().run(graph)
+        NopElimination().run(graph)
         graph.sweep()
         after += len(graph)
     assert after < 0.7 * before
@@ -264,7 +264,7 @@ def test_ones_on_the_runtime() -> None:
         Result(%v)
         Result(%last)
     """
-    simpler = rewritten(text, ReshapeToSqueeze(), GatherOfOne())
+    simpler = rewritten(text, ReshapeToSqueeze(), GatherToSqueeze())
     assert simpler.count("Reshape") == 2  # those in the body
 
     def oracle(x: Any, s: Any, n: Any) -> list[Any]:
@@ -274,7 +274,7 @@ def test_ones_on_the_runtime() -> None:
     check(simpler, oracle, *feeds)
 
 
-def test_returned_inputs_on_the_runtime() -> None:
+def test_reshape_returned_inputs_on_the_runtime() -> None:
     """What was a no-op between an input of dynamic shape and an output is an Identity, and then what copies it."""
     text = """
         %x = Parameter : f32[N,M] "x"
@@ -289,7 +289,7 @@ def test_returned_inputs_on_the_runtime() -> None:
         Result(%c) "c/sink_port_0" names "c"
         Result(%d) "d/sink_port_0" names "d"
     """
-    simpler = rewritten(text, EliminateNoOps(), ReturnedInputs())
+    simpler = rewritten(text, NopElimination(), ReshapeReturnedInputs())
     feeds = [(random(*shape),) for shape in ((1, 1), (3, 2), (7, 40), (2, 3))]
     check(simpler, lambda x: [x, x, x, np.maximum(x, 0)], *feeds)
 
@@ -314,7 +314,7 @@ def test_an_identity_behind_a_loop() -> None:
 def test_soft_sign_on_the_runtime() -> None:
     text = "%x = Parameter : f32[N]\n%y = SoftSign(%x)\nResult(%y)"
     feed = np.array([-1e30, -2.0, -0.0, 0.0, 0.5, 3.0, 1e30], np.float32)
-    check(rewritten(text, SoftSignToDivide()), lambda x: [x / (1 + np.abs(x))], (feed,))
+    check(rewritten(text, SoftSignDecomposition()), lambda x: [x / (1 + np.abs(x))], (feed,))
 
 
 def test_group_normalization_on_the_runtime() -> None:
@@ -333,7 +333,7 @@ def test_group_normalization_on_the_runtime() -> None:
         return [shaped.astype(np.float32)]
 
     feeds = [(random(n, 4, h, 2, seed=n), random(4, seed=8), random(4, seed=9)) for n, h in ((1, 3), (2, 5))]
-    check(rewritten(text, GroupNormalizationToMVN()), oracle, *feeds)
+    check(rewritten(text, GroupNormalizationDecomposition()), oracle, *feeds)
 
 
 @pytest.mark.parametrize("name", ["i8", "u8", "i16", "u16", "i32", "i64", "boolean"])
@@ -343,7 +343,7 @@ def test_bitwise_not_on_the_runtime(name: str) -> None:
     held = np.int32 if name == "i64" else dtype  # the runtime reads i64 as 32 bits
     low, high = (0, 1) if name == "boolean" else (np.iinfo(held).min, np.iinfo(held).max)
     feed = np.array([low, 0, 1, high]).astype(dtype)
-    check(rewritten(text, BitwiseNotToSubtract()), lambda x: [~x], (feed,))
+    check(rewritten(text, BitwiseNotDecomposition()), lambda x: [~x], (feed,))
 
 
 def test_older_operations_on_the_runtime() -> None:
@@ -383,6 +383,6 @@ def test_a_downgrade_that_is_off_runs_where_it_is_asked_for() -> None:
         graph = parse(text)
         manager = Manager([Downgrade()])
         if wanted:
-            manager.config.enable("SoftSignToDivide")
+            manager.config.enable("SoftSignDecomposition")
         assert manager.run(graph) is wanted
         assert bool(graph.of(ops.SoftSign)) is not wanted

@@ -178,9 +178,9 @@ def test_arguments_that_fit_no_model() -> None:
 
 def test_a_configuration_is_left_as_it_was() -> None:
     config = PassConfig()
-    config.disable("EliminateNoOps")
+    config.disable("NopElimination")
     assert examine(parsed(LOOP), config=config).refused is None
-    assert config.named == {"EliminateNoOps"} and not config.explanations
+    assert config.named == {"NopElimination"} and not config.explanations
     config.disable("NoSuchPass")
     assert isinstance(examine(parsed(LOOP), config=config).refused, UsageError)
 

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from transforms.downgrade.bitwise_not_to_subtract import BitwiseNotToSubtract
-from transforms.downgrade.group_normalization_to_mvn import GroupNormalizationToMVN
+from transforms.downgrade.bitwise_not_decomposition import BitwiseNotDecomposition
+from transforms.downgrade.group_normalization_decomposition import GroupNormalizationDecomposition
 from transforms.downgrade.lowest_opset import (
-    AvgPool14ToAvgPool1,
-    MaxPool14ToMaxPool8,
-    Pad12ToPad1,
-    ROIAlign9ToROIAlign3,
-    ScatterElementsUpdate12ToScatterElementsUpdate3,
-    ScatterNDUpdate15ToScatterNDUpdate4,
-    TopK11ToTopK3,
+    ConvertAvgPool14ToAvgPool1,
+    ConvertMaxPool14ToMaxPool8,
+    ConvertPad12ToPad1,
+    ConvertROIAlign9To3,
+    ConvertScatterElementsUpdate12ToScatterElementsUpdate3,
+    ConvertScatterNDUpdate15ToScatterNDUpdate3,
+    ConvertTopK11ToTopK3,
 )
-from transforms.downgrade.soft_sign_to_divide import SoftSignToDivide
+from transforms.downgrade.soft_sign_decomposition import SoftSignDecomposition
 from transforms.rewrite import GraphRewrite, MatcherPass
 
 DOWNGRADES: tuple[type[MatcherPass], ...] = (
-    Pad12ToPad1,
-    ScatterElementsUpdate12ToScatterElementsUpdate3,
-    ScatterNDUpdate15ToScatterNDUpdate4,
-    TopK11ToTopK3,
-    MaxPool14ToMaxPool8,
-    AvgPool14ToAvgPool1,
-    ROIAlign9ToROIAlign3,
-    SoftSignToDivide,
-    GroupNormalizationToMVN,
-    BitwiseNotToSubtract,
+    ConvertPad12ToPad1,
+    ConvertScatterElementsUpdate12ToScatterElementsUpdate3,
+    ConvertScatterNDUpdate15ToScatterNDUpdate3,
+    ConvertTopK11ToTopK3,
+    ConvertMaxPool14ToMaxPool8,
+    ConvertAvgPool14ToAvgPool1,
+    ConvertROIAlign9To3,
+    SoftSignDecomposition,
+    GroupNormalizationDecomposition,
+    BitwiseNotDecomposition,
 )
 
 

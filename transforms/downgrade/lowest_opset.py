@@ -31,7 +31,7 @@ def _are_counts(value: Value) -> bool:
     return integers is not None and min(integers, default=0) >= 0
 
 
-class Pad12ToPad1(LowerOpset):
+class ConvertPad12ToPad1(LowerOpset):
     """Pad-12 by constants of which none is negative  ->  Pad-1"""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Pad12ToPad1(LowerOpset):
         self.lower(ops.Pad12, ops.Pad, any_input(), any_input(counts), any_input(counts), ...)
 
 
-class ScatterElementsUpdate12ToScatterElementsUpdate3(LowerOpset):
+class ConvertScatterElementsUpdate12ToScatterElementsUpdate3(LowerOpset):
     """ScatterElementsUpdate-12 that replaces elements  ->  ScatterElementsUpdate-3"""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class ScatterElementsUpdate12ToScatterElementsUpdate3(LowerOpset):
         self.lower(ops.ScatterElementsUpdate12, ops.ScatterElementsUpdate, reduction="none")
 
 
-class ScatterNDUpdate15ToScatterNDUpdate4(LowerOpset):
+class ConvertScatterNDUpdate15ToScatterNDUpdate3(LowerOpset):
     """ScatterNDUpdate-15 that replaces slices  ->  ScatterNDUpdate-4"""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class ScatterNDUpdate15ToScatterNDUpdate4(LowerOpset):
         self.lower(ops.ScatterNDUpdate15, ops.ScatterNDUpdate, reduction="none")
 
 
-class TopK11ToTopK3(LowerOpset):
+class ConvertTopK11ToTopK3(LowerOpset):
     """TopK-11 of equal elements in any order  ->  TopK-3"""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class TopK11ToTopK3(LowerOpset):
         self.lower(ops.TopK11, ops.TopK, stable=False)
 
 
-class MaxPool14ToMaxPool8(LowerOpset):
+class ConvertMaxPool14ToMaxPool8(LowerOpset):
     """MaxPool-14 that rounds as ever  ->  MaxPool-8"""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class MaxPool14ToMaxPool8(LowerOpset):
         self.lower(ops.MaxPool14, ops.MaxPool8, rounding_type=lambda rounding: rounding != "ceil_torch")
 
 
-class AvgPool14ToAvgPool1(LowerOpset):
+class ConvertAvgPool14ToAvgPool1(LowerOpset):
     """AvgPool-14 that rounds as ever  ->  AvgPool-1"""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class AvgPool14ToAvgPool1(LowerOpset):
         self.lower(ops.AvgPool14, ops.AvgPool, rounding_type=lambda rounding: rounding != "ceil_torch")
 
 
-class ROIAlign9ToROIAlign3(LowerOpset):
+class ConvertROIAlign9To3(LowerOpset):
     """ROIAlign-9 without a shift of the corners  ->  ROIAlign-3"""
 
     def __init__(self) -> None:

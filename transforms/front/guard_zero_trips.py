@@ -8,8 +8,8 @@ from mo_loop.graph.shape import high, is_static, low
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Selected
-from transforms.front.captured_results import captured
-from transforms.front.unused_ports import keep_inputs
+from transforms.front.eliminate_invariant_outputs import captured
+from transforms.front.eliminate_unused_ports import keep_inputs
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 from transforms.unfoldable import without_bounds
@@ -25,7 +25,7 @@ class GuardZeroTrips(FunctionPass):
     a state only if the body reads it. With ran = (M != 0) and C: a concatenated output is cut to nothing by
     Slice(scan, 0, Select(ran, end, 0)), along every dimension of unknown size as ONNX Runtime gives it; a Reshape gives
     what is empty the sizes that the model declares, or that the runtime might not know. Were the trip count of known
-    bounds, what is cut would be believed to be as long as what it is cut from (`ForgetBounds`): they are hidden. A
+    bounds, what is cut would be believed to be as long as what it is cut from (`RemoveSliceBounds`): they are hidden. A
     state that the body does not read is selected outside and no longer carried.
     """
 

@@ -21,7 +21,7 @@ from transforms.replace import insert_before
 FLAG = "--layout"
 
 
-class AskedLayouts(FunctionPass):
+class LayoutPass(FunctionPass):
     """A pass over the inputs and outputs whose layout was given."""
 
     bodies = "never"
@@ -48,7 +48,7 @@ class AskedLayouts(FunctionPass):
         return [(graph.results[place], said) for place, said in places.items()]
 
 
-class ChangeLayouts(AskedLayouts):
+class ChangeLayouts(LayoutPass):
     """x [N,H,W,C]  ->  transpose(x [N,C,H,W], [0, 2, 3, 1]), so that the model reads what it did
 
     An output is transposed before it leaves. A layout that is given without a new one is recorded only: the file says

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph
 from mo_loop.preprocessing.layout import record_layout
-from transforms.preprocess.change_layouts import AskedLayouts
+from transforms.preprocess.change_layouts import LayoutPass
 
 
-class RecordLayouts(AskedLayouts):
+class RecordLayouts(LayoutPass):
     """Notes the layout of each output on the value that leaves there, when no pass replaces it any more"""
 
     def run_on_graph(self, graph: Graph) -> bool:

@@ -9,8 +9,8 @@ from mo_loop.graph import Graph, Node
 from mo_loop.text import parse
 from tests.unit.graphs import LOOP, chain, parameter
 from transforms.config import Explanation, PassConfig
+from transforms.front.eliminate_unused_ports import EliminateUnusedPorts
 from transforms.front.loop_to_ti import LoopToTI
-from transforms.front.unused_ports import UnusedPorts
 from transforms.manager import Manager
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import has_static_rank, rank_equals
@@ -187,7 +187,7 @@ class TestVetoes:
         graph = parse(LOOP)
         graph.remove(graph.results[0])
         ops.Result(graph.parameters[0])
-        manager = Manager([UnusedPorts()])
+        manager = Manager([EliminateUnusedPorts()])
         manager.config.veto(lambda node: "it stays", LoopToTI)
         assert manager.run(graph)
         assert graph.of(ops.Loop) == []

@@ -21,7 +21,7 @@ from mo_loop.graph.types import f16, f32, f64, i4, i32, u8
 from mo_loop.ir.bin import Weights
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse
-from transforms.common.compress_constants import CompressConstants
+from transforms.common.compress_float_constants import CompressFloatConstants
 from transforms.constant_folding import ConstantFolding
 
 LARGE = 1 << 20
@@ -238,7 +238,7 @@ class TestDeferred:
         weights = Constant(WEIGHTS.astype(np.float64), graph=graph)
         ops.Result(ops.Convert(weights, destination_type=f32))
         ConstantFolding().run(graph)
-        assert CompressConstants().run(graph)
+        assert CompressFloatConstants().run(graph)
         (small,) = graph.of(Constant)
         assert data(small.tensor) == WEIGHTS.astype(np.float16).tobytes()
         graph.validate()

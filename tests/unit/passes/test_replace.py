@@ -21,7 +21,7 @@ from mo_loop.graph.verifier import invariants
 from mo_loop.text import parse
 from tests.harness import native
 from tests.unit.graphs import LOOP, parameter
-from transforms.front.unused_ports import UnusedPorts
+from transforms.front.eliminate_unused_ports import EliminateUnusedPorts
 from transforms.replace import (
     copy_runtime_info,
     drop_dead,
@@ -422,7 +422,7 @@ class TestSinks:
         assert graph.sweep() == 0
         drop_dead([sink])
         assert sink in graph
-        UnusedPorts().run(graph)
+        EliminateUnusedPorts().run(graph)
         assert sink in graph
 
     def test_and_what_it_reads(self) -> None:

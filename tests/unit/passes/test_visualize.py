@@ -14,7 +14,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.dot import to_dot
 from mo_loop.text import parse, to_text
 from transforms import visualize
-from transforms.common.gather_of_one import GatherOfOne
+from transforms.common.gather_to_squeeze import GatherToSqueeze
 from transforms.function_pass import FunctionPass
 from transforms.manager import Manager, Step
 from transforms.visualize import VisualizeSteps, VisualizeTree
@@ -63,7 +63,7 @@ class TestVisualizeTree:
         """It shows the graph as it is there."""
         graph = parse(TEXT)
         steps: list[Step] = []
-        passes = [VisualizeTree(tmp_path / "a.dot"), GatherOfOne(), VisualizeTree(tmp_path / "b.dot")]
+        passes = [VisualizeTree(tmp_path / "a.dot"), GatherToSqueeze(), VisualizeTree(tmp_path / "b.dot")]
         assert Manager(passes, [steps.append]).run(graph)
         assert [step.changed for step in steps] == [False, True, False]
         assert "Gather" in (tmp_path / "a.dot").read_text("utf-8")
@@ -133,25 +133,25 @@ class TestVisualizeSteps:
 
     def test_only_where_something_changed(self, tmp_path: Path) -> None:
         """The warning comes once, however many pictures there are."""
-        again = Manager([GatherOfOne()])
+        again = Manager([GatherToSqueeze()])
         with pytest.warns(UserWarning, match="only") as heard:
             steps = VisualizeSteps(tmp_path / "steps", shapes=True)
-            Manager([Idle(), GatherOfOne(), Idle(), again], [steps]).run(parse(TEXT))
-            Manager([GatherOfOne()], [steps]).run(parse(TEXT))
-        assert self.names(tmp_path / "steps") == ["002_GatherOfOne.dot", "005_GatherOfOne.dot"]
+            Manager([Idle(), GatherToSqueeze(), Idle(), again], [steps]).run(parse(TEXT))
+            Manager([GatherToSqueeze()], [steps]).run(parse(TEXT))
+        assert self.names(tmp_path / "steps") == ["002_GatherToSqueeze.dot", "005_GatherToSqueeze.dot"]
         assert len(heard) == 1
-        text = (tmp_path / "steps" / "002_GatherOfOne.dot").read_text("utf-8")
+        text = (tmp_path / "steps" / "002_GatherToSqueeze.dot").read_text("utf-8")
         assert "[2,1]" in text and "f32" not in text
 
-    @pytest.mark.parametrize(("only", "found"), [("GatherOfOne", 1), ("Idle", 0)])
+    @pytest.mark.parametrize(("only", "found"), [("GatherToSqueeze", 1), ("Idle", 0)])
     @pytest.mark.filterwarnings("ignore:the pictures")
     def test_chosen_passes(self, only: str, found: int, tmp_path: Path) -> None:
-        Manager([GatherOfOne(), Idle()], [VisualizeSteps(tmp_path / "steps", only=[only])]).run(parse(TEXT))
+        Manager([GatherToSqueeze(), Idle()], [VisualizeSteps(tmp_path / "steps", only=[only])]).run(parse(TEXT))
         assert len(self.names(tmp_path / "steps")) == found
 
     @pytest.mark.filterwarnings("ignore:the pictures")
     def test_names_of_passes_are_no_paths(self, tmp_path: Path) -> None:
-        class Odd(GatherOfOne):
+        class Odd(GatherToSqueeze):
             @property
             def name(self) -> str:
                 return "../a b"

@@ -1,0 +1,140 @@
+"""Weights stored in half precision."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph
+from mo_loop.graph.tensor import DeferredTensor, FileTensor, Tensor
+from mo_loop.graph.types import f16, f32, f64
+from mo_loop.ops.base import Constant
+from transforms.common.deciding_constants import deciding_constants
+from transforms.function_pass import FunctionPass
+
+LARGEST = float(np.finfo(np.float16).max)
+SMALLEST = float(np.finfo(np.float16).smallest_subnormal)
+EXACT = 4096.0
+"""Up to here f16 is at most 1 away."""
+FEW = 0.75
+"""The share of values out of range from which on a constant stays as it is."""
+
+
+@dataclass
+class Compression:
+    """What CompressFloatConstants did: the numbers of constants, of their values, and of bytes saved.
+
+    `clipped` counts values outside the range of f16, `kept` the constants that stay because of their values, `deciding`
+    the constants that decide shapes or control flow.
+    """
+
+    compressed: int = 0
+    values: int = 0
+    clipped: int = 0
+    kept: int = 0
+    deciding: int = 0
+    saved: int = 0
+
+
+class CompressFloatConstants(FunctionPass):
+    """Constant f32  ->  Convert(Constant f16), marked so that the runtime keeps it compressed
+
+    f64 likewise. As OpenVINO does it, finite values beyond the range of f16 become the largest one, and a constant
+    stays as it is when three quarters of its values are out of range (beyond it, or so small that they become 0), or
+    when one within the range moves by more than 1. Unlike there infinities and NaN, which f16 has, stay what they are,
+    and so do single values, where nothing is gained, and constants that decide shapes and control flow.
+
+    `counts` says what was done. Values are looked at and converted in blocks, converted while they are written.
+    """
+
+    bodies = "never"  # a constant outside may decide inside, so that all scopes are looked at as one
+
+    def __init__(self) -> None:
+        self.counts = Compression()
+        self._known: dict[Hashable, Tensor | None] = {}
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        deciding = deciding_constants(graph)
+        changed = False
+        for scope in graph.scopes():
+            for constant in self.candidates(scope, Constant):
+                changed = self._compress(constant, constant in deciding) or changed
+        return changed
+
+    def _compress(self, constant: Constant, decides: bool) -> bool:
+        tensor: Tensor = constant.tensor
+        if tensor.dtype not in (f32, f64) or tensor.size < 2:
+            return False
+        if decides:
+            self.counts.deciding += 1
+            return self.refuse(constant, "it decides a shape, an index or control flow")
+        small = self._halved(tensor)
+        if small is None:
+            return self.refuse(constant, "f16 cannot hold its values")
+        _replace(constant, small)
+        return self.accept(constant)
+
+    def _halved(self, tensor: Tensor) -> Tensor | None:
+        """The tensor in f16, or None; the same for all constants that share it, and counted once."""
+        key: Hashable = tensor
+        if isinstance(tensor, FileTensor):
+            key = (tensor.path, tensor.offset, tensor.dtype, tensor.shape)
+        if key not in self._known:
+            clipped = _clipped(tensor)
+            self._known[key] = None if clipped is None else _in_f16(tensor, clipped > 0)
+            if clipped is None:
+                self.counts.kept += 1
+            else:
+                self.counts.compressed += 1
+                self.counts.values += tensor.size
+                self.counts.clipped += clipped
+                self.counts.saved += tensor.nbytes - f16.size_of(tensor.size)
+        return self._known[key]
+
+
+def _replace(constant: Constant, tensor: Tensor) -> None:
+    graph, name = constant.graph, constant.name
+    readers = constant.output.uses
+    small = Constant(tensor, graph=graph, name=f"{name}_compressed" if name else "")
+    wide = ops.Convert(small.output, destination_type=constant.tensor.dtype, name=name)
+    wide.rt_info.update(constant.rt_info)
+    wide.rt_info["decompression"] = {"version": 0}
+    wide.output.names = constant.output.names
+    for node, port in readers:
+        graph.set_input(node, port, wide.output)
+    graph.remove(constant)
+
+
+def _values(tensor: Tensor) -> Iterator[np.ndarray]:
+    for piece in tensor.pieces():
+        yield np.frombuffer(piece, tensor.dtype.numpy)
+
+
+def _clipped(tensor: Tensor) -> int | None:
+    """How many values are beyond the range; None if the constant has to stay as it is."""
+    beyond = vanishing = 0
+    for values in _values(tensor):
+        sizes = np.abs(values)
+        vanishing += int(np.count_nonzero(values) - np.count_nonzero(~(sizes < SMALLEST)))
+        if sizes.max() <= EXACT:  # NaN is not
+            continue
+        large = values[(sizes > EXACT) & np.isfinite(values)]
+        within = np.abs(large) <= LARGEST
+        beyond += large.size - int(np.count_nonzero(within))
+        inside = large[within]
+        if np.any(np.abs(inside - inside.astype(np.float16).astype(inside.dtype)) > 1):
+            return None
+    return beyond if beyond + vanishing < FEW * tensor.size else None
+
+
+def _in_f16(tensor: Tensor, clips: bool) -> Tensor:
+    def blocks() -> Iterator[bytes]:
+        for values in _values(tensor):
+            if clips:
+                values = np.where(np.isfinite(values), np.clip(values, -LARGEST, LARGEST), values)
+            yield values.astype(np.float16).tobytes()
+
+    return DeferredTensor(f16, tensor.shape, blocks, tensor.files)

@@ -1,0 +1,69 @@
+"""Operations that compute nothing."""
+
+from __future__ import annotations
+
+from transforms.common.eliminate_arithmetic import (
+    EliminateAddZero,
+    EliminateDivideOne,
+    EliminateDoubleNot,
+    EliminateEqualOperands,
+    EliminateMultiplyOne,
+    EliminateReluOfRelu,
+    EliminateSelect,
+    EliminateSubtractZero,
+    MergeClamps,
+)
+from transforms.common.eliminate_conversions import EliminateConvert, EliminateIdentity, MergeConverts
+from transforms.common.eliminate_movement import (
+    EliminateBroadcast,
+    EliminateConcat,
+    EliminateGather,
+    EliminatePad,
+    EliminateReduce,
+    EliminateReshape,
+    EliminateSlice,
+    EliminateSplit,
+    EliminateTile,
+    EliminateTranspose,
+    MergeReshapes,
+    MergeTransposes,
+)
+from transforms.rewrite import GraphRewrite, MatcherPass
+
+NO_OPS: tuple[type[MatcherPass], ...] = (
+    EliminateIdentity,
+    EliminateConvert,
+    MergeConverts,
+    EliminateAddZero,
+    EliminateSubtractZero,
+    EliminateMultiplyOne,
+    EliminateDivideOne,
+    EliminateEqualOperands,
+    EliminateDoubleNot,
+    EliminateSelect,
+    EliminateReluOfRelu,
+    MergeClamps,
+    EliminateTranspose,
+    MergeTransposes,
+    EliminateReshape,  # before MergeReshapes: what comes back to its own shape needs no Reshape at all
+    MergeReshapes,
+    EliminateConcat,
+    EliminateSplit,
+    EliminateSlice,
+    EliminatePad,
+    EliminateTile,
+    EliminateBroadcast,
+    EliminateGather,
+    EliminateReduce,
+)
+
+
+class NopElimination(GraphRewrite):
+    """f(x) = x  ->  x, and f(f(x))  ->  f'(x)
+
+    All passes of NO_OPS in one walk, producers first, bodies included. One of them is switched off by its own name. A
+    model output that then is an input, a constant or another output keeps an Identity; that of a body needs none.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(each() for each in NO_OPS)

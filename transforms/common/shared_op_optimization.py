@@ -1,0 +1,99 @@
+"""Nodes that compute what another one computes already."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Constant, Op, Parameter, Result
+from mo_loop.ops.control import Control
+from mo_loop.ops.front import Failed
+from transforms.common.merging import absorb
+from transforms.function_pass import FunctionPass
+from transforms.replace import replace_output
+
+APART = (Parameter, Result, Constant, Control, Failed)
+"""Never merged. Equal constants are one node already after ConstantsReduce."""
+
+
+class SharedOpOptimization(FunctionPass):
+    """a = f(x), b = f(x)  ->  a = f(x), which is read for b too
+
+    Equal are two nodes of one graph with the same class, inputs and attributes, unless they make random numbers or
+    have no inputs. The first in topological order stays and takes over the tensor names and rt_info of the other; it
+    is renamed where the other bears the name of a model output. Two nodes that both bear one stay two.
+
+    Each graph by itself, in one walk: a chain of equal nodes collapses from its beginning. What comes in may be read
+    by more nodes than before, so this runs before the passes that keep shared memory from being overwritten.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        outputs = {result.value for result in graph.results if result.output_names}
+        first: dict[Hashable, Op] = {}
+        changed = False
+        for node in list(graph.ordered()):
+            if not _is_pure(node):
+                continue
+            assert isinstance(node, Op)
+            survivor = first.setdefault(_key(node), node)
+            if survivor is node or self.leaves(node):
+                continue
+            if _both_bear_names(survivor, node, outputs):
+                self.refuse(node, "both bear the name of a model output")
+                continue
+            self.accept(node)
+            _move_outputs(node, survivor, outputs)
+            absorb(survivor, node)
+            changed = True
+        self.at = None
+        return changed
+
+
+def _is_pure(node: Node) -> bool:
+    return isinstance(node, Op) and bool(node.inputs) and not node.random and not isinstance(node, APART)
+
+
+def _both_bear_names(survivor: Op, node: Op, outputs: set[Value]) -> bool:
+    return any(a in outputs and b in outputs for a, b in zip(survivor.outputs, node.outputs, strict=True))
+
+
+def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:
+    """What the model returns of `node` it returns of `survivor`, under the same name."""
+    for old, new in zip(node.outputs, survivor.outputs, strict=True):
+        if old in outputs:
+            replace_output(old, new)
+            outputs.add(new)
+
+
+def _key(node: Op) -> Hashable:
+    """Equal for nodes that compute the same. Values compare by identity."""
+    attributes = tuple(_frozen(node.__dict__[name]) for name in node.attributes)
+    return type(node), len(node.outputs), node.inputs, attributes
+
+
+def _frozen(value) -> Hashable:
+    """An attribute as something to hash: equal bits, not equal numbers (0.0 is not -0.0, 1 is not true)."""
+    if isinstance(value, str | None):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return _frozen_array(np.asarray(value))
+    if isinstance(value, float):
+        return "float", value.hex()
+    if isinstance(value, tuple | list):
+        return "list", tuple(_frozen(each) for each in value)
+    if isinstance(value, dict):
+        return "dict", frozenset((key, _frozen(each)) for key, each in value.items())
+    try:
+        hash(value)
+    except TypeError:
+        return "object", id(value)
+    return type(value), value
+
+
+def _frozen_array(array: np.ndarray[Any, Any]) -> Hashable:
+    if array.dtype.hasobject:
+        return "objects", array.shape, tuple(_frozen(each) for each in array.flat)
+    return "array", array.dtype, array.shape, array.tobytes()

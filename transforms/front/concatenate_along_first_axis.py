@@ -1,0 +1,71 @@
+"""Outputs concatenated behind a dimension that may be 0."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import low
+from mo_loop.ops.control import Concatenated, Iteration, Loop, TensorIterator
+from transforms.function_pass import FunctionPass
+from transforms.replace import move_readers
+
+
+class ConcatenateAlongFirstAxis(FunctionPass):
+    """concatenated along k, a dimension before k may be 0  ->  concatenated along 0, then Transpose
+
+    The runtime divides the size of its buffer by the product of the dimensions before the axis.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for kind in (Loop, TensorIterator):
+            for node in self.candidates(graph, kind):
+                changed = self._rewrite_all(node) or changed
+        return changed
+
+    def _rewrite_all(self, node: Iteration) -> bool:
+        changed = False
+        for number, entry in enumerate(node.output_map):
+            if isinstance(entry, Concatenated) and _is_endangered(node.outputs[number], entry.axis):
+                self._rewrite(node, number)
+                changed = True
+        return self.accept(node) if changed else self.refuse(node, "nothing is concatenated behind a dimension of 0")
+
+    def _rewrite(self, node: Iteration, number: int) -> None:
+        entry = cast(Concatenated, node.output_map[number])
+        axis, rank = entry.axis, node.outputs[number].type.rank
+        result = ops.Result(_with_axis_first(entry.result.value, axis))
+        fed = {each.result for each in node.back_edges} | {
+            each.result for place, each in enumerate(node.output_map) if place != number
+        }
+        if entry.result not in fed:
+            node.body.remove(entry.result)
+            node.body.sweep()
+        maps = list(node.output_map)
+        told = entry.declared
+        declared = (told[axis], *told[:axis], *told[axis + 1 :]) if told else ()
+        maps[number] = replace(entry, result=result, axis=0, declared=declared)
+        node.output_map = tuple(maps)
+        node.graph.validate_node(node)
+        output = node.outputs[number]
+        readers = output.uses
+        if readers:
+            back = ops.Transpose(output, [*range(1, axis + 1), 0, *range(axis + 1, rank)]).output
+            move_readers(output, back, readers)
+
+
+def _is_endangered(output: Value, axis: int) -> bool:
+    return output.shape is not None and any(low(dim) < 1 for dim in output.shape[:axis])
+
+
+def _with_axis_first(piece: Value, axis: int) -> Value:
+    """`piece` with its axis in front; where an Unsqueeze has made the axis, it is made in front."""
+    node = piece.node
+    if isinstance(node, ops.Unsqueeze) and node.inputs[1] is not None and node.inputs[1].type.integers == (axis,):
+        assert node.inputs[0] is not None
+        return ops.Unsqueeze(node.inputs[0], 0).output
+    rank = piece.type.rank
+    return ops.Transpose(piece, [axis, *(each for each in range(rank) if each != axis)]).output

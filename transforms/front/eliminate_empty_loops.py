@@ -1,0 +1,40 @@
+"""Loops that provably never run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.graph.types import UNKNOWN
+from mo_loop.ops.base import Constant
+from mo_loop.ops.control import Concatenated, Final, Iteration, Merged
+from transforms.function_pass import FunctionPass
+from transforms.replace import replace_output
+
+
+class EliminateEmptyLoops(FunctionPass):
+    """Loop, count 0  ->  the initial values; empty tensors for what it would have concatenated"""
+
+    bodies = "last"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, Iteration, self._dissolve)
+
+    def _dissolve(self, node: Iteration) -> bool:
+        if node.count != 0:
+            return self.refuse(node, "it may run")
+        if any(output.type is UNKNOWN for output in node.outputs):
+            return self.refuse(node, "its body reads what is not there")
+        initial: dict[object, Value] = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+        for entry, output in zip(node.output_map, node.outputs, strict=True):
+            value = initial.get(entry.result) if isinstance(entry, Final) else None
+            if value is None:
+                told = entry.declared if isinstance(entry, Concatenated) and entry.declared else (0,) * output.type.rank
+                pairs = zip(output.type.dims, told, strict=True)
+                shape = tuple(dim if isinstance(dim, int) else max(size, 0) for dim, size in pairs)
+                empty = ArrayTensor(np.zeros(shape, output.dtype.numpy), output.dtype)
+                value = Constant(empty, graph=node.graph).output
+            replace_output(output, value)
+        node.graph.remove(node)
+        return self.accept(node)

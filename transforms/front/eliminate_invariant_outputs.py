@@ -1,0 +1,38 @@
+"""Final values that come from outside."""
+
+from __future__ import annotations
+
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import low
+from mo_loop.ops.control import Final, Invariant, Iteration
+from transforms.function_pass import FunctionPass
+from transforms.replace import replace_output
+
+
+class EliminateInvariantOutputs(FunctionPass):
+    """the final value of a captured tensor, at least one iteration  ->  the tensor itself
+
+    The runtime does the same, and builds the loop anew for it: that fails where an output is joined in reverse.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, Iteration, self._rewrite)
+
+    def _rewrite(self, node: Iteration) -> bool:
+        if low(node.count) < 1:
+            return self.refuse(node, "it may run zero times")
+        changed = False
+        for entry, output in zip(node.output_map, node.outputs, strict=True):
+            value = captured(node, entry) if isinstance(entry, Final) and output.is_used else None
+            if value is not None:
+                replace_output(output, value)
+                changed = True
+        return self.accept(node) if changed else self.refuse(node, "no final value is a captured tensor")
+
+
+def captured(node: Iteration, entry: Final) -> Value | None:
+    """The outer value that the body returns as it is, or None."""
+    for outer, value in node.fed:
+        if isinstance(outer, Invariant) and entry.result.value is outer.parameter.output:
+            return value
+    return None

@@ -1,0 +1,32 @@
+"""States that never change."""
+
+from __future__ import annotations
+
+from mo_loop.graph import Graph
+from mo_loop.ops.control import Final, Invariant, Iteration, Merged
+from transforms.function_pass import FunctionPass
+from transforms.replace import replace_output
+
+
+class EliminateLoopInputsOutputs(FunctionPass):
+    """state' = state  ->  a capture; its final value is its initial one"""
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, Iteration, self._rewrite)
+
+    def _rewrite(self, node: Iteration) -> bool:
+        constant = {
+            entry.result: value
+            for entry, value in node.fed
+            if isinstance(entry, Merged) and entry.result.value is entry.parameter.output
+        }
+        if not constant:
+            return self.refuse(node, "no state stays as it is")
+        node.input_map = tuple(
+            Invariant(entry.parameter) if isinstance(entry, Merged) and entry.result in constant else entry
+            for entry in node.input_map
+        )
+        for entry, output in zip(node.output_map, node.outputs, strict=True):
+            if isinstance(entry, Final) and entry.result in constant:
+                replace_output(output, constant[entry.result])
+        return self.accept(node)

@@ -1,0 +1,61 @@
+"""States whose shape changes where the runtime does not expect it."""
+
+from __future__ import annotations
+
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dimension, high, low
+from mo_loop.graph.types import string
+from mo_loop.ops.control import Final, Iteration, Merged
+from transforms.function_pass import FunctionPass
+from transforms.unfoldable import opaque_zero, repeated_once
+
+
+class MakeStateShapesDynamic(FunctionPass):
+    """initial value  ->  Tile(initial value, 1 + 0), where the 0 is nothing that can be folded
+
+    The runtime infers that a state changes its shape from the loop's outputs alone: where the final value is not read,
+    the state keeps the shape, or the bounds, of its initial value, and the loop ends without a word when the next value
+    does not fit. Dimensions of the initial value that change are made unknown.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        zero: Value | None = None
+        for node in self.candidates(graph, Iteration):
+            narrow = _narrow(node)
+            for port, value, axes in narrow:
+                zero = zero or opaque_zero(graph)
+                graph.set_input(node, port, repeated_once(value, axes, zero))
+            if narrow:
+                self.accept(node)
+            else:
+                self.refuse(node, "every state that changes its shape is read, or of unknown shape from the start")
+        return zero is not None
+
+
+def _narrow(node: Iteration) -> list[tuple[int, Value, list[int]]]:
+    """States that change their shape unseen: the input port, the initial value, the axes along which they do."""
+    shown = {
+        entry.result
+        for entry, output in zip(node.output_map, node.outputs, strict=True)
+        if isinstance(entry, Final) and output.is_used
+    }
+    found = []
+    for port, entry in enumerate(node.input_map, node.first_data_port):
+        value = node.inputs[port]
+        if isinstance(entry, Merged) and entry.result not in shown and value is not None and value.dtype is not string:
+            axes = _changing(value, entry)
+            if axes:
+                found.append((port, value, axes))
+    return found
+
+
+def _changing(initial: Value, entry: Merged) -> list[int]:
+    """Axes of a state that change, and that the runtime believes to know."""
+    shape, state = initial.shape, entry.parameter.output.shape
+    if shape is None or state is None:
+        return []
+    return [axis for axis, (a, b) in enumerate(zip(shape, state, strict=True)) if a != b and _is_bounded(a)]
+
+
+def _is_bounded(dim: Dimension) -> bool:
+    return high(dim) is not None or low(dim) > 0

@@ -1,0 +1,130 @@
+"""Loops that the runtime would compute, or take apart, while it reads or compiles them."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static, low
+from mo_loop.graph.types import boolean
+from mo_loop.ops.base import Constant, Op, Parameter
+from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
+from mo_loop.ops.random import RandomUniform
+from transforms.function_pass import FunctionPass
+from transforms.unfoldable import zero_from_outside
+
+
+class PreventLoopFolding(FunctionPass):
+    """Loop(M, C, constants)  ->  Loop(M + 0, C or 0 > 0, ...), a 0 that cannot be folded
+
+    The runtime evaluates a loop whose inputs are constants, or can be computed from constants alone, while it infers
+    shapes. It fails where the outcome has another shape than it had inferred, or where an inner loop does not run, and
+    can run no such loop when it compiles. Where it can compute the trip count or the condition and that may be 0 or
+    false, it fails as well, whatever the other inputs. What is to be joined in reverse it joins in order, and what is
+    drawn at random it draws once for all inferences; running sums of what it has computed it does not fold, and has no
+    memory for what is cut by them: there the 0 is added in the body, so that known shapes stay known.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        known: dict[Value, bool] = {}
+        for node in self.candidates(graph, Loop):
+            changed = self._hide(node, known) or changed
+        return changed
+
+    def _hide(self, node: Loop, known: dict[Value, bool]) -> bool:
+        trip, go = node.inputs[0], node.inputs[1]
+        assert trip is not None and go is not None
+        inputs = [value for value in node.inputs if value is not None]
+        computed = all(_is_computable(value, known) for value in inputs)
+        if computed and _is_static(node) and not _holds_idle_loop(node):
+            return self._feed_zero(node)
+        idle = low(node.count) < 1
+        hides_trip = computed or (idle and not isinstance(trip.node, Constant) and _is_computable(trip, known))
+        hides_go = idle and not isinstance(go.node, Constant) and _is_computable(go, known)
+        if not hides_trip and not hides_go:
+            return self.refuse(node, "the runtime cannot compute it, or does it rightly")
+        zero = zero_from_outside(node.graph)
+        if hides_trip:
+            none = ops.Convert(ops.Reshape(zero, trip.type.dims), destination_type=trip.dtype)
+            node.graph.set_input(node, 0, ops.Add(trip, none).output)
+        if hides_go:
+            never = ops.Greater(ops.Reshape(zero, go.type.dims), 0)
+            node.graph.set_input(node, 1, ops.LogicalOr(go, never).output)
+        return self.accept(node)
+
+    def _feed_zero(self, node: Loop) -> bool:
+        """Make what is joined in reverse, or what comes first where anything is random, depend on the 0."""
+        result = next((each.result for each in node.output_map if _is_backward(each)), None)
+        if result is None and (_draws(node) or _is_summed(node)):
+            result = node.output_map[0].result
+        if result is None:
+            return self.refuse(node, "the runtime computes it rightly")
+        zero = zero_from_outside(node.graph)
+        inner = Parameter(graph=node.body, type=zero.type.without_known())
+        none = ops.Reshape(inner, []).output
+        value = result.value
+        if value.dtype is boolean:
+            made = ops.LogicalOr(value, ops.Greater(none, 0)).output
+        else:
+            made = ops.Add(value, ops.Convert(none, destination_type=value.dtype)).output
+        node.body.set_input(result, 0, made)
+        node.input_map = (*node.input_map, Invariant(inner))
+        node.graph.set_inputs(node, [*node.inputs, zero])
+        return self.accept(node)
+
+
+def _is_computable(value: Value, known: dict[Value, bool]) -> bool:
+    """Whether a value depends on constants and static shapes alone; asked of many values with one `known`."""
+    pending = [value]
+    while pending:
+        current = pending[-1]
+        node = current.node
+        if current in known:
+            pending.pop()
+        elif isinstance(node, Constant) or _is_static_shape(node):
+            known[current] = True
+        elif isinstance(node, Parameter | Control | RandomUniform):
+            known[current] = False
+        else:
+            open_ = [each for each in node.inputs if each is not None and each not in known]
+            if open_:
+                pending += open_
+            else:
+                known[current] = all(known[each] for each in node.inputs if each is not None)
+    return known[value]
+
+
+def _is_static_shape(node: Node) -> bool:
+    return isinstance(node, ops.ShapeOf) and node.inputs[0] is not None and is_static(node.inputs[0].shape)
+
+
+def _is_backward(entry: object) -> bool:
+    return isinstance(entry, Concatenated) and entry.stride < 0
+
+
+def _is_summed(node: Loop) -> bool:
+    """Whether a running sum is made of what the loop returns: the runtime folds none, and what is cut by it fails."""
+    pending, seen = list(node.outputs), set(node.outputs)
+    while pending:
+        for use in pending.pop().uses:
+            if isinstance(use.node, ops.CumSum):
+                return True
+            new = [output for output in use.node.outputs if output not in seen]
+            seen.update(new)
+            pending.extend(new)
+    return False
+
+
+def _draws(node: Loop) -> bool:
+    """Whether anything in the body is drawn at random."""
+    return any(isinstance(each, Op) and each.random for scope in node.body.scopes() for each in scope)
+
+
+def _holds_idle_loop(node: Loop) -> bool:
+    """Whether a loop in the body may run zero times, which the runtime's evaluation refuses."""
+    return any(low(each.count) < 1 for scope in node.body.scopes() for each in scope.of(Loop))
+
+
+def _is_static(node: Loop) -> bool:
+    inner = (each for scope in node.body.scopes() for each in scope)
+    return all(is_static(output.shape) for each in (node, *inner) for output in each.outputs)

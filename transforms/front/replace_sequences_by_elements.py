@@ -1,0 +1,217 @@
+"""Sequences whose elements are known one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.graph.types import SequenceType
+from mo_loop.ops.base import Identity, Parameter, Result
+from mo_loop.ops.control import Control, Final, Merged
+from mo_loop.ops.joining import of_one_element
+from transforms.front.sequences.shapes import joined, known, numbers
+from transforms.front.sequences.walk import Nothing, Rule, SequencePass, same
+
+MOST = 64
+"""How many elements a list may have that becomes as many ports or pieces."""
+
+
+class ReplaceSequencesByElements(SequencePass):
+    """[a, b, c][1]  ->  b
+
+    A list is followed through insertions and erasures at known places, into bodies that read it at known places, out of
+    the branches of an If, and around a loop that leaves its length as it is: there each element is a port of its own.
+    """
+
+    def rule(self, node: Node) -> Rule | None:
+        return LIST_RULES.get(type(node))
+
+    def held(self, sequence: Value, kind=None) -> Listed | None:
+        items = items_of(sequence)
+        length = sequence.type.length
+        if items is None and kind is not None and isinstance(length, int):
+            items = [ops.SequenceAt(sequence, numbers(sequence.graph, i)).output for i in range(length)]
+        return None if items is None else Listed(tuple(items))
+
+    def captured(self, value: Value, parameters: Sequence[Parameter]):
+        if value.type.is_empty:
+            return Nothing()
+        if not all(is_read_at_known_places(each.output) for each in parameters):
+            return None
+        listed = self.held(value)
+        return listed if listed is None or len(listed.items) <= MOST else None
+
+    def state_kind(self, entry: Merged, initial: Value):
+        parameter = entry.parameter.output
+        if items_of(initial) is None or not is_read_at_known_places(parameter):
+            return None
+        return ListKind.of(parameter.type)
+
+    def branch_kind(self, node: Control, number: int):
+        entry = node.output_map[number]
+        if all(items_of(each.value) is None for each in (entry.then, entry.otherwise)):
+            return None
+        return ListKind.of(node.outputs[number].type) if is_read_at_known_places(node.outputs[number]) else None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A sequence as its elements."""
+
+    items: tuple[Value, ...]
+
+    @property
+    def tensors(self) -> tuple[Value, ...]:
+        return self.items
+
+    def like(self, tensors: Sequence[Value]) -> Listed:
+        return Listed(tuple(tensors))
+
+    def sequence(self) -> Value:
+        return ops.SequenceConstruct(*self.items).output
+
+
+@dataclass(frozen=True)
+class ListKind:
+    """Lists of one length."""
+
+    type: SequenceType
+    length: int
+
+    @classmethod
+    def of(cls, type_: SequenceType) -> ListKind | None:
+        length = type_.length
+        return cls(type_, length) if isinstance(length, int) and 0 < length <= MOST else None
+
+    def types(self) -> tuple[Any, ...]:
+        return tuple(of_one_element(self.type) for _ in range(self.length))
+
+    def made(self, tensors: Sequence[Value]) -> Listed:
+        return Listed(tuple(tensors))
+
+
+def items_of(sequence: Value) -> list[Value] | None:
+    """The elements, where they are known one by one."""
+    if sequence.type.is_empty:
+        return []
+    if not isinstance(sequence.node, ops.SequenceConstruct):
+        return None
+    return [each for each in sequence.node.inputs if each is not None]
+
+
+def is_read_at_known_places(sequence: Value, seen: set[Value] | None = None) -> bool:
+    """Whether nothing that a sequence reaches reads or changes it at a place that only the run can tell."""
+    seen = set() if seen is None else seen
+    if sequence in seen:
+        return True
+    seen.add(sequence)
+    return all(_is_known_place(use.node, use.port, seen) for use in sequence.uses)
+
+
+def _is_known_place(node, port: int, seen: set[Value]) -> bool:
+    if isinstance(node, Result | ops.SequenceLength | ops.ConcatFromSequence | ops.PackSequence):
+        return True
+    if isinstance(node, ops.SequenceAt):
+        return known(node.inputs[1]) is not None
+    if isinstance(node, ops.SequenceInsert | ops.SequenceErase):
+        place = node.inputs[len(node.inputs) - 1]
+        has_place = len(node.inputs) == (3 if isinstance(node, ops.SequenceInsert) else 2)
+        return (not has_place or known(place) is not None) and is_read_at_known_places(node.output, seen)
+    if isinstance(node, ops.SequenceExtend | Identity):
+        return is_read_at_known_places(node.output, seen)
+    if not isinstance(node, Control):
+        return False
+    entry = node.input_map[port - node.first_data_port]
+    inner = [each.output for each in vars(entry).values() if isinstance(each, Parameter)]
+    if isinstance(entry, Merged):
+        inner += [
+            output for each, output in zip(node.output_map, node.outputs, strict=True)
+            if isinstance(each, Final) and each.result is entry.result
+        ]  # fmt: skip
+    return all(is_read_at_known_places(each, seen) for each in inner)
+
+
+# -- rules
+
+
+def _at(walk: SequencePass, node: ops.SequenceAt) -> Value | None:
+    items, place = items_of(node.inputs[0]), known(node.inputs[1])
+    if not items or place is None or not -len(items) <= place < len(items):
+        return None
+    return items[place]
+
+
+def _length(walk: SequencePass, node: ops.SequenceLength) -> Value | None:
+    length = node.inputs[0].type.length
+    return numbers(node.graph, length) if isinstance(length, int) else None
+
+
+def _changed(walk: SequencePass, node) -> Value | None:
+    """Insertion and erasure."""
+    inserts = isinstance(node, ops.SequenceInsert)
+    items = items_of(node.inputs[0])
+    places = node.inputs[1 + inserts :]
+    place = known(places[0]) if places else None
+    if items is None or (places and place is None):
+        return None
+    last = len(items) + inserts
+    if not -len(items) <= (place or 0) < last:
+        return None  # refused by inference, where a run may come here
+    if inserts:
+        items.insert(len(items) if place is None else place, node.inputs[1])
+    else:
+        del items[-1 if place is None else place]
+    return _listed(items, node)
+
+
+def _concat(walk: SequencePass, node: ops.ConcatFromSequence) -> Value | None:
+    items = items_of(node.inputs[0])
+    if not items or any(each.rank is None for each in items):
+        return None
+    axis = node.axis % (items[0].type.rank + node.new_axis)
+    return joined([ops.Unsqueeze(each, [axis]).output for each in items] if node.new_axis else items, axis)
+
+
+def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
+    first, second = (items_of(each) for each in node.inputs)
+    if first is None or second is None:
+        return None
+    return _listed([*first, *second], node)
+
+
+def _listed(items: Sequence[Value], node) -> Value:
+    if items:
+        return ops.SequenceConstruct(*items).output
+    return ops.SequenceEmpty(graph=node.graph, dtype=node.output.type.element.dtype).output
+
+
+def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
+    x, *split = node.inputs
+    count, dim = node.output.type.length, x.shape[node.axis % x.rank] if x.rank else None
+    if not isinstance(count, int) or not 0 < count <= MOST or not isinstance(dim, int):
+        return None
+    sizes = split[0].type.integers if split else (1,) * count
+    if sizes is None or not is_read_at_known_places(node.output):
+        return None
+    if split and split[0].rank == 0:
+        sizes = (*sizes * (count - 1), dim - sizes[0] * (count - 1))
+    axis = node.axis % x.rank
+    pieces = [x] if count == 1 else list(ops.VariadicSplit(x, axis, list(sizes)).outputs)
+    if not node.keepdims:
+        pieces = [ops.Squeeze(each, [axis]).output for each in pieces]
+    return ops.SequenceConstruct(*pieces).output
+
+
+LIST_RULES: dict[type[Node], Any] = {
+    ops.SequenceAt: _at,
+    ops.SequenceLength: _length,
+    ops.SequenceInsert: _changed,
+    ops.SequenceErase: _changed,
+    ops.ConcatFromSequence: _concat,
+    ops.SequenceExtend: _extend,
+    ops.SplitToSequence: _split,
+    Identity: same,
+}

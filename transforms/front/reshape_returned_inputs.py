@@ -1,0 +1,56 @@
+"""Model inputs that are returned as they are."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static
+from mo_loop.ops.base import Identity, Parameter, Result
+from mo_loop.ops.control import Control
+from transforms.function_pass import FunctionPass
+from transforms.replace import move_readers
+
+
+class ReshapeReturnedInputs(FunctionPass):
+    """x -> Identity -> output  ->  x -> Reshape to its own shape -> output
+
+    The runtime removes a Convert to the same type, and where then an input of dynamic shape is an output as well, it
+    returns freed memory; an output of a Loop may then take the shape of another one, and an input reshaped by numbers
+    of the run keeps its largest shape. A Reshape it leaves standing in all these places; that copies nothing.
+    """
+
+    bodies = "never"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        for result in graph.results:
+            changed = (not self.leaves(result) and self._replace(result)) or changed
+        self.at = None
+        if changed:
+            graph.sweep()
+        return changed
+
+    def _replace(self, result: Result) -> bool:
+        old, source = result.value, _source(result.value)
+        if source is old or not (isinstance(source.node, Parameter | Control) or _is_reshaped_input(source.node)):
+            return self.refuse(result, "it returns no input and no output of a loop or branch through an Identity")
+        if source.rank is None or is_static(source.shape):
+            return self.refuse(result, "the shape is static, or not even its rank is known")
+        zeros = [0] * source.type.rank
+        new = ops.Reshape(source, zeros, special_zero=True).output
+        move_readers(old, new, [(result, 0)])
+        return self.accept(result)
+
+
+def _is_reshaped_input(node: Node) -> bool:
+    data = node.inputs[0] if isinstance(node, ops.Reshape) else None
+    return data is not None and isinstance(_source(data).node, Parameter)
+
+
+def _source(value: Value) -> Value:
+    node: Node = value.node
+    while isinstance(node, Identity):
+        assert node.inputs[0] is not None
+        value = node.inputs[0]
+        node = value.node
+    return value

@@ -1,0 +1,189 @@
+"""While loops that count."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dimension, least
+from mo_loop.graph.types import TensorType, boolean, i32, i64
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.control import Invariant, Loop, Merged
+from transforms.function_pass import FunctionPass
+
+ENDLESS = 2**31 - 1
+"""A trip count from here on is none; below 0 it is none as well."""
+
+RELABELLED = (ops.Convert, ops.Identity, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
+
+
+class WhileLoopToCountedLoop(FunctionPass):
+    """j = a; while j < n: ...; j = j + 1  ->  for i in range(n - a): j = i + a
+
+    Holds when a is a known integer, n is the same in every iteration, nothing else ends the loop, and it begins by the
+    same comparison. TensorFlow's loops over sequences are written like that, and compare floats: n must be a size then,
+    for floats count to 2^24 alone. What reads j reads the number of the iteration, so later passes see slices.
+    """
+
+    bodies = "last"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, Loop, self._rewrite)
+
+    def _rewrite(self, node: Loop) -> bool:
+        trip, go = node.inputs[0], node.inputs[1]
+        assert trip is not None and go is not None
+        if node.continues_always:
+            return self.refuse(node, "its condition is always true")
+        counted = [_counted(node, each) for each in _parts(node.condition.value)]
+        if not counted or None in counted:
+            return self.refuse(node, "its condition is more than comparisons of counters with what stays the same")
+        (entry, start, limit), *others = [each for each in counted if each is not None]
+        if not all(_is_same(limit, start, other_limit, other_start) for _, other_start, other_limit in others):
+            return self.refuse(node, "its counters are not proven to end together")
+        if not _begins_alike(go, start, limit):
+            return self.refuse(node, "it may begin although its counter is at the limit")
+        if not _is_endless_or(trip, _sum(limit, -start)):
+            return self.refuse(node, "its trip count may end it before")
+        for counter, first, _ in [(entry, start, limit), *others]:
+            _read_iteration(node, counter, first)
+        _count(node, start, limit)
+        return self.accept(node)
+
+
+def _parts(condition: Value) -> list[Value]:
+    """What a condition is the conjunction of."""
+    value = _plain(condition)
+    if not isinstance(value.node, ops.LogicalAnd):
+        return [value]
+    return [part for each in value.node.inputs if each is not None for part in _parts(each)]
+
+
+def _compared(condition: Value) -> tuple[Value, Value] | None:
+    """a and b of a < b."""
+    node = _plain(condition).node
+    if not isinstance(node, ops.Less | ops.Greater):
+        return None
+    a, b = node.inputs if isinstance(node, ops.Less) else reversed(node.inputs)
+    assert a is not None and b is not None
+    return a, b
+
+
+def _counted(node: Loop, condition: Value) -> tuple[Merged, int, Value] | None:
+    """The counter j, its first value, and the outer integer n of j + 1 < n."""
+    compared = _compared(condition)
+    counter = None if compared is None else _counter(node, compared[0])
+    limit = None if compared is None else _limit(node, compared[1])
+    if compared is None or counter is None or limit is None:
+        return None
+    if compared[0].dtype.is_float and limit.type.known is None:
+        return None
+    return *counter, limit
+
+
+def _is_same(limit: Value, start: int, other: Value, other_start: int) -> bool:
+    """Whether limit - start and other - other_start are the same number."""
+    count = _sum(limit, -start)
+    return (other is limit and other_start == start) or (count is not None and _sum(other, -other_start) == count)
+
+
+def _plain(value: Value) -> Value:
+    """One number before changes of type and shape that leave it what it is."""
+    while isinstance(value.node, RELABELLED) and value.node.inputs[0] is not None:
+        source = value.node.inputs[0]
+        if isinstance(value.node, ops.Convert) and not (source.dtype in (i32, i64) or source.dtype is boolean):
+            break
+        if isinstance(value.node, ops.Convert) and not (value.dtype in (i32, i64) or value.dtype.bits >= 32):
+            break
+        value = source
+    return value
+
+
+def _counter(node: Loop, value: Value) -> tuple[Merged, int] | None:
+    """The state j, where `value` is its next value j + 1, and its first value."""
+    step = _plain(value)
+    if not isinstance(step.node, ops.Add) or step.dtype not in (i32, i64):
+        return None
+    initial = {entry.parameter.output: (entry, first) for entry, first in node.fed if isinstance(entry, Merged)}
+    for port in (0, 1):
+        state, one = step.node.inputs[port], step.node.inputs[1 - port]
+        assert state is not None and one is not None
+        if state not in initial or one.type.integers != (1,) or state.shape not in ((), (1,)):
+            continue
+        entry, first = initial[state]
+        known = first.type.integers
+        if known is not None and len(known) == 1 and _plain(entry.result.value) is step:
+            return entry, known[0]
+    return None
+
+
+def _limit(node: Loop, value: Value) -> Value | None:
+    """The outer integer that `value` is, or a Constant of the body."""
+    value = _plain(value)
+    for entry, outer in node.fed:
+        if isinstance(entry, Invariant) and entry.parameter.output is value:
+            value = _plain(outer)
+            return value if _is_number(value) else None
+    return value if isinstance(value.node, Constant) and _is_number(value) else None
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.dtype in (i32, i64) and value.shape in ((), (1,))
+
+
+def _sum(value: Value, number: int) -> Dimension | None:
+    known = value.type.known
+    return None if known is None else known.reshape(-1)[0] + number
+
+
+def _begins_alike(go: Value, start: int, limit: Value) -> bool:
+    """Whether the loop begins if and only if start < limit."""
+    count = _sum(limit, -start)
+    if go.type.integers == (1,):
+        return count is not None and least(count) >= 1
+    for part in _parts(go):
+        a, b = _compared(part) or (None, None)
+        first = None if a is None else a.constant
+        if b is None or first is None or first.size != 1 or not float(first.reshape(())).is_integer():
+            return False
+        if not _is_same(limit, start, _plain(b), int(first.reshape(()))):
+            return False
+    return True
+
+
+def _is_endless_or(trip: Value, count: Dimension | None) -> bool:
+    number = _sum(trip, 0)
+    if number is None:
+        return False
+    return number == count or (isinstance(number, int) and (number < 0 or number >= ENDLESS))
+
+
+def _count(node: Loop, start: int, limit: Value) -> None:
+    graph, body = node.graph, node.body
+    if isinstance(limit.node, Constant) and limit.graph is body:
+        limit = Constant(limit.node.tensor, graph=graph).output
+    trip = limit if start == 0 else ops.Subtract(limit, start).output
+    count = _sum(limit, -start)
+    if count is None or least(count) < 0:  # a constant below 0 would mean no limit
+        trip = ops.Maximum(trip, 0).output
+    graph.set_input(node, 0, trip)
+    graph.set_input(node, 1, Constant(True, graph=graph, dtype=boolean).output)
+    body.set_input(node.condition, 0, Constant(True, graph=body, dtype=boolean).output)
+
+
+def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
+    """Readers of the counter, but for its own next value, read the number of the iteration."""
+    state = entry.parameter.output
+    step = _plain(entry.result.value).node
+    readers = [use for use in state.uses if use.node is not step]
+    if not readers:
+        return
+    if node.iteration is None:
+        node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
+    value: Value = node.iteration.output
+    if value.dtype is not state.dtype:
+        value = ops.Convert(value, destination_type=state.dtype).output
+    value = value if start == 0 else ops.Add(value, start).output
+    if value.shape != state.shape:
+        value = ops.Reshape(value, list(state.type.dims)).output
+    for reader, port in readers:
+        node.body.set_input(reader, port, value)
