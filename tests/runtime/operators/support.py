@@ -127,10 +127,11 @@ def node_model(
     constants: Sequence[str] = (),
     dynamic: bool | Sequence[str] = False,
 ) -> Any:
-    """A ModelProto of one node."""
+    """A ModelProto of one node; `com.microsoft::QuickGelu` is an operator of another domain, `opset` its version."""
+    domain, _, op_type = op_type.rpartition("::")
     names = [f"out{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
     ports = [name if value is not None else "" for name, value in inputs.items()]
-    node = helper.make_node(op_type, ports, names, name=op_type.lower(), **(attributes or {}))
+    node = helper.make_node(op_type, ports, names, name=op_type.lower(), domain=domain, **(attributes or {}))
     present = {name: value for name, value in inputs.items() if value is not None}
     return graph_model(
         [node],
@@ -139,6 +140,7 @@ def node_model(
         opset=opset,
         constants={name: value for name, value in present.items() if name in constants},
         dynamic=dynamic,
+        domain=domain,
     )
 
 
@@ -150,6 +152,7 @@ def graph_model(
     opset: int,
     constants: Arrays | None = None,
     dynamic: bool | Sequence[str] = False,
+    domain: str = "",
 ) -> Any:
     """A ModelProto of several nodes; the arrays in `inputs` only say names, types and shapes."""
     graph = helper.make_graph(
@@ -159,7 +162,7 @@ def graph_model(
         [helper.make_empty_tensor_value_info(name) for name in outputs],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()],
     )
-    opsets = [helper.make_opsetid("", opset)]
+    opsets = [helper.make_opsetid(domain, opset)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=helper.find_min_ir_version_for(opsets, True))
 
 
