@@ -9,6 +9,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, i64, string
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
@@ -22,9 +23,11 @@ def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | Optio
 
     An optional is taken to be there where sequences are packed.
     """
+    origin = Origin(output=name)
     if isinstance(type_, TensorType):
-        value = Parameter(graph=graph, type=type_, name=name).output
-        value.add_name(name)
+        with made_for((origin,)):
+            value = Parameter(graph=graph, type=type_, name=name).output
+        value.define(origin)
         return value
     if not packed:
         raise refused(f"the input {name!r}", "enter", type_, name)
@@ -41,7 +44,8 @@ def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | Optio
     table = TensorType(i64, (fresh(), max(len(element.shape), 1)))
     shapes = made_input(graph, f"{name}.shapes", table, packed)
     dims = tuple(dim if isinstance(dim, int) else -1 for dim in element.shape)
-    return ops.PackedSequence(data, shapes, dims=dims, name=name).output
+    with made_for((origin,)):
+        return ops.PackedSequence(data, shapes, dims=dims, name=name).output
 
 
 def make_result(value: Value, name: str, packed: bool) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 from mo_loop.errors import ModelError, MoLoopError, UnsupportedError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.names_read import NamesRead
+from mo_loop.frontend.onnx_graphs import label, operator_of
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.front import Failed
@@ -63,6 +65,7 @@ class Context:
         self.opset = opset
         self.op_type: str = proto.op_type
         self.outputs: tuple[str, ...] = tuple(proto.output)
+        self.origin = Origin(scope.path, label(proto), operator_of(proto))
 
     @property
     def graph(self) -> Graph:
@@ -70,8 +73,12 @@ class Context:
 
     @property
     def path(self) -> str:
-        name = self.proto.name or next((out for out in self.proto.output if out), self.proto.op_type)
-        return f"{self.scope.path}/{name}" if self.scope.path else name
+        return self.origin.path
+
+    @property
+    def inner_path(self) -> tuple[str, ...]:
+        """The path of the scopes below the node."""
+        return (*self.origin.scope, self.origin.node)
 
     def blame(self, error: MoLoopError) -> None:
         """Say in an error that this node raised, unless one further inside did: where, which operator and opset."""
@@ -100,7 +107,8 @@ class Context:
 class Body:
     """A GRAPH attribute. Each `translate` makes a new Graph, under the types it is given."""
 
-    def __init__(self, translation: Translation, proto: Any, scope: Scope, path: str) -> None:
+    def __init__(self, translation: Translation, proto: Any, scope: Scope, path: tuple[str, ...]) -> None:
+        """`scope` is the one around the body, `path` that of the body itself."""
         self._translation = translation
         self.proto = proto
         self.scope = scope
@@ -134,13 +142,16 @@ class Body:
                 f"the body has {len(self.proto.input)} inputs, the operator gives it {len(types)}", code="ML226"
             )
         graph = Graph(self.proto.name or "body")
-        scope = Scope(graph, self.scope, f"{self.path}/{graph.name}")
+        graph.scope = self.path
+        scope = Scope(graph, self.scope, self.path)
         if scope.depth > DEPTH_LIMIT:
             raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312")
         self._translation.warn_of_hidden_names(self.proto, scope)
         for entry, type_ in zip(self.proto.input, types, strict=True):
-            value = Parameter(graph=graph, type=type_, name=entry.name).output
-            value.add_name(entry.name)
+            origin = Origin(self.path, output=entry.name)
+            with made_for((origin,)):
+                value = Parameter(graph=graph, type=type_, name=entry.name).output
+            value.define(origin)
             scope.values[entry.name] = value
         parameters = list(graph.parameters)
         self._translation.statements(self.proto, scope)
@@ -149,7 +160,7 @@ class Body:
 
     def within(self, scope: Scope) -> Body:
         """The same body, its outer names looked up in another scope."""
-        return Body(self._translation, self.proto, scope, scope.path)
+        return Body(self._translation, self.proto, scope, self.path)
 
     def replaced(self, proto: Any) -> Body:
         """Another body, in the place of this one."""
@@ -157,7 +168,7 @@ class Body:
 
     def inline(self, values: Sequence[Value] = ()) -> list[Value]:
         """The body's nodes right in the surrounding graph (a branch always taken), its inputs being `values`."""
-        scope = Scope(self.scope.graph, self.scope, f"{self.path}/{self.proto.name or 'body'}")
+        scope = Scope(self.scope.graph, self.scope, self.path)
         scope.values.update(zip(self.inputs, values, strict=True))
         self._translation.statements(self.proto, scope)
         return [scope[entry.name] for entry in self.proto.output]

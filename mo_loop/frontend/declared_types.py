@@ -7,6 +7,7 @@ from typing import Any
 
 from mo_loop.errors import ConversionWarning, UnsupportedError
 from mo_loop.graph import Value
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Dimension, Shape, fresh, high, low, named
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, from_onnx
 
@@ -40,7 +41,7 @@ def _shape_from(proto: Any, symbolic: bool) -> Shape:
     return tuple(dims)
 
 
-def contradictions(proto: Any, values: Mapping[str, Value], path: str) -> list[ConversionWarning]:
+def contradictions(proto: Any, values: Mapping[str, Value], path: tuple[str, ...]) -> list[ConversionWarning]:
     """What a GraphProto declares of its inner values and outputs and what cannot be; inference is right.
 
     Models declare wrongly after edits and after exports with another batch size; the numbers do not depend on it.
@@ -52,7 +53,7 @@ def contradictions(proto: Any, values: Mapping[str, Value], path: str) -> list[C
             continue
         if _contradicts(entry.type.tensor_type, value.type):
             declared = type_from(entry.type, symbolic=True)
-            where = f"{path}/{entry.name}" if path else entry.name
+            where = Origin(path, output=entry.name).path
             text = f"{where} is declared as {declared}, but it is {value.type}"
             found.append(ConversionWarning(text, where=where, code="ML510"))
     return found

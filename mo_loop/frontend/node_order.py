@@ -19,7 +19,7 @@ def in_order(nodes: Sequence[Any], reads: Sequence[Collection[str]]) -> bool:
     return True
 
 
-def listed_order(nodes: Sequence[Any], reads: Sequence[Collection[str]], path: str) -> list[int]:
+def listed_order(nodes: Sequence[Any], reads: Sequence[Collection[str]], path: tuple[str, ...]) -> list[int]:
     """A topological order (captures count as dependencies), the listed one where it can be kept."""
     producer = {name: i for i, node in enumerate(nodes) for name in node.output if name}
     needs = [{producer[name] for name in names if name in producer} for names in reads]
@@ -40,5 +40,5 @@ def listed_order(nodes: Sequence[Any], reads: Sequence[Collection[str]], path: s
     if len(order) < len(nodes):
         left = sorted(set(range(len(nodes))) - set(order))
         names = ", ".join(nodes[i].name or nodes[i].output[0] for i in left[:6])
-        raise ModelError(f"nodes depend on each other in a circle: {names}", code="ML224", where=path)
+        raise ModelError(f"nodes depend on each other in a circle: {names}", code="ML224", where="/".join(path))
     return order

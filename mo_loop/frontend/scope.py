@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from mo_loop.errors import ModelError
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.origin import made_for
 from mo_loop.ops.base import Constant, Parameter
 
 
@@ -26,7 +27,7 @@ class Capture(NamedTuple):
 class Scope:
     """The names of one ONNX graph (or function body) while it is translated into `graph`."""
 
-    def __init__(self, graph: Graph, outer: Scope | None = None, path: str = "") -> None:
+    def __init__(self, graph: Graph, outer: Scope | None = None, path: tuple[str, ...] = ()) -> None:
         self.graph = graph
         self.outer = outer
         self.path = path
@@ -68,15 +69,17 @@ class Scope:
         return value
 
     def _capture(self, name: str, outer: Value) -> Value:
-        if isinstance(outer.node, Constant):
-            value = Constant(outer.node.tensor, graph=self.graph, name=outer.node.name).output
-        elif outer in self._fed:  # two names of one value, through an Identity
-            value = self._fed[outer]
-        else:
-            parameter = Parameter(graph=self.graph, type=outer.type, name=name)
-            self.captures.append(Capture(outer, parameter))
-            value = self._fed[outer] = parameter.output
+        with made_for(outer.origins or outer.node.origins):
+            if isinstance(outer.node, Constant):
+                value = Constant(outer.node.tensor, graph=self.graph, name=outer.node.name).output
+            elif outer in self._fed:  # two names of one value, through an Identity
+                value = self._fed[outer]
+            else:
+                parameter = Parameter(graph=self.graph, type=outer.type, name=name)
+                self.captures.append(Capture(outer, parameter))
+                value = self._fed[outer] = parameter.output
         value.add_name(name)
+        value.origins = outer.origins
         return value
 
     def is_outer_name(self, name: str) -> bool:

@@ -19,9 +19,11 @@ from typing import Any
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.branch_extension import extended
 from mo_loop.frontend.context import Body, Context, TranslatedBody, Translation, as_values
+from mo_loop.frontend.onnx_graphs import label, operator_of
 from mo_loop.frontend.ops.control import if_, is_decided
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
+from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 from mo_loop.ops.front import Failed
 
@@ -47,7 +49,9 @@ def sink_consumers(
     split = {name for name in proto.output if name and _is_split(scope.values.get(name))}
     if not split or any(each.ref_attr_name for each in proto.attribute):
         return frozenset()
-    return _Sinking(translation, proto, rest, outputs, scope).run(split)
+    sinking = _Sinking(translation, proto, rest, outputs, scope)
+    with made_for((Origin(scope.path, label(proto), operator_of(proto)),)):
+        return sinking.run(split)
 
 
 def _is_split(value: Value | None) -> bool:
@@ -66,6 +70,11 @@ class _Sinking:
         self.makes = [frozenset(filter(None, node.output)) for node in rest]
         self.outputs = frozenset(outputs)
         self.own = [name for name in proto.output if name]
+        self.origins = {
+            name: Origin(scope.path, label(node), operator_of(node), name)
+            for node in (proto, *rest)
+            for name in node.output
+        }
         self.branches = {each.name: each.g for each in proto.attribute if each.name in BRANCHES}
         decided = is_decided(scope[proto.input[0]])
         self.live = BRANCHES if decided is None else (BRANCHES[not decided],)
@@ -180,7 +189,7 @@ class _Sinking:
             scope.depth = self.scope.depth
             scope.aliases = aliases
         context = self._context()
-        return Body(self.translation, proto, scope, context.path)
+        return Body(self.translation, proto, scope, (*context.inner_path, branch.name or "body"))
 
     def _move(self, moved: frozenset[int], differing: set[str]) -> frozenset[int]:
         made = [*self.own, *(name for i in sorted(moved) for name in self.rest[i].output if name)]
@@ -198,7 +207,7 @@ class _Sinking:
         """Let `names` mean other values than the If gave them at first."""
         for name, value in zip(names, values, strict=True):
             self.scope.values[name] = value
-            value.add_name(name)
+            value.define(self.origins[name])
             if not value.node.name:
                 value.node.name = self.proto.name or name
 

@@ -34,6 +34,7 @@ from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
 from mo_loop.ops.base import Constant
 from mo_loop.ops.front import Failed
@@ -94,8 +95,10 @@ def _input(graph: Graph, start: Start, packed: bool) -> Value:
     """What makes an input: a Parameter, or the Constant that it is frozen to."""
     if start.value is None:
         return made_input(graph, start.name, start.type, packed)
-    value = Constant(start.value, graph=graph, dtype=start.type.dtype, name=start.name).output
-    value.add_name(start.name)
+    origin = Origin(output=start.name)
+    with made_for((origin,)):
+        value = Constant(start.value, graph=graph, dtype=start.type.dtype, name=start.name).output
+    value.define(origin)
     return value
 
 
@@ -156,7 +159,8 @@ class ModelTranslation(Translation):
         named = [each.name for each in (*proto.input, *proto.initializer)]
         for name in dict.fromkeys([*named, *(name for node in proto.node for name in node.output if name)]):
             if scope.is_outer_name(name):
-                self.doubt(f"{scope.path}: {name!r} hides an outer value of that name", where=scope.path, code="ML511")
+                where = Origin(scope.path).path
+                self.doubt(f"{where}: {name!r} hides an outer value of that name", where=where, code="ML511")
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. A name the scope has already is not made again."""
@@ -190,7 +194,7 @@ class ModelTranslation(Translation):
         made: set[str] = set()
         for name in (name for node in nodes for name in node.output if name):
             if name in made:
-                raise ModelError(f"two nodes make {name!r}", where=scope.path)
+                raise ModelError(f"two nodes make {name!r}", where=Origin(scope.path).path)
             made.add(name)
         reads = [self.names_read.of_node(node) for node in nodes]
         if not in_order(nodes, reads):
@@ -214,6 +218,11 @@ class ModelTranslation(Translation):
         """Translate one node and define its outputs; on failure they are those of a Failed node."""
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         context = Context(self, proto, scope, scope.opsets.get(domain, 0))
+        with made_for((context.origin,)):
+            self._node(context, domain)
+
+    def _node(self, context: Context, domain: str) -> None:
+        proto, scope = context.proto, context.scope
         inputs: list[Value | None] = []
         try:
             inputs = [scope[name] if name else None for name in proto.input]
@@ -319,7 +328,7 @@ class ModelTranslation(Translation):
         if kind == _SPARSE:
             return dense_from_sparse(proto.sparse_tensor, self.model.folder, self.model.path)
         if kind == _GRAPH:
-            return Body(self, proto.g, context.scope, context.path)
+            return Body(self, proto.g, context.scope, (*context.inner_path, proto.g.name or "body"))
         if kind == _TYPE_PROTO:
             return type_from(proto.tp, symbolic=False)
         raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
@@ -332,7 +341,7 @@ class ModelTranslation(Translation):
             raise ModelError(f"functions call each other in a circle: {chain}", code="ML228")
         if len(self._calls) >= CALL_LIMIT:
             raise UnsupportedError(f"functions call each other more than {CALL_LIMIT} deep", code="ML312")
-        scope = Scope(context.graph, None, context.path)
+        scope = Scope(context.graph, None, context.inner_path)
         scope.depth = context.scope.depth
         scope.attributes = functions.bound_attributes(function, context.proto, context.scope.attributes)
         for name, value in zip(function.input, inputs, strict=False):
@@ -359,7 +368,7 @@ class ModelTranslation(Translation):
             if value is None:
                 raise InternalError(f"the output {name!r} was not made", where=context.path)
             context.scope.values[name] = value
-            value.add_name(name)
+            value.define(context.origin._replace(output=name))
         for name in filter(None, context.outputs[len(values) :]):
             if not self._may_have(context, len(context.outputs)):
                 raise ModelError(f"{context.op_type} (opset {context.opset}) has no output for {name!r}", code="ML227")
@@ -416,8 +425,10 @@ def _declared(scope: Scope, name: str) -> TensorType:
 
 def _initializer(scope: Scope, name: str, load: Callable[[], Any]) -> Callable[[], Value]:
     def make() -> Value:
-        value = Constant(load(), graph=scope.graph, name=name).output
-        value.add_name(name)
+        origin = Origin(scope.path, output=name)
+        with made_for((origin,)):
+            value = Constant(load(), graph=scope.graph, name=name).output
+        value.define(origin)
         return value
 
     return make

@@ -26,6 +26,7 @@ import networkx as nx
 import numpy as np
 
 from mo_loop.errors import InternalError, ModelError
+from mo_loop.graph.origin import Origin, Origins, current, joined
 from mo_loop.graph.shape import Renaming, Shape, fresh_symbols
 from mo_loop.graph.types import ElementType, OptionalType, SequenceType
 
@@ -43,15 +44,19 @@ class Use(NamedTuple):
 
 
 class Value:
-    """One output of a node. `names` are the tensor names that users know it by."""
+    """One output of a node.
 
-    __slots__ = ("_edge", "index", "names", "node", "type")
+    `names` are the tensor names that users know it by, `origins` the tensors of the ONNX model that it holds.
+    """
+
+    __slots__ = ("_edge", "index", "names", "node", "origins", "type")
 
     def __init__(self, node: Node, index: int, type_: Any) -> None:
         self.node = node
         self.index = index
         self.type = type_
         self.names: tuple[str, ...] = ()
+        self.origins: Origins = ()
         self._edge = {"value": self}  # the data of every edge that carries this value
 
     @property
@@ -111,9 +116,32 @@ class Value:
             if node is not other.node:
                 node.graph.set_input(node, port, other)
 
+    @property
+    def origin(self) -> Origin:
+        """The tensor of the ONNX model that it holds, else the origin of its node."""
+        return self.origins[0] if self.origins else self.node.origin
+
     def add_name(self, name: str) -> None:
         if name not in self.names:
             self.names = (*self.names, name)
+
+    def define(self, tensor: Origin) -> None:
+        """This value holds a tensor of the ONNX model: it has its name and its origin."""
+        self.add_name(tensor.output)
+        self.origins = joined(self.origins, (tensor,))
+
+    def copy_names(self, other: Value) -> None:
+        """This value holds what `other` holds: it gets its names and origins as well."""
+        for name in other.names:
+            self.add_name(name)
+        self.origins = joined(self.origins, other.origins)
+
+    def take_names(self, other: Value) -> None:
+        """This value stands for `other` from now on: the names and origins of `other` move here."""
+        if other is not self:
+            self.copy_names(other)
+            other.names = ()
+            other.origins = ()
 
     def __repr__(self) -> str:
         return f"{self.node.name or type(self.node).__name__}:{self.index} {self.type}"
@@ -122,13 +150,15 @@ class Value:
 class Node:
     """A node of a graph; the operations in mo_loop.ops derive from it."""
 
-    __slots__ = ("_rt_info", "graph", "id", "inputs", "made", "name", "outputs")
+    __slots__ = ("_rt_info", "graph", "id", "inputs", "made", "name", "origins", "outputs")
 
     graph: Graph
     id: int
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
     name: str
+    origins: Origins
+    """The nodes of the ONNX model that it was made for. Empty where it was made for none."""
 
     bodies: tuple[Graph, ...] = ()
     made: tuple[int, int]
@@ -151,6 +181,18 @@ class Node:
             info = {}
             object.__setattr__(self, "_rt_info", info)
         return info
+
+    @property
+    def origin(self) -> Origin:
+        """The node of the ONNX model that it was made for; where there is none, its own place in the graph."""
+        if getattr(self, "graph", None) is None:
+            return Origin((), self.name, _type_of(self))
+        return self.origins[0] if self.origins else Origin(self.graph.scope, self.label, _type_of(self))
+
+    @property
+    def label(self) -> str:
+        """Its name, that of its class with a number where it has none."""
+        return self.name or f"{type(self).__name__}#{self.id}"
 
     @property
     def path(self) -> str:
@@ -194,6 +236,7 @@ class Graph:
         self.parameters: list[Parameter] = []
         self.results: list[Result] = []
         self.rt_info: dict[str, Any] = {}
+        self._scope: tuple[str, ...] | None = None
         self._next_id = 0
         self._order: list[Node] | None = []
         self._by_age = True  # while every edge runs from an older node to a younger one, age is a topological order
@@ -221,9 +264,27 @@ class Graph:
     def path(self) -> str:
         return f"{self.owner.path}/{self.name}" if self.owner is not None else ""
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The path of the ONNX graph that this one was made for, else the names of the nodes and bodies around."""
+        if self._scope is not None:
+            return self._scope
+        if self.owner is None:
+            return ()
+        owner = self.owner.origin
+        return (*owner.scope, owner.node, self.name)
+
+    @scope.setter
+    def scope(self, scope: tuple[str, ...]) -> None:
+        self._scope = scope
+
+    @property
+    def origin(self) -> Origin:
+        """The place of the graph as a whole."""
+        return Origin(self.scope)
+
     def path_of(self, node: Node) -> str:
-        label = node.name or f"{type(node).__name__}#{node.id}"
-        return f"{self.path}/{label}" if self.owner is not None else label
+        return f"{self.path}/{node.label}" if self.owner is not None else node.label
 
     @property
     def depth(self) -> int:
@@ -293,9 +354,13 @@ class Graph:
     # -- writing: these are the only places where edges come and go
 
     def add(self, node: Node) -> None:
-        """Attach a node whose `inputs` and `outputs` are set and belong to this graph."""
+        """Attach a node whose `inputs` and `outputs` are set and belong to this graph.
+
+        It has the current origins, without any those of its first input that has some.
+        """
         self.require_own(node.inputs, node)
         node.graph = self
+        node.origins = current.get() or _origins_of(node.inputs)
         node.id = self._next_id
         self._next_id += 1
         self.nx.add_node(node)
@@ -467,6 +532,7 @@ class Graph:
     def _clone_with_map(self) -> tuple[Graph, dict[Node, Node]]:
         copy = Graph(self.name)
         copy.rt_info = dict(self.rt_info)
+        copy._scope = self._scope
         copies = copy._copy_nodes(self, {})
         copy.parameters = [copies[node] for node in self.parameters]  # type: ignore[misc]  # copies keep the class
         copy.results = [copies[node] for node in self.results]  # type: ignore[misc]  # likewise
@@ -506,11 +572,12 @@ class Graph:
             outputs = []
             for value in node.outputs:
                 twin = Value(copy, value.index, value.type)
-                twin.names = value.names
+                twin.names, twin.origins = value.names, value.origins
                 values[value] = twin
                 outputs.append(twin)
             copy.outputs = tuple(outputs)
             self.add(copy)
+            copy.origins = node.origins
             if node.bodies:
                 copy.remap_bodies(lambda body: body._clone_with_map())
                 for body in copy.bodies:
@@ -539,6 +606,15 @@ def _constant(value: Value, depth: int) -> Any:
         arrays.append(array)
     result = node.evaluate(*arrays)
     return None if result is NotImplemented else np.asarray(result)
+
+
+def _origins_of(inputs: Iterable[Value | None]) -> Origins:
+    return next((value.node.origins for value in inputs if value is not None and value.node.origins), ())
+
+
+def _type_of(node: Node) -> str:
+    """The operation as the IR spells it."""
+    return str(getattr(node, "type", type(node).__name__))
 
 
 def _made(node: Node) -> tuple[int, int]:

@@ -131,6 +131,7 @@ class Op(Node):
         result = self._inferred(types)
         self.made = (start, fresh_symbols())
         graph.require_own((value for value in values if isinstance(value, Value)), self)
+        constants = [value for value in values if isinstance(value, Constant)]
         for position, value in enumerate(values):
             if isinstance(value, Constant):
                 graph.add(value)
@@ -138,6 +139,8 @@ class Op(Node):
         self.inputs = tuple(values)
         self.outputs = tuple([Value(self, position, each) for position, each in enumerate(result)])
         graph.add(self)
+        for constant in constants:
+            constant.origins = self.origins
 
     # -- inference
 

@@ -1,0 +1,65 @@
+"""Where nodes and values of a graph come from: nodes and tensors of the ONNX model.
+
+    Origin(("loop", "step"), "add", "Add").path                 # loop/step/add
+    Origin(("loop", "step"), "add", "Add", "y").path            # loop/step/y
+    with made_for((origin,)):
+        ops.Relu(x).origins                                     # (origin,)
+
+The front end gives each node that it makes the origin of the ONNX node that it translates; what a pass makes while it
+looks at a candidate has the origins of the candidate. A node has several where ONNX nodes were merged or fused.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+from typing import Any, NamedTuple
+
+
+class Origin(NamedTuple):
+    """A node or a tensor of an ONNX model.
+
+    `scope` is the path of the ONNX graph that holds it: for each body the name of the node and that of the body, for a
+    function the name of the node that calls it. `node` is the name of the node, that of its first output where it has
+    none; it is empty for an input, an initializer, and a graph as a whole. `operator` is the node's, with its domain
+    where that is not the default one. `output` is the name of a tensor, empty for a node.
+    """
+
+    scope: tuple[str, ...] = ()
+    node: str = ""
+    operator: str = ""
+    output: str = ""
+
+    @property
+    def path(self) -> str:
+        """The path as text. It is for people: names may hold slashes, so it cannot be taken apart again."""
+        name = self.output or self.node
+        return "/".join((*self.scope, name) if name else self.scope)
+
+
+Origins = tuple[Origin, ...]
+"""The first one is the node or tensor itself; what was merged into it follows."""
+
+current: ContextVar[Origins] = ContextVar("current", default=())
+"""The origins of the nodes that are made now."""
+
+
+class made_for:
+    """A context in which the nodes that are made have these origins."""
+
+    __slots__ = ("_origins", "_token")
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+
+    def __enter__(self) -> None:
+        self._token: Token[Origins] = current.set(self._origins)
+
+    def __exit__(self, *_: Any) -> None:
+        current.reset(self._token)
+
+
+def joined(first: Origins, second: Origins) -> Origins:
+    """Both, each origin once."""
+    if first == second or not second:
+        return first
+    return (*first, *(each for each in second if each not in first))
