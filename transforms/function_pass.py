@@ -98,7 +98,7 @@ class FunctionPass:
 
     def _run_on_bodies(self, graph: Graph) -> bool:
         changed = False
-        for node in graph.holders():
+        for node in graph.nodes_with_bodies():
             if node in graph:
                 for body in node.bodies:
                     changed = self.run(body) or changed

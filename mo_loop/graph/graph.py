@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import networkx as nx
@@ -302,7 +303,7 @@ class Graph:
                 found.extend(nodes)
         return found
 
-    def holders(self) -> list[Node]:
+    def nodes_with_bodies(self) -> list[Node]:
         """All nodes with bodies, oldest first."""
         found = [node for cls, nodes in self._classes.items() if cls.bodies != () for node in nodes]
         return sorted(found, key=lambda node: node.id)
@@ -337,11 +338,19 @@ class Graph:
             raise ModelError(f"the graph has a cycle: {cycle}", where=self.path, code="ML224")
         return order
 
+    def ancestors(self, nodes: Iterable[Node]) -> set[Node]:
+        """`nodes` and all that they depend on in this graph; back edges are not followed."""
+        return set(chain.from_iterable(nx.bfs_layers(self.nx.reverse(copy=False), nodes)))
+
+    def descendants(self, nodes: Iterable[Node]) -> set[Node]:
+        """`nodes` and all that depends on them in this graph; back edges are not followed."""
+        return set(chain.from_iterable(nx.bfs_layers(self.nx, nodes)))
+
     @property
     def acts(self) -> bool:
         """Whether the graph or a body in it holds a sink."""
         kept = sum(len(nodes) for cls, nodes in self._classes.items() if cls.is_kept)
-        return kept > len(self.parameters) + len(self.results) or any(node.acts for node in self.holders())
+        return kept > len(self.parameters) + len(self.results) or any(node.acts for node in self.nodes_with_bodies())
 
     def scopes(self) -> Iterator[Graph]:
         """This graph and every body below it, outer ones first."""
@@ -349,7 +358,7 @@ class Graph:
         while stack:
             graph = stack.pop()
             yield graph
-            stack.extend(body for node in reversed(graph.holders()) for body in reversed(node.bodies))
+            stack.extend(body for node in reversed(graph.nodes_with_bodies()) for body in reversed(node.bodies))
 
     # -- writing: these are the only places where edges come and go
 

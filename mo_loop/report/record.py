@@ -130,7 +130,7 @@ class Record:
 
 
 def _flows(graph: Graph) -> list[Any]:
-    return [node for node in graph.holders() if isinstance(node, Control)]
+    return [node for node in graph.nodes_with_bodies() if isinstance(node, Control)]
 
 
 def _stands_for(new: Node, old: Node) -> bool:

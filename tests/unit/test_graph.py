@@ -194,6 +194,36 @@ class TestOrder:
         assert (graph.depth, inner.depth) == (0, 1)
 
 
+class TestReachability:
+    """a -> b -> d -> e, a -> c -> d, and f apart."""
+
+    @pytest.fixture
+    def nodes(self) -> dict[str, Node]:
+        graph = Graph()
+        a = parameter(graph, 2)
+        b, c, f = ops.Abs(a), ops.Negative(a), ops.Parameter(graph=graph, dtype=f32, shape=(2,))
+        d = ops.Add(b, c)
+        return {"a": a.node, "b": b, "c": c, "d": d, "e": ops.Result(d), "f": f}
+
+    @pytest.mark.parametrize(
+        ("starts", "above", "below"),
+        [
+            ("a", "a", "abcde"),
+            ("b", "ab", "bde"),
+            ("bc", "abc", "bcde"),
+            ("ad", "abcd", "abcde"),
+            ("e", "abcde", "e"),
+            ("f", "f", "f"),
+            ("", "", ""),
+        ],
+    )
+    def test_ancestors_and_descendants(self, nodes: dict[str, Node], starts: str, above: str, below: str) -> None:
+        graph = nodes["a"].graph
+        given = [nodes[name] for name in starts]
+        assert graph.ancestors(given) == {nodes[name] for name in above}
+        assert graph.descendants(given) == {nodes[name] for name in below}
+
+
 class TestConstruction:
     def test_a_failed_one_leaves_nothing_behind(self) -> None:
         graph = Graph()

@@ -71,7 +71,7 @@ class TestHandWriting:
                 Result(%e)
               }
         """)
-        bodies = [node.bodies[0] for node in graph.holders()]
+        bodies = [node.bodies[0] for node in graph.nodes_with_bodies()]
         shown = [[str(each.output.type) for each in body.parameters] for body in bodies]
         assert shown == [["f32[2,N]", "f32[6,N]"], ["f32[6]"]]
 

@@ -66,16 +66,7 @@ def _is_exposed(output: Value) -> bool:
 
 def _has_rivals(node: Node, takers: list[Node]) -> bool:
     """Whether one of `takers` is not certain to be run before `node`."""
-    rivals = {each for each in takers if each is not node}
-    seen: set[Node] = set()
-    pending = [node]
-    while pending and rivals:
-        for value in pending.pop().inputs:
-            if value is not None and value.node not in seen:
-                seen.add(value.node)
-                rivals.discard(value.node)
-                pending.append(value.node)
-    return bool(rivals)
+    return not node.graph.ancestors([node]).issuperset(takers)
 
 
 def _has_own_memory(node: Node) -> bool:

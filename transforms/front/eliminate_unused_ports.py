@@ -67,19 +67,11 @@ def live_states(node: Control) -> set[Result]:
         live.add(node.condition)
     feeds = {entry.parameter: entry.result for entry in node.back_edges}
     sinks = [each for each in body if each.acts or (each.is_kept and not isinstance(each, Parameter | Result))]
-    pending: list[Node] = [*live, *sinks]
-    seen: set[Node] = set()
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        for value in current.inputs:
-            if value is not None:
-                pending.append(value.node)
-        if isinstance(current, Parameter) and current in feeds:
-            live.add(feeds[current])
-            pending.append(feeds[current])
+    new: set[Node] = {*live, *sinks}
+    while new:
+        read = body.ancestors(new)
+        new = {result for parameter, result in feeds.items() if parameter in read and result not in live}
+        live |= new
     return {result for result in body.results if result in live}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from mo_loop import ops
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.types import boolean, string
@@ -46,7 +48,7 @@ def _endangered(node: Iteration) -> list[Parameter]:
     states = {entry.result: entry.parameter for entry in node.back_edges}
     found: list[Parameter] = []
     changing = _changing(node)
-    if isinstance(node, Loop) and node.iteration is not None and _reaches_state([node.iteration], states):
+    if isinstance(node, Loop) and node.iteration is not None and _reaches(node.body, [node.iteration], states):
         found.append(node.iteration)
     for entry in node.input_map:
         p: Parameter = entry.parameter
@@ -55,12 +57,12 @@ def _endangered(node: Iteration) -> list[Parameter]:
             others = {result: state for result, state in states.items() if result is not entry.result}
             views = [reader for reader in readers if _is_in_place(reader)]
             passed_on = any(reader in others for reader in readers) or (entry.result in readers and views)
-            if passed_on or _reaches_state(views, others):
+            if passed_on or _reaches(node.body, views, others):
                 found.append(p)
         elif isinstance(entry, Invariant):
             if any(reader in states or _overwrites(reader, changing) for reader in readers):
                 found.append(p)
-        elif _reaches_state([p], states):
+        elif _reaches(node.body, [p], states):
             found.append(p)
     return found
 
@@ -81,11 +83,8 @@ def _overwrites(reader: Node, changing: set[Node]) -> bool:
 def _changing(node: Iteration) -> set[Node]:
     """What depends on the number of the iteration, a state or a slice."""
     constant = {entry.parameter for entry in node.input_map if isinstance(entry, Invariant)}
-    found: set[Node] = {parameter for parameter in node.body.parameters if parameter not in constant}
-    for each in node.body.ordered():
-        if any(value is not None and value.node in found for value in each.inputs):
-            found.add(each)
-    return found
+    varying: set[Node] = {parameter for parameter in node.body.parameters if parameter not in constant}
+    return node.body.descendants(varying)
 
 
 def _copies(reader: Node, changing: set[Node]) -> bool:
@@ -93,19 +92,8 @@ def _copies(reader: Node, changing: set[Node]) -> bool:
     return index is not None and index.node in changing
 
 
-def _reaches_state(starts: list[Node] | list[Parameter], states: dict[Result, Parameter]) -> bool:
-    pending: list[Node] = list(starts)
-    seen: set[Node] = set(pending)
-    while pending:
-        node = pending.pop()
-        if node in states:
-            return True
-        for output in node.outputs:
-            for use in output.uses:
-                if use.node not in seen:
-                    seen.add(use.node)
-                    pending.append(use.node)
-    return False
+def _reaches(body: Graph, starts: Sequence[Node], states: Iterable[Result]) -> bool:
+    return not body.descendants(starts).isdisjoint(states)
 
 
 def _isolate(parameter: Parameter) -> bool:

@@ -104,15 +104,7 @@ def _is_backward(entry: object) -> bool:
 
 def _is_summed(node: Loop) -> bool:
     """Whether a running sum is made of what the loop returns: the runtime folds none, and what is cut by it fails."""
-    pending, seen = list(node.outputs), set(node.outputs)
-    while pending:
-        for use in pending.pop().uses:
-            if isinstance(use.node, ops.CumSum):
-                return True
-            new = [output for output in use.node.outputs if output not in seen]
-            seen.update(new)
-            pending.extend(new)
-    return False
+    return any(isinstance(each, ops.CumSum) for each in node.graph.descendants([node]))
 
 
 def _draws(node: Loop) -> bool:

@@ -44,7 +44,7 @@ class UnrollLoops(FunctionPass):
     def _unroll(self, graph: Graph, around: int) -> bool:
         """Unroll what can be; the loops around this graph run `around` times together."""
         changed = False
-        pending = graph.holders()
+        pending = graph.nodes_with_bodies()
         while pending:
             node = pending.pop(0)
             inner = around * self._factor(node)
@@ -53,14 +53,14 @@ class UnrollLoops(FunctionPass):
                 graph.validate()
             if not isinstance(node, Iteration) or self.leaves(node) or not self._is_short(node, around):
                 continue
-            before = set(graph.holders())
+            before = set(graph.nodes_with_bodies())
             _write_out(node)
             changed = self.accept(node)
             graph.validate()
             ConstantFolding().run_on_graph(graph)
             graph.sweep()
             graph.validate()
-            pending = [each for each in graph.holders() if each in pending or each not in before]
+            pending = [each for each in graph.nodes_with_bodies() if each in pending or each not in before]
         self.at = None
         return changed
 
@@ -71,7 +71,7 @@ class UnrollLoops(FunctionPass):
 
     def _deepest(self, node: Node) -> int:
         """The copies of the loops in `node` that hold each other, `node` included."""
-        within = [self._deepest(each) for body in node.bodies for each in body.holders()]
+        within = [self._deepest(each) for body in node.bodies for each in body.nodes_with_bodies()]
         return self._factor(node) * max(within, default=1)
 
     def _is_short(self, node: Iteration, around: int) -> bool:

@@ -101,8 +101,8 @@ class TestShapesAndTypes:
     def test_bodies_too(self) -> None:
         converted = convert_model(parsed(LOOP), input="x[7]")
         assert [str(each.value.type) for each in converted.graph.results] == ["f32[7]", "f32[?,7]"]
-        (holder,) = converted.graph.holders()
-        assert "f32[7]" in {str(each.output.type) for each in holder.bodies[0].parameters}
+        (node,) = converted.graph.nodes_with_bodies()
+        assert "f32[7]" in {str(each.output.type) for each in node.bodies[0].parameters}
 
     @pytest.mark.parametrize(
         "given",
