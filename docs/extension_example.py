@@ -11,9 +11,7 @@ from mo_loop import ops
 from mo_loop.errors import ConversionErrors
 from mo_loop.extensions import Body, Context, Extensions
 from mo_loop.graph.types import f16, f32
-from transforms.pattern import Match, any_input, any_order, wrap_type
-from transforms.predicates import consumers_count, type_matches
-from transforms.rewrite import MatcherPass
+from transforms import Match, MatcherPass, any_input, any_order, consumers_count, type_matches, wrap_type
 
 
 class ToSquaredDifference(MatcherPass):

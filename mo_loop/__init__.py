@@ -1,14 +1,15 @@
-"""ONNX to OpenVINO IR, at home with loops.
+"""Converts ONNX models, with their control flow, to OpenVINO IR.
 
     import mo_loop
     model = mo_loop.convert_model("model.onnx")
     mo_loop.save_model(model, "model.xml")
 
-Names load on first use: importing the package costs nothing.
+Each name loads its module on first use: importing the package costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mo_loop.lazy_names import lazy_names
 
 __version__ = "0.1.0"
 
@@ -25,26 +26,15 @@ if TYPE_CHECKING:
     from mo_loop.packed_sequences import pack_sequence as pack_sequence
     from mo_loop.packed_sequences import unpack_sequence as unpack_sequence
 
-_HOME = {
-    "Model": "mo_loop.api",
-    "convert_model": "mo_loop.api",
-    "read_model": "mo_loop.api",
-    "save_model": "mo_loop.api",
-    "pack_sequence": "mo_loop.packed_sequences",
-    "unpack_sequence": "mo_loop.packed_sequences",
-    "MoLoopError": "mo_loop.errors",
-    "Extensions": "mo_loop.extensions",
-    "Graph": "mo_loop.graph",
-    "Node": "mo_loop.graph",
-    "Value": "mo_loop.graph",
+_NAMES = {
+    "mo_loop.api": ("Model", "convert_model", "read_model", "save_model"),
+    "mo_loop.errors": ("MoLoopError",),
+    "mo_loop.extensions": ("Extensions",),
+    "mo_loop.graph": ("Graph", "Node", "Value"),
+    "mo_loop.packed_sequences": ("pack_sequence", "unpack_sequence"),
 }
 
-__all__ = ["__version__", *_HOME]
+__all__ = ["__version__", *(name for names in _NAMES.values() for name in names)]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"mo_loop has no {name}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(globals(), _NAMES)

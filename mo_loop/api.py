@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.errors import ConversionErrors, TypeError_, UnsupportedError, UsageError
+from mo_loop.errors import ConversionErrors, InputError, TypeError_, UnsupportedError, UsageError
 from mo_loop.extensions import gathered
 from mo_loop.frontend.custom_translators import CustomTranslators
 from mo_loop.frontend.cut import Cut
@@ -55,9 +55,14 @@ class Model:
         return [_output_name(result) for result in self.graph.results]
 
     def to_openvino(self) -> Any:
-        """An `openvino.Model` of the same content, made in memory. Needs the package openvino."""
-        import openvino
-
+        """An `openvino.Model` of the same content, made in memory. InputError when the package openvino is missing."""
+        try:
+            import openvino
+        except ImportError as error:
+            raise InputError(
+                "the package openvino cannot be imported", why=str(error), code="ML203",
+                hint="pip install 'mo_loop[verify]'",
+            ) from error  # fmt: skip
         xml, data = io.StringIO(), io.BytesIO()
         XmlWriter(xml, Weights(data)).write(self.graph)
         return openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())

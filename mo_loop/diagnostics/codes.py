@@ -33,6 +33,7 @@ CODES: dict[str, Code] = {
     "ML200": Code("bad input"),
     "ML201": Code("an argument that makes no sense"),
     "ML202": Code("an input or output that the model does not have, or a shape, type or value that does not fit it"),
+    "ML203": Code("a Python package that is not installed"),
     "ML209": Code("graph text that cannot be parsed"),
     # -- files
     "ML210": Code("a file that does not exist"),
@@ -51,7 +52,10 @@ CODES: dict[str, Code] = {
     "ML219": Code("a file that cannot be written"),
     # -- broken models
     "ML220": Code("a model that breaks a rule of ONNX", help=_CHECKER),
-    "ML221": Code("no operator set imported", "operators mean different things in different sets"),
+    "ML221": Code(
+        "no operator set of ONNX imported, or one that does not exist",
+        "operators mean different things in different sets",
+    ),
     "ML222": Code("an operator set that is newer than the installed onnx package"),
     "ML223": Code("a name that nothing defines", help=_CHECKER),
     "ML224": Code("nodes that depend on each other in a circle", help=_CHECKER),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mo_loop.errors import UnsupportedError, UsageError
+from mo_loop.errors import ModelError, UnsupportedError, UsageError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.inferred_types import types_of
 from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs, shape_of
@@ -35,7 +35,16 @@ class Cut:
 
     @classmethod
     def of(cls, model: OnnxModel, input: Any, output: Any, freeze: Mapping[str, Any] | None = None) -> Cut:
-        """From the arguments of convert_model; UsageError for a name that the model does not have."""
+        """From the arguments of convert_model.
+
+        Raises:
+            ModelError: neither the model nor `output` names an output.
+            UsageError: a name that the model does not have, or an `output` without names.
+        """
+        if output is None and not model.proto.graph.output:
+            raise _no_outputs(model)
+        if output is not None and not output:
+            raise UsageError("output names nothing", hint="name a tensor, or leave it out", code="ML202")
         if input is None and output is None and not freeze:
             return cls()
         names = _Names(model)
@@ -109,6 +118,14 @@ class Start(NamedTuple):
     type: Any
     value: Any
     if_needed: bool
+
+
+def _no_outputs(model: OnnxModel) -> ModelError:
+    last = next((name for node in reversed(model.proto.graph.node) for name in reversed(node.output) if name), "")
+    return ModelError(
+        "the model has no outputs", why="only what an output needs is converted: nothing would be left", code="ML220",
+        hint=f"name the tensors that become the outputs, for example {last!r}" if last else "export the model again",
+    )  # fmt: skip
 
 
 def _asked_for(name: str, type_: Any, entry: InputEntry | None) -> tuple[Any, Any]:

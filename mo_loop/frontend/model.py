@@ -46,17 +46,25 @@ def require_opset(model: OnnxModel) -> None:
     proto = model.proto
     if "" not in model.opsets:
         model.opsets[""] = 1  # IR version 1 and 2 had no import list: opset 1 is meant
-        if proto.ir_version >= 3 and not model.opsets.keys() - {""} and len(proto.graph.node):
+        if proto.ir_version >= 3 and any(node.domain in ("", "ai.onnx") for node in proto.graph.node):
             raise ModelError(
-                "the model imports no operator set", code="ML221",
-                hint='give it one: model.opset_import.append(onnx.helper.make_opsetid("", 17))',
+                "the model imports no operator set of ONNX", code="ML221",
+                why="operators mean different things in different sets", hint=_IMPORT,
             )  # fmt: skip
-    newest = onnx.defs.onnx_opset_version()
-    if model.opsets[""] > newest:
+    opset, newest = model.opsets[""], onnx.defs.onnx_opset_version()
+    if opset < 1:
         raise ModelError(
-            f"the model uses opset {model.opsets['']}, the installed onnx package knows up to {newest}",
+            f"the model imports opset {opset}, which does not exist", why="the first one is 1", code="ML221",
+            hint=f"export the model again, or {_IMPORT}",
+        )  # fmt: skip
+    if opset > newest:
+        raise ModelError(
+            f"the model uses opset {opset}, the installed onnx package knows up to {newest}",
             code="ML222", hint="install a newer onnx package, or export the model with an older opset",
         )  # fmt: skip
+
+
+_IMPORT = 'set the one it was made with: model.opset_import.append(onnx.helper.make_opsetid("", 17))'
 
 
 def opened(source: Any) -> OnnxModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from mo_loop.api import convert_model
-from mo_loop.errors import MoLoopError
+from mo_loop.errors import InputError, MoLoopError, UsageError
 from tests.harness import floats, parsed
 
 from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, body, invoke, run, saved
@@ -170,17 +171,51 @@ def test_traceback_on_request(tmp_path: Path, old_pair: Path) -> None:
     assert_untouched(old_pair)
 
 
-def test_no_opset(tmp_path: Path, old_pair: Path) -> None:
+@pytest.mark.parametrize(
+    ("domain", "opset", "said"),
+    [
+        ("", None, "imports no operator set of ONNX"),
+        ("com.example", 1, "imports no operator set of ONNX"),
+        ("", 0, "opset 0, which does not exist"),
+        ("ai.onnx", -1, "opset -1, which does not exist"),
+        ("", 999, "opset 999"),
+    ],
+)
+def test_no_operator_set_that_exists(tmp_path: Path, old_pair: Path, domain: str, opset: int | None, said: str) -> None:
     made = parsed(PLAIN)
     del made.opset_import[:]
-    for opset, said in ((None, "imports no operator set"), (999, "opset 999")):
-        if opset:
-            made.opset_import.append(helper.make_opsetid("", opset))
-        done = invoke(saved(made, tmp_path), "-o", old_pair)
-        assert done.exit_code == 2
-        assert_clear(done.stderr)
-        assert said in done.stderr
-        assert_untouched(old_pair)
+    if opset is not None:
+        made.opset_import.append(helper.make_opsetid(domain, opset))
+    done = invoke(saved(made, tmp_path), "-o", old_pair)
+    assert done.exit_code == 2
+    assert_clear(done.stderr)
+    assert said in done.stderr
+    assert_untouched(old_pair)
+
+
+def test_a_model_without_outputs_is_refused_unless_outputs_are_named(tmp_path: Path, old_pair: Path) -> None:
+    made = parsed(PLAIN)
+    name = made.graph.output[0].name
+    del made.graph.output[:]
+    source = saved(made, tmp_path)
+    done = invoke(source, "-o", old_pair)
+    assert done.exit_code == 2
+    assert_clear(done.stderr)
+    assert "ML220: the model has no outputs" in done.stderr and repr(name) in done.stderr
+    assert_untouched(old_pair)
+    with pytest.raises(UsageError, match="output names nothing"):
+        convert_model(source, output=[])
+    assert [each.name for each in convert_model(source, output=[name]).graph.results]
+
+
+def test_to_openvino_without_the_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = convert_model(parsed(PLAIN))
+    monkeypatch.setitem(sys.modules, "openvino", None)  # what makes the import fail
+    with pytest.raises(InputError) as raised:
+        model.to_openvino()
+    assert (raised.value.code, raised.value.exit_code) == ("ML203", 2)
+    assert "the package openvino cannot be imported" in str(raised.value)
+    assert raised.value.hint == "pip install 'mo_loop[verify]'"
 
 
 def test_unsupported(tmp_path: Path, old_pair: Path) -> None:

@@ -44,6 +44,7 @@ TRANSFORMS_MAY_IMPORT = {
     "mo_loop.errors",
     "mo_loop.files",
     "mo_loop.graph",
+    "mo_loop.lazy_names",
     "mo_loop.ops",
     "mo_loop.preprocessing",
     "mo_loop.text",
