@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mo_loop.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from transforms.common.compress_constants import CompressConstants as CompressConstants
+    from transforms.common.compress_float_constants import CompressFloatConstants as CompressFloatConstants
     from transforms.config import PassConfig as PassConfig
     from transforms.constant_folding import ConstantFolding as ConstantFolding
     from transforms.function_pass import FunctionPass as FunctionPass
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from transforms.visualize import VisualizeTree as VisualizeTree
 
 _NAMES = {
-    "transforms.common.compress_constants": ("CompressConstants",),
+    "transforms.common.compress_float_constants": ("CompressFloatConstants",),
     "transforms.config": ("PassConfig",),
     "transforms.constant_folding": ("ConstantFolding",),
     "transforms.function_pass": ("FunctionPass",),
