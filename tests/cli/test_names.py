@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.harness import floats, native, parsed
@@ -35,6 +36,12 @@ def target(tmp_path: Path) -> Path:
 
 def outputs(xml: Path, feeds: dict[str, Any]) -> dict[str, Any]:
     return dict(native("run_ir", str(xml), [feeds])[0])
+
+
+def with_equals_sign(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the tensor `flag` called `a=b`."""
+    model.graph.input[1].name = model.graph.node[0].input[0] = "a=b"
+    return model
 
 
 class TestCuts:
@@ -121,6 +128,12 @@ class TestFreeze:
         assert done.returncode == 0, done.stderr
         assert outputs(target, {})["y"].tolist() == [[-2, -4, -6]]
 
+    def test_a_name_that_holds_an_equals_sign(self, tmp_path: Path, target: Path) -> None:
+        model = saved(with_equals_sign(parsed(CHOICE)), tmp_path)
+        done = invoke(model, "-o", target, "--freeze", "a=b=false")
+        assert done.exit_code == 0, done.stderr
+        assert names_in_ir(target)[0] == ["x"]
+
     def test_beside_a_shape(self, chain: Path, target: Path) -> None:
         done = run(chain, "-o", target, "--input", "x[2,3],rate", "--freeze", "rate=1")
         assert done.returncode == 0, done.stderr
@@ -158,6 +171,12 @@ class TestRename:
         assert 'names="features"' in text and 'names="b"' not in text
         found = outputs(target, {"image": floats(2, 3), "x": np.float32(1)})
         assert np.array_equal(found["logits"], -(floats(2, 3) + np.float32([1, 2, 3])))
+
+    def test_a_name_that_holds_an_equals_sign(self, tmp_path: Path, target: Path) -> None:
+        model = saved(with_equals_sign(parsed(CHOICE)), tmp_path)
+        done = invoke(model, "-o", target, "--rename", "a=b=c")
+        assert done.exit_code == 0, done.stderr
+        assert sorted(names_in_ir(target)[0]) == ["c", "x"]
 
     def test_layers_bear_the_new_names(self, chain: Path, target: Path) -> None:
         assert run(chain, "-o", target, "--rename", "y=logits").returncode == 0

@@ -93,6 +93,17 @@ def test_large_constants_are_aligned() -> None:
     assert small == (0, 1) and odd[0] == ALIGNMENT and large[0] % ALIGNMENT == 0
 
 
+@pytest.mark.parametrize("size", [ALIGNMENT - 1, ALIGNMENT, ALIGNMENT + 1])
+def test_around_the_alignment_constants_are_shared_and_only_large_ones_aligned(size: int) -> None:
+    data = Bin()
+    data.add(ArrayTensor(np.ones(1, np.uint8)))
+    offset = 1 if size < ALIGNMENT else ALIGNMENT
+    for _ in range(2):
+        assert data.add(ArrayTensor(np.arange(size, dtype=np.uint8))) == (offset, size)
+    assert data.length == offset + size
+    assert data.add(tensor(100))[0] == -(-(offset + size) // ALIGNMENT) * ALIGNMENT
+
+
 def test_narrow_elements_and_strings_take_their_packed_size() -> None:
     data = Bin()
     assert data.add(ArrayTensor(np.array([1, -1, 7], i4.numpy), i4))[1] == 2

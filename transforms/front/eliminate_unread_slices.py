@@ -39,6 +39,7 @@ class EliminateUnreadSlices(FunctionPass):
             _length(node), go, *node.inputs, name=node.name, body=body, input_map=node.input_map,
             output_map=node.output_map, condition=condition,
         )  # fmt: skip
+        new.rt_info.update(node.rt_info)
         for old, replacement in zip(node.outputs, new.outputs, strict=True):
             replacement.names = old.names
             replace_output(old, replacement)

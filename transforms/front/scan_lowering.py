@@ -53,6 +53,7 @@ class ScanLowering(FunctionPass):
             condition = Result(always.output)
             go = Constant(np.array(True), graph=graph, dtype=boolean)
             new = Loop(_length(scan), go, *inputs, name=scan.name, condition=condition, **maps)
+        new.rt_info.update(scan.rt_info)
         for old, replacement in zip(scan.outputs, new.outputs, strict=True):
             replacement.names = old.names
             replace_output(old, replacement)

@@ -284,6 +284,24 @@ def test_a_tensor_iterator_with_defaults_of_slices(tmp_path: Path) -> None:
     assert node.output.shape == (4, 3)
 
 
+@pytest.mark.parametrize(("axis", "step", "whole"), [(-1, "2 1", "2 4"), (-2, "1 2", "4 2"), (1, "2 1", "2 4")])
+def test_slices_along_an_axis_from_behind(axis: int, step: str, whole: str, tmp_path: Path) -> None:
+    relu = layer("ReLU", 2, inputs={0: f"FP32 {step}"}, outputs={1: f"FP32 {step}"})
+    inner = BODY.format(graph(
+        parameter(0, step.replace(" ", ",")) + relu + result(3, f"FP32 {step}"), "0:0 2:0", "2:1 3:0",
+    ))  # fmt: skip
+    maps = f"""<port_map><input external_port_id="0" internal_layer_id="0" axis="{axis}" />
+    <output external_port_id="1" internal_layer_id="3" axis="{axis}" /></port_map>"""
+    iterator = layer("TensorIterator", 5, inner=maps + inner, inputs={0: f"FP32 {whole}"}, outputs={1: f"FP32 {whole}"})
+    text = net(parameter(0, whole.replace(" ", ",")) + iterator + result(9, f"FP32 {whole}"), "0:0 5:0", "5:1 9:0")
+    found = read(tmp_path, text)
+    (node,) = found.of(TensorIterator)
+    shape = tuple(map(int, step.split()))
+    assert opaque(found) == []
+    assert node.body.parameters[0].output.shape == shape == node.body.results[0].value.shape
+    assert node.output.shape == tuple(map(int, whole.split()))
+
+
 @pytest.mark.parametrize("first", [3, 0], ids=["labels", "from 0"])
 def test_outputs_of_if_by_label_or_counted_from_0(first: int, tmp_path: Path) -> None:
     def branch(tag: str, label: int, swap: bool) -> tuple[str, str]:

@@ -108,6 +108,19 @@ def test_max_unpool(output_shape):
     check_node("MaxUnpool", inputs, attributes, opset=11, expected=[expected.reshape(1, 1, *expected.shape)])
 
 
+@pytest.mark.parametrize(
+    ("pads", "sizes"), [((0, 0, 1, 1), (3, 3)), ((1, 1, 0, 0), (3, 3)), ((1, 0, 1, 1), (2, 3)), ((0, 0, 1, 0), (3, 4))]
+)
+def test_max_unpool_of_a_padded_pool(pads, sizes):
+    """The tensor is smaller by the padding at both ends."""
+    x = normal(1, 1, 2, 2)
+    expected = np.zeros(sizes, np.float32)
+    expected.reshape(-1)[[0, 2, 3, 5]] = x.reshape(-1)
+    attributes = {"kernel_shape": [2, 2], "strides": [2, 2], "pads": list(pads)}
+    inputs = {"x": x, "i": np.array([[[[0, 2], [3, 5]]]])}
+    check_node("MaxUnpool", inputs, attributes, opset=11, expected=[expected.reshape(1, 1, *sizes)])
+
+
 def test_equal_channels_have_equal_means() -> None:
     """ReduceMean adds the last, incomplete block of channels in another order on the CPU device."""
     value = np.float32(2.151328e9)

@@ -1,6 +1,7 @@
 """Quantised tensors: integers come out exactly, halves included."""
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.runtime.operators.support import check_node
@@ -29,6 +30,17 @@ def test_one_scale(dtype, dynamic):
     inputs = {"x": x, "scale": np.float32(0.37), "zero": np.array(7, dtype)}
     check_node("QuantizeLinear", inputs, opset=21, dynamic=dynamic)
     check_node("DequantizeLinear", {**inputs, "x": integers(dtype, 3, 5)}, opset=21, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("opset", (21, 23))
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_the_output_type_without_a_zero_point(dtype, opset):
+    x = np.array([-1e6, -200, -100, -3, 0, 3, 100, 200, 1e6], np.float32)
+    info = np.iinfo(dtype)
+    expected = np.clip(np.rint(x / np.float32(0.5)), info.min, info.max).astype(dtype)
+    number = int(onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    inputs = {"x": x, "scale": np.float32(0.5)}
+    check_node("QuantizeLinear", inputs, {"output_dtype": number}, opset=opset, expected=[expected])
 
 
 @pytest.mark.parametrize("constants", ((), ("scale", "zero")))
