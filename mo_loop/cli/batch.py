@@ -59,7 +59,10 @@ class Size(click.ParamType):
     "--timeout", type=click.FloatRange(0, LONGEST, min_open=True), default=600.0, show_default=True, metavar="SECONDS",
     help="End the conversion of a model that takes longer.",
 )  # fmt: skip
-@click.option("--memory", type=Size(), metavar="SIZE", help="What a worker may allocate, for example 4G. Linux only.")
+@click.option(
+    "--memory", type=Size(), metavar="SIZE",
+    help="Memory that a worker may allocate, for example 4G. Has no effect on Windows and macOS.",
+)  # fmt: skip
 @click.option(
     "--keep-going/--fail-fast", default=True, help="After a failure, go on (default), or begin no other model."
 )
@@ -120,15 +123,17 @@ def command(
         from mo_loop.batch.report import About
         from mo_loop.batch.run import Batch, Limits
         from mo_loop.cli.batch_progress import display
+        from mo_loop.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
 
-        if memory is not None and sys.platform != "linux":
-            message("warning", "--memory has no effect on this system")
+        allowed = memory if can_limit_memory() else None
+        if allowed != memory:
+            message("warning", f"--memory has no effect: {NO_MEMORY_LIMIT}")
         options = ConversionOptions.of(context)
         _check_passes(context)
         _check_preparation(options)
         known = frozenset[str]() if baseline is None else known_failures(Path(baseline))
         plan = planned(paths, Path(folder))
-        limits = Limits(min(jobs or _processors(), len(plan.models)), timeout, memory)
+        limits = Limits(min(jobs or _processors(), len(plan.models)), timeout, allowed)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         about = About(started, str(plan.root), folder, limits.jobs, timeout, memory, options.as_json())
         batch = Batch(plan, Path(folder), _conversion(options), limits, force=force, fail_fast=not keep_going)

@@ -6,10 +6,12 @@ import queue
 import shutil
 import tempfile
 import threading
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mo_loop.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
 from mo_loop.workers.outcome import Outcome
 from mo_loop.workers.worker import Worker
 
@@ -17,9 +19,9 @@ from mo_loop.workers.worker import Worker
 class Pool:
     """Workers for one function, started when needed, replaced when they die, ended with the pool or the interpreter.
 
-    `jobs` workers at most; `limit` seconds for a task; `memory` bytes that a worker may allocate, where the system
-    supports that; `env` is added to the workers' environment; `scratch` is a folder for their temporary files, which is
-    removed with the pool. A pool may be shared by threads.
+    `jobs` workers at most; `limit` seconds for a task; `memory` bytes that a worker may allocate, a warning where the
+    system has no such limit; `env` is added to the workers' environment; `scratch` is a folder for their temporary
+    files, which is removed with the pool. A pool may be shared by threads.
     """
 
     def __init__(
@@ -35,6 +37,8 @@ class Pool:
         self.function = function
         self.jobs = max(1, jobs)
         self.limit = limit
+        if memory is not None and not can_limit_memory():
+            warnings.warn(f"{NO_MEMORY_LIMIT}: workers run without one", stacklevel=2)
         self._memory = memory
         self._env = dict(env or {})
         self._scratch = tempfile.mkdtemp(prefix="mo_loop-workers-") if scratch is None else scratch

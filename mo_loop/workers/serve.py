@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import importlib
 import os
@@ -17,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from mo_loop.workers.frames import read_frame, write_frame, write_raw
+from mo_loop.workers.memory_limit import limit_memory
 from mo_loop.workers.outcome import ERROR, MEMORY
 
 _stage_channel: Callable[[str], None] | None = None
@@ -33,7 +33,7 @@ def serve() -> None:
     inbox, outbox = _private_streams()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     setup = pickle.loads(read_frame(inbox) or _leave(None))
-    _limit_memory(setup["memory"])
+    limit_memory(setup["memory"])
     threading.Thread(target=_pump, args=(inbox, tasks, setup["scratch"]), daemon=True).start()
     try:
         function = _resolve(setup["function"])
@@ -95,17 +95,3 @@ def _resolve(name: str) -> Callable[[Any], Any]:
     for part in attribute.split("."):
         function = getattr(function, part)
     return function
-
-
-def _limit_memory(limit: int | None) -> None:
-    """Limit what this process may allocate. Linux tells its own memory from files that are mapped and from address
-    space that is only reserved; elsewhere there is the address space alone, if anything."""
-    if limit is None:
-        return
-    try:
-        import resource
-    except ImportError:
-        return
-    kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))

@@ -68,6 +68,7 @@ class Worker:
             env=environment,
             bufsize=0,
             process_group=0,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # what Windows has instead
         )
         self._setup = {"function": function, "memory": memory, "scratch": scratch}
         self._is_new = True
