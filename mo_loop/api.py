@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import ConversionErrors, InputError, TypeError_, UnsupportedError, UsageError
-from mo_loop.extensions import gathered
+from mo_loop.extensions import collect_extensions
 from mo_loop.frontend.custom_translators import CustomTranslators
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.translate import translate
 from mo_loop.frontend.unsupported_operators import unsupported_operators
-from mo_loop.frontend.utf8 import blamed_on_names, has_text_names, require_text
+from mo_loop.frontend.utf8 import check_names_on_error, has_utf8_names, require_utf8_names
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph
 from mo_loop.ir.bin import Weights
@@ -144,14 +144,14 @@ def convert_model(
         layout=layout, mean_values=mean_values, scale_values=scale_values, scale=scale,
         reverse_input_channels=reverse_input_channels, batch=batch,
     )  # fmt: skip
-    added = gathered(extensions, plugins=plugins)
+    added = collect_extensions(extensions, plugins=plugins)
     manager = Manager(prepared.around(added.arranged(default_pipeline(unroll))), config=config)
     skipped = _skipped(manager, config, stop_after)
     notes = record or Record()
     with paused_collector():
         with notes.phase("reading"):
             model = load(source)
-        with blamed_on_names(model.proto):
+        with check_names_on_error(model.proto):
             with notes.phase("translating"):
                 cut = prepared.of_batch(Cut.of(model, input, output, freeze))
                 graph = translate(model, cut, added.translators, strict=strict, packed=packed)
@@ -165,8 +165,8 @@ def convert_model(
                 notes.renamed = dict(rename)
             with notes.phase("checking"):
                 _last_check(graph, skipped)
-                if not has_text_names(graph):
-                    require_text(model.proto)
+                if not has_utf8_names(graph):
+                    require_utf8_names(model.proto)
         return Model(graph)
 
 

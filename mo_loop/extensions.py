@@ -107,7 +107,7 @@ class Extensions:
         return arranged(pipeline, self.passes)
 
 
-def gathered(given: Any = (), *, plugins: bool = True) -> Extensions:
+def collect_extensions(given: Any = (), *, plugins: bool = True) -> Extensions:
     """The extensions of one conversion: those installed, unless `plugins` is False, then those `given`, in order.
 
     Args:

@@ -92,11 +92,11 @@ def _fed_by(parameter: Parameter) -> Value | None:
 def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
     for node in graph.of(If):
         for number, entry in enumerate(node.output_map):
-            then, otherwise = entry.then.value.rank, entry.otherwise.value.rank
+            then, else_ = entry.then.value.rank, entry.else_.value.rank
             # The runtime takes a scalar beside [1] and makes [1] of both: another rank than ONNX's, so refused as well.
-            if then != otherwise and None not in (then, otherwise):
+            if then != else_ and None not in (then, else_):
                 yield UnsupportedError(
-                    f"output {number} of If has rank {then} in then_branch and {otherwise} in else_branch",
+                    f"output {number} of If has rank {then} in then_branch and {else_} in else_branch",
                     code="ML315", where=node.path,
                     hint="give the condition a constant value, or make both branches return one rank",
                 )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import scopes
+from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.frontend.onnx_tensors import paths_in, tensors_of
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Result
@@ -58,7 +58,7 @@ def _place(graph: Graph, old: str, model: OnnxModel) -> tuple[Graph, str]:
 def _missing(old: str, known: list[str], model: OnnxModel) -> UsageError:
     was_there = any(
         old == (f"{scope.path}/{tensor.name}" if scope.path else tensor.name)
-        for scope in scopes(model)
+        for scope in all_graphs(model)
         for tensor in tensors_of(scope)
     )
     why = "it was folded, fused or not needed" if was_there else "the model has no tensor of that name"

@@ -36,7 +36,7 @@ from transforms.pattern import Match, Matcher, Pattern, Trace
 from transforms.replace import copy_runtime_info, replace_node
 
 Callback = Callable[[Match], bool]
-Asked = tuple["MatcherPass", ...]
+Passes = tuple["MatcherPass", ...]
 
 
 class MatcherPass(FunctionPass):
@@ -92,7 +92,7 @@ class MatcherPass(FunctionPass):
         return done
 
     def run_on_graph(self, graph: Graph) -> bool:
-        return GraphRewrite([self], config=self.config).ask(graph, [self])
+        return GraphRewrite([self], config=self.config).run_passes(graph, [self])
 
     # -- for callbacks
 
@@ -126,7 +126,7 @@ class MatcherPass(FunctionPass):
 class GraphRewrite(FunctionPass):
     """Several matchers in one traversal, producers first.
 
-    Its own `bodies` says when bodies are visited; a matcher whose `bodies` is `never` is not asked inside them.
+    Its own `bodies` says when bodies are visited; a matcher whose `bodies` is `never` does not run in them.
     """
 
     def __init__(self, passes: Iterable[MatcherPass] = (), *, config: PassConfig | None = None) -> None:
@@ -137,21 +137,21 @@ class GraphRewrite(FunctionPass):
             self.add_matcher(each)
 
     def add_matcher(self, each: MatcherPass) -> MatcherPass:
-        """Register a matcher; those registered first are asked first."""
+        """Register a matcher; those registered first run first."""
         each.matcher  # noqa: B018  # a pass without a matcher is refused here, not in the middle of a run
         self.passes.append(each)
         each.use(self.config)
         return each
 
     def run_on_graph(self, graph: Graph) -> bool:
-        asked = [each for each in self.passes if each.config.is_enabled(each)]
+        passes = [each for each in self.passes if each.config.is_enabled(each)]
         if graph.owner is not None:
-            asked = [each for each in asked if each.bodies != "never"]
-        return self.ask(graph, asked)
+            passes = [each for each in passes if each.bodies != "never"]
+        return self.run_passes(graph, passes)
 
-    def ask(self, graph: Graph, asked: Sequence[MatcherPass]) -> bool:
-        """Ask the passes in `asked`, in this order, about the nodes of one graph; True if anything changed."""
-        dispatch = Dispatch(asked)
+    def run_passes(self, graph: Graph, passes: Sequence[MatcherPass]) -> bool:
+        """Run `passes`, in this order, on the nodes of one graph; True if anything changed."""
+        dispatch = Dispatch(passes)
         changed = False
         for node in tuple(self.start(graph)):  # as they are now: new nodes are visited where they are registered
             if dispatch.of(node):
@@ -191,28 +191,28 @@ class BackwardGraphRewrite(GraphRewrite):
 
 
 class Dispatch:
-    """Which of `passes` are worth asking about a node, from its class and those of its first two producers."""
+    """Which of `passes` may match a node, from its class and those of its first two producers."""
 
     def __init__(self, passes: Sequence[MatcherPass]) -> None:
         self._passes = passes
-        self._by_root: dict[type[Node], Asked] = {}
-        self._by_producer: dict[tuple[Any, Any], Asked] = {}
-        self._by_producers: dict[tuple[Any, Any, Any], Asked] = {}
+        self._by_root: dict[type[Node], Passes] = {}
+        self._by_producer: dict[tuple[Any, Any], Passes] = {}
+        self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
 
-    def of(self, node: Node) -> Asked:
-        """The passes to ask, in the order of their registration."""
-        # One lookup for most nodes, and no more of them than it takes to find that nobody is interested.
+    def of(self, node: Node) -> Passes:
+        """The passes to run, in the order of their registration."""
+        # One lookup for most nodes, and no more of them than it takes to find that no pass matches.
         cls = type(node)
-        asked = self._by_root.get(cls)
-        if asked is None:
-            asked = self._by_root[cls] = tuple(each for each in self._passes if _has_root(each, cls))
+        candidates = self._by_root.get(cls)
+        if candidates is None:
+            candidates = self._by_root[cls] = tuple(each for each in self._passes if _has_root(each, cls))
         inputs = node.inputs
-        if not asked or not inputs:
-            return asked
+        if not candidates or not inputs:
+            return candidates
         first = _producer(inputs[0])
         narrowed = self._by_producer.get((cls, first))
         if narrowed is None:
-            narrowed = self._by_producer[cls, first] = _narrowed(asked, cls, (first,))
+            narrowed = self._by_producer[cls, first] = _narrowed(candidates, cls, (first,))
         if not narrowed or len(inputs) == 1:
             return narrowed
         key = (cls, first, _producer(inputs[1]))
@@ -231,8 +231,8 @@ def _has_root(each: MatcherPass, cls: type[Node]) -> bool:
     return roots is None or issubclass(cls, tuple(roots))
 
 
-def _narrowed(passes: Asked, cls: type[Node], producers: Sequence[type[Node] | None]) -> Asked:
-    # A pass that is to be explained is asked about every candidate root: it knows the reason better.
+def _narrowed(passes: Passes, cls: type[Node], producers: Sequence[type[Node] | None]) -> Passes:
+    # A pass that is to be explained runs on every candidate root: it knows the reason better.
     return tuple(
         each for each in passes if each.config.explains(each) or each.matcher.pattern.may_match(cls, producers)
     )

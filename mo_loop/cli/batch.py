@@ -159,11 +159,11 @@ def _check_passes(context: click.Context) -> None:
     if options == PassOptions():
         return
     from mo_loop.cli.pass_inspection import Inspection
-    from mo_loop.extensions import gathered
+    from mo_loop.extensions import collect_extensions
     from transforms.pipelines import default_pipeline
 
     given = ConversionOptions.of(context)
-    added = gathered(given.extension, plugins=not given.no_plugins)
+    added = collect_extensions(given.extension, plugins=not given.no_plugins)
     with told_warnings():
         Inspection(options, lambda: added.arranged(default_pipeline()))
 

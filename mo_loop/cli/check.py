@@ -116,10 +116,10 @@ def _reports(
 ) -> Iterator[Report]:
     """One report for each file; what is wrong with a file or with mo-loop itself is said on stderr as well."""
     from mo_loop.diagnostics.examine import examine
-    from mo_loop.extensions import gathered
+    from mo_loop.extensions import collect_extensions
 
     arguments = {**options.arguments(), **options.saving()}
-    added = gathered(arguments.pop("extensions"), plugins=arguments.pop("plugins"))
+    added = collect_extensions(arguments.pop("extensions"), plugins=arguments.pop("plugins"))
     for model in dict.fromkeys(_files(models)):
         with opened(model) as path:
             report = examine(path, input=inputs, output=outputs, extensions=added, plugins=False, **arguments)

@@ -90,13 +90,13 @@ def command(
     given, options = context.ensure_object(PassOptions), ConversionOptions.of(context)
     heard: list[str] = []
     with reported(debug), _errors_as_json(form == "json"), told_warnings(heard, quiet=quiet):
-        from mo_loop.extensions import gathered
+        from mo_loop.extensions import collect_extensions
         from mo_loop.preprocessing.preparation import Preprocessing
         from transforms.pipelines import default_pipeline
 
         _require_sense(given, form, quiet, verbose)
         arguments = options.arguments()
-        added = gathered(arguments.pop("extensions"), plugins=arguments.pop("plugins"))
+        added = collect_extensions(arguments.pop("extensions"), plugins=arguments.pop("plugins"))
         prepared = Preprocessing.of(**options.preprocessing.arguments())
         if given.passes:
             show(listing(given, prepared.around(added.arranged(default_pipeline()))))

@@ -59,9 +59,9 @@ class PreprocessingOptions:
 
 
 def _named(text: str | None, flag: str) -> dict[str, str]:
-    from mo_loop.preprocessing.per_input import PARENTHESES, Asked
+    from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
 
-    entries = () if text is None else Asked.of(text, PARENTHESES, str, flag).entries
+    entries = () if text is None else PerInput.of(text, PARENTHESES, str, flag).entries
     if len(entries) > 1 and not entries[0][0]:
         raise UsageError(f"{flag} has {len(entries)} layouts without a name", hint="name them: x(nhwc),y(nc)")
     return dict(entries)

@@ -22,7 +22,7 @@ from mo_loop.frontend.input_text import InputEntry
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.translate import translate
 from mo_loop.frontend.unsupported_operators import unsupported_operators
-from mo_loop.frontend.utf8 import blamed_on_names, has_text_names, require_text
+from mo_loop.frontend.utf8 import check_names_on_error, has_utf8_names, require_utf8_names
 from mo_loop.graph import Graph
 from mo_loop.graph.types import OptionalType, SequenceType
 from mo_loop.last_check import failures, last_check
@@ -73,7 +73,7 @@ class Conversion:
             ExtensionError: an extension fails.
             UsageError: the cut does not fit the model.
         """
-        with blamed_on_names(model.proto):
+        with check_names_on_error(model.proto):
             self.errors += _at_the_boundary(model, cut, self._asked.packed)
             packed = self._asked.packed or bool(self.errors)  # to see what else there is
             if lost:
@@ -86,8 +86,8 @@ class Conversion:
             if graph is None:
                 return
             self._finish(graph, model)
-            if not has_text_names(graph):
-                require_text(model.proto)
+            if not has_utf8_names(graph):
+                require_utf8_names(model.proto)
         if not self.errors and not lost:
             self.graph = graph
 
@@ -95,7 +95,9 @@ class Conversion:
         """The graph as translated, None if something failed; `errors` grow."""
         asked = self._asked
         try:
-            graph = translate(model, cut, asked.added.translators, strict=asked.strict, packed=packed, beyond=True)
+            graph = translate(
+                model, cut, asked.added.translators, strict=asked.strict, packed=packed, continue_after_failures=True
+            )
             graph.sweep()
             found = failures(graph)
             if found:

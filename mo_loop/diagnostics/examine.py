@@ -26,7 +26,7 @@ from mo_loop.errors import (
     MoLoopError,
     UsageError,
 )
-from mo_loop.extensions import gathered
+from mo_loop.extensions import collect_extensions
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, opened, require_opset
 from mo_loop.garbage_collection import paused_collector
@@ -73,7 +73,7 @@ def examine(
         layout=layout, mean_values=mean_values, scale_values=scale_values, scale=scale,
         reverse_input_channels=reverse_input_channels, batch=batch,
     )  # fmt: skip
-    added = gathered(extensions, plugins=plugins)
+    added = collect_extensions(extensions, plugins=plugins)
     conversion = Conversion(Asked(added, prepared, config, rename, unroll, strict, sequence_io == "packed"))
     file = str(source) if isinstance(source, str | Path) else "model"
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mo_loop.diagnostics.diagnostic import Place
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import OnnxScope, Places, label, operator_of
+from mo_loop.frontend.onnx_graphs import OnnxGraph, Places, label, operator_of
 from mo_loop.graph import Node
 from mo_loop.ops.base import Parameter
 
@@ -48,7 +48,7 @@ class Locator:
             f"{scope}/{name}" if scope else name, scope, name, "" if isinstance(node, Parameter) else kind_of(node)
         )
 
-    def _made_for(self, node: Node, scope: str) -> tuple[OnnxScope, object] | None:
+    def _made_for(self, node: Node, scope: str) -> tuple[OnnxGraph, object] | None:
         found = self._places.made(scope, [node.name, *(name for value in node.outputs for name in value.names)])
         if found is not None or node.name or isinstance(node, Parameter):
             return found

@@ -13,16 +13,16 @@ from mo_loop.frontend.input_text import InputEntry
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import (
-    OnnxScope,
+    OnnxGraph,
+    all_graphs,
     called,
-    function_scope,
+    function_graph,
     label,
-    main_scope,
+    main_graph,
     needed,
     operator_of,
-    scopes,
 )
-from mo_loop.frontend.strip_weights import OWN
+from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.tensor_protos import tensor_from
 from mo_loop.graph.types import from_onnx
 
@@ -34,16 +34,16 @@ class Usage:
 
     def __init__(self, model: OnnxModel, cut: Cut) -> None:
         self.cuts = cut.inputs is not None or cut.outputs is not None
-        self.dead: list[tuple[OnnxScope, Any]] = []
+        self.dead: list[tuple[OnnxGraph, Any]] = []
         """Nodes that reach no output."""
-        self.unread: list[tuple[OnnxScope, Any]] = []
+        self.unread: list[tuple[OnnxGraph, Any]] = []
         """Initializers that nothing reads."""
-        self.read: list[tuple[OnnxScope, Any]] = []
+        self.read: list[tuple[OnnxGraph, Any]] = []
         """The others."""
-        main = main_scope(model)
+        main = main_graph(model)
         outputs = cut.outputs or main.output_names
         self._reads = NamesRead().of_node
-        stack: list[tuple[OnnxScope, list[str]]] = [(main, outputs)]
+        stack: list[tuple[OnnxGraph, list[str]]] = [(main, outputs)]
         functions: set[int] = set()
         while stack:
             scope, wanted = stack.pop()
@@ -52,11 +52,11 @@ class Usage:
                 function = called(model, node)
                 if function is not None and id(function) not in functions:
                     functions.add(id(function))
-                    inner = function_scope(model, function, scope.path_of(node))
+                    inner = function_graph(model, function, scope.path_of(node))
                     stack.append((inner, inner.output_names))
         self._dead_paths = tuple(scope.path_of(node) for scope, node in self.dead)
 
-    def _kept(self, scope: OnnxScope, wanted: list[str], given: frozenset[str]) -> list[Any]:
+    def _kept(self, scope: OnnxGraph, wanted: list[str], given: frozenset[str]) -> list[Any]:
         live = needed(scope.nodes, wanted, given, self._reads)
         kept = [node for place, node in enumerate(scope.nodes) if place in live]
         self.dead += [(scope, node) for place, node in enumerate(scope.nodes) if place not in live]
@@ -89,13 +89,13 @@ class LostData:
 def lost_data(model: OnnxModel, usage: Usage) -> LostData:
     """What is wrong with the files that tensors which are read lie in: one finding for each file and code."""
     found = LostData()
-    groups: dict[tuple[str, str], list[tuple[MoLoopError, OnnxScope, str]]] = {}
+    groups: dict[tuple[str, str], list[tuple[MoLoopError, OnnxGraph, str]]] = {}
     for scope, tensor in usage.read:
         if tensor.data_location != _EXTERNAL:
             continue
         location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
         try:
-            if location != OWN:
+            if location != OWN_FILE:
                 tensor_from(tensor, model.folder, model.path)
         except FileError as error:
             groups.setdefault((error.code, location), []).append((error, scope, tensor.name))
@@ -146,7 +146,7 @@ def checked(model: OnnxModel) -> Iterator[Finding]:
     copy.CopyFrom(model.proto)
     bare = OnnxModel(copy, None, None, model.name, model.opsets)
     bare.functions = {(each.domain, each.name, getattr(each, "overload", "")): each for each in copy.functions}
-    for scope in scopes(bare):
+    for scope in all_graphs(bare):
         for tensor in (*scope.initializers, *(each.t for node in scope.nodes for each in node.attribute)):
             if tensor.data_location == _EXTERNAL:
                 _empty(tensor)

@@ -11,7 +11,7 @@ from mo_loop.frontend.cut import Cut, Start
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph.types import OptionalType, TensorType
 from mo_loop.preprocessing.layout import Layout
-from mo_loop.preprocessing.per_input import Asked
+from mo_loop.preprocessing.per_input import PerInput
 
 
 @dataclass
@@ -23,7 +23,7 @@ class BatchCut(Cut):
     """
 
     batch: int = 1
-    layouts: Asked[tuple[Layout | None, Layout]] | None = None
+    layouts: PerInput[tuple[Layout | None, Layout]] | None = None
 
     def parameters(self, model: OnnxModel) -> Iterator[Start]:
         starts = list(super().parameters(model))

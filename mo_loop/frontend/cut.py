@@ -20,7 +20,7 @@ from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.inferred_types import types_of
 from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs, shape_of
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import scopes
+from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.frontend.onnx_tensors import tensors_of
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
@@ -277,7 +277,7 @@ class _Names:
 
     def _elsewhere(self, name: str) -> str:
         """Which body has a tensor of that name, told by its path or alone."""
-        for scope in scopes(self._model):
+        for scope in all_graphs(self._model):
             wanted = (name, name.removeprefix(f"{scope.path}/"))
             if scope.path and any(tensor.name in wanted for tensor in tensors_of(scope)):
                 return f"it stands in the body {scope.path}, and a model is cut in its main graph alone"

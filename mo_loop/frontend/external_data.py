@@ -8,7 +8,7 @@ from typing import Any
 
 from mo_loop.errors import FileError
 from mo_loop.frontend.model import opened
-from mo_loop.frontend.strip_weights import OWN
+from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.tensor_protos import contained
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
@@ -36,7 +36,7 @@ def external_files(path: str) -> list[str]:
 
 def _locations(proto: Any) -> Iterator[tuple[str, Any]]:
     """Each location with one of the tensors that name it; of a large file, its own data is not among them."""
-    seen = {OWN}
+    seen = {OWN_FILE}
     for tensor in _tensors(proto):
         if tensor.data_location != _EXTERNAL:
             continue

@@ -9,7 +9,7 @@ from typing import Any
 
 from mo_loop.errors import FileError, ModelError, UnsupportedError
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
-from mo_loop.frontend.strip_weights import thin
+from mo_loop.frontend.strip_weights import strip_weights
 
 LARGE = 1 << 20
 """Bytes of a file above which its weights are left in it."""
@@ -93,7 +93,7 @@ def _read(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise _folder(path)
-        return thin(str(path)) if path.stat().st_size > LARGE else path.read_bytes()
+        return strip_weights(str(path)) if path.stat().st_size > LARGE else path.read_bytes()
     except FileNotFoundError:
         raise FileError(f"there is no file {path}", code="ML210", hint="check the path") from None
     except FileError as error:

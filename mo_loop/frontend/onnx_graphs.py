@@ -1,6 +1,6 @@
 """The graphs of an ONNX model as it stands: the main graph, bodies, functions; nothing is translated.
 
-    for scope in scopes(model):
+    for scope in all_graphs(model):
         for node in scope.nodes: print(scope.path_of(node), node.op_type)
     placed(model, "loop/step/add")          # a scope path that an error names -> its scope and node
 
@@ -19,7 +19,7 @@ _GRAPH, _GRAPHS = 5, 10  # AttributeProto.AttributeType
 
 
 @dataclass(frozen=True)
-class OnnxScope:
+class OnnxGraph:
     """One graph: the main one, a body, or a function's. `kind` is "model", the attribute that holds it, or "function".
 
     `outer` and `owner` are the scope and the node that hold a body; None for the others.
@@ -29,7 +29,7 @@ class OnnxScope:
     kind: str
     proto: Any
     opsets: Mapping[str, int]
-    outer: OnnxScope | None = None
+    outer: OnnxGraph | None = None
     owner: Any = None
 
     @property
@@ -53,12 +53,12 @@ class OnnxScope:
     def initializers(self) -> Sequence[Any]:
         return () if self.kind == "function" else self.proto.initializer
 
-    def bodies(self, node: Any) -> Iterator[OnnxScope]:
+    def bodies(self, node: Any) -> Iterator[OnnxGraph]:
         """The scopes right below one of the nodes."""
         for attribute in node.attribute:
             for graph in graphs_of(attribute):
                 path = f"{self.path_of(node)}/{graph.name or 'body'}"
-                yield OnnxScope(path, attribute.name, graph, self.opsets, self, node)
+                yield OnnxGraph(path, attribute.name, graph, self.opsets, self, node)
 
 
 def graphs_of(attribute: Any) -> Sequence[Any]:
@@ -89,13 +89,13 @@ def operator_of(node: Any) -> str:
     return f"{domain_of(node)}::{node.op_type}" if domain_of(node) else node.op_type
 
 
-def main_scope(model: OnnxModel) -> OnnxScope:
-    return OnnxScope("", "model", model.proto.graph, model.opsets)
+def main_graph(model: OnnxModel) -> OnnxGraph:
+    return OnnxGraph("", "model", model.proto.graph, model.opsets)
 
 
-def function_scope(model: OnnxModel, function: Any, path: str) -> OnnxScope:
+def function_graph(model: OnnxModel, function: Any, path: str) -> OnnxGraph:
     inner = {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in function.opset_import}
-    return OnnxScope(path, "function", function, {**model.opsets, **inner})
+    return OnnxGraph(path, "function", function, {**model.opsets, **inner})
 
 
 def called(model: OnnxModel, node: Any) -> Any:
@@ -103,10 +103,10 @@ def called(model: OnnxModel, node: Any) -> Any:
     return model.functions.get((domain_of(node), node.op_type, getattr(node, "overload", "")))
 
 
-def scopes(model: OnnxModel) -> Iterator[OnnxScope]:
+def all_graphs(model: OnnxModel) -> Iterator[OnnxGraph]:
     """The main graph and all bodies, outer ones first, then each function with its bodies, under its name."""
-    starts = [main_scope(model)]
-    starts += [function_scope(model, each, each.name) for each in model.functions.values()]
+    starts = [main_graph(model)]
+    starts += [function_graph(model, each, each.name) for each in model.functions.values()]
     for start in starts:
         stack = [start]
         while stack:
@@ -126,13 +126,13 @@ class Places:
         self._known: dict[str, tuple[dict[str, Any], list[Any]]] = {}
         self._makers: dict[str, dict[str, Any]] = {}
 
-    def find(self, path: str) -> tuple[OnnxScope, Any] | None:
+    def find(self, path: str) -> tuple[OnnxGraph, Any] | None:
         """The scope and the node at `path`; the node is None where the path is that of a value or a body."""
-        return self._below(main_scope(self._model), path) if path else None
+        return self._below(main_graph(self._model), path) if path else None
 
-    def made(self, path: str, names: Collection[str]) -> tuple[OnnxScope, Any] | None:
+    def made(self, path: str, names: Collection[str]) -> tuple[OnnxGraph, Any] | None:
         """The scope at `path` (empty for the main graph) and the node in it that is, or makes, one of `names`."""
-        found = self.find(path) if path else (main_scope(self._model), None)
+        found = self.find(path) if path else (main_graph(self._model), None)
         if found is None or found[0].path != path:
             return None
         scope = found[0]
@@ -142,7 +142,7 @@ class Places:
         makers = self._makers[path]
         return next(((scope, table[name]) for name in names for table in (nodes, makers) if name in table), None)
 
-    def _below(self, scope: OnnxScope, rest: str) -> tuple[OnnxScope, Any] | None:
+    def _below(self, scope: OnnxGraph, rest: str) -> tuple[OnnxGraph, Any] | None:
         nodes, holders = self._index(scope)
         if rest in nodes:
             return scope, nodes[rest]
@@ -152,7 +152,7 @@ class Places:
                 continue
             function = called(self._model, node)
             if function is not None:
-                inner = function_scope(self._model, function, scope.path_of(node))
+                inner = function_graph(self._model, function, scope.path_of(node))
                 return self._below(inner, rest[len(name) + 1 :])
             for body in scope.bodies(node):
                 tail = body.path[len(scope.path_of(node)) + 1 :]
@@ -163,7 +163,7 @@ class Places:
                     return self._below(body, after[len(tail) + 1 :])
         return scope, None
 
-    def _index(self, scope: OnnxScope) -> tuple[dict[str, Any], list[Any]]:
+    def _index(self, scope: OnnxGraph) -> tuple[dict[str, Any], list[Any]]:
         if scope.path not in self._known:
             nodes = {label(node): node for node in reversed(scope.nodes)}
             holders = [node for node in scope.nodes if _has_bodies(node) or called(self._model, node) is not None]

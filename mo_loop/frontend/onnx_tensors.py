@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import OnnxScope, label, operator_of, scopes
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, label, operator_of
 from mo_loop.graph import Graph
 
 
@@ -17,7 +17,7 @@ class OnnxTensor(NamedTuple):
     kind: str
 
 
-def tensors_of(scope: OnnxScope) -> Iterator[OnnxTensor]:
+def tensors_of(scope: OnnxGraph) -> Iterator[OnnxTensor]:
     """The tensors of one graph, each name once. An initializer that is listed as an input is an initializer."""
     constants = [each.name for each in scope.initializers]
     if scope.kind != "function":
@@ -36,7 +36,7 @@ def paths_in(graph: Graph, model: OnnxModel) -> dict[str, str]:
     """
     present = {scope.path for scope in graph.scopes()}
     found = {"": ""}
-    for scope in scopes(model):
+    for scope in all_graphs(model):
         if scope.outer is None or scope.outer.path not in found:
             continue
         outer = found[scope.outer.path]

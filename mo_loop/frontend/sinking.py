@@ -197,9 +197,9 @@ class _Sinking:
         wanted = [name for name in made if name in later or name in self.outputs]
         if not differing.isdisjoint(wanted):
             return frozenset()
-        then, otherwise = [self._body(key, moved, wanted) for key in BRANCHES]
+        then, else_ = [self._body(key, moved, wanted) for key in BRANCHES]
         context = self._context(self.scope.opsets.get("", 0))
-        made = if_(self.scope[self.proto.input[0]], then_branch=then, else_branch=otherwise, node=context)
+        made = if_(self.scope[self.proto.input[0]], then_branch=then, else_branch=else_, node=context)
         self._redefine(wanted, as_values(made))
         return moved
 

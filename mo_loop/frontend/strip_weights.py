@@ -1,8 +1,8 @@
 """A large .onnx file read without its weights.
 
-`thin(path)` returns the serialised model in which every large `raw_data` (also packed `float_data`, `double_data`), of
-initializers, Constant nodes, bodies and functions alike, is replaced by a reference to where it lies in that same file:
-the external-data form of ONNX itself. protobuf then parses kilobytes where the file holds gigabytes.
+`strip_weights(path)` returns the serialised model in which every large `raw_data` (also packed `float_data`,
+`double_data`), of initializers, Constant nodes, bodies and functions alike, is replaced by a reference to where it lies
+in that same file: the external-data form of ONNX itself. protobuf then parses kilobytes where the file holds gigabytes.
 
 The file is walked by its wire format: a message is a run of fields, each a key (number and wire type) and a value; the
 only fields entered are those on the way to a tensor, everything else is copied as it stands.
@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from mo_loop.errors import FileError
 
-OWN = "\0"
+OWN_FILE = "\0"
 """The location that stands for the model's own file; no file can have that name."""
 
 SMALL = 4096
@@ -36,7 +36,7 @@ _DATA_TYPE, _FLOAT_DATA, _RAW_DATA, _DOUBLE_DATA, _EXTERNAL, _LOCATION = 2, 4, 9
 _RAW_WHEN = {_FLOAT_DATA: 1, _DOUBLE_DATA: 11}  # a packed field is raw data where the element type is its own
 
 
-def thin(path: str) -> bytes:
+def strip_weights(path: str) -> bytes:
     """The model at `path` without its large tensor data. FileError when the wire format is broken."""
     with open(path, "rb") as file:
         return _Walk(file, os.path.basename(path)).message("model", 0, os.fstat(file.fileno()).st_size)
@@ -99,7 +99,7 @@ class _Walk:
         return found
 
     def message(self, kind: str, start: int, end: int) -> bytes:
-        """A message of `kind` with what lies below it thinned."""
+        """A message of `kind` without the large tensor data in it."""
         if kind == "tensor":
             return self._tensor(start, end)
         paths = _PATHS[kind]
@@ -121,7 +121,7 @@ class _Walk:
         for number, wire, key, value, stop in fields:
             is_raw = number == _RAW_DATA or _RAW_WHEN.get(number) == dtype
             if is_raw and wire == _BYTES and stop - value > SMALL and numbers.count(number) == 1:
-                where = {b"location": OWN.encode(), b"offset": b"%d" % value, b"length": b"%d" % (stop - value)}
+                where = {b"location": OWN_FILE.encode(), b"offset": b"%d" % value, b"length": b"%d" % (stop - value)}
                 for name, text in where.items():
                     parts.append(_field(_EXTERNAL, _field(1, name) + _field(2, text)))
                 parts.append(_number(_LOCATION << 3 | _VARINT) + _number(1))

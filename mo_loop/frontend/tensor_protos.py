@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import FileError, ModelError
-from mo_loop.frontend.strip_weights import OWN
+from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.graph.tensor import ArrayTensor, FileTensor, Tensor, unpack
 from mo_loop.graph.types import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, string, u32, u64
 
@@ -19,7 +19,7 @@ _EXTERNAL = 1  # TensorProto.EXTERNAL
 def tensor_from(proto: Any, folder: str | None, own: str | None = None) -> Tensor:
     """The data of a TensorProto; `folder` is where external files are looked for.
 
-    `own` is the model's file, in which data that was left there by `thin` lies.
+    `own` is the model's file, in which data that `strip_weights` left there lies.
 
     Raises:
         ModelError: the data does not fit the declared type and shape.
@@ -86,7 +86,7 @@ def _misfit(proto: Any, got: str, dtype: ElementType, shape: tuple[int, ...]) ->
 def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: str | None, own: str | None) -> Tensor:
     info = {entry.key: entry.value for entry in proto.external_data}
     location = info.get("location", "")
-    path = own if location == OWN and own else contained(proto, location, folder)
+    path = own if location == OWN_FILE and own else contained(proto, location, folder)
     if not os.path.isfile(path):
         raise FileError(
             f"the external data {location!r} of tensor {proto.name!r} is missing", code="ML217",

@@ -56,12 +56,12 @@ CALL_LIMIT = 100
 
 def translate(
     model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *,
-    strict: bool = False, packed: bool = False, beyond: bool = False,
+    strict: bool = False, packed: bool = False, continue_after_failures: bool = False,
 ) -> Graph:  # fmt: skip
     """The whole model as a Graph, `Failed` nodes included; `cut` says where it starts and ends.
 
-    With `packed`, sequences cross the boundary as data and shapes. With `beyond`, the outputs of a node that fails are
-    taken to be what the model declares, so that what follows is looked at too.
+    With `packed`, sequences cross the boundary as data and shapes. With `continue_after_failures`, the outputs of a
+    node that fails get the types that the model declares, so that errors in later nodes are found too.
 
     Raises:
         ExtensionError: one of the `custom` translators fails.
@@ -74,7 +74,7 @@ def translate(
     scope.opsets = model.opsets
     outputs = cut.outputs or [entry.name for entry in proto.output]
     translation = ModelTranslation(model, outputs, custom, trusts_declarations=cut.inputs is None, strict=strict)
-    translation.beyond = beyond
+    translation.continues_after_failures = continue_after_failures
     for start in cut.parameters(model):
         if start.if_needed:
             scope.lazy[start.name] = partial(_input, graph, start, packed)
@@ -111,7 +111,7 @@ class ModelTranslation(Translation):
     ) -> None:  # fmt: skip
         """Without `trusts_declarations` the inputs are not those that the model declares types for."""
         self.strict = strict
-        self.beyond = False
+        self.continues_after_failures = False
         self._doubts: set[str] = set()
         self.model = model
         self.custom = custom or CustomTranslators()
@@ -137,7 +137,7 @@ class ModelTranslation(Translation):
             name = each.values.name
             if name not in scope.values:
                 scope.lazy[name] = _initializer(scope, name, partial(dense_from_sparse, each, *where))
-        if self.beyond:
+        if self.continues_after_failures:
             scope.declared.update((entry.name, entry.type) for entry in (*proto.value_info, *proto.output))
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
@@ -241,7 +241,7 @@ class ModelTranslation(Translation):
             raise InternalError(
                 f"{type(error).__name__} while translating {proto.op_type}({shown}): {error}", where=context.path
             ) from error
-        if self.beyond:
+        if self.continues_after_failures:
             values = _as_declared(context, values)
         try:
             self._define(context, values)

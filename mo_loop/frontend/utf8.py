@@ -1,4 +1,4 @@
-"""Names that are no text: protobuf hands a string that is not UTF-8 over as bytes, and takes no offence.
+"""Names that are not UTF-8: protobuf returns such a string as bytes and raises nothing.
 
 Looking at every string of a large model would cost a tenth of its conversion. So what was made is looked at instead,
 and the model only when something went wrong.
@@ -17,24 +17,24 @@ _MESSAGE, _STRING = 11, 9  # of FieldDescriptor.TYPE_*
 
 
 @contextmanager
-def blamed_on_names(proto: Any) -> Iterator[None]:
-    """An error inside that is none of the user's, or of an unknown kind, becomes a ModelError if names are no text."""
+def check_names_on_error(proto: Any) -> Iterator[None]:
+    """An internal error inside, or one of an unknown kind, becomes a ModelError if a name is not UTF-8."""
     try:
         yield
     except Exception as error:
         if not isinstance(error, MoLoopError) or error.exit_code == 4:
-            require_text(proto)
+            require_utf8_names(proto)
         raise
 
 
-def require_text(proto: Any) -> None:
+def require_utf8_names(proto: Any) -> None:
     """ModelError when a string of the message is not UTF-8."""
     for found in _strings(proto):
         if isinstance(found, bytes):
             raise ModelError(f"the name {found!r} is not UTF-8 text", hint="the file may be damaged: copy it again")
 
 
-def has_text_names(graph: Graph) -> bool:
+def has_utf8_names(graph: Graph) -> bool:
     """Whether all names in a graph and its bodies are str."""
     for scope in graph.scopes():
         names = [scope.name, *(text for pair in scope.rt_info.get("framework", {}).items() for text in pair)]

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mo_loop.frontend.model import OnnxModel, opened
-from mo_loop.frontend.onnx_graphs import OnnxScope, called, operator_of, scopes
-from mo_loop.frontend.strip_weights import OWN
-from mo_loop.frontend.utf8 import blamed_on_names
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, operator_of
+from mo_loop.frontend.strip_weights import OWN_FILE
+from mo_loop.frontend.utf8 import check_names_on_error
 from mo_loop.graph.types import BY_ONNX
 from mo_loop.inspection.description import ExternalFile, Function, Operator, Outline, ScopeSize
 from mo_loop.inspection.onnx_control import Controls
@@ -26,7 +26,7 @@ _ITEM_BYTES = {"value_float": 4, "value_floats": 4, "value_int": 8, "value_ints"
 def of_onnx(source: Any) -> Outline:
     """FileError as for `opened`; ModelError where names are no text."""
     model = opened(source)
-    with blamed_on_names(model.proto):
+    with check_names_on_error(model.proto):
         outline = _outline(model)
         json.dumps(outline.as_json())  # fails where a name is no text
     return outline
@@ -35,7 +35,7 @@ def of_onnx(source: Any) -> Outline:
 def _outline(model: OnnxModel) -> Outline:
     proto = model.proto
     size = os.stat(model.path).st_size if model.path else proto.ByteSize()
-    all_scopes = list(scopes(model))
+    all_scopes = list(all_graphs(model))
     sizes = {scope.path: _Constants(scope) for scope in all_scopes}
     producer = f"{proto.producer_name} {proto.producer_version}".strip()
     constants = {each.name for each in proto.graph.initializer}
@@ -70,7 +70,7 @@ def _outline(model: OnnxModel) -> Outline:
 class _Constants:
     """The constants that a scope defines, initializers and Constant nodes: name -> (elements, bytes)."""
 
-    def __init__(self, scope: OnnxScope) -> None:
+    def __init__(self, scope: OnnxGraph) -> None:
         self.sizes: dict[str, tuple[int, int]] = {each.name: _tensor_size(each) for each in scope.initializers}
         for sparse in () if scope.kind == "function" else scope.proto.sparse_initializer:
             self.sizes[sparse.values.name] = _tensor_size(sparse.values)
@@ -103,7 +103,7 @@ def _constant_size(node: Any) -> tuple[int, int]:
     return elements, size
 
 
-def _size(scope: OnnxScope, constants: _Constants) -> ScopeSize:
+def _size(scope: OnnxGraph, constants: _Constants) -> ScopeSize:
     counts = Counter(operator_of(node) for node in scope.nodes)
     sizes = constants.sizes.values()
     return ScopeSize(
@@ -112,7 +112,7 @@ def _size(scope: OnnxScope, constants: _Constants) -> ScopeSize:
     )  # fmt: skip
 
 
-def _operators(all_scopes: Iterable[OnnxScope], sizes: dict[str, _Constants]) -> list[Operator]:
+def _operators(all_scopes: Iterable[OnnxGraph], sizes: dict[str, _Constants]) -> list[Operator]:
     """All operators, the most frequent first; a constant counts once for each operator that reads it."""
     found: dict[str, Operator] = {}
     seen: set[tuple[str, str, str]] = set()
@@ -131,7 +131,7 @@ def _operators(all_scopes: Iterable[OnnxScope], sizes: dict[str, _Constants]) ->
     return sorted(found.values(), key=lambda each: (-each.count, each.name))
 
 
-def _defined(name: str, scope: OnnxScope | None, sizes: dict[str, _Constants]) -> OnnxScope | None:
+def _defined(name: str, scope: OnnxGraph | None, sizes: dict[str, _Constants]) -> OnnxGraph | None:
     """The scope that defines a constant, from the inside out; None if it is none."""
     while scope is not None:
         if name in sizes[scope.path].sizes:
@@ -143,14 +143,14 @@ def _defined(name: str, scope: OnnxScope | None, sizes: dict[str, _Constants]) -
 # -- files
 
 
-def _external(model: OnnxModel, all_scopes: Iterable[OnnxScope]) -> Iterator[ExternalFile]:
+def _external(model: OnnxModel, all_scopes: Iterable[OnnxGraph]) -> Iterator[ExternalFile]:
     found: dict[str, ExternalFile] = {}
     for tensor in (tensor for scope in all_scopes for tensor in _tensors(scope)):
         if tensor.data_location != _EXTERNAL:
             continue
         info = {entry.key: entry.value for entry in tensor.external_data}
         location = info.get("location", "")
-        if location == OWN:
+        if location == OWN_FILE:
             continue
         if location not in found:
             found[location] = ExternalFile(location, 0, 0, _file_size(model.folder, location))
@@ -160,7 +160,7 @@ def _external(model: OnnxModel, all_scopes: Iterable[OnnxScope]) -> Iterator[Ext
     yield from found.values()
 
 
-def _tensors(scope: OnnxScope) -> Iterator[Any]:
+def _tensors(scope: OnnxGraph) -> Iterator[Any]:
     yield from scope.initializers
     for node in scope.nodes:
         for attribute in node.attribute:

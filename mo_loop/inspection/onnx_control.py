@@ -9,7 +9,7 @@ import numpy as np
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.onnx_graphs import OnnxScope, domain_of, function_scope, label, main_scope, operator_of
+from mo_loop.frontend.onnx_graphs import OnnxGraph, domain_of, function_graph, label, main_graph, operator_of
 from mo_loop.frontend.tensor_protos import tensor_from
 from mo_loop.inspection.description import Branch, Control, Port, Sliced, State
 from mo_loop.inspection.onnx_types import declared, tensor_port
@@ -31,14 +31,14 @@ class Controls:
 
     def all(self) -> list[Control]:
         """Those of the main graph and of all functions, the others below them."""
-        starts = [main_scope(self._model)]
-        starts += [function_scope(self._model, each, each.name) for each in self._model.functions.values()]
+        starts = [main_graph(self._model)]
+        starts += [function_graph(self._model, each, each.name) for each in self._model.functions.values()]
         return [each for start in starts for each in self._of(start)]
 
-    def _of(self, scope: OnnxScope) -> list[Control]:
+    def _of(self, scope: OnnxGraph) -> list[Control]:
         return [each for node in scope.nodes if node.attribute for each in self._control(scope, node)]
 
-    def _control(self, scope: OnnxScope, node: Any) -> list[Control]:
+    def _control(self, scope: OnnxGraph, node: Any) -> list[Control]:
         bodies = list(scope.bodies(node))
         if not bodies:
             return []
@@ -55,7 +55,7 @@ class Controls:
             control.condition = self._source(scope, _at(node.input, 0))
         return [control]
 
-    def _loop(self, control: Control, scope: OnnxScope, node: Any, body: OnnxScope) -> None:
+    def _loop(self, control: Control, scope: OnnxGraph, node: Any, body: OnnxGraph) -> None:
         control.trip_count = self._source(scope, _at(node.input, 0))
         control.condition = self._source(scope, _at(node.input, 1))
         control.goes_on = self._goes_on(body)
@@ -65,7 +65,7 @@ class Controls:
         for name in body.output_names[1 + len(initial) :]:
             control.scan_outputs.append(Sliced(name, 0, False, self._port(body, name)))
 
-    def _goes_on(self, body: OnnxScope) -> str:
+    def _goes_on(self, body: OnnxGraph) -> str:
         """Where the condition that the body returns comes from; that which it receives is true whenever it runs."""
         name = _at(body.output_names, 0)
         names = self._names(body)
@@ -78,7 +78,7 @@ class Controls:
         source = self._source(body, name)
         return {"constant 1": "always", "constant 0": "never"}.get(source, source)
 
-    def _scan(self, control: Control, scope: OnnxScope, node: Any, body: OnnxScope) -> None:
+    def _scan(self, control: Control, scope: OnnxGraph, node: Any, body: OnnxGraph) -> None:
         given = {each.name: each for each in node.attribute}
         old = scope.opsets.get("", 0) == 8
         inputs = list(node.input)[1 if old else 0 :]
@@ -99,14 +99,14 @@ class Controls:
 
     # -- names
 
-    def _names(self, scope: OnnxScope) -> _Names:
+    def _names(self, scope: OnnxGraph) -> _Names:
         if scope.path not in self._known:
             self._known[scope.path] = _Names(scope)
         return self._known[scope.path]
 
-    def _port(self, scope: OnnxScope, name: str, body: OnnxScope | None = None, inner: str = "") -> Port:
+    def _port(self, scope: OnnxGraph, name: str, body: OnnxGraph | None = None, inner: str = "") -> Port:
         """A value as declared where it is made, else as the body declares its input `inner`."""
-        at: OnnxScope | None = scope
+        at: OnnxGraph | None = scope
         while at is not None:
             if name in self._names(at).ports:
                 return self._names(at).ports[name]
@@ -116,11 +116,11 @@ class Controls:
             return Port(name, port.type, port.shape)
         return Port(name)
 
-    def _source(self, scope: OnnxScope, name: str) -> str:
+    def _source(self, scope: OnnxGraph, name: str) -> str:
         """Where a number or condition comes from."""
         if not name:
             return "none"
-        at: OnnxScope | None = scope
+        at: OnnxGraph | None = scope
         seen: set[int] = set()
         while at is not None:
             names = self._names(at)
@@ -165,7 +165,7 @@ class Controls:
 class _Names:
     """What the names of one scope stand for."""
 
-    def __init__(self, scope: OnnxScope) -> None:
+    def __init__(self, scope: OnnxGraph) -> None:
         self.makers = {name: node for node in scope.nodes for name in node.output if name}
         self.tensors = {each.name: each for each in scope.initializers}
         self.inputs = {name: place for place, name in enumerate(scope.input_names) if name not in self.tensors}
@@ -178,7 +178,7 @@ class _Names:
             self.ports[tensor.name] = tensor_port(tensor)
 
 
-def _role(scope: OnnxScope, place: int, name: str) -> str:
+def _role(scope: OnnxGraph, place: int, name: str) -> str:
     """What an input of a graph is, by its position."""
     if scope.kind == "model":
         return f"input {name}"

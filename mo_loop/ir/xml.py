@@ -244,7 +244,7 @@ def port_map_lines(node: Control, pad: str) -> Iterator[str]:
     """The port_map and back_edges sections; If has a port map for each branch."""
     if isinstance(node, If):
         yield from _branch_map(node, "then_port_map", "then", node.then_body, pad)
-        yield from _branch_map(node, "else_port_map", "otherwise", node.else_body, pad)
+        yield from _branch_map(node, "else_port_map", "else_", node.else_body, pad)
         return
     body = node.bodies[0]
     ids = {inner: number for number, inner in enumerate(layer_order(body))}

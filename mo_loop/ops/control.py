@@ -87,7 +87,7 @@ class Branched:
     """An input of If: the Parameter it feeds in each branch, None where the branch does not read it."""
 
     then: Parameter | None
-    otherwise: Parameter | None
+    else_: Parameter | None
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Selected:
     """An output of If: the Result of each branch that supplies it."""
 
     then: Result
-    otherwise: Result
+    else_: Result
 
 
 def slice_count(dim: Dimension, start: int, end: int, stride: int, part_size: int) -> Dimension:
@@ -368,7 +368,7 @@ class If(Control, opset=8):
         count = element_count(condition.shape)
         self.require(not isinstance(count, int) or count == 1, f"condition has {count} elements, not one")
         for entry, type_ in zip(self.input_map, types, strict=True):
-            for parameter in (entry.then, entry.otherwise):
+            for parameter in (entry.then, entry.else_):
                 if parameter is not None:
                     parameter.retype(type_)
         self.then_body.validate()
@@ -376,7 +376,7 @@ class If(Control, opset=8):
         visible = _symbols_of(types)
         outputs = []
         for number, entry in enumerate(self.output_map):
-            a, b = entry.then.value.type, entry.otherwise.value.type
+            a, b = entry.then.value.type, entry.else_.value.type
             if UNKNOWN not in (a, b) and (type(a) is not type(b) or a.dtype is not b.dtype):
                 raise TypeError_(f"output {number} is {a} in then_branch, {b} in else_branch", code="ML239")
             if condition.integers is not None:

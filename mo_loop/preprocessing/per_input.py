@@ -1,8 +1,8 @@
-"""What is asked of inputs and outputs, by name or by place.
+"""Values that options give to single inputs, by name or by position.
 
-    Asked.of("data[1,2,3],info(4)", BRACKETS, numbers, "--mean-values")     ->  data: (1.0, 2.0, 3.0), info: (4.0,)
-    Asked.of({"data": [1, 2, 3]}, BRACKETS, numbers, "mean_values")
-    asked.among([{"data"}, {"info"}])                                       ->  {0: (1.0, 2.0, 3.0), 1: (4.0,)}
+    PerInput.of("data[1,2,3],info(4)", BRACKETS, numbers, "--mean-values")     ->  data: (1.0, 2.0, 3.0), info: (4.0,)
+    PerInput.of({"data": [1, 2, 3]}, BRACKETS, numbers, "mean_values")
+    values.among([{"data"}, {"info"}])                                       ->  {0: (1.0, 2.0, 3.0), 1: (4.0,)}
 
 As text: entries of a name and a value in brackets, separated by commas; or values alone, one for each input in order.
 """
@@ -27,14 +27,14 @@ BRACKETS = re.compile(r"(?P<name>.*)[\[(](?P<value>[^\[\]()]*)[\])]", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Asked(Generic[T]):
-    """Names and what is asked of them; an empty name stands for the place. `flag` is how the user knows it."""
+class PerInput(Generic[T]):
+    """Names and their values; an empty name stands for the position. `flag` is how the user knows it."""
 
     entries: tuple[tuple[str, T], ...]
     flag: str
 
     @classmethod
-    def of(cls, given: Any, form: re.Pattern[str], parse: Callable[[Any], T], flag: str) -> Asked[T]:
+    def of(cls, given: Any, form: re.Pattern[str], parse: Callable[[Any], T], flag: str) -> PerInput[T]:
         """From text of that form, a mapping by name, or one value for each input in order. `parse` reads one value.
 
         UsageError when the text is not of that form, or a name stands there twice.
@@ -56,7 +56,7 @@ class Asked(Generic[T]):
         return cls(tuple((name, parse(value)) for name, value in entries), flag)
 
     def among(self, candidates: Sequence[Collection[str]]) -> dict[int, T]:
-        """Place -> what is asked of it; each candidate is a set of names. Names that none has are left out.
+        """Position -> its value; each candidate is a set of names. Names that none has are left out.
 
         UsageError when entries without a name are more or fewer than the candidates.
         """

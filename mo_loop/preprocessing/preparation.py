@@ -23,7 +23,7 @@ from mo_loop.errors import UsageError
 from mo_loop.frontend.batch_size import BatchCut
 from mo_loop.frontend.cut import Cut
 from mo_loop.preprocessing.layout import Layouts, layouts_of
-from mo_loop.preprocessing.per_input import BRACKETS, PARENTHESES, Asked
+from mo_loop.preprocessing.per_input import BRACKETS, PARENTHESES, PerInput
 
 if TYPE_CHECKING:
     from transforms.function_pass import FunctionPass
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 class Preprocessing:
     """What was asked for; nothing by default."""
 
-    layouts: Asked[Layouts] | None = None
-    means: Asked[tuple[float, ...]] | None = None
-    scales: Asked[tuple[float, ...]] | None = None
+    layouts: PerInput[Layouts] | None = None
+    means: PerInput[tuple[float, ...]] | None = None
+    scales: PerInput[tuple[float, ...]] | None = None
     scale: float | None = None
     reverse: bool = False
     batch: int | None = None
@@ -54,7 +54,7 @@ class Preprocessing:
         scales = None if scale_values is None else _numbers(scale_values, "--scale-values")
         for _, values in scales.entries if scales else ():
             _require_scale(values, "--scale-values")
-        layouts = None if layout is None else Asked.of(layout, PARENTHESES, layouts_of, "--layout")
+        layouts = None if layout is None else PerInput.of(layout, PARENTHESES, layouts_of, "--layout")
         single = () if scale is None else _number_list(scale, "--scale")
         if len(single) > 1:
             raise UsageError(f"--scale {scale} is not one number", hint="--scale-values takes several")
@@ -99,12 +99,12 @@ class Preprocessing:
         return [] if self.layouts is None else [RecordLayouts(self.layouts)]
 
 
-def _numbers(given: Any, flag: str) -> Asked[tuple[float, ...]]:
+def _numbers(given: Any, flag: str) -> PerInput[tuple[float, ...]]:
     given = given.tolist() if hasattr(given, "tolist") else given
     listed = given if isinstance(given, list | tuple) else [given]
     if all(isinstance(each, int | float) for each in listed):  # those of the only input
         given = [listed]
-    return Asked.of(given, BRACKETS, lambda each: _number_list(each, flag), flag)
+    return PerInput.of(given, BRACKETS, lambda each: _number_list(each, flag), flag)
 
 
 def _number_list(given: Any, flag: str) -> tuple[float, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import OnnxScope, domain_of, label, scopes
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, domain_of, label
 from mo_loop.graph import Graph
 from mo_loop.graph.types import from_onnx
 from mo_loop.ops.base import Constant, Parameter, Result
@@ -44,7 +44,7 @@ def contents_of_onnx(model: OnnxModel) -> Contents:
     """Of an ONNX model as it stands in its file; a function counts once, however often it is called."""
     found = Contents()
     weights: Counter[str] = Counter()
-    for scope in scopes(model):
+    for scope in all_graphs(model):
         for tensor in _tensors(scope):
             try:
                 dtype = from_onnx(tensor.data_type)
@@ -56,7 +56,7 @@ def contents_of_onnx(model: OnnxModel) -> Contents:
     return found
 
 
-def _tensors(scope: OnnxScope) -> Iterator[Any]:
+def _tensors(scope: OnnxGraph) -> Iterator[Any]:
     yield from scope.initializers
     if scope.kind != "function":
         yield from (each.values for each in scope.proto.sparse_initializer)
@@ -98,7 +98,7 @@ def outcomes(record: Record) -> list[Outcome]:
 
 
 def _control_flow(model: OnnxModel) -> Iterator[Any]:
-    for scope in scopes(model):
+    for scope in all_graphs(model):
         if scope.kind == "function":
             continue  # counted where it was called
         yield from (node for node in scope.nodes if node.op_type in CONTROL_FLOW and not domain_of(node))

@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mo_loop.frontend.onnx_graphs import OnnxScope, scopes
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs
 from mo_loop.frontend.onnx_tensors import OnnxTensor, paths_in, tensors_of
 from mo_loop.graph import Graph
 from mo_loop.ir.xml import layer_names, layer_order, output_port
@@ -56,7 +56,7 @@ def mapping(record: Record) -> dict[str, Any]:
     assert record.model is not None and record.graph is not None
     onnx_paths = {path: onnx for onnx, path in paths_in(record.graph, record.model).items()}
     found = dict(_places(record.graph, onnx_paths))
-    listed = {scope.path: (scope, list(tensors_of(scope))) for scope in scopes(record.model)}
+    listed = {scope.path: (scope, list(tensors_of(scope))) for scope in all_graphs(record.model)}
     names = {path: {tensor.name for tensor in tensors} for path, (_, tensors) in listed.items()}
     alone = _told_by_name_alone(found, names)
     rows = []
@@ -89,7 +89,7 @@ def _places(graph: Graph, onnx_paths: dict[str, str]) -> Iterator[tuple[tuple[st
                 yield from (((path, each), place) for each in value.names)
 
 
-def _moved(scope: OnnxScope, name: str, found: Found, names: dict[str, set[str]]) -> Place | None:
+def _moved(scope: OnnxGraph, name: str, found: Found, names: dict[str, set[str]]) -> Place | None:
     """The tensor in a graph around its own, where that was inlined; not what bears its name there anyway."""
     outer = scope.outer
     while outer is not None:

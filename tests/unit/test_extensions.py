@@ -16,7 +16,7 @@ from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.cli import main
 from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UnsupportedError
-from mo_loop.extensions import Extensions, gathered
+from mo_loop.extensions import Extensions, collect_extensions
 from tests import ROOT
 from tests.harness import check, floats, parsed
 from transforms.extension_places import Placed, arranged
@@ -428,12 +428,12 @@ def test_a_file_leaves_nothing_behind(tmp_path: Path) -> None:
         "def register(extensions): assert Setting().size == 3\n"
     )
     before = set(sys.modules)
-    gathered(file)
+    collect_extensions(file)
     assert set(sys.modules) - before <= {"dataclasses"}
     assert [path.name for path in tmp_path.iterdir()] == ["own.py"]
     file.write_text("def register(extensions): raise ValueError('the second content')\n")
     with pytest.raises(ExtensionError, match="the second content"):
-        gathered(file)
+        collect_extensions(file)
 
 
 # -- faulty files, as the command line reports them
@@ -597,7 +597,7 @@ def test_installed_packages_come_first_and_by_name(install: Callable[..., None])
     source = "from {0} import {1}\ndef register(e): e.add_pass({1}, at='start')\n"
     install("plugin_z", source.format(__name__, "First"))
     install("plugin_a", source.format(__name__, "Second"))
-    found = gathered(lambda extensions: extensions.add_pass(NegToMultiply, at="start"))
+    found = collect_extensions(lambda extensions: extensions.add_pass(NegToMultiply, at="start"))
     assert [each.each.__name__ for each in found.passes] == ["Second", "First", "NegToMultiply"]  # type: ignore[union-attr]
 
 

@@ -40,11 +40,11 @@ def _sources(value: Value) -> Iterator[Value]:
     node, owner = value.node, value.graph.owner
     if isinstance(node, Control):
         entry = node.output_map[value.index]
-        results = (entry.then, entry.otherwise) if isinstance(entry, Selected) else (entry.result,)
+        results = (entry.then, entry.else_) if isinstance(entry, Selected) else (entry.result,)
         yield from (result.value for result in results)
     elif isinstance(node, Parameter) and isinstance(owner, Control):
         for each, outer in owner.fed:
-            if node in ((each.then, each.otherwise) if isinstance(each, Branched) else (each.parameter,)):
+            if node in ((each.then, each.else_) if isinstance(each, Branched) else (each.parameter,)):
                 yield from (outer, each.result.value) if isinstance(each, Merged) else (outer,)
     else:
         yield from (each for each in node.inputs if each is not None)

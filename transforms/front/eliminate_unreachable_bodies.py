@@ -71,11 +71,11 @@ def take_branch(node: If, taken: bool) -> None:
     body = node.then_body if taken else node.else_body
     fed: dict[object, Value] = {}
     for entry, value in node.fed:
-        fed |= {entry.then: value, entry.otherwise: value}
+        fed |= {entry.then: value, entry.else_: value}
     made = node.graph.inline(body, [fed[parameter] for parameter in body.parameters])
     results = dict(zip(body.results, made, strict=True))
     for entry, output in zip(node.output_map, node.outputs, strict=True):
-        replace_output(output, results[entry.then if taken else entry.otherwise])
+        replace_output(output, results[entry.then if taken else entry.else_])
     node.graph.remove(node)
 
 

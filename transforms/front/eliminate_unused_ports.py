@@ -48,7 +48,7 @@ def drop_unused_outputs(node: Control) -> bool:
         node.graph.drop_outputs(node, keep)
     dropped = len(keep) < len(node.output_map)
     if isinstance(node, If):
-        wanted = {result for entry in node.output_map for result in (entry.then, entry.otherwise)}
+        wanted = {result for entry in node.output_map for result in (entry.then, entry.else_)}
     else:
         wanted = {entry.result for entry in node.output_map} | live_states(node)
     for body in node.bodies:
@@ -86,7 +86,7 @@ def drop_unused_inputs(node: Control) -> bool:
         if isinstance(entry, Merged):  # where the loop may not run, its final value is the initial one
             used = entry.result in results and (_is_read(entry.parameter) or may_not_run)
         elif isinstance(node, If):
-            used = _is_read(entry.then) or _is_read(entry.otherwise)
+            used = _is_read(entry.then) or _is_read(entry.else_)
         else:
             used = _is_read(entry.parameter)
         if used:
@@ -137,7 +137,7 @@ def _forget_unread_branches(node: If) -> bool:
     changed = False
     entries = []
     for entry in node.input_map:
-        for side in ("then", "otherwise"):
+        for side in ("then", "else_"):
             parameter = getattr(entry, side)
             if parameter is not None and not _is_read(parameter):
                 parameter.graph.remove(parameter)

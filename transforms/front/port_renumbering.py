@@ -61,7 +61,7 @@ def _order_body(node: Iteration) -> bool:
 
 def _order_branches(node: If) -> bool:
     changed = False
-    for body, side in ((node.then_body, "then"), (node.else_body, "otherwise")):
+    for body, side in ((node.then_body, "then"), (node.else_body, "else_")):
         parameters = [getattr(entry, side) for entry in node.input_map if getattr(entry, side) is not None]
         changed = _reorder(body, parameters, [getattr(entry, side) for entry in node.output_map]) or changed
     return changed

@@ -30,7 +30,7 @@ class PushConstantToSubgraph(FunctionPass):
                 self._replace(entry.parameter, value.node)
             elif isinstance(entry, Branched) and isinstance(value.node, Constant):
                 self._replace(entry.then, value.node)
-                self._replace(entry.otherwise, value.node)
+                self._replace(entry.else_, value.node)
             else:
                 keep.append(number)
         if len(keep) == len(data):

@@ -107,7 +107,7 @@ def _is_bound_tighter(value: Value) -> bool:
                 return True
         elif isinstance(node, If):
             entry = node.output_map[each.index]
-            pending += [entry.then.value, entry.otherwise.value]
+            pending += [entry.then.value, entry.else_.value]
         else:
             pending += [source for source in node.inputs if source is not None]
     return False

@@ -52,7 +52,7 @@ class ReplaceSequencesByElements(SequencePass):
 
     def branch_kind(self, node: Control, number: int):
         entry = node.output_map[number]
-        if all(items_of(each.value) is None for each in (entry.then, entry.otherwise)):
+        if all(items_of(each.value) is None for each in (entry.then, entry.else_)):
             return None
         return ListKind.of(node.outputs[number].type) if is_read_at_known_places(node.outputs[number]) else None
 

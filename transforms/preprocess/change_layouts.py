@@ -13,7 +13,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.preprocessing.layout import Layouts, layouts_of, permutation, record_layout
-from mo_loop.preprocessing.per_input import PARENTHESES, Asked
+from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
 from transforms.function_pass import FunctionPass
 from transforms.preprocess.inputs import is_done, mark_done, names_of, put_behind
 from transforms.replace import insert_before
@@ -26,11 +26,11 @@ class LayoutPass(FunctionPass):
 
     bodies = "never"
 
-    def __init__(self, layouts: Asked[Layouts] | Mapping[str, Any]) -> None:
+    def __init__(self, layouts: PerInput[Layouts] | Mapping[str, Any]) -> None:
         """Layouts by name or by place; a mapping may hold text such as `nhwc->nchw`."""
         if isinstance(layouts, Mapping):
-            layouts = Asked.of(layouts, PARENTHESES, layouts_of, FLAG)
-        self._layouts: Asked[Layouts] = layouts
+            layouts = PerInput.of(layouts, PARENTHESES, layouts_of, FLAG)
+        self._layouts: PerInput[Layouts] = layouts
 
     def inputs(self, graph: Graph) -> list[tuple[Parameter, Layouts]]:
         """The inputs whose layout was given; UsageError for a name that neither an input nor an output has."""

@@ -12,9 +12,9 @@ from mo_loop.graph import Graph
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Parameter
-from mo_loop.preprocessing.per_input import BRACKETS, Asked
+from mo_loop.preprocessing.per_input import BRACKETS, PerInput
 from transforms.function_pass import FunctionPass
-from transforms.preprocess.inputs import asked_of_inputs, channel_axis, is_done, mark_done, narrow, put_behind
+from transforms.preprocess.inputs import channel_axis, is_done, mark_done, narrow, put_behind, values_by_input
 
 Values = tuple[float, ...]
 
@@ -34,11 +34,11 @@ class ChannelValues(FunctionPass):
     step: ClassVar[str]
     """How the model's rt_info calls it; with dashes, the flag."""
 
-    def __init__(self, values: Asked[Values] | Mapping[str, Sequence[float]] | None) -> None:
+    def __init__(self, values: PerInput[Values] | Mapping[str, Sequence[float]] | None) -> None:
         self._flag = f"--{self.step.replace('_', '-')}"
         if isinstance(values, Mapping):
-            values = Asked.of(values, BRACKETS, tuple, self._flag)
-        self._values: Asked[Values] | None = values
+            values = PerInput.of(values, BRACKETS, tuple, self._flag)
+        self._values: PerInput[Values] | None = values
 
     def run_on_graph(self, graph: Graph) -> bool:
         asked = [(each, values) for each, values in self.wanted(graph) if any(v != self.neutral for v in values)]
@@ -53,7 +53,7 @@ class ChannelValues(FunctionPass):
     def wanted(self, graph: Graph) -> list[tuple[Parameter, Values]]:
         """The inputs and their values."""
         assert self._values is not None
-        return asked_of_inputs(graph, self._values)
+        return values_by_input(graph, self._values)
 
     def _put(self, parameter: Parameter, values: Values) -> bool:
         constant = self._constant(parameter, values)

@@ -8,7 +8,7 @@ from mo_loop import ops
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Parameter
-from mo_loop.preprocessing.per_input import Asked
+from mo_loop.preprocessing.per_input import PerInput
 from transforms.preprocess.channel_values import ChannelValues, Values
 
 
@@ -20,7 +20,7 @@ class DivideByScale(ChannelValues):
     step = "scale_values"
 
     def __init__(
-        self, values: Asked[Values] | Mapping[str, Sequence[float]] | None = None, scale: float | None = None
+        self, values: PerInput[Values] | Mapping[str, Sequence[float]] | None = None, scale: float | None = None
     ) -> None:
         """Either `values` of some inputs, or one `scale` for every input of floating-point numbers."""
         super().__init__(values)

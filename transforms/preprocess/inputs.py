@@ -11,7 +11,7 @@ from mo_loop.graph.shape import merge_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.preprocessing.layout import layout_of
-from mo_loop.preprocessing.per_input import Asked
+from mo_loop.preprocessing.per_input import PerInput
 
 T = TypeVar("T")
 
@@ -24,11 +24,11 @@ def names_of(parameter: Parameter) -> set[str]:
     return {parameter.name, *parameter.output.names} - {""}
 
 
-def asked_of_inputs(graph: Graph, asked: Asked[T]) -> list[tuple[Parameter, T]]:
-    """The inputs that are meant, with what is asked of them; UsageError for a name that no input has."""
+def values_by_input(graph: Graph, values: PerInput[T]) -> list[tuple[Parameter, T]]:
+    """The inputs that `values` names, with their values; UsageError for a name that no input has."""
     known = [names_of(parameter) for parameter in graph.parameters]
-    asked.require_known(list(dict.fromkeys(name for names in known for name in sorted(names))))
-    return [(graph.parameters[place], value) for place, value in asked.among(known).items()]
+    values.require_known(list(dict.fromkeys(name for names in known for name in sorted(names))))
+    return [(graph.parameters[place], value) for place, value in values.among(known).items()]
 
 
 def put_behind(parameter: Parameter, make: Callable[[Value], Node]) -> Node:

@@ -208,25 +208,25 @@ def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
     if decided is not None:
         return (then_branch if decided else else_branch).inline()
     flag = as_condition(condition)
-    then, otherwise = then_branch.translate([]), else_branch.translate([])
-    for branch, other in ((then, else_branch), (otherwise, then_branch)):
+    then, else_ = then_branch.translate([]), else_branch.translate([])
+    for branch, other in ((then, else_branch), (else_, then_branch)):
         if _cannot_run(branch):
             return other.inline()
-    if then.has_failed or otherwise.has_failed:
-        return _failed_outputs(node, then, [flag], otherwise)
-    if len(then.results) != len(otherwise.results):
+    if then.has_failed or else_.has_failed:
+        return _failed_outputs(node, then, [flag], else_)
+    if len(then.results) != len(else_.results):
         raise ModelError(
-            f"then_branch returns {len(then.results)} values, else_branch {len(otherwise.results)}", code="ML226"
+            f"then_branch returns {len(then.results)} values, else_branch {len(else_.results)}", code="ML226"
         )
-    for a, b in zip(then.results, otherwise.results, strict=True):
+    for a, b in zip(then.results, else_.results, strict=True):
         _require_one_kind(a.value.type, b.value.type)
-    values: dict[Value, None] = dict.fromkeys(c.outer for c in (*then.captures, *otherwise.captures))
+    values: dict[Value, None] = dict.fromkeys(c.outer for c in (*then.captures, *else_.captures))
     then_of = {capture.outer: capture.parameter for capture in then.captures}
-    else_of = {capture.outer: capture.parameter for capture in otherwise.captures}
+    else_of = {capture.outer: capture.parameter for capture in else_.captures}
     return ops.If(
-        flag, *values, graph=node.graph, then_body=then.graph, else_body=otherwise.graph,
+        flag, *values, graph=node.graph, then_body=then.graph, else_body=else_.graph,
         input_map=tuple(Branched(then_of.get(value), else_of.get(value)) for value in values),
-        output_map=tuple(Selected(a, b) for a, b in zip(then.results, otherwise.results, strict=True)),
+        output_map=tuple(Selected(a, b) for a, b in zip(then.results, else_.results, strict=True)),
     )  # fmt: skip
 
 

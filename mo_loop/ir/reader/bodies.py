@@ -170,14 +170,14 @@ class BodyReader:
             output_map=[Selected(*pair) for pair in zip(*results, strict=True)],
         )  # fmt: skip
 
-    def _shared(self, then: list[Any], otherwise: list[Any]) -> tuple[list[Value], list[Branched]]:
+    def _shared(self, then: list[Any], else_: list[Any]) -> tuple[list[Value], list[Branched]]:
         """One entry for each outer port, several where a branch reads it through several Parameters."""
         values, entries = [], []
         labels = [port.label for port in self._layer.inputs[1 : len(self._inputs)]]
         condition = self._layer.inputs[0].label
         for label in [*labels, condition]:
             a = [parameter for port, parameter in then if port == label]
-            b = [parameter for port, parameter in otherwise if port == label]
+            b = [parameter for port, parameter in else_ if port == label]
             count = max(len(a), len(b), label != condition)
             values += [self._values[label]] * count
             for number in range(count):

@@ -326,7 +326,7 @@ def test_outputs_of_if_by_label_or_counted_from_0(first: int, tmp_path: Path) ->
     assert node_.input_map == (
         Branched(node_.then_body.parameters[0], None), Branched(None, node_.else_body.parameters[0]),
     )  # fmt: skip
-    then, otherwise = node_.output_map[0].then, node_.output_map[0].otherwise
+    then, otherwise = node_.output_map[0].then, node_.output_map[0].else_
     assert (then.name, otherwise.name) == ("Result_1", "Result_2")
 
 

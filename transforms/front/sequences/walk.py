@@ -135,7 +135,7 @@ class SequencePass(FunctionPass):
                 number, [(Merged(p, entry.result), t) for p, t in zip(made, layout.tensors, strict=True)]
             )
             return
-        parameters = [entry.parameter] if isinstance(entry, Invariant) else [entry.then, entry.otherwise]
+        parameters = [entry.parameter] if isinstance(entry, Invariant) else [entry.then, entry.else_]
         layout = self.captured(value, [each for each in parameters if each is not None])
         if layout is None:
             return
@@ -172,9 +172,7 @@ class SequencePass(FunctionPass):
                 continue
             if isinstance(entry, Selected):
                 kind = NOTHING if type_.is_empty else self.branch_kind(node, number)
-                layouts = (
-                    [] if kind is None else [self.held(each.value, kind) for each in (entry.then, entry.otherwise)]
-                )
+                layouts = [] if kind is None else [self.held(each.value, kind) for each in (entry.then, entry.else_)]
                 if kind is None or None in layouts:
                     continue
                 sides = [[Result(each) for each in layout.tensors] for layout in layouts]

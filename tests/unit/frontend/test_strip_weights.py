@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from mo_loop import convert_model, save_model
 from mo_loop.errors import FileError
 from mo_loop.frontend import model as model_file
-from mo_loop.frontend.strip_weights import SMALL, thin
+from mo_loop.frontend.strip_weights import SMALL, strip_weights
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import FileTensor
 from mo_loop.ir import copying
@@ -80,8 +80,8 @@ def large_constants(graph: Graph) -> list[Any]:
     return [node.tensor for scope in graph.scopes() for node in scope.of(Constant) if node.tensor.nbytes > SMALL]
 
 
-def test_the_thin_model_holds_no_large_data(path: Path) -> None:
-    data = thin(str(path))
+def test_the_stripped_model_holds_no_large_data(path: Path) -> None:
+    data = strip_weights(str(path))
     assert len(data) < 4096 < 8 * 64 * 64 * 4 < path.stat().st_size
     onnx.ModelProto.FromString(data)
 
