@@ -1,120 +1,35 @@
-"""Constant folding: nodes whose inputs are constant, by each operation's own numpy meaning.
-
-[2, 3] -> Convert to f32 -> * 0.5            computed now, a new constant of 8 bytes
-f16[4096,4096] -> Convert to f32             left: the file would hold 64 MiB instead of 32
-f64[4096,4096] -> Convert to f32 -> * 0.5    64 MiB that are made in blocks while the .bin is written
-0.0 -> Broadcast to [4096,4096]              left: 64 MiB out of 20 bytes
-"""
+"""Constants computed at conversion."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import element_count, is_static
-from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
-from mo_loop.graph.types import ElementType, TensorType, string
-from mo_loop.ops.arithmetic import Binary, Unary
-from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
-from mo_loop.ops.casting import Convert
-from mo_loop.ops.comparison import Classification
-from mo_loop.ops.control import Control
-from mo_loop.ops.movement import Reshape, Squeeze, Unsqueeze
+from mo_loop.graph import Graph
+from transforms.folding import Folding, Limits, Skipped, fold_constants
 from transforms.function_pass import FunctionPass
 
 log = logging.getLogger(__name__)
 
-Step = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
-
-UNTOUCHED = (Constant, Parameter, Result, Control)
-
-RELABELLED = (Identity, Reshape, Squeeze, Unsqueeze)
-"""Operations that hand on the bytes of their first input: the .bin holds them once."""
-
-ELEMENT_BY_ELEMENT = (Convert, Unary, Binary, Classification)
-"""Operations that can be computed block by block, given one large constant and others of one element."""
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A node that could have been folded and was left. `read` and `made` are bytes, `made` None where not known."""
-
-    path: str
-    type: str
-    reason: str
-    read: int
-    made: int | None
-
-    def __str__(self) -> str:
-        made = "?" if self.made is None else self.made
-        return f"{self.path} ({self.type}) is not folded, {self.read} -> {made} bytes: {self.reason}"
-
-
-class ComputedTensor(DeferredTensor):
-    """`source`, block by block, with `steps` applied to the elements of each one after another; the last gives `dtype`.
-
-    A flat list of steps, for a chain of nodes may be longer than calls can be nested.
-    """
-
-    __slots__ = ("source", "steps")
-
-    def __init__(self, source: Tensor, steps: tuple[Step, ...], dtype: ElementType, shape: tuple[int, ...]) -> None:
-        super().__init__(dtype, shape, self._computed, source.files)
-        self.source = source
-        self.steps = steps
-
-    def _computed(self) -> Iterator[bytes]:
-        for piece in self.source.pieces():
-            values = np.frombuffer(piece, self.source.dtype.numpy)
-            for step in self.steps:
-                values = step(values)
-            yield values.tobytes()
-
-    def reshaped(self, shape: tuple[int, ...]) -> Tensor:
-        return ComputedTensor(self.source, self.steps, self.dtype, shape)
-
-
-class Left(Exception):
-    """Raised for a node that is to stay, with the reason."""
-
 
 class ConstantFolding(FunctionPass):
-    """f(constants)  ->  constant, and likewise any value that inference knows completely
+    """f(constants)  ->  constant, and any value that inference knows completely  ->  constant
 
-    A static shape without elements is such a value, and no optimisation alone: the runtime's Gather, Broadcast and
-    others divide by zero when they are compiled for it.
-
-    Growth. The results of a node are at most `growth` times as large as the constants that go away with it, or at most
-    `allowance` bytes. A constant that is read elsewhere as well stays, so it does not count. 4 lets flags and bytes
-    become 32-bit numbers and stops fills, tables and outer products; the allowance lets all arithmetic on shapes and
-    small fills through. Identity, Reshape, Squeeze and Unsqueeze make no new bytes.
-
-    Weights. Results of more than `large` bytes do not grow at all: `growth` is 1 for them. A Convert to a wider type
-    makes nothing but size: beyond the allowance it is left to the runtime, which keeps the narrow constant. One that
-    is marked as decompression is left whatever its size: somebody wants it. Where more than `large` bytes are read or
-    made, element-wise operations are computed in blocks while the .bin is written, and a Reshape of a span is another
-    span; everything else (Transpose, Gather, 4-bit data) is left.
-
-    Every node left is logged at DEBUG and listed in `skipped`, which holds what the last run left.
+    A value of static shape without elements is known completely. Folding it is necessary: Gather, Broadcast and other
+    operations of the runtime divide by zero when they are compiled for it. `transforms/folding.py` says which nodes
+    stay because their result is too large. Each of them is logged at DEBUG and listed in `skipped`, which describes the
+    last run.
 
     Args:
-        growth: how many times as large the results may be as the constants that go away.
+        growth: how many times as large the results may be as the constants that disappear.
         allowance: bytes that any node may make.
-        large: bytes beyond which nothing is computed in memory.
+        large: bytes above which nothing is computed in memory.
     """
 
     bodies = "last"
 
     def __init__(self, growth: float = 4, allowance: int = 1 << 16, large: int = 1 << 20) -> None:
         super().__init__()
-        self.growth = growth
-        self.allowance = allowance
-        self.large = large
+        self.limits = Limits(growth, allowance, large)
         self.skipped: list[Skipped] = []
         self._depth = 0
 
@@ -128,173 +43,11 @@ class ConstantFolding(FunctionPass):
             self._depth -= 1
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        turn = _Turn(self)
-        while turn.fold(graph):
-            # Shapes may be known now, and constants left to one reader.
-            changed = True
-            graph.sweep()
-            graph.validate()
-            turn = _Turn(self)
-        for node, skip in turn.skipped:
+        folding = Folding(self.limits, self.leaves, self.accept)
+        changed = fold_constants(graph, folding)
+        self.at = None
+        for node, skip in folding.skipped:
             self.skipped.append(skip)
             log.debug("%s", skip)
             self.refuse(node, skip.reason)
         return changed
-
-
-class _Turn:
-    """One walk over a graph, with what it left."""
-
-    def __init__(self, limits: ConstantFolding) -> None:
-        self.limits = limits
-        self.skipped: list[tuple[Op, Skipped]] = []
-
-    def fold(self, graph: Graph) -> bool:
-        changed = False
-        for node in list(graph.ordered()):
-            if not isinstance(node, Op) or isinstance(node, UNTOUCHED) or node.random or not _is_foldable(node):
-                continue
-            used = [output for output in node.outputs if output.is_used]
-            if not used or self.limits.leaves(node):
-                continue
-            try:
-                tensors = self._tensors(node, used)
-            except Left as left:
-                self._skip(node, used, str(left))
-                continue
-            self.limits.accept(node)
-            for output, tensor in zip(used, tensors, strict=True):
-                _replace(output, tensor)
-            changed = True
-        self.limits.at = None
-        return changed
-
-    def _skip(self, node: Op, used: Sequence[Value], reason: str) -> None:
-        read = sum(value.node.tensor.nbytes for value in _constants(node))
-        self.skipped.append((node, Skipped(node.path, node.type, reason, read, _size(node, used))))
-
-    def _tensors(self, node: Op, used: Sequence[Value]) -> list[Tensor]:
-        """The data of the used outputs; Left where the node is to stay."""
-        if isinstance(node, Convert) and "decompression" in node.rt_info:
-            raise Left("marked as decompression")
-        if all(_is_said(output) for output in used):
-            return [_said(output) for output in used]
-        made = _size(node, used)
-        if made is None:
-            raise Left("the size of the result is not known")
-        if isinstance(node, RELABELLED):
-            return [_constants(node)[0].node.tensor.reshaped(node.output.type.dims)]
-        self._limit_growth(node, made)
-        if max(made, *(value.node.tensor.nbytes for value in _constants(node))) > self.limits.large:
-            return [_deferred(node)]
-        return _computed(node, used)
-
-    def _limit_growth(self, node: Op, made: int) -> None:
-        if made <= self.limits.allowance:
-            return
-        given_up = sum(value.node.tensor.nbytes for value in _constants(node) if value.only_use is not None)
-        growth = self.limits.growth if made <= self.limits.large else 1
-        if made > growth * given_up:
-            raise Left(f"more than {growth:g} times the {given_up} bytes that nothing else reads")
-        if isinstance(node, Convert) and made > _constants(node)[0].node.tensor.nbytes:
-            raise Left("the narrower constant and its Convert are smaller")
-
-
-def _constants(node: Op) -> list[Any]:
-    return [value for value in node.inputs if value is not None and isinstance(value.node, Constant)]
-
-
-def _is_foldable(node: Op) -> bool:
-    """Whether everything that reaches the node is constant, or inference knows what leaves it."""
-    if node.inputs and all(value is None or isinstance(value.node, Constant) for value in node.inputs):
-        return True
-    return all(_is_said(output) or not output.is_used for output in node.outputs)
-
-
-def _is_said(output: Value) -> bool:
-    """Whether inference knows all values, if only because there are none."""
-    if not isinstance(output.type, TensorType):
-        return False
-    return output.type.integers is not None or (0 in (output.shape or ()) and is_static(output.shape))
-
-
-def _said(output: Value) -> Tensor:
-    numbers = output.type.integers
-    values = np.zeros(output.type.dims) if numbers is None else np.array(numbers).reshape(output.type.known.shape)
-    return _tensor(values, output)
-
-
-def _size(node: Op, used: Sequence[Value]) -> int | None:
-    """The bytes of the used outputs, None where their shapes or types are not known."""
-    total = 0
-    for output in used:
-        count = element_count(output.shape) if isinstance(output.type, TensorType) and output.dtype else None
-        if not isinstance(count, int):
-            return None
-        total += output.dtype.size_of(count) if output.dtype is not string else count * (4 + _longest(node))
-    return total
-
-
-def _longest(node: Op) -> int:
-    """The length of the longest string among the inputs."""
-    arrays = [value.node.array for value in _constants(node) if value.dtype is string]
-    return max((len(item) for array in arrays for item in array.flat), default=0)
-
-
-def _computed(node: Op, used: Sequence[Value]) -> list[Tensor]:
-    """The results in memory."""
-    result = _evaluated(node, [_array(value) for value in node.inputs])
-    results = result if isinstance(result, tuple) else (result,)
-    return [_tensor(results[output.index], output) for output in used]
-
-
-def _evaluated(node: Op, arrays: Sequence[Any]) -> Any:
-    try:
-        result = node.evaluate(*arrays)
-    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-        raise Left(f"numpy refuses it: {error}") from error
-    if result is NotImplemented:
-        raise Left("it has no meaning in numpy for these inputs")
-    return result
-
-
-def _array(value: Any) -> Any:
-    return None if value is None else value.node.array
-
-
-def _tensor(array: Any, output: Value) -> Tensor:
-    return ArrayTensor(np.asarray(array).astype(output.dtype.numpy), output.dtype)
-
-
-def _deferred(node: Op) -> Tensor:
-    """The result of a large constant, computed in blocks while it is written."""
-    large = [port for port, value in enumerate(node.inputs) if value is not None and element_count(value.shape) != 1]
-    if not isinstance(node, ELEMENT_BY_ELEMENT) or len(large) != 1:
-        raise Left("too large to be computed in memory, and not element by element")
-    (port,) = large
-    # Divide, Mod and Power refuse some divisors and exponents, which would be found only while writing.
-    if port and isinstance(node, Binary) and type(node).evaluate is not Binary.evaluate:
-        raise Left("too large to be looked through for values that numpy refuses")
-    source: Tensor = _constants(node)[port].node.tensor
-    dtype = node.output.dtype
-    if source.dtype.bits < 8 or dtype.bits < 8:
-        raise Left(f"large data of {source.dtype} and {dtype} is not computed in blocks")
-    arrays = [None if value.node.tensor is source else value.node.array.reshape(-1) for value in _constants(node)]
-
-    def step(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        given = [values if array is None else array for array in arrays]
-        return np.asarray(_evaluated(node, given)).astype(dtype.numpy, copy=False)
-
-    step(np.zeros(0, source.dtype.numpy))  # what numpy refuses it refuses for nothing, too
-    if isinstance(source, ComputedTensor):
-        return ComputedTensor(source.source, (*source.steps, step), dtype, node.output.type.dims)
-    return ComputedTensor(source, (step,), dtype, node.output.type.dims)
-
-
-def _replace(output: Value, tensor: Tensor) -> None:
-    constant = Constant(tensor, graph=output.graph, name=output.node.name)
-    constant.rt_info.update(output.node.rt_info)
-    constant.output.names = output.names
-    output.names = ()
-    output.replace_with(constant.output)

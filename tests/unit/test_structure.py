@@ -6,7 +6,9 @@ Imports are read from the source with `ast`, so that an import inside a function
 from __future__ import annotations
 
 import ast
+import importlib
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -18,7 +20,9 @@ from pathlib import Path
 import networkx
 import pytest
 
+import transforms
 from tests import ROOT
+from transforms.function_pass import FunctionPass
 
 CIRCLES = ({"mo_loop.graph", "mo_loop.graph.graph", "mo_loop.ops.base"},)
 """The circles of imports that there are."""
@@ -244,6 +248,83 @@ class TestImportDirection:
 
     def test_the_packages_do_not_import_tests_or_tools(self) -> None:
         complain([f for f in imports() if f.target.split(".")[0] in ("tests", "tools")], "packages stand alone")
+
+
+COMPOSITIONS = {
+    "transforms/pipelines.py": "the passes of a conversion in order",
+    "transforms/manager.py": "runs Validate after each pass that changed something",
+    "transforms/common/nop_elimination.py": "a GraphRewrite: its matchers run in one traversal",
+    "transforms/downgrade/downgrade.py": "a GraphRewrite: its matchers run in one traversal",
+}
+"""The modules of transforms that may import passes, because they are made of passes, and the reason."""
+
+BASES = {"FunctionPass", "MatcherPass", "GraphRewrite", "BackwardGraphRewrite", "Manager"}
+"""The classes of the engine that passes derive from; not passes themselves."""
+
+
+def pass_modules() -> set[str]:
+    """The modules that define a pass: a subclass of FunctionPass that is neither in BASES nor a base of others."""
+    found: dict[type, str] = {}
+    for info in pkgutil.walk_packages(transforms.__path__, "transforms."):
+        for value in vars(importlib.import_module(info.name)).values():
+            if isinstance(value, type) and issubclass(value, FunctionPass) and value.__name__ not in BASES:
+                found[value] = value.__module__
+    bases = {base for each in found for base in each.__mro__[1:]}
+    return {module for each, module in found.items() if each not in bases and module.startswith("transforms.")}
+
+
+class TestPasses:
+    def test_no_pass_imports_a_pass(self) -> None:
+        """Not through a helper either: only compositions import modules that define passes."""
+        passes = pass_modules()
+        assert {"transforms.constant_folding", "transforms.front.loop_to_ti"} < passes
+        assert not passes & {"transforms.elimination", "transforms.front.sequence_lowering.walk"}
+        broken = [
+            found for found in imports()
+            if found.file.startswith("transforms/") and found.target in passes and found.file not in COMPOSITIONS
+        ]  # fmt: skip
+        complain(broken, "only COMPOSITIONS import passes; move what two passes share to a module without a pass")
+
+    @pytest.mark.parametrize("file", COMPOSITIONS)
+    def test_each_composition_imports_passes(self, file: str) -> None:
+        assert pass_modules() & {found.target for found in imports() if found.file == file}
+
+
+SHARED_NAMES = {
+    "ops": "the operations, the translators to them, and the command that lists the translators",
+    "batch": "the command and the package that it serves",
+    "front": "the operations that the file cannot hold, and the passes that replace them",
+    "report": "what is reported of one conversion, and of a batch of conversions",
+}
+"""Names of modules and packages that mo_loop and transforms have more than once, and the reason.
+
+A family of operations in mo_loop/ops and its translators in mo_loop/frontend/ops share a name as well, and so do a
+package and its main module (`graph/graph.py`).
+"""
+
+
+class TestNames:
+    def modules(self) -> dict[str, list[str]]:
+        """Name -> the modules and packages of that name, without the two packages themselves."""
+        found: dict[str, list[str]] = {}
+        for package in ("mo_loop", "transforms"):
+            for path in (ROOT / package).rglob("*.py"):
+                place = path.parent if path.name == "__init__.py" else path
+                if place != ROOT / package:
+                    found.setdefault(place.stem, []).append(place.relative_to(ROOT).with_suffix("").as_posix())
+        return found
+
+    def test_one_name_means_one_thing(self) -> None:
+        families = {"mo_loop/ops", "mo_loop/frontend/ops"}
+        shared = {
+            name: places for name, places in self.modules().items()
+            if len(places) > 1 and not {place.rpartition("/")[0] for place in places} <= families
+            and set(places) != {min(places), f"{min(places)}/{name}"}
+        }  # fmt: skip
+        assert {name for name in shared if name not in SHARED_NAMES} == set(), shared
+
+    def test_the_exceptions_are_needed(self) -> None:
+        assert [name for name in SHARED_NAMES if len(self.modules().get(name, ())) < 2] == []
 
 
 class TestImportReader:

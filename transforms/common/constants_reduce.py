@@ -7,8 +7,8 @@ from collections.abc import Hashable
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
 from mo_loop.ops.base import Constant
-from transforms.common.merging import absorb
 from transforms.function_pass import FunctionPass
+from transforms.merging import absorb
 
 
 class ConstantsReduce(FunctionPass):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph.types import bf16, f16, f32, f64
-from transforms.common.elimination import Elimination
+from transforms.elimination import Elimination
 from transforms.pattern import Match, any_input, any_of, any_order, constant, wrap_type
 from transforms.predicates import type_matches, value_equals
 from transforms.rewrite import MatcherPass

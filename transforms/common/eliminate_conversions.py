@@ -6,7 +6,7 @@ from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64
 from mo_loop.ops.base import Identity
-from transforms.common.elimination import Elimination, is_model_output
+from transforms.elimination import Elimination, is_model_output
 from transforms.pattern import Match, any_input, wrap_type
 from transforms.predicates import Predicate
 

@@ -7,7 +7,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.shape import Dim, is_static
-from transforms.common.elimination import Elimination, is_alike
+from transforms.elimination import Elimination, is_alike
 from transforms.pattern import Match, any_input, constant, wrap_type
 from transforms.predicates import Predicate, has_static_rank
 from transforms.rewrite import MatcherPass

@@ -11,8 +11,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.front import Failed
-from transforms.common.merging import absorb
 from transforms.function_pass import FunctionPass
+from transforms.merging import absorb
 from transforms.replace import replace_output
 
 APART = (Parameter, Result, Constant, Control, Failed)

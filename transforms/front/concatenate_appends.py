@@ -11,7 +11,7 @@ from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Loop, Merged
 from mo_loop.ops.joining import symbols_in
-from transforms.front.sequences.shapes import joined, merged
+from transforms.front.sequence_lowering.shapes import joined, merged
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 

@@ -10,9 +10,8 @@ from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import f32, i32, i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
-from transforms.front.guard_zero_trips import TO_THE_END
 from transforms.function_pass import FunctionPass
-from transforms.replace import move_readers
+from transforms.run_time_slices import TO_THE_END, has_run_time_end, read_through_slice
 from transforms.unfoldable import without_bounds
 
 UNCONVERTED = (f32, i32)
@@ -40,10 +39,10 @@ class CopyIfOutputs(FunctionPass):
         for node in self.candidates(graph, If):
             # What this pass puts in takes memory, too; and the runtime need not run nodes in the order they have here.
             may_lose = changed or (takers and places[takers[-1]] > places[node]) or _has_rivals(node, takers)
-            changed = self._settle_all(node, bool(may_lose)) or changed
+            changed = self._copy(node, bool(may_lose)) or changed
         return changed
 
-    def _settle_all(self, node: If, may_lose_memory: bool) -> bool:
+    def _copy(self, node: If, may_lose_memory: bool) -> bool:
         exposed = [output for output in node.outputs if _is_exposed(output)]
         if not may_lose_memory:  # but what converts a type on the way out takes some
             exposed = [output for output in exposed if output.dtype not in UNCONVERTED]
@@ -51,14 +50,14 @@ class CopyIfOutputs(FunctionPass):
             return self.refuse(node, "no output shares its memory with later nodes")
         end = _end(node)
         for output in exposed:
-            _settle(output, end)
+            read_through_slice(output, lambda axis: end)
         return self.accept(node)
 
 
 def _is_exposed(output: Value) -> bool:
     if output.rank is None or is_static(output.shape) or output.dtype is string:
         return False
-    if all(ends_section(use.node) for use in output.uses):
+    if all(has_run_time_end(use.node) for use in output.uses):
         return False
     is_returned = any(isinstance(use.node, Result) for use in output.uses)
     return not is_returned or (output.graph.owner is None and output.dtype not in UNCONVERTED)
@@ -80,14 +79,6 @@ def _is_model_output(output: Value) -> bool:
     return returned and output.dtype in UNCONVERTED
 
 
-def ends_section(reader: Node) -> bool:
-    """Whether a reader is a Slice whose end is known at run time alone."""
-    if not isinstance(reader, ops.Slice):
-        return False
-    end = reader.inputs[2]
-    return end is not None and not isinstance(end.node, Constant)
-
-
 def _end(node: If) -> Value:
     """Beyond every dimension on both sides, and yet nothing that could be folded; shape [1]."""
     condition = node.inputs[0]
@@ -95,9 +86,3 @@ def _end(node: If) -> Value:
     ends = [Constant(np.array([each]), graph=node.graph, dtype=i64) for each in (TO_THE_END, TO_THE_END - 1)]
     end = ops.Select(condition, *ends).output
     return without_bounds(end if end.shape == (1,) else ops.Reshape(end, [1]).output)
-
-
-def _settle(output: Value, end: Value) -> None:
-    readers = output.uses
-    axis = next(axis for axis, dim in enumerate(output.type.dims) if not isinstance(dim, int))
-    move_readers(output, ops.Slice(output, [0], end, [1], [axis]).output, readers)

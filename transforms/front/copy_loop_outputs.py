@@ -8,9 +8,8 @@ from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Loop
-from transforms.front.copy_if_outputs import ends_section
 from transforms.function_pass import FunctionPass
-from transforms.replace import move_readers
+from transforms.run_time_slices import has_run_time_end, read_through_slice
 
 
 class CopyLoopOutputs(FunctionPass):
@@ -27,7 +26,7 @@ class CopyLoopOutputs(FunctionPass):
         for node in self.candidates(graph, Loop):
             exposed = [output for output in node.outputs if _is_exposed(output)]
             for output in exposed:
-                _settle(output)
+                _copy(output)
             changed = (self.accept(node) if exposed else self.refuse(node, "what it returns is safe")) or changed
         return changed
 
@@ -36,13 +35,13 @@ def _is_exposed(output: Value) -> bool:
     if output.rank is None or is_static(output.shape) or output.dtype is string:
         return False
     readers = [use.node for use in output.uses if not isinstance(use.node, ops.ShapeOf)]  # that one reads no contents
-    if all(ends_section(reader) for reader in readers):
+    if all(has_run_time_end(reader) for reader in readers):
         return False
     return not any(isinstance(reader, Result) for reader in readers)
 
 
-def _settle(output: Value) -> None:
-    readers = output.uses
-    axis = next(axis for axis, dim in enumerate(output.type.dims) if not isinstance(dim, int))
-    length = ops.Gather(ops.ShapeOf(output), [axis], 0)
-    move_readers(output, ops.Slice(output, [0], length, [1], [axis]).output, readers)
+def _copy(output: Value) -> None:
+    def length(axis: int) -> Value:
+        return ops.Gather(ops.ShapeOf(output), [axis], 0).output
+
+    read_through_slice(output, length)

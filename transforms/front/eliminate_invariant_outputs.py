@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph
 from mo_loop.graph.shape import low
-from mo_loop.ops.control import Final, Invariant, Iteration
+from mo_loop.ops.control import Final, Iteration
 from transforms.function_pass import FunctionPass
+from transforms.port_maps import invariant_behind
 from transforms.replace import replace_output
 
 
@@ -23,16 +24,8 @@ class EliminateInvariantOutputs(FunctionPass):
             return self.refuse(node, "it may run zero times")
         changed = False
         for entry, output in zip(node.output_map, node.outputs, strict=True):
-            value = captured(node, entry) if isinstance(entry, Final) and output.is_used else None
+            value = invariant_behind(node, entry) if isinstance(entry, Final) and output.is_used else None
             if value is not None:
                 replace_output(output, value)
                 changed = True
         return self.accept(node) if changed else self.refuse(node, "no final value is a captured tensor")
-
-
-def captured(node: Iteration, entry: Final) -> Value | None:
-    """The outer value that the body returns as it is, or None."""
-    for outer, value in node.fed:
-        if isinstance(outer, Invariant) and entry.result.value is outer.parameter.output:
-            return value
-    return None

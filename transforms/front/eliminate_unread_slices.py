@@ -8,8 +8,8 @@ from mo_loop.graph.shape import low
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Loop, Sliced, TensorIterator
-from transforms.front.eliminate_unused_ports import drop_unused_inputs, keep_inputs
 from transforms.function_pass import FunctionPass
+from transforms.port_maps import drop_unused_inputs, keep_inputs
 from transforms.replace import replace_output
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import low
-from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Control, If, Iteration, Loop, Merged, Sliced
+from mo_loop.graph import Graph
+from mo_loop.ops.control import Control
 from transforms.function_pass import FunctionPass
+from transforms.port_maps import drop_unused_inputs, drop_unused_outputs
 
 
 class EliminateUnusedPorts(FunctionPass):
@@ -38,120 +34,3 @@ class EliminateUnusedPorts(FunctionPass):
                 self.refuse(node, "something reads each of its ports")
         self.at = None
         return (graph.sweep() > 0) or changed
-
-
-def drop_unused_outputs(node: Control) -> bool:
-    """Remove outputs that nothing reads, and the body Results that fed them alone."""
-    keep = [output.index for output in node.outputs if output.is_used]
-    if len(keep) < len(node.outputs):
-        node.output_map = tuple(node.output_map[index] for index in keep)
-        node.graph.drop_outputs(node, keep)
-    dropped = len(keep) < len(node.output_map)
-    if isinstance(node, If):
-        wanted = {result for entry in node.output_map for result in (entry.then, entry.else_)}
-    else:
-        wanted = {entry.result for entry in node.output_map} | live_states(node)
-    for body in node.bodies:
-        for result in [each for each in body.results if each not in wanted]:
-            body.remove(result)
-            dropped = True
-    return dropped
-
-
-def live_states(node: Control) -> set[Result]:
-    """Results that must stay although no output shows them: the condition, and states that live values depend on."""
-    assert isinstance(node, Iteration)
-    body = node.body
-    live = {entry.result for entry in node.output_map}
-    if isinstance(node, Loop):
-        live.add(node.condition)
-    feeds = {entry.parameter: entry.result for entry in node.back_edges}
-    sinks = [each for each in body if each.acts or (each.is_kept and not isinstance(each, Parameter | Result))]
-    new: set[Node] = {*live, *sinks}
-    while new:
-        read = body.ancestors(new)
-        new = {result for parameter, result in feeds.items() if parameter in read and result not in live}
-        live |= new
-    return {result for result in body.results if result in live}
-
-
-def drop_unused_inputs(node: Control) -> bool:
-    """Remove inputs whose body Parameter nothing reads. A slice that says how often to run stays."""
-    dropped = _forget_iteration(node)
-    keep: list[int] = []
-    entries = list(node.input_map)
-    results = {result for body in node.bodies for result in body.results}
-    may_not_run = isinstance(node, Iteration) and low(node.count) < 1
-    for number, entry in enumerate(entries):
-        if isinstance(entry, Merged):  # where the loop may not run, its final value is the initial one
-            used = entry.result in results and (_is_read(entry.parameter) or may_not_run)
-        elif isinstance(node, If):
-            used = _is_read(entry.then) or _is_read(entry.else_)
-        else:
-            used = _is_read(entry.parameter)
-        if used:
-            keep.append(number)
-    if not isinstance(node, If | Loop):
-        telling = _telling_slices(node)
-        if telling and not any(number in keep for number in telling):
-            keep = sorted([*keep, telling[0]])
-    if isinstance(node, If):
-        dropped = _forget_unread_branches(node) or dropped
-    if len(keep) == len(entries):
-        return dropped
-    keep_inputs(node, keep)
-    return True
-
-
-def _telling_slices(node: Control) -> list[int]:
-    """The numbers of the sliced inputs of known length; of all where none is known."""
-    sliced = [number for number, entry in enumerate(node.input_map) if isinstance(entry, Sliced)]
-    values = {number: node.data_inputs[number] for number in sliced}
-    dims = {number: value.type.dims[node.input_map[number].axis] for number, value in values.items() if value}
-    return [number for number, dim in dims.items() if isinstance(dim, int)] or sliced
-
-
-def keep_inputs(node: Control, keep: Sequence[int]) -> None:
-    """Keep only the data inputs numbered in `keep`; the unread Parameters of the others go."""
-    for number, entry in enumerate(node.input_map):
-        if number not in keep:
-            for parameter in _parameters(entry):
-                if parameter is not None and parameter in parameter.graph:
-                    parameter.graph.remove(parameter)
-    data = node.data_inputs
-    node.input_map = tuple(node.input_map[number] for number in keep)
-    values: list[Value | None] = [*node.inputs[: node.first_data_port], *(data[number] for number in keep)]
-    node.graph.set_inputs(node, values)
-
-
-def _forget_iteration(node: Control) -> bool:
-    if isinstance(node, Loop) and node.iteration is not None and not node.iteration.output.is_used:
-        node.body.remove(node.iteration)
-        node.iteration = None
-        return True
-    return False
-
-
-def _forget_unread_branches(node: If) -> bool:
-    """An input that one branch alone reads needs no Parameter in the other."""
-    changed = False
-    entries = []
-    for entry in node.input_map:
-        for side in ("then", "else_"):
-            parameter = getattr(entry, side)
-            if parameter is not None and not _is_read(parameter):
-                parameter.graph.remove(parameter)
-                entry = replace(entry, **{side: None})
-                changed = True
-        entries.append(entry)
-    if changed:
-        node.input_map = tuple(entries)
-    return changed
-
-
-def _parameters(entry: object) -> list[Parameter | None]:
-    return [value for value in vars(entry).values() if isinstance(value, Parameter)]
-
-
-def _is_read(parameter: Parameter | None) -> bool:
-    return parameter is not None and parameter.output.is_used

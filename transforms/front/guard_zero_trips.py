@@ -8,14 +8,11 @@ from mo_loop.graph.shape import high, is_static, low
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Selected
-from transforms.front.eliminate_invariant_outputs import captured
-from transforms.front.eliminate_unused_ports import keep_inputs
 from transforms.function_pass import FunctionPass
+from transforms.port_maps import invariant_behind, keep_inputs
 from transforms.replace import move_readers
+from transforms.run_time_slices import TO_THE_END
 from transforms.unfoldable import without_bounds
-
-TO_THE_END = 2**30
-"""A Slice end beyond every dimension; the runtime gets ends above 2^31 - 1 wrong."""
 
 
 class GuardZeroTrips(FunctionPass):
@@ -54,7 +51,7 @@ class GuardZeroTrips(FunctionPass):
                 if parameter.output.is_used:
                     continue
                 ran = ran or _ran(node)
-                corrected = _chosen(captured(node, entry) or output, value, ran)
+                corrected = _chosen(invariant_behind(node, entry) or output, value, ran)
             else:
                 continue
             move_readers(output, corrected, readers)

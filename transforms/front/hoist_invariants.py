@@ -11,8 +11,8 @@ from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control, Invariant, Iteration
 from mo_loop.ops.reduction import Reduction
-from transforms.front.eliminate_unused_ports import drop_unused_inputs
 from transforms.function_pass import FunctionPass
+from transforms.port_maps import drop_unused_inputs
 
 STAY = (ops.Parameter, ops.Result, Control, ops.Failed, ops.Opaque, ops.ReadValue)
 

@@ -9,10 +9,10 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import low
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Invariant, Loop, Sliced, TensorIterator
-from transforms.front.eliminate_unused_ports import drop_unused_inputs
-from transforms.front.slice_reads import SliceRead, slice_reads
 from transforms.function_pass import FunctionPass
+from transforms.port_maps import drop_unused_inputs
 from transforms.replace import replace_output
+from transforms.slice_reads import SliceRead, slice_reads
 
 Key = tuple[Invariant, int, bool]
 """A tensor, the axis that it is read along, and whether from behind: one sliced input."""

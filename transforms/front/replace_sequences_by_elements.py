@@ -12,8 +12,8 @@ from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control, Final, Merged
 from mo_loop.ops.joining import of_one_element
-from transforms.front.sequences.shapes import joined, known, numbers
-from transforms.front.sequences.walk import Nothing, Rule, SequencePass, same
+from transforms.front.sequence_lowering.shapes import joined, known, numbers
+from transforms.front.sequence_lowering.walk import Nothing, Rule, SequencePass, same
 
 MOST = 64
 """How many elements a list may have that becomes as many ports or pieces."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mo_loop.graph.types import SequenceType
-from transforms.front.sequences.layouts import Kind, Packed
-from transforms.front.sequences.walk import SequencePass
+from transforms.front.sequence_lowering.layouts import Kind, Packed
+from transforms.front.sequence_lowering.walk import SequencePass
 
 
 class StackSequences(SequencePass):

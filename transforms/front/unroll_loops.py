@@ -11,7 +11,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Invariant, Iteration, Loop, Merged, Sliced
-from transforms.constant_folding import ConstantFolding
+from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
@@ -57,7 +57,7 @@ class UnrollLoops(FunctionPass):
             _write_out(node)
             changed = self.accept(node)
             graph.validate()
-            ConstantFolding().run_on_graph(graph)
+            fold_constants(graph)
             graph.sweep()
             graph.validate()
             pending = [each for each in graph.nodes_with_bodies() if each in pending or each not in before]

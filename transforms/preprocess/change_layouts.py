@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from mo_loop import ops
@@ -12,40 +9,10 @@ from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.preprocessing.layout import Layouts, layouts_of, permutation, record_layout
-from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
-from transforms.function_pass import FunctionPass
-from transforms.preprocess.inputs import is_done, mark_done, names_of, put_behind
+from mo_loop.preprocessing.layout import Layouts, permutation, record_layout
+from transforms.preprocess.inputs import is_done, mark_done, put_behind
+from transforms.preprocess.layout_pass import FLAG, LayoutPass
 from transforms.replace import insert_before
-
-FLAG = "--layout"
-
-
-class LayoutPass(FunctionPass):
-    """A pass over the inputs and outputs whose layout was given."""
-
-    bodies = "never"
-
-    def __init__(self, layouts: PerInput[Layouts] | Mapping[str, Any]) -> None:
-        """Layouts by name or by place; a mapping may hold text such as `nhwc->nchw`."""
-        if isinstance(layouts, Mapping):
-            layouts = PerInput.of(layouts, PARENTHESES, layouts_of, FLAG)
-        self._layouts: PerInput[Layouts] = layouts
-
-    def inputs(self, graph: Graph) -> list[tuple[Parameter, Layouts]]:
-        """The inputs whose layout was given; UsageError for a name that neither an input nor an output has."""
-        inputs = [names_of(parameter) for parameter in graph.parameters]
-        outputs = [_names_of(result) for result in graph.results]
-        self._layouts.require_known(list(dict.fromkeys(name for each in (*inputs, *outputs) for name in sorted(each))))
-        return [(graph.parameters[place], said) for place, said in self._layouts.among(inputs).items()]
-
-    def outputs(self, graph: Graph) -> list[tuple[Result, Layouts]]:
-        """The outputs whose layout was given; a name that an input has as well means the input."""
-        if not self._layouts.entries[0][0]:
-            return []
-        inputs = {name for parameter in graph.parameters for name in names_of(parameter)}
-        places = self._layouts.among([_names_of(result) - inputs for result in graph.results])
-        return [(graph.results[place], said) for place, said in places.items()]
 
 
 class ChangeLayouts(LayoutPass):
@@ -108,7 +75,3 @@ def _transpose_output(result: Result, name: str, order: tuple[int, ...]) -> None
     if result.value.node.name == name:
         result.value.node.name = f"{name}/before_layout"
     insert_before(result, 0, lambda x: ops.Transpose(x, np.array(order, np.int64)))
-
-
-def _names_of(result: Result) -> set[str]:
-    return {result.name, *result.output_names, *result.value.names} - {""}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph
 from mo_loop.preprocessing.layout import record_layout
-from transforms.preprocess.change_layouts import LayoutPass
+from transforms.preprocess.layout_pass import LayoutPass
 
 
 class RecordLayouts(LayoutPass):

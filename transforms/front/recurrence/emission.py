@@ -16,9 +16,9 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import Dimension, low
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
-from transforms.front.guard_zero_trips import TO_THE_END
 from transforms.front.recurrence.cells import Cell, Gate
 from transforms.front.recurrence.columns import width_of
+from transforms.run_time_slices import TO_THE_END
 from transforms.unfoldable import without_bounds
 
 FROM_THE_END, TO_THE_START = -1, -(2**31) + 1

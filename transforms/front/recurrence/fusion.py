@@ -8,7 +8,6 @@ from mo_loop.graph.shape import Dimension, normalise_axis
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Concatenated, Final, Invariant, Iteration, Loop, Merged, Sliced, TensorIterator
-from transforms.front.eliminate_unused_ports import drop_unused_inputs, drop_unused_outputs
 from transforms.front.recurrence.cells import Cell, recognised
 from transforms.front.recurrence.columns import Columns, NotACell, batch_of
 from transforms.front.recurrence.emission import (
@@ -19,8 +18,9 @@ from transforms.front.recurrence.emission import (
     emitted,
     reversed_along,
 )
-from transforms.front.slice_reads import slice_reads
+from transforms.port_maps import drop_unused_inputs, drop_unused_outputs
 from transforms.replace import copy_runtime_info, replace_output
+from transforms.slice_reads import slice_reads
 
 
 def fused(node: Iteration) -> str:

@@ -25,9 +25,9 @@ from mo_loop.graph.types import UNKNOWN, SequenceType
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Branched, Control, Final, Invariant, Merged, Selected
 from mo_loop.ops.sequences import OnSequences
-from transforms.constant_folding import ConstantFolding
-from transforms.front.sequences.layouts import Joined, Kind, Layout, Packed, Stacked
-from transforms.front.sequences.shapes import known, moved, numbers, size
+from transforms.folding import fold_all_scopes
+from transforms.front.sequence_lowering.layouts import Joined, Kind, Layout, Packed, Stacked
+from transforms.front.sequence_lowering.shapes import known, moved, numbers, size
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 
@@ -55,7 +55,7 @@ class SequencePass(FunctionPass):
         changed = super().run(graph)
         if changed:
             graph.validate()
-            ConstantFolding().run(graph)
+            fold_all_scopes(graph)
         return changed
 
     def run_on_graph(self, graph: Graph) -> bool:

@@ -13,7 +13,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
 
-TO_THE_END = (1 << 63) - 1
+LARGEST = (1 << 63) - 1
 """A Slice that stops at this constant stops at the end. Of any other the runtime infers that no more is left."""
 
 
@@ -72,7 +72,7 @@ def plus(a: Value, b) -> Value:
 def cut(x: Value, axis: int, start: Value | None, stop: Value | None) -> Value:
     """x[start:stop] along an axis; None is an end of it."""
     first = numbers(x.graph, [0]) if start is None else start
-    last = numbers(x.graph, [TO_THE_END]) if stop is None else stop
+    last = numbers(x.graph, [LARGEST]) if stop is None else stop
     return ops.Slice(x, first, last, [1], [axis]).output
 
 

@@ -1,0 +1,46 @@
+"""The inputs and outputs that --layout names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mo_loop.graph import Graph
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.preprocessing.layout import Layouts, layouts_of
+from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
+from transforms.function_pass import FunctionPass
+from transforms.preprocess.inputs import names_of
+
+FLAG = "--layout"
+
+
+class LayoutPass(FunctionPass):
+    """A pass over the inputs and outputs whose layout was given."""
+
+    bodies = "never"
+
+    def __init__(self, layouts: PerInput[Layouts] | Mapping[str, Any]) -> None:
+        """Layouts by name or by place; a mapping may hold text such as `nhwc->nchw`."""
+        if isinstance(layouts, Mapping):
+            layouts = PerInput.of(layouts, PARENTHESES, layouts_of, FLAG)
+        self._layouts: PerInput[Layouts] = layouts
+
+    def inputs(self, graph: Graph) -> list[tuple[Parameter, Layouts]]:
+        """The inputs whose layout was given; UsageError for a name that neither an input nor an output has."""
+        inputs = [names_of(parameter) for parameter in graph.parameters]
+        outputs = [_names_of(result) for result in graph.results]
+        self._layouts.require_known(list(dict.fromkeys(name for each in (*inputs, *outputs) for name in sorted(each))))
+        return [(graph.parameters[place], said) for place, said in self._layouts.among(inputs).items()]
+
+    def outputs(self, graph: Graph) -> list[tuple[Result, Layouts]]:
+        """The outputs whose layout was given; a name that an input has as well means the input."""
+        if not self._layouts.entries[0][0]:
+            return []
+        inputs = {name for parameter in graph.parameters for name in names_of(parameter)}
+        places = self._layouts.among([_names_of(result) - inputs for result in graph.results])
+        return [(graph.results[place], said) for place, said in places.items()]
+
+
+def _names_of(result: Result) -> set[str]:
+    return {result.name, *result.output_names, *result.value.names} - {""}

@@ -1,0 +1,31 @@
+"""Slices with an end that is known only at run time.
+
+    y  ->  Slice(y, 0, end) of every element of y
+
+The runtime keeps the result of such a Slice in memory of its own, and infers no size for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.ops.base import Constant
+from transforms.replace import move_readers
+
+TO_THE_END = 2**30
+"""A Slice end beyond every dimension; the runtime computes wrong results for ends above 2^31 - 1."""
+
+
+def has_run_time_end(node: Node) -> bool:
+    """Whether a node is a Slice whose end is known only at run time."""
+    end = node.inputs[2] if isinstance(node, ops.Slice) else None
+    return end is not None and not isinstance(end.node, Constant)
+
+
+def read_through_slice(output: Value, end: Callable[[int], Value]) -> None:
+    """Readers of `output` read Slice(output, 0, end(axis)) along its first dynamic axis instead."""
+    readers = output.uses
+    axis = next(axis for axis, dim in enumerate(output.type.dims) if not isinstance(dim, int))
+    move_readers(output, ops.Slice(output, [0], end(axis), [1], [axis]).output, readers)
