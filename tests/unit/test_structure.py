@@ -251,6 +251,7 @@ class TestImportDirection:
 
 
 COMPOSITIONS = {
+    "transforms/__init__.py": "the public names",
     "transforms/pipelines.py": "the passes of a conversion in order",
     "transforms/manager.py": "runs Validate after each pass that changed something",
     "transforms/common/nop_elimination.py": "a GraphRewrite: its matchers run in one traversal",
