@@ -14,9 +14,7 @@ settings.load_profile("house")
 
 @pytest.fixture(scope="session", autouse=True)
 def checked_passes() -> Iterator[None]:
-    """Every conversion in a test holds the graph against its invariants after each pass, unless it says otherwise."""
-    from mo_loop.api import convert_model
-
+    """Every conversion in a test checks the invariants of the graph after each pass, unless it says otherwise."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(convert_model.__kwdefaults__, "check_passes", True)
+        patch.setattr("mo_loop.conversion.CHECK_PASSES", True)
         yield

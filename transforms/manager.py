@@ -4,7 +4,8 @@
     manager.config.disable("GeluFusion")
     manager.run(graph)
 
-An observer is called with a Step after every pass: timing, dumps, checks and pictures are built on this one hook. A
+An observer is called with a Step after every pass: timing, dumps, checks and pictures are built on this one hook. Those
+of a whole conversion (mo_loop/conversion.py) are called with a Phase as well, when a part of it begins and ends. A
 Manager is a pass itself; one inside another shares its configuration and tells the same observers.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from mo_loop.errors import InternalError, UsageError
 from mo_loop.graph import Graph
@@ -45,7 +47,25 @@ class Step:
         return self.each.name
 
 
-Observer = Callable[[Step], None]
+@dataclass
+class Phase:
+    """A part of a conversion, such as "translating": it begins while `seconds` is None, and has ended when it is set.
+
+    `graph` is the graph by then, None before there is one; `subject` is what else the phase makes or works on
+    (mo_loop/conversion.py lists the phases). Both calls get the same object.
+    """
+
+    name: str
+    graph: Graph | None = None
+    subject: Any = None
+    seconds: float | None = None
+
+
+StepObserver = Callable[[Step], None]
+"""What a Manager calls."""
+
+Observer = Callable[[Step | Phase], None]
+"""What a conversion calls."""
 
 
 class Stop(Exception):
@@ -60,7 +80,7 @@ class Manager(FunctionPass):
     def __init__(
         self,
         passes: Iterable[FunctionPass] = (),
-        observers: Iterable[Observer] = (),
+        observers: Iterable[StepObserver] = (),
         *,
         config: PassConfig | None = None,
     ) -> None:
@@ -84,7 +104,7 @@ class Manager(FunctionPass):
         except Stop:
             return True
 
-    def _run(self, graph: Graph, observers: list[Observer]) -> bool:
+    def _run(self, graph: Graph, observers: list[StepObserver]) -> bool:
         changed = False
         for each in self.passes:
             if not self.config.is_enabled(each):
@@ -137,7 +157,7 @@ def _count(graph: Graph) -> int:
 # -- observers that belong to every pipeline
 
 
-def stop_after(name: str, passes: Iterable[FunctionPass]) -> Observer:
+def stop_after(name: str, passes: Iterable[FunctionPass]) -> StepObserver:
     """An observer that ends the run after the last pass called `name`; UsageError if there is none."""
     last = [each for each in flattened(passes) if each.name == name_of(name)]
     if not last:

@@ -1,45 +1,47 @@
 """How long passes took and what they did: an observer that a table is made of.
 
-    profile = Profile(before="translation")     # the time until the first pass is a row as well
-    Manager(passes, [profile]).run(graph)
-    with profile.phase("writing"):
-        ...
+    profile = Profile()
+    model = convert_model("model.onnx", observers=[profile])     # or of passes alone: Manager(passes, [profile])
+    save_model(model, "model.xml", observers=[profile])
     print(profile.table())
 
                        ms  share  matches  nodes
-    translation      8.21    71%
+    reading          1.12    10%
+    translating      7.02    60%
     ConstantFolding  0.64     6%      yes  38 -> 35
     LoopToTI         0.12     1%        -  35
+    checking         0.08     1%
     writing          2.58    22%
     passes           0.76     7%           38 -> 35
-    all             11.55
+    all             11.56
 
 What observers take belongs to no row.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from transforms.manager import Step
+from transforms.manager import Phase, Step
 
 
 class Profile:
-    """Collects the steps of a run, and the phases around it."""
+    """Collects the steps of a run, and the phases before and behind them."""
 
-    def __init__(self, before: str = "") -> None:
+    def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.phases: list[dict[str, Any]] = []
-        self._before = before
-        self._start = time.perf_counter()
+        self._before = 0  # how many phases come before the passes
 
-    def __call__(self, step: Step) -> None:
-        if self._before and not self.rows:
-            seconds = time.perf_counter() - self._start - step.seconds
-            self.phases.append({"phase": self._before, "seconds": seconds})
+    def __call__(self, event: Step | Phase) -> None:
+        if isinstance(event, Step):
+            self._add(event)
+        elif event.name == "passes":
+            self._before = len(self.phases) if event.seconds is None else self._before
+        elif event.seconds is not None:
+            self.phases.append({"phase": event.name, "seconds": event.seconds})
+
+    def _add(self, step: Step) -> None:
         self.rows.append(
             {
                 "pass": step.name,
@@ -51,13 +53,6 @@ class Profile:
                 "nodes_after": step.nodes_after,
             }
         )
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """What happens inside is a row of its own."""
-        start = time.perf_counter()
-        yield
-        self.phases.append({"phase": name, "seconds": time.perf_counter() - start})
 
     @property
     def seconds(self) -> float:
@@ -82,10 +77,9 @@ class Profile:
         rows = [timed(row["pass"], row["seconds"], *_counts(row)) for row in self.rows]
         inner = [[(f"  {name}", "", "", str(n), "") for name, n in row["matchers"].items() if n] for row in self.rows]
         phases = [timed(row["phase"], row["seconds"]) for row in self.phases]
-        ahead = 1 if self._before and phases else 0
-        lines = [("", "ms", "share", "matches", "nodes"), *phases[:ahead]]
+        lines = [("", "ms", "share", "matches", "nodes"), *phases[: self._before]]
         lines += [line for row, under in zip(rows, inner, strict=True) for line in (row, *under)]
-        lines += phases[ahead:]
+        lines += phases[self._before :]
         if self.rows:
             span = {"nodes_before": self.rows[0]["nodes_before"], "nodes_after": self.rows[-1]["nodes_after"]}
             lines.append(timed("passes", self.seconds, "", _nodes(span)))

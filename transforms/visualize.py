@@ -16,7 +16,6 @@ import subprocess
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mo_loop.errors import UsageError
 from mo_loop.files import write_whole
@@ -24,9 +23,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.dot import to_dot
 from transforms.config import name_of
 from transforms.function_pass import FunctionPass
-
-if TYPE_CHECKING:
-    from transforms.manager import Step
+from transforms.manager import Phase, Step
 
 LIMIT = 60.0
 """Seconds that Graphviz may take: its layout of a large graph can take hours."""
@@ -81,7 +78,9 @@ class VisualizeSteps:
         self.count = 0
         self.ending = "svg"
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: Step | Phase) -> None:
+        if not isinstance(step, Step):
+            return
         self.count += 1
         if not step.changed or (self.only and step.name not in self.only):
             return

@@ -1,6 +1,6 @@
 """What a worker does with one model: hash what goes in, convert, hash what came out.
 
-    done = convert(Task("model.onnx", "out/.draft/3/model.xml", "out/model.xml", options, arguments, saving))
+    done = convert(Task("model.onnx", "out/.draft/3/model.xml", "out/model.xml", options, digest))
 
 The pair is written to a draft, which the parent moves to its place: a worker may be killed at any moment.
 """
@@ -16,11 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mo_loop.api import convert_model, save_model
+from mo_loop.api import Model, save_model
 from mo_loop.batch.fingerprint import Made, stamp
 from mo_loop.batch.result import Error, Facts
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
+from mo_loop.conversion import Conversion
 from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
 from mo_loop.frontend.external_data import external_files
 
@@ -48,10 +49,10 @@ def _converted(task: Task) -> Entry:
     # Hashed before they are read for conversion: what changes in between is seen as a change next time.
     source = stamp(task.source)
     external = {os.path.relpath(file, home): stamp(file) for file in files}
-    model = convert_model(task.source, **task.arguments)
-    save_model(model, task.draft, **task.saving)
+    graph = Conversion(task.options).run(task.source)
+    save_model(Model(graph), task.draft, task.options.compress_to_fp16)
     xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
-    return Entry(Made(task.options, source, external, xml, data), _facts(model))
+    return Entry(Made(task.digest, source, external, xml, data), _facts(graph))
 
 
 def _keep(files: list[str], task: Task) -> None:
@@ -62,9 +63,9 @@ def _keep(files: list[str], task: Task) -> None:
             raise UsageError(f"{target} holds weights of the model itself", hint="convert into another folder")
 
 
-def _facts(model: Any) -> Facts:
-    scopes = list(model.graph.scopes())
-    flow = Counter(node.type for graph in scopes for node in graph.ordered() if node.bodies)
+def _facts(graph: Any) -> Facts:
+    scopes = list(graph.scopes())
+    flow = Counter(node.type for scope in scopes for node in scope.ordered() if node.bodies)
     return Facts(sum(map(len, scopes)), dict(sorted(flow.items())))
 
 

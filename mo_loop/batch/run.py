@@ -1,6 +1,6 @@
 """Workers on a plan: results as they come, and the end by a signal.
 
-    batch = Batch(plan, folder, conversion, limits)
+    batch = Batch(plan, folder, options, digest, limits)
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
 
 Threads feed one worker each; what has to be in order happens in the thread that called `run`: pairs are moved to their
@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,6 +39,7 @@ from mo_loop.batch.state import Entry, State
 from mo_loop.batch.task import Task
 from mo_loop.errors import FileError, UsageError
 from mo_loop.ir.pair import move_pair
+from mo_loop.options import ConvertOptions
 from mo_loop.workers import ERROR, Outcome, Pool, WorkerStartError
 
 SAVE_EVERY = 5.0
@@ -46,16 +47,6 @@ SAVE_EVERY = 5.0
 
 _DRAFT = "model.xml"
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """How each model is converted: the hash of all options, and a function that makes the keyword arguments of
-    convert_model (anew for each) and those of save_model."""
-
-    options: str
-    arguments: Callable[[], Mapping[str, Any]]
-    saving: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -85,14 +76,18 @@ class Batch:
     """
 
     def __init__(
-        self, plan: Plan, folder: Path, conversion: Conversion, limits: Limits, *, force: bool = False,
+        self, plan: Plan, folder: Path, options: ConvertOptions, digest: str, limits: Limits, *, force: bool = False,
         fail_fast: bool = False,
     ) -> None:  # fmt: skip
-        """`force` converts what is up to date as well; with `fail_fast` no model begins after the first failure."""
+        """`options` are those of each conversion, and `digest` is their hash.
+
+        `force` converts what is up to date as well; with `fail_fast` no model begins after the first failure.
+        """
         self.plan = plan
         self.folder = folder
         self.state = State(folder)
-        self._conversion = conversion
+        self._options = options
+        self._digest = digest
         self._limits = limits
         self._force = force
         self._fail_fast = fail_fast
@@ -164,11 +159,9 @@ class Batch:
         """The entry of a pair that is up to date, or the outcome of its conversion; the seconds it took."""
         start = time.perf_counter()
         entry = None if self._force else self.state.get(self._key(model))
-        if entry is not None and is_current(entry.made, model, self._conversion.options):
+        if entry is not None and is_current(entry.made, model, self._digest):
             return entry, time.perf_counter() - start, draft
-        conversion = self._conversion
-        files = (str(model.source), str(draft / _DRAFT), str(model.target))
-        task = Task(*files, conversion.options, conversion.arguments(), conversion.saving)
+        task = Task(str(model.source), str(draft / _DRAFT), str(model.target), self._options, self._digest)
         found = pool.call(task)
         if not found.first and _status(found) in (CRASH, MEMORY):
             found = pool.call(task, fresh=True)  # what an earlier model left behind may be to blame

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mo_loop.batch.result import Error
 from mo_loop.batch.state import Entry
+from mo_loop.options import ConvertOptions
 
 
 @dataclass(frozen=True)
 class Task:
-    """A model, where its pair is drafted and where it will be; the hash of all options, and those of convert_model and
-    save_model as keyword arguments."""
+    """A model, where its pair is drafted and where it will be; the options of the conversion, and their hash."""
 
     source: str
     draft: str
     target: str
-    options: str
-    arguments: Mapping[str, Any]
-    saving: Mapping[str, Any]
+    options: ConvertOptions
+    digest: str
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.cli.conversion_options import ConversionOptions, conversion_options
+from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
 from mo_loop.cli.error_output import message, reported, told_warnings
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import PassOptions, pass_choice
+from mo_loop.cli.preprocessing_options import preprocessing_flags
 
 if TYPE_CHECKING:
     from mo_loop.batch.report import About
     from mo_loop.batch.result import Results
-    from mo_loop.batch.run import Batch, Conversion
+    from mo_loop.batch.run import Batch
     from mo_loop.cli.batch_progress import Display
+    from mo_loop.options import ConvertOptions
 
 SIGNALS = ("SIGINT", "SIGTERM")
 LONGEST = 1e6  # seconds
@@ -128,15 +130,15 @@ def command(
         allowed = memory if can_limit_memory() else None
         if allowed != memory:
             message("warning", f"--memory has no effect: {NO_MEMORY_LIMIT}")
-        options = ConversionOptions.of(context)
-        _check_passes(context)
-        _check_preparation(options)
+        options, flags = options_of(context), flags_of(context)
+        _check(context, options)
         known = frozenset[str]() if baseline is None else known_failures(Path(baseline))
         plan = planned(paths, Path(folder))
         limits = Limits(min(jobs or _processors(), len(plan.models)), timeout, allowed)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        about = About(started, str(plan.root), folder, limits.jobs, timeout, memory, options.as_json())
-        batch = Batch(plan, Path(folder), _conversion(options), limits, force=force, fail_fast=not keep_going)
+        about = About(started, str(plan.root), folder, limits.jobs, timeout, memory, flags)
+        digest = _digest(flags)
+        batch = Batch(plan, Path(folder), options, digest, limits, force=force, fail_fast=not keep_going)
         if batch.state.note and not quiet:
             message("note", batch.state.note)
         shown = display(len(plan.models), quiet)
@@ -153,37 +155,27 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _check_passes(context: click.Context) -> None:
-    """Names that no pass has are an error of the call, not of each model. Looked up only if there are any."""
-    options = context.ensure_object(PassOptions)
-    if options == PassOptions():
+def _check(context: click.Context, options: ConvertOptions) -> None:
+    """Names that no pass has, and what is no layout or no number, are errors of the call, not of each model.
+
+    The converter is loaded for it only where such options are given.
+    """
+    passes = context.ensure_object(PassOptions)
+    if passes == PassOptions() and not any(preprocessing_flags(context).values()):
         return
     from mo_loop.cli.pass_inspection import Inspection
-    from mo_loop.extensions import collect_extensions
-    from transforms.pipelines import default_pipeline
+    from mo_loop.conversion import Conversion
 
-    given = ConversionOptions.of(context)
-    added = collect_extensions(given.extension, plugins=not given.no_plugins)
     with told_warnings():
-        Inspection(options, lambda: added.arranged(default_pipeline()))
+        Inspection(passes, Conversion(options))
 
 
-def _check_preparation(options: ConversionOptions) -> None:
-    """Likewise what is no layout or no number."""
-    prepared = options.preprocessing.arguments()
-    if any(prepared.values()):
-        from mo_loop.preprocessing.preparation import Preprocessing
-
-        Preprocessing.of(**prepared)
-
-
-def _conversion(options: ConversionOptions) -> Conversion:
+def _digest(flags: dict[str, Any]) -> str:
+    """The hash of all that decides about a conversion but the model."""
     from mo_loop.batch.fingerprint import of_options
-    from mo_loop.batch.run import Conversion
 
-    facts = {name: value for name, value in options.as_json().items() if name != "extension"}
-    digest = of_options(facts, options.extension, plugins=not options.no_plugins)
-    return Conversion(digest, options.arguments, options.saving())
+    facts = {name: value for name, value in flags.items() if name != "extension"}
+    return of_options(facts, flags["extension"], plugins=not flags["no_plugins"])
 
 
 @contextmanager

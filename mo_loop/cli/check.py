@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.cli.conversion_options import ConversionOptions, conversion_options
+from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import message, reported, told_warnings
 from mo_loop.cli.file_checks import opened
 from mo_loop.cli.output import columns, painted, show
@@ -20,6 +20,7 @@ from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
     from mo_loop.diagnostics.diagnostic import Group, Level, Report
+    from mo_loop.options import ConvertOptions
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -82,7 +83,6 @@ def command(
     Exit codes: 0 no finding but notes, 1 errors or warnings found,
     2 a file that cannot be read or bad usage, 4 a bug of mo-loop.
     """
-    options = ConversionOptions.of(context)
     with reported(debug):
         if codes:
             show(code_table(form))
@@ -90,7 +90,8 @@ def command(
         if not models:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
         with told_warnings():
-            reports = list(_reports(models, inputs, _names(outputs), options, debug))
+            options = options_of(context, input=inputs, output=_names(outputs))
+            reports = list(_reports(models, options, debug))
         from mo_loop.diagnostics.diagnostic import exit_code
 
         show(_formatted(form, [replace(each, level=level) for each in reports]))
@@ -111,18 +112,16 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _reports(
-    models: tuple[str, ...], inputs: str | None, outputs: list[str] | None, options: ConversionOptions, debug: bool
-) -> Iterator[Report]:
+def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> Iterator[Report]:
     """One report for each file; what is wrong with a file or with mo-loop itself is said on stderr as well."""
     from mo_loop.diagnostics.examine import examine
     from mo_loop.extensions import collect_extensions
 
-    arguments = {**options.arguments(), **options.saving()}
-    added = collect_extensions(arguments.pop("extensions"), plugins=arguments.pop("plugins"))
+    loaded = collect_extensions(options.extensions, plugins=options.plugins)  # once for all models
+    options = replace(options, extensions=loaded, plugins=False)
     for model in dict.fromkeys(_files(models)):
         with opened(model) as path:
-            report = examine(path, input=inputs, output=outputs, extensions=added, plugins=False, **arguments)
+            report = examine(path, options)
         report = replace(report, file=model)
         if report.refused is not None:
             message("error", str(report.refused))

@@ -5,75 +5,69 @@
     @pass_options
     @click.pass_context
     def command(context: click.Context, ...) -> None:
-        options = ConversionOptions.of(context)
-        model = convert_model(path, **options.arguments())
-        save_model(model, target, **options.saving())
-
-What they hold is plain data: `arguments()` can be handed to a process of its own, `as_json()` put into a hash.
+        options = options_of(context)          # what the library takes
+        flags_of(context)                      # the same as plain data, for a report or a hash
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mo_loop.cli.pass_options import PassOptions
-from mo_loop.cli.preprocessing_options import PreprocessingOptions, preprocessing_options
+from mo_loop.cli.preprocessing_options import layout_of, preprocessing_flags, preprocessing_options
+from mo_loop.options import ConvertOptions
+
+if TYPE_CHECKING:
+    from transforms.config import PassConfig
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEY = "mo_loop.cli.conversion_options"
 
 
-@dataclass(frozen=True)
-class ConversionOptions:
-    """The options below, by the names of their flags, and which passes run."""
+def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
+    """What the command of `context` was given; `of_model` are the fields that concern one model: input, output, ...
 
-    compress_to_fp16: bool = False
-    unroll: int = 0
-    strict: bool = False
-    sequence_io: str | None = None
-    extension: tuple[str, ...] = ()
-    no_plugins: bool = False
-    disable_pass: tuple[str, ...] = ()
-    enable_pass: tuple[str, ...] = ()
-    preprocessing: PreprocessingOptions = field(default_factory=PreprocessingOptions)
+    UsageError for flags that exclude each other.
+    """
+    flags, preprocessing = context.meta.get(_KEY, {}), preprocessing_flags(context)
+    return ConvertOptions(
+        config=_config(context.ensure_object(PassOptions)),
+        compress_to_fp16=flags["compress_to_fp16"],
+        unroll=flags["unroll"],
+        strict=flags["strict"],
+        sequence_io=flags["sequence_io"],
+        extensions=flags["extension"],
+        plugins=not flags["no_plugins"],
+        layout=layout_of(preprocessing),
+        mean_values=preprocessing["mean_values"],
+        scale_values=preprocessing["scale_values"],
+        scale=preprocessing["scale"],
+        reverse_input_channels=preprocessing["reverse_input_channels"],
+        batch=preprocessing["batch"],
+        **of_model,
+    )
 
-    @classmethod
-    def of(cls, context: click.Context) -> ConversionOptions:
-        """What the command of `context` was given; PassOptions say which passes run."""
-        passes = context.ensure_object(PassOptions)
-        given = context.meta.get(_KEY, {})
-        prepared = PreprocessingOptions.of(context)
-        return cls(**given, disable_pass=passes.disable_pass, enable_pass=passes.enable_pass, preprocessing=prepared)
 
-    def arguments(self) -> dict[str, Any]:
-        """Keyword arguments of `convert_model`, made anew on each call, which can be pickled."""
-        found: dict[str, Any] = {
-            "unroll": self.unroll,
-            "strict": self.strict,
-            "sequence_io": self.sequence_io,
-            "extensions": self.extension,
-            "plugins": not self.no_plugins,
-            **self.preprocessing.arguments(),
-        }
-        if self.disable_pass or self.enable_pass:
-            from transforms.config import PassConfig
+def flags_of(context: click.Context) -> dict[str, Any]:
+    """The flags by name, the same for the same flags. Extensions are paths: what the files hold is not in it."""
+    passes = context.ensure_object(PassOptions)
+    chosen = {"disable_pass": passes.disable_pass, "enable_pass": passes.enable_pass}
+    return {**context.meta.get(_KEY, {}), **chosen, "preprocessing": preprocessing_flags(context)}
 
-            found["config"] = config = PassConfig()
-            config.disable(*self.disable_pass)
-            config.enable(*self.enable_pass)
-        return found
 
-    def saving(self) -> dict[str, Any]:
-        """Keyword arguments of `save_model`."""
-        return {"compress_to_fp16": self.compress_to_fp16}
+def _config(passes: PassOptions) -> PassConfig | None:
+    """Which passes run; None, and nothing loaded, if that is not said."""
+    if not passes.disable_pass and not passes.enable_pass:
+        return None
+    from transforms.config import PassConfig
 
-    def as_json(self) -> dict[str, Any]:
-        """All of it as plain data, the same for the same options. Extensions are paths: what they hold is not in it."""
-        return asdict(self)
+    config = PassConfig()
+    config.disable(*passes.disable_pass)
+    config.enable(*passes.enable_pass)
+    return config
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -110,7 +104,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 def conversion_options(command: F) -> F:
-    """Give `command` the options; `ConversionOptions.of` its context holds their values."""
+    """Give `command` the options; `options_of` its context holds their values."""
     command = preprocessing_options(command)
     for option in reversed(_OPTIONS):
         command = option(command)

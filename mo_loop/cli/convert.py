@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop import __version__
-from mo_loop.cli.conversion_options import ConversionOptions, conversion_options
+from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import reported, told_warnings
 from mo_loop.cli.file_checks import opened, require_places
 from mo_loop.cli.legacy_flags import Former, FormerCommand, target_of, with_shapes
@@ -25,6 +25,7 @@ from mo_loop.errors import MoLoopError, UsageError
 
 if TYPE_CHECKING:
     from mo_loop.report.record import Record
+    from transforms.manager import Observer
 
 
 @click.command(cls=FormerCommand)
@@ -87,46 +88,36 @@ def command(
 
     The flags of the Model Optimizer and of ovc are understood as well, with underscores or dashes.
     """
-    given, options = context.ensure_object(PassOptions), ConversionOptions.of(context)
+    given = context.ensure_object(PassOptions)
     heard: list[str] = []
     with reported(debug), _errors_as_json(form == "json"), told_warnings(heard, quiet=quiet):
-        from mo_loop.extensions import collect_extensions
-        from mo_loop.preprocessing.preparation import Preprocessing
-        from transforms.pipelines import default_pipeline
-
         _require_sense(given, form, quiet, verbose)
-        arguments = options.arguments()
-        added = collect_extensions(arguments.pop("extensions"), plugins=arguments.pop("plugins"))
-        prepared = Preprocessing.of(**options.preprocessing.arguments())
-        if given.passes:
-            show(listing(given, prepared.around(added.arranged(default_pipeline()))))
-            return
-        if model is None:
+        if model is None and not given.passes:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
+        from mo_loop.conversion import Conversion
+
+        if model is None or given.passes:
+            show(listing(given, Conversion(options_of(context))))
+            return
         former = Former.of(context)
         target = target_of(model, target, former)
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
-        asked: dict[str, Any] = {
-            "input": with_shapes(inputs, former.input_shape),
-            "output": _names(outputs),
-            "freeze": dict(_frozen(freeze)),
-            "rename": dict(_renamed(rename)),
-        }
-        files = (model, target, os.path.splitext(target)[0] + ".bin")
-        inside = Inspection(given.told(os.environ), lambda: prepared.around(added.arranged(default_pipeline())), files)
-        arguments["config"] = inside.config
+        options = options_of(
+            context, input=with_shapes(inputs, former.input_shape), output=_names(outputs),
+            freeze=dict(_frozen(freeze)), rename=dict(_renamed(rename)),
+        )  # fmt: skip
+        given = given.told(os.environ)
         record = _record(verbose, mapping is not None)
+        conversion = Conversion(
+            options, [record, *_dumping(dump)], stop_after=given.stop_after, check_passes=given.check_passes
+        )
+        inside = Inspection(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
         start = time.perf_counter()
         with opened(model) as path, inside.shown(), _progress(record, quiet or verbose):
-            from mo_loop.api import convert_model, save_model
+            from mo_loop.api import Model, save_model
 
-            converted = convert_model(
-                path, **asked, dump=dump, extensions=added, plugins=False, observers=inside.observers,
-                stop_after=inside.options.stop_after, check_passes=inside.options.check_passes, record=record,
-                **arguments,
-            )  # fmt: skip
-            with inside.writing():
-                save_model(converted, target, **options.saving(), record=record)
+            converted = Model(conversion.run(path))
+            save_model(converted, target, options.compress_to_fp16, observers=conversion.observers)
         seconds = time.perf_counter() - start
         inside.save()
         if mapping is not None:
@@ -195,6 +186,14 @@ def _record(verbose: bool, tensors: bool) -> Record:
         click.echo(f"{phase:<12} {seconds:8.3f} s", err=True)
 
     return Record(tell if verbose else None, tensors=tensors)
+
+
+def _dumping(folder: str | None) -> Iterator[Observer]:
+    """What writes the graph into `folder`."""
+    if folder is not None:
+        from mo_loop.dump import Dumper
+
+        yield Dumper(folder)
 
 
 def _progress(record: Record, silent: bool) -> Any:

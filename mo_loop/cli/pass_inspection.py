@@ -1,4 +1,4 @@
-"""What the options of passes.py come to: a configuration and observers for one conversion, and what they found."""
+"""What the options of pass_options.py come to: a configuration and observers of one conversion, and what they found."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,28 +19,24 @@ from mo_loop.errors import UsageError
 from mo_loop.files import write_whole
 
 if TYPE_CHECKING:
+    from mo_loop.conversion import Conversion
     from transforms.config import PassConfig
-    from transforms.function_pass import FunctionPass
-    from transforms.manager import Observer, Step
+    from transforms.manager import Phase, Step
     from transforms.profile import Profile
     from transforms.selection import Entry, Selection
 
-    Pipeline = Callable[[], Iterable[FunctionPass]]
-
 
 class Inspection:
-    """One conversion, looked into as `options` say. Without options it costs nothing and imports nothing.
+    """Makes `conversion` show what `options` say. Without options it costs nothing and imports nothing.
 
     Raises:
         UsageError: an option names no pass, or would have no effect.
     """
 
-    def __init__(self, options: PassOptions, pipeline: Pipeline, files: Iterable[str] = ()) -> None:
-        """`pipeline` makes the passes of the conversion; a profile is not written over one of `files`."""
+    def __init__(self, options: PassOptions, conversion: Conversion, files: Iterable[str] = ()) -> None:
+        """A profile is not written over one of `files`."""
         self.options = options
-        self.config: PassConfig | None = None
         self.profile: Profile | None = None
-        self.observers: list[Observer] = []
         self._explained: dict[str, list[str]] = {}
         self._changed: dict[str, bool] = {}
         if options == PassOptions():
@@ -48,27 +44,23 @@ class Inspection:
         from transforms.profile import Profile
         from transforms.visualize import VisualizeSteps
 
-        self.config = _config(options)
-        selection = _selection(options, self.config, pipeline())
+        self._config: PassConfig = conversion.manager.config
+        selection = _selection(options, conversion)
         _warn(selection)
         self._explained = {name: selection.held(name) for name in options.explain_pass}
         if self._explained:
-            self.config.explain(*(name for held in self._explained.values() for name in held))
-            self.observers.append(self._watch)
+            self._config.explain(*(name for held in self._explained.values() for name in held))
+            conversion.observers.append(self._watch)
         if options.visualize is not None:
             shapes, types = options.visualize_shapes, options.visualize_types
-            self.observers.append(
+            conversion.observers.append(
                 VisualizeSteps(options.visualize, only=options.visualize_after, shapes=shapes, types=types)
             )
         if options.profile_json is not None and _is_among(options.profile_json, files):
             raise UsageError(f"--profile-json {options.profile_json} is a file of the conversion itself")
         if options.profile or options.profile_json is not None:
-            self.profile = Profile(before="translation")
-            self.observers.append(self.profile)
-
-    def writing(self) -> AbstractContextManager[None]:
-        """The writing of the model, which a profile shows as well."""
-        return nullcontext() if self.profile is None else self.profile.phase("writing")
+            self.profile = Profile()
+            conversion.observers.append(self.profile)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -90,15 +82,18 @@ class Inspection:
         if self.options.profile_json is not None and self.profile is not None:
             write_whole(Path(self.options.profile_json), json.dumps(self.profile.as_json(), indent=1) + "\n")
 
-    def _watch(self, step: Step) -> None:
+    def _watch(self, step: Step | Phase) -> None:
+        from transforms.manager import Step
+
+        if not isinstance(step, Step):
+            return
         self._changed[step.name] = step.changed or self._changed.get(step.name, False)
         for name, count in step.matchers:
             self._changed[name] = count > 0 or self._changed.get(name, False)
 
     def _explanation(self, name: str) -> Iterator[str]:
         """What a pass said about its candidates; nothing if it said nothing."""
-        assert self.config is not None
-        found = [each for each in self.config.explanations if each.pass_name == name]
+        found = [each for each in self._config.explanations if each.pass_name == name]
         if found:
             outcomes = Counter(each.outcome for each in found)
             yield f"{name}: " + ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
@@ -115,11 +110,11 @@ class Inspection:
         return f"{name}: no candidates recorded"
 
 
-def listing(options: PassOptions, passes: Iterable[FunctionPass]) -> str:
+def listing(options: PassOptions, conversion: Conversion) -> str:
     """The pipeline in order: place, name, whether it runs, how it treats bodies, and what it does in a line."""
     rows: list[tuple[str, ...]] = []
     place = 0
-    for entry in _selection(options, _config(options), passes).entries:
+    for entry in _selection(options, conversion).entries:
         place += not entry.depth
         rows.append(
             (
@@ -137,21 +132,11 @@ def listing(options: PassOptions, passes: Iterable[FunctionPass]) -> str:
     )
 
 
-def _config(options: PassOptions) -> PassConfig:
-    from transforms.config import PassConfig
-
-    config = PassConfig()
-    config.disable(*options.disable_pass)
-    config.enable(*options.enable_pass)
-    return config
-
-
-def _selection(options: PassOptions, config: PassConfig, passes: Iterable[FunctionPass]) -> Selection:
+def _selection(options: PassOptions, conversion: Conversion) -> Selection:
     """What runs under these options; UsageError for names that no pass has and options that change nothing."""
-    from transforms.manager import Manager
     from transforms.selection import PARTS, Selection
 
-    selection = Selection(Manager(passes, config=config), options.stop_after)
+    selection = Selection(conversion.manager, options.stop_after)
     selection.require(*options.explain_pass, *options.visualize_after)
     by_default = {entry.name for entry in selection.entries if entry.by_default}
     for name in options.disable_pass:

@@ -1,14 +1,14 @@
 """The options that build the preparation of inputs into a model, for every command that converts.
 
-@preprocessing_options
-...
-convert_model(path, **PreprocessingOptions.of(context).arguments())
+    @preprocessing_options
+    def command(context: click.Context, ...) -> None:
+        flags = preprocessing_flags(context)                 # {"layout": "nchw", "scale": None, ...}
+        ConvertOptions(layout=layout_of(flags), scale=flags["scale"], ...)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -19,43 +19,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 _KEY = "mo_loop.cli.preprocessing_options"
 
 
-@dataclass(frozen=True)
-class PreprocessingOptions:
-    """The options below, by the names of their flags."""
+def preprocessing_flags(context: click.Context) -> dict[str, Any]:
+    """What the command of `context` was given, by the names of the flags."""
+    flags: dict[str, Any] = context.meta.get(_KEY, {})
+    return flags
 
-    layout: str | None = None
-    source_layout: str | None = None
-    target_layout: str | None = None
-    mean_values: str | None = None
-    scale_values: str | None = None
-    scale: float | None = None
-    reverse_input_channels: bool = False
-    batch: int | None = None
 
-    @classmethod
-    def of(cls, context: click.Context) -> PreprocessingOptions:
-        """What the command of `context` was given."""
-        return cls(**context.meta.get(_KEY, {}))
+def layout_of(flags: Mapping[str, Any]) -> Any:
+    """`--layout`, or what the two flags that say the same say together: name -> (source, target).
 
-    def arguments(self) -> dict[str, Any]:
-        """Keyword arguments of `convert_model`; UsageError for flags that exclude each other."""
-        return {
-            "layout": self._layout(),
-            "mean_values": self.mean_values,
-            "scale_values": self.scale_values,
-            "scale": self.scale,
-            "reverse_input_channels": self.reverse_input_channels,
-            "batch": self.batch,
-        }
-
-    def _layout(self) -> Any:
-        """`--layout`, or what the two flags that say the same say together: name -> (source, target)."""
-        if self.source_layout is None and self.target_layout is None:
-            return self.layout
-        if self.layout is not None:
-            raise UsageError("--layout goes with neither --source-layout nor --target-layout", hint="write nhwc->nchw")
-        source, target = _named(self.source_layout, "--source-layout"), _named(self.target_layout, "--target-layout")
-        return {name: (source.get(name), target.get(name, source.get(name))) for name in {**source, **target}}
+    UsageError for flags that exclude each other.
+    """
+    if flags["source_layout"] is None and flags["target_layout"] is None:
+        return flags["layout"]
+    if flags["layout"] is not None:
+        raise UsageError("--layout goes with neither --source-layout nor --target-layout", hint="write nhwc->nchw")
+    source = _named(flags["source_layout"], "--source-layout")
+    target = _named(flags["target_layout"], "--target-layout")
+    return {name: (source.get(name), target.get(name, source.get(name))) for name in {**source, **target}}
 
 
 def _named(text: str | None, flag: str) -> dict[str, str]:
@@ -99,7 +80,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 def preprocessing_options(command: F) -> F:
-    """Give `command` the options; `PreprocessingOptions.of` its context holds their values."""
+    """Give `command` the options; `preprocessing_flags` of its context are their values."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -1,21 +1,23 @@
 """All findings of one model.
 
-    report = examine("model.onnx", strict=True)
+    report = examine("model.onnx", ConvertOptions(strict=True))
 
-The model is converted in memory as `convert_model` would (conversion.py); what that says is joined by what the ONNX
-model alone shows (onnx_checks.py) and by what the finished graph shows (ir_checks.py). Nothing is written.
+The model is converted in memory by the Conversion that `convert_model` runs, which collects its errors here; to them
+comes what the ONNX model alone shows (onnx_checks.py) and what the finished graph shows (ir_checks.py). Nothing is
+written.
 """
 
 from __future__ import annotations
 
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mo_loop.conversion import Conversion
 from mo_loop.diagnostics import ir_checks, onnx_checks
-from mo_loop.diagnostics.collecting import Asked, Conversion
 from mo_loop.diagnostics.diagnostic import Finding, Place, Report
 from mo_loop.diagnostics.locator import Locator
 from mo_loop.errors import (
@@ -26,59 +28,33 @@ from mo_loop.errors import (
     MoLoopError,
     UsageError,
 )
-from mo_loop.extensions import collect_extensions
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, opened, require_opset
 from mo_loop.garbage_collection import paused_collector
-from mo_loop.preprocessing.preparation import Preprocessing
+from mo_loop.graph import Graph
+from mo_loop.options import ConvertOptions
+from transforms.config import PassConfig
 
-if TYPE_CHECKING:
-    from transforms.config import PassConfig
 
-
-def examine(
-    source: Any,
-    *,
-    input: Any = None,
-    output: str | Sequence[str] | None = None,
-    freeze: Mapping[str, Any] | None = None,
-    rename: Mapping[str, str] | None = None,
-    config: PassConfig | None = None,
-    unroll: int = 0,
-    strict: bool = False,
-    sequence_io: str | None = None,
-    extensions: Any = (),
-    plugins: bool = True,
-    layout: Any = None,
-    mean_values: Any = None,
-    scale_values: Any = None,
-    scale: float | None = None,
-    reverse_input_channels: bool = False,
-    batch: int | None = None,
-    compress_to_fp16: bool = False,
-) -> Report:
+def examine(source: Any, options: ConvertOptions | None = None) -> Report:
     """Everything that would stop or worsen the conversion of `source`.
 
-    The arguments are those of `convert_model` and `save_model`.
-
-    A file that cannot be read, or an argument that does not fit this model, is not raised but said in the Report.
+    A file that cannot be read, or an option that does not fit this model, is not raised but said in the Report.
 
     Raises:
-        UsageError: an argument makes no sense for any model.
+        UsageError: an option makes no sense for any model.
         ExtensionError: an extension cannot be loaded.
     """
-    if sequence_io not in (None, "packed"):
-        raise UsageError(f"sequence_io is {sequence_io!r}", hint='give "packed", or nothing')
-    prepared = Preprocessing.of(
-        layout=layout, mean_values=mean_values, scale_values=scale_values, scale=scale,
-        reverse_input_channels=reverse_input_channels, batch=batch,
-    )  # fmt: skip
-    added = collect_extensions(extensions, plugins=plugins)
-    conversion = Conversion(Asked(added, prepared, config, rename, unroll, strict, sequence_io == "packed"))
+    seen = ir_checks.Seen(PassConfig())
+    options = options or ConvertOptions()
+    if options.config is not None:
+        seen.config.adopt(options.config)
+    seen.config.explain(*ir_checks.EXPLAINED)
+    conversion = Conversion(replace(options, config=seen.config), [seen], collect=True)
     file = str(source) if isinstance(source, str | Path) else "model"
     try:
         model = opened(source)
-        cut = prepared.of_batch(Cut.of(model, input, output, freeze))
+        cut = conversion.cut(model)
     except (FileError, UsageError) as error:
         return Report(file, refused=error)
     except MoLoopError as error:  # nested too deeply, for one
@@ -86,9 +62,7 @@ def examine(
     with warnings.catch_warnings(record=True) as heard, paused_collector():
         warnings.simplefilter("always")
         try:
-            report = _examined(file, model, cut, conversion)
-            if compress_to_fp16 and conversion.graph is not None:
-                report.findings += ir_checks.clipped(conversion.graph)
+            report = _examined(file, model, cut, conversion, seen)
         except Exception as error:
             bug = MoLoopError(f"{type(error).__name__}: {error}", code="ML499")
             found = [Finding.of_error(each, Place(each.where)) for each in (*conversion.errors, bug)]
@@ -100,22 +74,24 @@ def examine(
     return Report(file, [*report.findings, *_told(told, model)], report.refused, report.trouble)
 
 
-def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion) -> Report:
+def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen) -> Report:
     locator = Locator(model)
     usage = onnx_checks.Usage(model, cut)
     lost = onnx_checks.LostData()
+    graph: Graph | None = None
     try:
         require_opset(model)
         lost = onnx_checks.lost_data(model, usage)
-        conversion.run(model, cut, usage, lost.inputs)
+        graph = conversion.convert(model, lost.given(cut))
     except (ExtensionError, UsageError) as error:
         return Report(file, refused=error)
     except MoLoopError as error:
         conversion.errors += error.errors if isinstance(error, ConversionErrors) else [error]
-    errors = [each for each in conversion.errors if not lost.explains(each)]
+    errors = [each for each in conversion.errors if usage.is_needed(each.where) and not lost.explains(each)]
     findings = [*lost.findings, *(Finding.of_error(each, locator.at(each.where)) for each in _once(errors))]
-    if conversion.graph is not None:
-        findings += ir_checks.findings(conversion.graph, conversion.seen, locator)
+    if graph is not None and not lost.inputs:
+        findings += ir_checks.findings(graph, seen, locator)
+        findings += ir_checks.clipped(graph) if conversion.options.compress_to_fp16 else ()
     findings += onnx_checks.leftovers(usage)
     if all(each.level != "error" for each in findings):
         findings += onnx_checks.checked(model)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from mo_loop.diagnostics.collecting import Seen
 from mo_loop.diagnostics.diagnostic import Finding
 from mo_loop.diagnostics.locator import Locator, kind_of
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If, Iteration, Loop, Merged
+from transforms.config import PassConfig
+from transforms.manager import Phase, Step
 
 DEEP = 16
 """How deep Ifs are nested when compiling them takes seconds."""
@@ -29,6 +31,30 @@ _CHANGING = frozenset(("SequenceInsert", "SequenceErase"))
 """ONNX operators that make another list of one."""
 
 _RANDOM = frozenset(("RandomUniform", "Multinomial"))
+
+
+EXPLAINED = ("PackSequences",)
+"""The passes whose explanations are read."""
+
+
+@dataclass
+class Seen:
+    """An observer of what can be seen while a conversion runs, and not afterwards. `config` is that of its passes."""
+
+    config: PassConfig
+    uncounted_loops: set[str] = field(default_factory=set)
+    """The paths of Loops whose trip count the model does not say."""
+
+    def __call__(self, event: Step | Phase) -> None:
+        if isinstance(event, Phase) and event.name == "passes" and event.seconds is None and event.graph is not None:
+            loops = (node for scope in event.graph.scopes() for node in scope.of(Loop))
+            self.uncounted_loops = {node.path for node in loops if not isinstance(node.count, int)}
+
+    @property
+    def packed(self) -> list[str]:
+        """The paths of operations on sequences that are kept as packed data."""
+        said = (each for each in self.config.explanations if each.pass_name == "PackSequences")
+        return [each.node for each in said if each.outcome == "changed"]
 
 
 def findings(graph: Graph, seen: Seen, locator: Locator) -> Iterator[Finding]:

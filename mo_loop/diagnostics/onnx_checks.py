@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mo_loop.diagnostics.diagnostic import Finding, Place
@@ -80,6 +80,12 @@ class LostData:
     findings: list[Finding] = field(default_factory=list)
     inputs: list[InputEntry] = field(default_factory=list)
     _messages: list[str] = field(default_factory=list)
+
+    def given(self, cut: Cut) -> Cut:
+        """`cut`, with inputs in the place of the tensors that are lost."""
+        if not self.inputs:
+            return cut
+        return replace(cut, inputs={**{each.name: each for each in self.inputs}, **(cut.inputs or {})})
 
     def explains(self, error: MoLoopError) -> bool:
         """Whether an error of the conversion says the same."""

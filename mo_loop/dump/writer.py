@@ -1,8 +1,7 @@
 """A folder with the graph after every step: as text, as a picture in dot, and as data for other tools.
 
-    dumper = Dumper("steps")
-    dumper("loaded", graph)               # steps/000_loaded.txt, .dot, .json
-    dumper("ScanLowering", graph)         # steps/001_ScanLowering.txt, .dot, .json
+    convert_model("model.onnx", observers=[Dumper("steps")])
+    # steps/000_loaded.txt, .dot, .json, steps/014_GatherOfOne.txt, ...
 
 The .txt is parsed by `mo_loop.text.parse`; the .json is networkx's node-link form, read back by
 `networkx.node_link_graph(data, edges="edges")`, in which a control-flow node holds its bodies in the same form.
@@ -27,6 +26,7 @@ from mo_loop.text import to_text
 from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type
+from transforms.manager import Phase, Step
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 
@@ -42,7 +42,15 @@ class Dumper:
         self.folder = Path(folder)
         self.count = 0
 
-    def __call__(self, step: str, graph: Graph) -> None:
+    def __call__(self, event: Step | Phase) -> None:
+        """Write the graph as it was translated, and as it is after each pass that changed it."""
+        if isinstance(event, Step):
+            if event.changed:
+                self.write(event.name, event.graph)
+        elif event.name == "translating" and event.graph is not None:
+            self.write("loaded", event.graph)
+
+    def write(self, step: str, graph: Graph) -> None:
         """Write `graph` as it is after `step`."""
         stem = f"{self.count:03d}_{_UNSAFE.sub('_', step) or 'step'}"
         self.count += 1

@@ -6,8 +6,14 @@ x: seq(f32[?,4])   ->   x.data: f32[?]      the elements flattened and joined
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.declared_types import type_from
+from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.shape import fresh
@@ -74,3 +80,23 @@ def make_result(value: Value, name: str, packed: bool) -> None:
 def refused(what: str, way: str, type_: SequenceType | OptionalType, name: str) -> UnsupportedError:
     """The error for what is no tensor at the boundary; `way` is "enter" or "leave"."""
     return UnsupportedError(f"{what} is a {type_}: only tensors can {way} an IR", code="ML310", where=name, hint=PACK)
+
+
+def boundary_errors(model: OnnxModel, cut: Cut, packed: bool) -> Iterator[UnsupportedError]:
+    """Every input and output that cannot cross the boundary of the IR: translation ends at the first of them."""
+    scratch = Graph("inputs")
+    for start in cut.parameters(model):
+        if start.value is not None or start.if_needed:
+            continue
+        try:
+            made_input(scratch, start.name, start.type, packed)
+        except UnsupportedError as error:
+            yield error
+    if packed:
+        return
+    declared: dict[str, Any] = {entry.name: entry.type for entry in model.proto.graph.output}
+    for name in cut.outputs or declared:
+        if name in declared and declared[name].WhichOneof("value") in ("sequence_type", "optional_type"):
+            type_ = type_from(declared[name], symbolic=True)
+            if isinstance(type_, SequenceType | OptionalType):
+                yield refused(f"the output {name!r}", "leave", type_, name)

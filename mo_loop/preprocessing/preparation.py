@@ -1,6 +1,6 @@
 """What of a model's preparation of its inputs is to be built into it: layouts, order of channels, mean, scale, batch.
 
-    wanted = Preprocessing.of(layout="nhwc->nchw", mean_values="[123.68,116.78,103.94]", scale=58.8)
+    wanted = Preprocessing.of(ConvertOptions(layout="nhwc->nchw", mean_values="[123.68,116.78,103.94]", scale=58.8))
     cut = wanted.of_batch(cut)                     # before translation: translators look at sizes
     passes = wanted.around(default_pipeline())
 
@@ -26,6 +26,7 @@ from mo_loop.preprocessing.layout import Layouts, layouts_of
 from mo_loop.preprocessing.per_input import BRACKETS, PARENTHESES, PerInput
 
 if TYPE_CHECKING:
+    from mo_loop.options import ConvertOptions
     from transforms.function_pass import FunctionPass
 
 
@@ -41,25 +42,23 @@ class Preprocessing:
     batch: int | None = None
 
     @classmethod
-    def of(
-        cls, *, layout: Any = None, mean_values: Any = None, scale_values: Any = None, scale: float | None = None,
-        reverse_input_channels: bool = False, batch: int | None = None,
-    ) -> Preprocessing:  # fmt: skip
-        """From the arguments of `convert_model`; UsageError when one makes no sense by itself."""
-        if scale is not None and scale_values is not None:
+    def of(cls, options: ConvertOptions) -> Preprocessing:
+        """From the options of a conversion; UsageError when one makes no sense by itself."""
+        scale, batch = options.scale, options.batch
+        if scale is not None and options.scale_values is not None:
             raise UsageError("both --scale and --scale-values are given", hint="give one of them")
         if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
             raise UsageError(f"--batch {batch} is no batch size", hint="give a number from 1 on")
-        means = None if mean_values is None else _numbers(mean_values, "--mean-values")
-        scales = None if scale_values is None else _numbers(scale_values, "--scale-values")
+        means = None if options.mean_values is None else _numbers(options.mean_values, "--mean-values")
+        scales = None if options.scale_values is None else _numbers(options.scale_values, "--scale-values")
         for _, values in scales.entries if scales else ():
             _require_scale(values, "--scale-values")
-        layouts = None if layout is None else PerInput.of(layout, PARENTHESES, layouts_of, "--layout")
+        layouts = None if options.layout is None else PerInput.of(options.layout, PARENTHESES, layouts_of, "--layout")
         single = () if scale is None else _number_list(scale, "--scale")
         if len(single) > 1:
             raise UsageError(f"--scale {scale} is not one number", hint="--scale-values takes several")
         _require_scale(single, "--scale")
-        return cls(layouts, means, scales, single[0] if single else None, bool(reverse_input_channels), batch)
+        return cls(layouts, means, scales, single[0] if single else None, bool(options.reverse_input_channels), batch)
 
     def of_batch(self, cut: Cut) -> Cut:
         """`cut` with the batch size in it."""

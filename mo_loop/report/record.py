@@ -1,8 +1,8 @@
 """What a conversion found, did, and how long it took, for whoever wants to tell of it.
 
     record = Record()
-    model = convert_model("model.onnx", record=record)
-    save_model(model, "model.xml", record=record)
+    model = convert_model("model.onnx", observers=[record])
+    save_model(model, "model.xml", observers=[record])
     record.phases                     # {"reading": 0.02, "translating": 0.11, "passes": 0.08, ...}
     outcomes(record)                  # [Outcome("Loop", "TensorIterator", 2), Outcome("If", "decided", 1)]
 
@@ -11,19 +11,17 @@ While a conversion runs, `now` is its phase and `written` the bytes of weights s
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.frontend.onnx_tensors import paths_in
 from mo_loop.graph import Graph, Node
 from mo_loop.ops.control import Control, Iteration
+from transforms.manager import Phase, Step
 
 if TYPE_CHECKING:
     from mo_loop.frontend.model import OnnxModel
-    from mo_loop.ir.bin import Weights
     from transforms.common.compress_float_constants import Compression
 
 FATES = {
@@ -65,43 +63,59 @@ class Outcome:
 
 
 class Record:
-    """Filled in by `convert_model` and `save_model`; an observer of passes as well."""
+    """An observer of a conversion and of the writing of its model."""
 
     def __init__(self, told: Callable[[str, float], None] | None = None, *, tensors: bool = False) -> None:
         """`told` is called with the name of a phase and its seconds when it ends. `tensors` are noted for a mapping."""
-        self.now = ""
         self.phases: dict[str, float] = {}
         self.model: OnnxModel | None = None
         self.graph: Graph | None = None
-        self.weights: Weights | None = None
         self.compression: Compression | None = None
         self.flows: list[Flow] = []
         self.known: set[tuple[str, str]] = set()
         self.renamed: dict[str, str] = {}
+        self._now: Phase | None = None
         self._told = told
         self._tensors = tensors
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """What happens inside counts as this phase."""
-        self.now = name
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            seconds = time.perf_counter() - start
-            self.phases[name] = self.phases.get(name, 0.0) + seconds
-        if self._told is not None:
-            self._told(name, seconds)
+    def __call__(self, event: Step | Phase) -> None:
+        """Note what happens."""
+        if isinstance(event, Step):
+            self._after(event)
+        elif event.seconds is None:
+            self._now, self.graph = event, event.graph
+        else:
+            self._ended(event, event.seconds)
+
+    @property
+    def now(self) -> str:
+        """The name of the present phase, empty before the first."""
+        return "" if self._now is None else self._now.name
 
     @property
     def written(self) -> int:
         """The bytes of weights written so far."""
-        return 0 if self.weights is None else self.weights.size
+        now = self._now
+        return 0 if now is None or now.name != "writing" or now.subject is None else int(now.subject.size)
 
-    def translated(self, model: OnnxModel, graph: Graph) -> None:
-        """Note the model, and the graph as it was translated: its control flow, and which of its tensors are known."""
-        self.model = model
+    def _ended(self, phase: Phase, seconds: float) -> None:
+        self.phases[phase.name] = self.phases.get(phase.name, 0.0) + seconds
+        self.graph = phase.graph
+        if phase.name == "reading":
+            self.model = phase.subject
+        elif phase.name == "translating":
+            self._translated()
+        elif phase.name == "renaming":
+            self.renamed = dict(phase.subject)
+        elif phase.name == "compressing":
+            self.compression = phase.subject
+        if self._told is not None:
+            self._told(phase.name, seconds)
+
+    def _translated(self) -> None:
+        """Note the control flow of the graph as it was translated, and which of its tensors are known."""
+        model, graph = self.model, self.graph
+        assert model is not None and graph is not None
         self.flows = [Flow(node) for scope in graph.scopes() for node in _flows(scope)]
         if self._tensors:
             inner = {path: onnx for onnx, path in paths_in(graph, model).items()}
@@ -112,7 +126,7 @@ class Record:
                 for name in value.names
             }
 
-    def __call__(self, step: Any) -> None:
+    def _after(self, step: Step) -> None:
         """Note what a pass did to control flow. A node that takes the place of another bears its name, or begins so."""
         if not step.changed or not self.flows:
             return

@@ -1,6 +1,6 @@
 """Where the tensors of an ONNX model are in the IR, and what became of those that are not.
 
-    save_model(convert_model("model.onnx", record=record), "model.xml", record=record)
+    save_model(convert_model("model.onnx", observers=[record]), "model.xml", observers=[record])
     json.dumps(mapping(record))
 
     {"version": 1,

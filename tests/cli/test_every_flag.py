@@ -200,7 +200,7 @@ def check_explain_pass(folder: Path) -> None:
 
 
 def check_profile(folder: Path) -> None:
-    assert "translation" in converted(folder, "--profile").stderr
+    assert "translating" in converted(folder, "--profile").stderr
 
 
 def check_profile_json(folder: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mo_loop import ops
-from mo_loop.api import convert_model
+from mo_loop.api import convert_model, save_model
 from mo_loop.cli.environment import VARIABLES
 from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
@@ -23,7 +23,7 @@ from transforms import pipelines, visualize
 from transforms.config import PassConfig
 from transforms.front.loop_to_ti import LoopToTI
 from transforms.function_pass import FunctionPass
-from transforms.manager import Step
+from transforms.manager import Phase, Step
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import consumers_count
 from transforms.rewrite import GraphRewrite, MatcherPass
@@ -104,6 +104,13 @@ def add_passes(monkeypatch: pytest.MonkeyPatch, *passes: type[FunctionPass]) -> 
     monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [*(each() for each in passes), *original()])
 
 
+def steps_of(model: Path, **arguments: Any) -> list[Step]:
+    """What observers are told of the passes of a conversion."""
+    events: list[Step | Phase] = []
+    convert_model(model, observers=(events.append,), **arguments)
+    return [each for each in events if isinstance(each, Step)]
+
+
 def set_passes(monkeypatch: pytest.MonkeyPatch, *passes: type[FunctionPass]) -> None:
     """Let these be the whole pipeline."""
     monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [each() for each in passes])
@@ -179,7 +186,7 @@ class TestProfile:
         assert done.exit_code == 0
         rows = [line.split()[0] for line in done.stderr.splitlines()]
         passes = [each.name for each in pipelines.default_pipeline()]
-        assert rows == ["ms", "translation", *passes, "writing", "passes", "all"]
+        assert rows == ["ms", "reading", "translating", *passes, "checking", "writing", "passes", "all"]
         assert "%" not in done.stdout
 
     def test_json(self, loop: Path, target: Path, tmp_path: Path) -> None:
@@ -187,7 +194,7 @@ class TestProfile:
         assert done.exit_code == 0 and not done.stderr
         data = json.loads((tmp_path / "new" / "p.json").read_text("utf-8"))
         assert [row["pass"] for row in data["passes"]] == [each.name for each in pipelines.default_pipeline()]
-        assert [row["phase"] for row in data["phases"]] == ["translation", "writing"]
+        assert [row["phase"] for row in data["phases"]] == ["reading", "translating", "checking", "writing"]
         assert data["seconds"] == pytest.approx(sum(row["seconds"] for row in data["passes"]))
         for before, after in zip(data["passes"], data["passes"][1:], strict=False):
             assert before["nodes_after"] == after["nodes_before"]
@@ -212,8 +219,7 @@ class TestVisualize:
         monkeypatch.setattr(visualize, "_program", lambda: None)
 
     def changed(self, loop: Path) -> list[str]:
-        steps: list[Step] = []
-        convert_model(loop, observers=[steps.append])
+        steps = steps_of(loop)
         return [f"{place:03d}_{step.name}.dot" for place, step in enumerate(steps, 1) if step.changed]
 
     def test_after_each_pass_that_changed_something(self, loop: Path, target: Path, tmp_path: Path) -> None:
@@ -527,14 +533,34 @@ class TestVariables:
 
 class TestLibrary:
     def test_observers_see_every_pass(self, loop: Path) -> None:
-        steps: list[Step] = []
-        convert_model(loop, observers=(steps.append,))
-        assert [step.name for step in steps] == [each.name for each in pipelines.default_pipeline()]
+        assert [step.name for step in steps_of(loop)] == [each.name for each in pipelines.default_pipeline()]
+
+    def test_observers_see_every_phase_begin_and_end(self, loop: Path, target: Path) -> None:
+        events: list[tuple[str, bool]] = []
+
+        def observer(event: Step | Phase) -> None:
+            if isinstance(event, Phase):
+                events.append((event.name, event.seconds is not None))
+
+        model = convert_model(loop, observers=(observer,), rename={"y": "z"})
+        save_model(model, target, compress_to_fp16=True, observers=(observer,))
+        names = ("reading", "translating", "passes", "renaming", "checking", "compressing", "writing")
+        assert events == [(name, has_ended) for name in names for has_ended in (False, True)]
+
+    def test_a_phase_that_fails_does_not_end(self, loop: Path) -> None:
+        ended: list[str] = []
+
+        def observer(event: Step | Phase) -> None:
+            if isinstance(event, Phase) and event.seconds is not None:
+                ended.append(event.name)
+
+        with pytest.raises(UsageError):
+            convert_model(loop, observers=(observer,), output="no such")
+        assert ended == ["reading"]
 
     def test_stop(self, loop: Path) -> None:
         """Observers see the last pass too."""
-        steps: list[Step] = []
-        convert_model(loop, observers=[steps.append], stop_after="EliminateUnusedPorts")
+        steps = steps_of(loop, stop_after="EliminateUnusedPorts")
         names = [each.name for each in pipelines.default_pipeline()]
         last = len(names) - names[::-1].index("EliminateUnusedPorts")
         assert [step.name for step in steps] == names[:last]

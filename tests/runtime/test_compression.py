@@ -30,7 +30,7 @@ def literal(name: str, array: np.ndarray[Any, Any]) -> str:
 def compressed(tmp_path: Path, model: Any, **asked: Any) -> tuple[str, Compression]:
     """The path of the IR and what was counted."""
     path, record = tmp_path / "compressed.xml", Record()
-    save_model(convert_model(model, **asked), path, compress_to_fp16=True, record=record)
+    save_model(convert_model(model, **asked), path, compress_to_fp16=True, observers=[record])
     assert record.compression is not None
     return str(path), record.compression
 
@@ -272,7 +272,7 @@ class TestCounts:
     def test_none_without_compression(self, tmp_path: Path) -> None:
         record = Record()
         model = convert_model(parsed("main (float[2] x) => (float[2] y) { y = Relu (x) }"))
-        save_model(model, tmp_path / "m.xml", record=record)
+        save_model(model, tmp_path / "m.xml", observers=[record])
         assert record.compression is None
 
     def test_the_model_itself_stays(self, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.conversion import Conversion
+from mo_loop.diagnostics import examine as diagnostics
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.diagnostics.diagnostic import Finding, Report, exit_code
-from mo_loop.diagnostics.examine import examine
 from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UsageError
+from mo_loop.graph import Graph
+from mo_loop.options import ConvertOptions
 from tests import ROOT
 from tests.cli.test_bad_input import BROKEN
 from tests.harness import parsed
@@ -31,6 +35,10 @@ LOOP = """
 main (float[3] x, int64 n) => (float[3] y) {
   [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
     d = Identity (c) [inner] t = Neg (s) }> }"""
+
+
+def examine(source: Any, **options: Any) -> Report:
+    return diagnostics.examine(source, ConvertOptions(**options))
 
 
 def codes(report: Report, level: str | None = None) -> set[str]:
@@ -95,13 +103,26 @@ def test_damaged_models(seed: int) -> None:
     assert_same_errors(bytes(data))
 
 
-def test_same_arguments_as_a_conversion() -> None:
-    """Those that change what is converted; the others say what is shown or written."""
-    converting = inspect.signature(convert_model).parameters.keys() - {
-        "dump", "observers", "stop_after", "check_passes", "record",
-    }  # fmt: skip
-    saving = inspect.signature(save_model).parameters.keys() - {"model", "xml_path", "record"}
-    assert converting | saving == inspect.signature(examine).parameters.keys()
+def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that change what is converted, with the same defaults; the others say what is shown or written."""
+    arguments = {**inspect.signature(convert_model).parameters, **inspect.signature(save_model).parameters}
+    others = {"source", "dump", "observers", "stop_after", "check_passes", "model", "xml_path"}
+    converting = {name: each.default for name, each in arguments.items() if name not in others}
+    assert converting == {each.name: each.default for each in fields(ConvertOptions)}
+    seen: list[ConvertOptions] = []
+
+    class Noting(Conversion):
+        def __init__(self, options: ConvertOptions, *_: Any, **__: Any) -> None:
+            seen.append(options)
+
+        def run(self, source: Any) -> Graph:
+            return Graph()
+
+    monkeypatch.setattr("mo_loop.api.Conversion", Noting)
+    for name in converting.keys() - {"compress_to_fp16"}:
+        value: Any = "packed" if name == "sequence_io" else object()
+        convert_model("x.onnx", **{name: value})
+        assert seen.pop() == ConvertOptions(**{name: value})
 
 
 # -- all errors, not only the first
@@ -189,7 +210,7 @@ def test_a_bug_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     def stumble(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("mo_loop.diagnostics.collecting.translate", stumble)
+    monkeypatch.setattr("mo_loop.conversion.translate", stumble)
     report = examine(parsed(LOOP))
     assert codes(report, "error") == {"ML499"} and report.exit_code == 4 and "stumble" in report.trouble
 

@@ -142,8 +142,8 @@ class TestDumper:
     def test_three_numbered_files_a_step(self, tmp_path: Path) -> None:
         dumper = Dumper(tmp_path / "new" / "steps")
         graph = parse(TEXT)
-        dumper("loaded", graph)
-        dumper("odd/step: name", graph)
+        dumper.write("loaded", graph)
+        dumper.write("odd/step: name", graph)
         assert sorted(path.name for path in dumper.folder.iterdir()) == [
             f"{stem}.{ending}" for stem in ("000_loaded", "001_odd_step_name") for ending in ("dot", "json", "txt")
         ]
@@ -153,9 +153,9 @@ class TestDumper:
     def test_names_of_any_kind_can_be_written(self, tmp_path: Path) -> None:
         graph = Graph("\ud800 surrogate")
         Constant(np.array(["\ud800"], object), graph=graph, name="\ud800")
-        Dumper(tmp_path)("loaded", graph)
+        Dumper(tmp_path).write("loaded", graph)
 
     def test_a_folder_that_cannot_be_made_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "taken").write_text("")
         with pytest.raises(FileError, match="taken"):
-            Dumper(tmp_path / "taken")("loaded", Graph())
+            Dumper(tmp_path / "taken").write("loaded", Graph())

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from mo_loop.conversion import phase
 from tests.unit.graphs import chain
 from transforms.manager import Manager
 from transforms.profile import Profile
@@ -39,10 +40,12 @@ def test_plain_data() -> None:
 
 
 def test_phases_around_the_passes() -> None:
-    profile = Profile(before="reading")
-    time.sleep(0.01)
-    run(profile)
-    with profile.phase("writing"):
+    profile = Profile()
+    with phase("reading", [profile]):
+        time.sleep(0.01)
+    with phase("passes", [profile]):
+        run(profile)
+    with phase("writing", [profile]):
         time.sleep(0.01)
     phases = {row["phase"]: row["seconds"] for row in profile.as_json()["phases"]}
     assert list(phases) == ["reading", "writing"]

@@ -120,13 +120,10 @@ class TestSelection:
 
 
 class TestProfile:
-    def table(self, *phases: str, before: str = "") -> tuple[Profile, list[list[str]]]:
-        profile = Profile(before=before)
+    def table(self) -> tuple[Profile, list[list[str]]]:
+        profile = Profile()
         graph = parse("%x = Parameter : f32[2]\n%a = Identity(%x)\n%b = Identity(%a)\n%y = ReLU(%b)\nResult(%y)")
         Manager(pipeline(), [profile]).run(graph)
-        for name in phases:
-            with profile.phase(name):
-                pass
         return profile, [line.split() for line in profile.table().splitlines()]
 
     def test_a_row_a_pass(self) -> None:
@@ -140,17 +137,10 @@ class TestProfile:
         assert lines[-2][3:] == ["5", "->", "3"]
         assert profile.seconds == sum(row["seconds"] for row in profile.rows)
 
-    def test_phases_stand_where_they_happened(self) -> None:
-        profile, lines = self.table("writing", before="translation")
-        names = [line[0] for line in lines]
-        assert names[1] == "translation" and names[-3:] == ["writing", "passes", "all"]
-        assert [row["phase"] for row in profile.as_json()["phases"]] == ["translation", "writing"]
-        assert all(row["seconds"] >= 0 for row in profile.phases)
-
     def test_columns_are_aligned(self) -> None:
-        lines = self.table("writing")[0].table().splitlines()
+        lines = self.table()[0].table().splitlines()
         ends = {line.index("%") for line in lines if "%" in line}
         assert len(ends) == 1 and lines[0].index("share") + 4 in ends
 
     def test_nothing_ran(self) -> None:
-        assert [line.split()[0] for line in Profile(before="translation").table().splitlines()] == ["ms", "all"]
+        assert [line.split()[0] for line in Profile().table().splitlines()] == ["ms", "all"]

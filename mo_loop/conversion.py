@@ -1,0 +1,240 @@
+"""One conversion: reading -> translating -> passes -> last check.
+
+    record, profile = Record(), Profile()
+    conversion = Conversion(ConvertOptions(input="x[1,3,224,224]"), [record, profile, Dumper("steps")])
+    graph = conversion.run("model.onnx")
+
+What the options hold, and what becomes of it:
+
+    extensions, plugins                   -> Extensions: passes and translators          mo_loop/extensions.py
+    layout, mean_values, ..., batch       -> Preprocessing: passes, and the batch size   mo_loop/preprocessing/
+    input, output, freeze                 -> Cut: where the model begins and ends        mo_loop/frontend/cut.py
+    unroll, config                        -> the passes of transforms/pipelines.py, and which of them run
+
+`manager` is the pipeline, and this is the only place that assembles one:
+
+    passes of Preprocessing  [ passes of transforms/pipelines.py, those of Extensions among them ]  RecordLayouts
+
+`run` tells the observers what happens: with a Phase (transforms/manager.py) when a part of the conversion begins and
+when it has ended, with a Step after every pass. Whatever looks at a conversion is an observer: times (Profile), files
+of each step (Dumper), the summary (Record), the invariants of the graph, the end after a pass.
+
+    Phase("reading")      begins        nothing is known yet
+    Phase("reading")      has ended     subject: the OnnxModel
+    Phase("translating")  has ended     graph: as translated
+    Phase("passes")       begins
+    Step(ConstantFolding), Step(UnrollLoops), ...
+    Phase("passes")       has ended
+    Phase("renaming")                   only with `rename`; subject: old name -> new name
+    Phase("checking")                   the last check
+    Phase("compressing")                of save_model; subject: how many constants were compressed, ...
+    Phase("writing")                    of save_model; subject, set on the way: the Weights, which count bytes
+
+A conversion ends at the first part that has errors, and raises them. With `collect` it goes on as far as it can and
+keeps all `errors`: that is `mo-loop check` (mo_loop/diagnostics/examine.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, TypeError_, UnsupportedError, UsageError
+from mo_loop.extensions import collect_extensions
+from mo_loop.frontend.boundary import boundary_errors
+from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.model import OnnxModel, load
+from mo_loop.frontend.translate import translate
+from mo_loop.frontend.unsupported_operators import unsupported_operators
+from mo_loop.frontend.utf8 import check_names_on_error, has_utf8_names, require_utf8_names
+from mo_loop.garbage_collection import paused_collector
+from mo_loop.graph import Graph
+from mo_loop.last_check import failures, last_check
+from mo_loop.options import ConvertOptions
+from mo_loop.preprocessing.preparation import Preprocessing
+from mo_loop.renaming import rename_tensors
+from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
+
+CHECK_PASSES = False
+"""Whether a conversion that is not told checks the invariants of the graph after each pass. The tests set it."""
+
+
+class Conversion:
+    """The conversion of one model."""
+
+    def __init__(
+        self, options: ConvertOptions | None = None, observers: Iterable[Observer] = (), *,
+        stop_after: str | None = None, check_passes: bool | None = None, collect: bool = False,
+    ) -> None:  # fmt: skip
+        """`collect` keeps errors about the model in `errors` instead of raising the first ones.
+
+        Args:
+            options: how the model is converted.
+            observers: called with a Phase or a Step whenever something happens.
+            stop_after: the name of the last pass to run. For debugging: the later ones make what the runtime needs.
+            check_passes: check the invariants of the graph after every pass that changed it; slow.
+
+        Raises:
+            UsageError: an option makes no sense for any model.
+            ExtensionError: an extension cannot be loaded.
+        """
+        self.options = options or ConvertOptions()
+        self.observers = list(observers)
+        self.errors: list[MoLoopError] = []
+        self._stop_after = stop_after
+        self._check_passes = CHECK_PASSES if check_passes is None else check_passes
+        self._collect = collect
+        self._preprocessing = Preprocessing.of(self.options)
+        self._extensions = collect_extensions(self.options.extensions, plugins=self.options.plugins)
+
+    @cached_property
+    def manager(self) -> Manager:
+        """The pipeline. ExtensionError where an extension adds a pass at a place that does not exist."""
+        from transforms.pipelines import default_pipeline
+
+        passes = self._extensions.arranged(default_pipeline(self.options.unroll))
+        return Manager(self._preprocessing.around(passes), config=self.options.config)
+
+    @cached_property
+    def skipped(self) -> Sequence[str]:
+        """The names of passes that would run by default and do not; UsageError for names that no pass has."""
+        if self.options.config is None and self._stop_after is None:
+            return ()
+        from transforms.selection import Selection
+
+        return Selection(self.manager, self._stop_after).skipped
+
+    def run(self, source: Any) -> Graph:
+        """The graph of `source` (a path, bytes, or an `onnx.ModelProto`), ready to be written.
+
+        Raises:
+            InputError: the file, the model or an option is wrong.
+            UnsupportedError: the model holds what the IR cannot express; all such places at once in ConversionErrors.
+        """
+        _ = self.manager, self.skipped  # names of passes are checked before the model is read
+        with paused_collector():
+            with phase("reading", self.observers) as reading:
+                model = reading.subject = load(source)
+            graph = self.convert(model)
+        if graph is None:
+            raise ConversionErrors(self.errors)
+        return graph
+
+    def cut(self, model: OnnxModel) -> Cut:
+        """Where the conversion of `model` begins and ends; UsageError for names that it does not have."""
+        options = self.options
+        return self._preprocessing.of_batch(Cut.of(model, options.input, options.output, options.freeze))
+
+    def convert(self, model: OnnxModel, cut: Cut | None = None) -> Graph | None:
+        """The graph of a model that was read; None if there are `errors`, which only a Conversion that collects keeps.
+
+        One that collects still raises what is not about the model: UsageError, ExtensionError, InternalError.
+        """
+        with check_names_on_error(model.proto):
+            graph = self._translated(model, cut)
+            if graph is None:
+                return None
+            with self._collected():
+                self._run_passes(graph)
+                if self.options.rename:
+                    with phase("renaming", self.observers, graph, self.options.rename):
+                        # Diagnostics name what is in the model, so they look at a graph without the new names.
+                        rename_tensors(graph.clone() if self._collect else graph, self.options.rename, model)
+                with phase("checking", self.observers, graph):
+                    self._check(graph)
+            if not has_utf8_names(graph):
+                require_utf8_names(model.proto)
+        return None if self.errors else graph
+
+    # -- the parts
+
+    def _translated(self, model: OnnxModel, cut: Cut | None) -> Graph | None:
+        """The graph as translated; None if there are errors and they are collected."""
+        options = self.options
+        with self._collected():
+            with phase("translating", self.observers) as translating:
+                cut = self.cut(model) if cut is None else cut
+                packed = options.is_packed
+                if self._collect:
+                    self.errors += boundary_errors(model, cut, packed)
+                    packed = packed or bool(self.errors)  # translation would end at the first of them
+                graph = translating.graph = translate(
+                    model, cut, self._extensions.translators, strict=options.strict, packed=packed,
+                    continue_after_failures=self._collect,
+                )  # fmt: skip
+            graph.sweep()
+            errors = failures(graph)
+            if errors:
+                raise ConversionErrors(self._completed(errors, model, cut))
+            return graph
+        assert cut is not None
+        self.errors = self._completed(self.errors, model, cut)
+        return None
+
+    def _run_passes(self, graph: Graph) -> None:
+        manager, _ = self.manager, self.skipped
+        manager.observers = list(self.observers)
+        if self._check_passes:
+            manager.observers.append(check_invariants)
+        if self._stop_after is not None:  # behind those that look at the last step
+            manager.observers.append(stop_after(self._stop_after, manager.passes))
+        with phase("passes", self.observers, graph):
+            manager.run(graph)
+
+    def _check(self, graph: Graph) -> None:
+        """The last check; what it finds may come of passes that were skipped, so the errors name them."""
+        try:
+            last_check(graph)
+        except ConversionErrors as found:
+            if not self.skipped:
+                raise
+            more = f" and {len(self.skipped) - 5} more" if len(self.skipped) > 5 else ""
+            hint = f"passes that did not run: {', '.join(self.skipped[:5])}{more}"
+            for error in found.errors:
+                error.hint = f"{error.hint}; {hint}" if error.hint else hint
+            raise ConversionErrors(found.errors) from None
+
+    # -- errors
+
+    @contextmanager
+    def _collected(self) -> Iterator[None]:
+        """Errors about the model inside are kept in `errors` where they are collected."""
+        try:
+            yield
+        except MoLoopError as error:
+            if not self._collect or isinstance(error, ExtensionError | UsageError) or error.exit_code == 4:
+                raise
+            self.errors += error.errors if isinstance(error, ConversionErrors) else [error]
+
+    def _completed(self, errors: list[MoLoopError], model: OnnxModel, cut: Cut) -> list[MoLoopError]:
+        """`errors`, and where one is of the operator all operators that nothing translates, wherever they are.
+
+        Where shapes do not fit that the options gave, the help says what the model declares.
+        """
+        if any(isinstance(error, UnsupportedError) for error in errors):
+            places = {error.where for error in errors}
+            others = unsupported_operators(model, self._extensions.translators)
+            errors = [*errors, *(error for error in others if error.where not in places)]
+        declared = cut.changed_shapes(model)
+        for error in errors if declared else ():
+            if isinstance(error, TypeError_) and not error.hint:
+                error.why, error.hint = "inputs were given other shapes", f"the model declares {declared}"
+        return errors
+
+
+@contextmanager
+def phase(
+    name: str, observers: Sequence[Observer], graph: Graph | None = None, subject: Any = None
+) -> Iterator[Phase]:
+    """Tell `observers` that a part of a conversion begins, and after the block that it has ended."""
+    event = Phase(name, graph, subject)
+    for observer in observers:
+        observer(event)
+    start = time.perf_counter()
+    yield event
+    event.seconds = time.perf_counter() - start
+    for observer in observers:
+        observer(event)

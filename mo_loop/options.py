@@ -1,0 +1,81 @@
+"""How a model is converted: the options that the library, `convert`, `batch` and `check` share.
+
+    options = ConvertOptions(input="x[1,3,224,224]", layout="nhwc->nchw")
+    Conversion(options).run("model.onnx")                     # mo_loop/conversion.py
+
+`convert_model` has a keyword argument of the same name for each of them, `save_model` has `compress_to_fp16`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.errors import UsageError
+
+if TYPE_CHECKING:
+    from transforms.config import PassConfig
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """The options of a conversion. It can be pickled if its values can.
+
+    Args:
+        input: what to change about the inputs, as text (`"x[1,3,?,224..512]{f16},rate->16000"`), as name -> shape, or
+            as a list of names and tuples of a name, a shape and an element type. A shape is a sequence of ints, None or
+            -1 (unknown), pairs (bounds) and strings (symbols); inner tensors cut the model; values freeze an input.
+        output: names of the tensors (or nodes) that become the outputs.
+        freeze: inputs that become constants: name -> value. Inner tensors cut the model.
+        rename: tensors that get another name: name -> new name; those in bodies by their path (`loop/step/x`).
+        config: passes to enable, to disable or to explain, and vetoes of single nodes (`transforms.config`).
+        unroll: loops of a known number of iterations up to this one are unrolled (`UnrollLoops`); 0: none.
+        strict: refuse what is otherwise assumed with a warning: inner names that hide outer ones, branches that cannot
+            be taken because what follows cannot read what they return.
+        sequence_io: "packed" lets sequences cross the boundary: `x` becomes the tensors `x.data`, all elements
+            flattened and joined, and `x.shapes`, one row each (`mo_loop.pack_sequence`); an optional input is taken to
+            be there. Without it a sequence at the boundary is refused.
+        extensions: what adds passes and translators (`mo_loop.extensions`): paths of Python files, which are run,
+            modules, functions `register`, Extensions; or one alone.
+        plugins: whether extensions that installed packages offer take part as well.
+        layout: what the dimensions of inputs and outputs are, recorded in the IR, and with an arrow what they are to be
+            in it: `"nchw"`, `"x(nhwc->nchw),y(nc)"`, or a dict by name. In the IR an input then has the new layout.
+        mean_values: numbers subtracted from inputs, one for each channel or one for all: `"[123.7,116.3,103.5]"`,
+            `"x[127.5],y(1,2,3)"`, a list, or a dict by name.
+        scale_values: numbers by which inputs are divided, after the mean, in the same forms.
+        scale: one such number for every input of floating-point numbers.
+        reverse_input_channels: RGB <-> BGR of every input with three channels, before mean and scale.
+        batch: the size of the dimension N of every input, without a layout the first one.
+        compress_to_fp16: store f32 weights as f16. It concerns the writing of the model alone.
+
+    Raises:
+        UsageError: `sequence_io` is neither "packed" nor None.
+    """
+
+    input: str | Sequence[Any] | Mapping[str, Any] | None = None
+    output: str | Sequence[str] | None = None
+    freeze: Mapping[str, Any] | None = None
+    rename: Mapping[str, str] | None = None
+    config: PassConfig | None = None
+    unroll: int = 0
+    strict: bool = False
+    sequence_io: str | None = None
+    extensions: Any = ()
+    plugins: bool = True
+    layout: Any = None
+    mean_values: Any = None
+    scale_values: Any = None
+    scale: float | None = None
+    reverse_input_channels: bool = False
+    batch: int | None = None
+    compress_to_fp16: bool = False
+
+    def __post_init__(self) -> None:
+        if self.sequence_io not in (None, "packed"):
+            raise UsageError(f"sequence_io is {self.sequence_io!r}", hint='give "packed", or nothing')
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether sequences cross the boundary as packed tensors."""
+        return self.sequence_io == "packed"
