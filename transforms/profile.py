@@ -22,7 +22,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from mo_loop.tables import aligned
 from transforms.manager import Phase, Step
+
+NUMBERS = (1, 2, 3)
+"""The columns of the table that hold numbers."""
 
 
 class Profile:
@@ -63,8 +67,8 @@ class Profile:
         """The rows and their sum, and the phases around them, as plain data. Times are in seconds."""
         return {"passes": self.rows, "seconds": self.seconds, "phases": self.phases}
 
-    def table(self) -> str:
-        """The rows as aligned text, in the order of the run; times in milliseconds, nodes of all scopes.
+    def lines(self) -> list[tuple[str, ...]]:
+        """The cells of the table, in the order of the run: name, milliseconds, share, matches, nodes of all scopes.
 
         `matches` is the number of places changed, `yes` where a pass changed something without counting.
         """
@@ -84,7 +88,11 @@ class Profile:
             span = {"nodes_before": self.rows[0]["nodes_before"], "nodes_after": self.rows[-1]["nodes_after"]}
             lines.append(timed("passes", self.seconds, "", _nodes(span)))
         lines.append(timed("all", everything))
-        return _aligned(lines)
+        return lines
+
+    def table(self) -> str:
+        """The lines as aligned text."""
+        return aligned(self.lines(), NUMBERS)
 
 
 def _counts(row: dict[str, Any]) -> tuple[str, str]:
@@ -94,12 +102,3 @@ def _counts(row: dict[str, Any]) -> tuple[str, str]:
 def _nodes(row: dict[str, Any]) -> str:
     before, after = row["nodes_before"], row["nodes_after"]
     return str(before) if before == after else f"{before} -> {after}"
-
-
-def _aligned(lines: list[tuple[str, ...]]) -> str:
-    """Columns as wide as they must be: names and nodes to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join((name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:]), nodes)).rstrip()
-        for name, *numbers, nodes in lines
-    )

@@ -20,6 +20,7 @@ import click
 
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import GOOD, SKIPPED, Result
+from mo_loop.cli.output import is_coloured
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,7 +68,7 @@ class Display(AbstractContextManager["Display"]):
         self.failed += 1
         head, *more = _said(result)
         name = printable(result.model.name)
-        status = click.style(result.status, fg="red", bold=True) if _is_coloured() else result.status
+        status = click.style(result.status, fg="red", bold=True) if is_coloured(sys.stderr) else result.status
         self.echo("\n".join([f"{self.place()}{status} {name}: {head}", *(f"    {line}" for line in more)]))
 
     def told(self, result: Result) -> None:
@@ -165,10 +166,6 @@ class Bar(Display):
             running = [(name, now - start) for name, start in self._running.items()]
         names = [printable(name) + (f" {seconds:.0f} s" if seconds >= 1 else "") for name, seconds in running]
         return Text(", ".join(names), style="dim", no_wrap=True, overflow="ellipsis")
-
-
-def _is_coloured() -> bool:
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _said(result: Result) -> list[str]:

@@ -14,7 +14,7 @@ import click
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import message, reported, told_warnings
 from mo_loop.cli.file_checks import opened
-from mo_loop.cli.output import columns, painted, show
+from mo_loop.cli.output import painted, show, table
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
 
@@ -187,4 +187,4 @@ def code_table(form: str) -> str:
     if form == "markdown":
         rows = [f"| {code} | {each.level} | {each.title} | {each.why} | {each.help} |" for code, each in CODES.items()]
         return "\n".join(["| code | level | meaning | why | what to do |", "|---|---|---|---|---|", *rows])
-    return columns([("code", "level", "meaning"), *((code, each.level, each.title) for code, each in CODES.items())])
+    return table([("code", "level", "meaning"), *((code, each.level, each.title) for code, each in CODES.items())])

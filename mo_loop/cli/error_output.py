@@ -7,7 +7,6 @@ error: ML202: the model has no tensor 'imput'
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -19,6 +18,7 @@ from typing import Any, NoReturn
 
 import click
 
+from mo_loop.cli.output import is_coloured
 from mo_loop.errors import MoLoopError, UsageError
 
 INTERRUPTED = 130
@@ -90,8 +90,7 @@ def told_warnings(heard: list[str] | None = None, *, quiet: bool = False) -> Ite
 def message(kind: str, text: str) -> None:
     """`error: ...`, `warning: ...` or `note: ...` on stderr; coloured on a terminal, unless NO_COLOR is set."""
     colour = {"error": "red", "warning": "yellow"}.get(kind)
-    is_coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    head = click.style(f"{kind}:", fg=colour, bold=True) if colour and is_coloured else f"{kind}:"
+    head = click.style(f"{kind}:", fg=colour, bold=True) if colour and is_coloured(sys.stderr) else f"{kind}:"
     click.echo(f"{head} {text}", err=True)
 
 

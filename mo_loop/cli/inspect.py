@@ -11,7 +11,7 @@ import click
 
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import opened
-from mo_loop.cli.output import columns, painted, show
+from mo_loop.cli.output import painted, show, table
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _section(
 ) -> Iterator[str]:
     if rows:
         yield painted(title, bold=True)
-        yield columns([heads, *rows] if heads else rows, right, indent="  ")
+        yield table([heads, *rows] if heads else rows, right, indent="  ", heads=bool(heads))
 
 
 def _tree(control: Control, indent: str) -> Iterator[str]:

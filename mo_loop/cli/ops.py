@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
 
 from mo_loop.cli.error_output import reported
-from mo_loop.cli.output import columns, show
+from mo_loop.cli.output import show, table
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
     from mo_loop.frontend.operators import Handling
-
-WIDTH = 60
-"""Characters of a list of operations in the text; JSON and Markdown give it whole."""
 
 
 @click.command()
@@ -84,20 +80,13 @@ def _require(names: Sequence[str], known: set[str], what: str, otherwise: str) -
 
 
 def text(rows: Sequence[Handling]) -> str:
-    """Columns, one line each, a note below its line, and how many are handled in each way."""
-    cells = [("operator", "opsets", "how", "becomes")]
-    cells += [(row.name, row.opsets, row.how, _short(row.becomes)) for row in rows]
-    head, *shown = columns(cells).splitlines()
-    lines = [head]
-    for row, line in zip(rows, shown, strict=True):
-        lines += [line, *wrap(row.note, 100, initial_indent="    ", subsequent_indent="    ")]
+    """A table, one row each with its note, and how many are handled in each way."""
+    cells = [
+        (row.name, row.opsets, row.how, "; ".join(filter(None, (", ".join(row.becomes), row.note)))) for row in rows
+    ]
     counts = Counter(row.how for row in rows)
-    return "\n".join((*lines, "", ", ".join(f"{counts[how]} {how}" for how in counts)))
-
-
-def _short(becomes: Sequence[str]) -> str:
-    shown = ", ".join(becomes)
-    return shown if len(shown) <= WIDTH else shown[: WIDTH - 5].rpartition(", ")[0] + ", ..."
+    totals = ", ".join(f"{counts[how]} {how}" for how in counts)
+    return f"{table([('operator', 'opsets', 'how', 'becomes'), *cells])}\n\n{totals}"
 
 
 def as_json(rows: Sequence[Handling]) -> str:

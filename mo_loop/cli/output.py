@@ -1,17 +1,19 @@
-"""Results on stdout: colours where a person reads along, an early end where the reader has gone away."""
+"""Results on stdout: tables and colours for a terminal, plain text for a pipe, an early end when its reader ends."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
+from mo_loop.tables import aligned
+
 
 def show(text: str) -> None:
-    """Print a result. That nobody reads any further, as in `| head`, is no error."""
+    """Print a result. A reader that ends early, as in `| head`, is no error."""
     if sys.stdout is None:  # closed by the caller
         return
     try:
@@ -23,29 +25,44 @@ def show(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def is_coloured() -> bool:
-    """Whether stdout is a terminal that shows colours, and nobody has asked for none (NO_COLOR)."""
-    return (
-        sys.stdout is not None
-        and sys.stdout.isatty()
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-    )
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person reads along."""
+    return stream is not None and stream.isatty()
+
+
+def is_coloured(stream: TextIO | None) -> bool:
+    """Whether `stream` is a terminal that shows colours, and NO_COLOR does not switch them off."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def painted(text: str, **style: Any) -> str:
-    """`text` in the colours of `click.style`, where there are any."""
-    return click.style(text, **style) if is_coloured() else text
+    """`text` in the colours of `click.style`, where stdout shows any."""
+    return click.style(text, **style) if is_coloured(sys.stdout) else text
 
 
-def columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = (), indent: str = "") -> str:
-    """Rows of cells as aligned lines; the columns numbered in `right` end in line."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append((indent + "  ".join(cells)).rstrip())
-    return "\n".join(lines)
+def table(
+    rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "", *, heads: bool = True, err: bool = False
+) -> str:
+    """Rows of cells for stdout, or for stderr with `err`; the first row holds the titles, if there are `heads`.
+
+    A terminal gets the table in its width, with cells wrapped where they do not fit. Everything else gets one line a
+    row, whole: it can be searched and compared.
+    """
+    stream = sys.stderr if err else sys.stdout
+    if not is_terminal(stream):
+        return aligned(rows, right, indent)
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    titles, *cells = rows if heads else ([""] * len(rows[0]), *rows)
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=heads, header_style="bold")
+    for place, title in enumerate(titles):
+        shown.add_column(Text(title), justify="right" if place in right else "left", overflow="fold")
+    for row in cells:
+        shown.add_row(*map(Text, row))
+    console = Console(stderr=err, color_system="auto" if is_coloured(stream) else None)
+    with console.capture() as captured:
+        console.print(Padding(shown, (0, 0, 0, len(indent))))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mo_loop.cli.output import table
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.errors import UsageError
 from mo_loop.files import write_whole
@@ -75,7 +76,9 @@ class Inspection:
             found = [line for each in held for line in self._explanation(each)]
             click.echo("\n".join(found) if found else self._silence(name), err=True)
         if self.options.profile and self.profile is not None:
-            click.echo(self.profile.table(), err=True)
+            from transforms.profile import NUMBERS
+
+            click.echo(table(self.profile.lines(), NUMBERS, err=True), err=True)
 
     def save(self) -> None:
         """Write the profile to its file. FileError when that cannot be done."""
@@ -125,11 +128,7 @@ def listing(options: PassOptions, conversion: Conversion) -> str:
                 (inspect.getdoc(type(entry.each)) or "").partition("\n")[0],
             )
         )
-    rows = [("", "pass", "runs", "bodies", "what it does"), *rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join((row[0].rjust(widths[0]), *map(str.ljust, row[1:], widths[1:]))).rstrip() for row in rows
-    )
+    return table([("", "pass", "runs", "bodies", "what it does"), *rows], right=(0,))
 
 
 def _selection(options: PassOptions, conversion: Conversion) -> Selection:

@@ -1,4 +1,4 @@
-"""A line on stderr that says what a long conversion is doing; gone when it is done.
+"""A line on stderr that says what a long conversion does; it disappears at the end.
 
     writing 3 s, 1.2 GB of 4.0 GB
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from mo_loop.cli.conversion_summary import sized
@@ -18,17 +17,14 @@ from mo_loop.cli.conversion_summary import sized
 if TYPE_CHECKING:
     from mo_loop.report.record import Record
 
-CLEAR = "\r\x1b[K"
-
 
 class Progress:
     """Shows what `record` says while the block runs."""
 
-    def __init__(self, record: Record, after: float = 1.0, every: float = 0.1) -> None:
-        """The line appears `after` seconds and is written anew `every` so many."""
+    def __init__(self, record: Record, after: float = 1.0) -> None:
+        """The line appears `after` seconds."""
         self._record = record
         self._after = after
-        self._every = every
         self._total = 0
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
@@ -38,9 +34,7 @@ class Progress:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._done.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -49,14 +43,19 @@ class Progress:
         start = time.monotonic()
         if self._done.wait(self._after):
             return
-        while not self._done.wait(self._every):
-            sys.stderr.write(CLEAR + self.line(time.monotonic() - start))
-            sys.stderr.flush()
-        sys.stderr.write(CLEAR)
-        sys.stderr.flush()
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        console = Console(stderr=True)
+        with Live(
+            get_renderable=lambda: Text(self.line(time.monotonic() - start), no_wrap=True, overflow="ellipsis"),
+            console=console, refresh_per_second=10, transient=True, redirect_stdout=False, redirect_stderr=False,
+        ):  # fmt: skip
+            self._done.wait()
 
     def line(self, seconds: float) -> str:
-        """What is to be seen after so many seconds."""
+        """The text after so many seconds."""
         text = f"{self._record.now or 'starting'} {seconds:.0f} s"
         if self._record.now != "writing" or self._record.graph is None:
             return text

@@ -202,14 +202,15 @@ class TestTerminal:
         (tmp_path / "slow.py").write_text(SLOW)
         code, shown = self.on_terminal(plain, "-o", target, "--extension", tmp_path / "slow.py")
         assert code == 0
-        line, _, rest = shown.rpartition("\r\x1b[K")
-        assert re.search(r"\r\x1b\[Kpasses \d s", line)
-        assert "operations" in rest and "passes" not in rest
+        line, _, rest = shown.rpartition("\x1b[2K")  # the last line is erased
+        assert re.search(r"passes \d s", line)
+        assert "\x1b[?25h" in shown[shown.rindex("\x1b[?25l") :], "the cursor is shown again"
+        assert "operations" in rest and not re.search(r"passes \d s", rest)
 
     def test_progress_is_not_asked_for(self, plain: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "slow.py").write_text(SLOW)
         flags = (plain, "-o", target, "--extension", tmp_path / "slow.py")
-        assert "\r\x1b[K" not in self.on_terminal(*flags, "-q")[1]
+        assert self.on_terminal(*flags, "-q")[1] == ""
         assert run(*flags).stderr == ""
 
     def test_short_conversions_show_none(self, monkeypatch: pytest.MonkeyPatch) -> None:

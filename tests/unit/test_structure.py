@@ -51,6 +51,7 @@ TRANSFORMS_MAY_IMPORT = {
     "mo_loop.files",
     "mo_loop.graph",
     "mo_loop.lazy_names",
+    "mo_loop.tables",
     "mo_loop.ops",
     "mo_loop.preprocessing",
     "mo_loop.text",
@@ -380,7 +381,7 @@ class TestImportReader:
         assert room_of_file("transforms/front/loop_to_ti.py") == "transforms"
 
 
-HEAVY = ("onnx", "numpy", "networkx", "lxml", "openvino", "onnxruntime")
+HEAVY = ("onnx", "numpy", "networkx", "lxml", "rich", "openvino", "onnxruntime")
 
 
 def loaded_by(*arguments: str) -> set[str]:

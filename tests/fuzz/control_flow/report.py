@@ -6,6 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from mo_loop.tables import aligned
+
 from .check import CLASSES, PASSED, Verdict
 
 
@@ -20,15 +22,11 @@ def pattern(message: str) -> str:
 
 def rates(results: Mapping[str, Sequence[Verdict]]) -> str:
     """One column a converter, one line a class."""
-    names = list(results)
-    lines = [f"{'':16}" + "".join(f"{name:>18}" for name in names)]
+    rows = [("", *results)]
     for kind in CLASSES:
-        cells = []
-        for name in names:
-            count, total = sum(v.result == kind for v in results[name]), len(results[name])
-            cells.append(f"{count:>8} {100 * count / max(total, 1):>6.1f} % ")
-        lines.append(f"{kind:16}" + "".join(f"{cell:>18}" for cell in cells))
-    return "\n".join(lines)
+        counts = [(sum(v.result == kind for v in found), len(found)) for found in results.values()]
+        rows.append((kind, *(f"{count}  {100 * count / max(total, 1):5.1f} %" for count, total in counts)))
+    return aligned(rows, right=range(1, len(rows[0])))
 
 
 def tally(

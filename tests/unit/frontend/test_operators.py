@@ -120,10 +120,11 @@ def test_what_is_not_there_is_refused(arguments: list[str], message: str) -> Non
     assert message in result.stderr
 
 
-def test_notes_are_wrapped_below_their_line() -> None:
-    shown = text([Handling("", "A", 1, DIRECT, ("X-1",), "words " * 40)]).splitlines()
-    assert shown[1] == "A         1+      direct  X-1"
-    assert all(line.startswith("    words") and len(line) <= 100 for line in shown[2:-2])
+def test_a_note_stands_whole_in_the_line_of_its_operator() -> None:
+    note = f"{'words ' * 40}end"
+    shown = text([Handling("", "A", 1, DIRECT, ("X-1", "Y-1"), note)]).splitlines()
+    assert shown[:2] == ["operator  opsets  how     becomes", f"A         1+      direct  X-1, Y-1; {note}"]
+    assert shown[2:] == ["", "1 direct"]
 
 
 def test_limits_name_operators_that_are_translated() -> None:
