@@ -1,8 +1,8 @@
-"""One file, written whole or not at all.
+"""write_whole: writes a file completely or not at all.
 
     write_whole(Path("graph.dot"), to_dot(graph))
 
-The content grows under another name beside its place and is moved there at the end.
+The content is written under another name in the same folder, and renamed at the end.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from mo_loop.errors import FileError
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write `content`, text as UTF-8; folders above `path` are made.
+    """Write `content`, text as UTF-8; missing folders above `path` are created.
 
     Raises:
-        FileError: the file cannot be written; what was there is as it was.
+        FileError: the file cannot be written; an existing file is unchanged.
     """
     data = content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace")
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -29,7 +29,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise FileError(
-            f"{path} cannot be written", why=reason, hint="nothing was changed; give another place", code="ML219"
+            f"{path} cannot be written", why=reason, hint="no file was changed; give another path", code="ML219"
         ) from None
     finally:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The garbage collector during a conversion: it costs a third of a large one and finds nothing to collect."""
+"""Pauses garbage collection during a conversion: it takes a third of a large one and finds nothing to collect."""
 
 from __future__ import annotations
 

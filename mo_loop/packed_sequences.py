@@ -1,4 +1,4 @@
-"""Lists of arrays as the two tensors that stand for a sequence at a model's boundary (`sequence_io="packed"`).
+"""Converts lists of arrays to and from the two tensors of a packed sequence input or output (`sequence_io="packed"`).
 
 >>> import numpy as np
 >>> data, shapes = pack_sequence([np.ones((2, 3)), np.zeros((1, 4))])
@@ -21,16 +21,16 @@ Array = np.ndarray[Any, Any]
 
 
 def pack_sequence(items: Sequence[Any], *, rank: int | None = None, dtype: Any = None) -> tuple[Array, Array]:
-    """All elements flattened and joined, and the table of their shapes: (data [?], shapes [N, rank] of int64).
+    """All elements flattened and concatenated, and the table of their shapes: (data [?], shapes [N, rank] of int64).
 
-    Elements of rank 0 are written as [1]. `rank` and `dtype` are those of the elements; an empty list cannot tell them.
+    Elements of rank 0 are stored as [1]. An empty list needs `rank` and `dtype`, those of its elements.
 
     Raises:
         UsageError: elements differ in rank or type, or an empty list comes without `rank` and `dtype`.
     """
     arrays = [np.atleast_1d(np.asarray(item) if dtype is None else np.asarray(item, dtype)) for item in items]
     if not arrays and (rank is None or dtype is None):
-        raise UsageError("an empty list tells neither rank nor element type", hint="give rank and dtype")
+        raise UsageError("the rank and element type of an empty list are unknown", hint="give rank and dtype")
     ranks = {array.ndim for array in arrays} or {max(rank or 0, 1)}
     types = {array.dtype for array in arrays} or {np.dtype(dtype)}
     if len(ranks) > 1 or len(types) > 1 or (rank is not None and ranks != {max(rank, 1)}):
@@ -40,10 +40,10 @@ def pack_sequence(items: Sequence[Any], *, rank: int | None = None, dtype: Any =
 
 
 def unpack_sequence(data: Any, shapes: Any, *, scalars: bool = False) -> list[Array]:
-    """The elements of a packed sequence; with `scalars` they are of rank 0, and the table says [1] for each.
+    """The elements of a packed sequence; with `scalars` they are of rank 0, and their shape in the table is [1].
 
     Raises:
-        UsageError: the shapes do not account for the data.
+        UsageError: data and shapes do not fit together.
     """
     flat, table = np.asarray(data).reshape(-1), np.asarray(shapes, np.int64)
     if table.ndim != 2 or (table < 0).any() or int(table.prod(1).sum()) != flat.size:

@@ -1,9 +1,9 @@
-"""Tensors that get other names in the IR.
+"""rename_tensors: gives tensors other names in the IR (`--rename`).
 
     rename_tensors(graph, {"x": "image", "loop/step/t": "state"}, model)
 
-A layer that bears the name of its tensor gets the new one too, and so do inputs and outputs. All names change at once,
-so two tensors can swap theirs.
+A layer with the same name as its tensor is renamed too, and so are inputs and outputs. All names change at once, so two
+tensors can exchange their names.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from mo_loop.ops.base import Result
 
 
 def rename_tensors(graph: Graph, names: Mapping[str, str], model: OnnxModel) -> None:
-    """Give the tensors called by the keys of `names` the names that these stand for; those of bodies by scope path.
+    """Rename tensors: `names` maps the present name (for a tensor in a body, the scope path) to the new one.
 
     Raises:
-        UsageError: there is no such tensor in the IR, or a new name is another tensor's already.
+        UsageError: the IR has no such tensor, or another tensor has the new name.
     """
     places: dict[Graph, dict[str, str]] = {}
     for old, new in names.items():
         scope, name = _place(graph, old, model)
         if name == new or not new.strip():
-            what = "is its name already" if new else "is no name"
+            what = "is already its name" if new else "is not a valid name"
             raise UsageError(f"{old!r} cannot be renamed: {new!r} {what}", hint="write old=new", code="ML202")
         places.setdefault(scope, {})[name] = new
     for scope, renamed in places.items():
@@ -40,7 +40,7 @@ def rename_tensors(graph: Graph, names: Mapping[str, str], model: OnnxModel) -> 
 
 
 def _place(graph: Graph, old: str, model: OnnxModel) -> tuple[Graph, str]:
-    """The graph that a name is in, and what it is there."""
+    """The graph of a scope path, and the name of the tensor in it."""
     if old in set(_tensor_names(graph)):
         return graph, old
     onnx_paths = {path: onnx for onnx, path in paths_in(graph, model).items()}
@@ -61,10 +61,10 @@ def _missing(old: str, known: list[str], model: OnnxModel) -> UsageError:
         for scope in all_graphs(model)
         for tensor in tensors_of(scope)
     )
-    why = "it was folded, fused or not needed" if was_there else "the model has no tensor of that name"
+    why = "the tensor was folded, fused or not needed" if was_there else "the model has no tensor of that name"
     close = difflib.get_close_matches(old, known, 1)
     close = close or [name for name in known if name.endswith(f"/{old}")][:1]
-    hint = f"did you mean {close[0]!r}?" if close and not was_there else "--mapping lists the tensors that there are"
+    hint = f"did you mean {close[0]!r}?" if close and not was_there else "--mapping lists the tensors of the IR"
     return UsageError(f"no tensor {old!r} in the IR can be renamed", why=why, hint=hint, code="ML202")
 
 
@@ -84,7 +84,7 @@ def _require_free(scope: Graph, renamed: Mapping[str, str]) -> None:
     taken: dict[str, str] = {}
     for old, new in renamed.items():
         if new in others or new in taken:
-            what = f"{taken[new]!r} gets it too" if new in taken else "the IR has a tensor or layer of that name"
+            what = f"{taken[new]!r} gets the same name" if new in taken else "the IR has a tensor or layer of that name"
             raise UsageError(
                 f"{old!r} cannot be renamed to {new!r}", where=scope.path, why=what, hint="take another name",
                 code="ML202",

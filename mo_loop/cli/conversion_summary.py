@@ -40,10 +40,10 @@ VERSION = 1
 
 def summary(record: Record, model: Model, source: str, target: str, compressed: bool, seconds: float) -> dict[str, Any]:
     """The object above, but for the warnings."""
-    from mo_loop.report.statistics import contents_of_graph, contents_of_onnx, outcomes
+    from mo_loop.report.statistics import graph_statistics, onnx_statistics, outcomes
 
     assert record.model is not None and record.graph is not None
-    before, after = contents_of_onnx(record.model), contents_of_graph(record.graph)
+    before, after = onnx_statistics(record.model), graph_statistics(record.graph)
     graph = record.graph
     return {
         "version": VERSION,

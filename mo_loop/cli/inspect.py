@@ -15,7 +15,7 @@ from mo_loop.cli.output import painted, show, table
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
-    from mo_loop.inspection.description import Branch, Control, Outline, Port
+    from mo_loop.inspection.description import Branch, Control, Inspection, Port
 
 STATES = 8
 """States, slices and captures of one loop that are written out in the text; JSON has them all."""
@@ -52,10 +52,10 @@ def command(model: str, form: str, depth: int | None, scope: str | None, operato
     for each of them, in the scopes only where it is defined.
     """
     with reported(debug):
-        from mo_loop.inspection.read import outlined
+        from mo_loop.inspection.read import inspect
 
         with opened(model) as path:
-            found = replace(_chosen(outlined(path), depth, scope, operator), file=model)
+            found = replace(_chosen(inspect(path), depth, scope, operator), file=model)
         if form == "json":
             text = json.dumps(found.as_json(), indent=1, ensure_ascii=False, default=str)
         else:
@@ -66,46 +66,46 @@ def command(model: str, form: str, depth: int | None, scope: str | None, operato
 # -- what was asked for
 
 
-def _chosen(outline: Outline, depth: int | None, scope: str | None, operator: str | None) -> Outline:
+def _chosen(inspection: Inspection, depth: int | None, scope: str | None, operator: str | None) -> Inspection:
     if scope is not None:
-        outline = _below(outline, scope)
+        inspection = _below(inspection, scope)
     if depth is not None:
-        control = [_cut(each, depth) for each in outline.control] if depth else []
+        control = [_cut(each, depth) for each in inspection.control] if depth else []
         kept = {branch.path for each in _every(control) for branch in each.branches}
-        tops = {each.path for each in outline.scopes if each.kind in ("model", "function")} | {scope}
-        outline = replace(
-            outline, control=control, scopes=[each for each in outline.scopes if each.path in kept | tops]
+        tops = {each.path for each in inspection.scopes if each.kind in ("model", "function")} | {scope}
+        inspection = replace(
+            inspection, control=control, scopes=[each for each in inspection.scopes if each.path in kept | tops]
         )
     if operator is not None:
-        outline = _only(outline, operator)
-    return outline
+        inspection = _only(inspection, operator)
+    return inspection
 
 
-def _below(outline: Outline, path: str) -> Outline:
+def _below(inspection: Inspection, path: str) -> Inspection:
     from mo_loop.inspection.description import Operator
 
-    scopes = [each for each in outline.scopes if each.path == path or each.path.startswith(f"{path}/")]
+    scopes = [each for each in inspection.scopes if each.path == path or each.path.startswith(f"{path}/")]
     if not any(each.path == path for each in scopes):
-        raise _unknown("scope", path, [each.path for each in outline.scopes if each.path])
-    control = [each for each in _every(outline.control) if each.scope == path]
+        raise _unknown("scope", path, [each.path for each in inspection.scopes if each.path])
+    control = [each for each in _every(inspection.control) if each.scope == path]
     counts: dict[str, int] = {}
     for each in scopes:
         for name, count in each.operators.items():
             counts[name] = counts.get(name, 0) + count
     # Which constants an operator reads is known of the whole model only.
     operators = [Operator(name, count) for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
-    return replace(outline, scopes=scopes, control=control, operators=operators)
+    return replace(inspection, scopes=scopes, control=control, operators=operators)
 
 
-def _only(outline: Outline, name: str) -> Outline:
-    operators = [each for each in outline.operators if each.name == name]
+def _only(inspection: Inspection, name: str) -> Inspection:
+    operators = [each for each in inspection.operators if each.name == name]
     if not operators:
-        raise _unknown("operator", name, [each.name for each in outline.operators])
+        raise _unknown("operator", name, [each.name for each in inspection.operators])
     scopes = [
-        replace(each, operators={name: each.operators[name]}) for each in outline.scopes if name in each.operators
+        replace(each, operators={name: each.operators[name]}) for each in inspection.scopes if name in each.operators
     ]
-    control = [replace(each, branches=[]) for each in _every(outline.control) if each.operator == name]
-    return replace(outline, operators=operators, scopes=scopes, control=control)
+    control = [replace(each, branches=[]) for each in _every(inspection.control) if each.operator == name]
+    return replace(inspection, operators=operators, scopes=scopes, control=control)
 
 
 def _unknown(what: str, name: str, known: list[str]) -> UsageError:
@@ -133,40 +133,43 @@ def _cut(control: Control, depth: int) -> Control:
 # -- text
 
 
-def _text(outline: Outline) -> Iterator[str]:
-    kind = "ONNX" if outline.format == "onnx" else "OpenVINO IR"
-    by = f", made by {outline.producer}" if outline.producer else ""
-    yield f"{painted(outline.file, bold=True)}: {kind} version {outline.ir_version}, {_size(outline.file_bytes)}{by}"
-    if outline.name:
-        yield f"name       {outline.name}"
-    opsets = [f"{name or 'unnamed'} {version}" for name, version in outline.opsets.items()]
+def _text(inspection: Inspection) -> Iterator[str]:
+    kind = "ONNX" if inspection.format == "onnx" else "OpenVINO IR"
+    by = f", made by {inspection.producer}" if inspection.producer else ""
+    size = _size(inspection.file_bytes)
+    yield f"{painted(inspection.file, bold=True)}: {kind} version {inspection.ir_version}, {size}{by}"
+    if inspection.name:
+        yield f"name       {inspection.name}"
+    opsets = [f"{name or 'unnamed'} {version}" for name, version in inspection.opsets.items()]
     yield f"opsets     {', '.join(opsets)}"
-    nodes = sum(each.nodes for each in outline.scopes)
-    yield f"holds      {nodes} nodes in {len(outline.scopes)} scopes, {_amount(outline.elements, outline.bytes)}"
-    for title, ports in (("inputs", outline.inputs), ("outputs", outline.outputs)):
+    nodes = sum(each.nodes for each in inspection.scopes)
+    weights = _amount(inspection.elements, inspection.bytes)
+    yield f"holds      {nodes} nodes in {len(inspection.scopes)} scopes, {weights}"
+    for title, ports in (("inputs", inspection.inputs), ("outputs", inspection.outputs)):
         yield from _section(title, [(port.name, str(port)) for port in ports])
-    operators = [(each.name, str(each.count), _size(each.bytes) if each.bytes else "") for each in outline.operators]
+    operators = [(each.name, str(each.count), _size(each.bytes) if each.bytes else "") for each in inspection.operators]
     yield from _section("operators", operators, (1, 2), ("operator", "nodes", "constants"))
     scopes = [
         (each.path or "(main)", each.kind, str(each.nodes), str(each.elements), _size(each.bytes))
-        for each in outline.scopes
+        for each in inspection.scopes
     ]
     yield from _section("scopes", scopes, (2, 3, 4), ("path", "kind", "nodes", "elements", "constants"))
-    if outline.control:
+    if inspection.control:
         yield painted("control flow", bold=True)
-        for each in outline.control:
+        for each in inspection.control:
             yield from _tree(each, "  ")
     functions = [
         (each.name, f"{each.nodes} nodes", f"{each.calls} calls", f"({', '.join(each.inputs)})")
-        for each in outline.functions
+        for each in inspection.functions
     ]
     yield from _section("functions", functions, (1, 2))
     files = [
         (each.path, f"{each.tensors} tensors", "missing" if each.size is None else _size(each.size))
-        for each in outline.external
+        for each in inspection.external
     ]
     yield from _section("weights in", files, (1, 2))
-    yield from _section("metadata", [(key, " ".join(value.split())[:100]) for key, value in outline.metadata.items()])
+    metadata = [(key, " ".join(value.split())[:100]) for key, value in inspection.metadata.items()]
+    yield from _section("metadata", metadata)
 
 
 def _section(

@@ -59,7 +59,7 @@ class Progress:
         text = f"{self._record.now or 'starting'} {seconds:.0f} s"
         if self._record.now != "writing" or self._record.graph is None:
             return text
-        from mo_loop.report.statistics import contents_of_graph
+        from mo_loop.report.statistics import graph_statistics
 
-        self._total = self._total or contents_of_graph(self._record.graph).bytes
+        self._total = self._total or graph_statistics(self._record.graph).bytes
         return f"{text}, {sized(self._record.written)} of {sized(self._total)}"

@@ -1,7 +1,7 @@
-"""What a model holds, ONNX or IR, without its weights (`mo-loop inspect`).
+"""The contents of an ONNX model or an IR, found without reading weights (`mo-loop inspect`).
 
-from mo_loop.inspection.read import outlined
+from mo_loop.inspection.read import inspect
 
-outline = outlined("model.onnx")
-outline.operators, outline.scopes, outline.control        # nothing is translated, no tensor is read
+inspection = inspect("model.onnx")
+inspection.operators, inspection.scopes, inspection.control        # nothing is translated, no tensor is read
 """

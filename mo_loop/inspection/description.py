@@ -1,7 +1,7 @@
-"""The records of an outline: plain data, the same for ONNX and IR, and the fields of the JSON.
+"""Inspection and its parts: plain records, the same for ONNX and IR, with the fields of the JSON.
 
-    version     1; raised when a field changes its meaning or goes away, not when one is added
-    the fields of Outline, below them those of Port, Operator, ScopeSize, Function, ExternalFile and Control
+    version     1; increased when a field changes its meaning or is removed, not when one is added
+    the fields of Inspection, below them those of Port, Operator, ScopeSize, Function, ExternalFile and Control
 
 Sizes are in bytes; the shape of a Port is a list of numbers, names of symbols and "?", null for an unknown rank.
 """
@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 VERSION = 1
-"""Of the JSON."""
+"""The version of the JSON."""
 
 Shape = list[int | str] | None
 
 
 @dataclass
 class Port:
-    """A value where it enters or leaves something. `type` is an element type, or as "seq(f32[?])" no tensor."""
+    """An input or output. `type` is an element type, or text such as "seq(f32[?])" for a value that is not a tensor."""
 
     name: str
     type: str = "?"
@@ -34,7 +34,7 @@ class Port:
 
 @dataclass
 class Operator:
-    """An operator, how often it stands in all scopes, and the constants that it alone holds or is fed with."""
+    """An operator, its number of nodes in all scopes, and the sizes of the constants that these nodes read."""
 
     name: str
     count: int = 0
@@ -44,7 +44,7 @@ class Operator:
 
 @dataclass
 class ScopeSize:
-    """One graph: the model's, a body, a function. Constants are those that are defined in it."""
+    """One graph: the main graph, a body or a function. Constants are those defined in it."""
 
     path: str
     kind: str
@@ -57,7 +57,7 @@ class ScopeSize:
 
 @dataclass
 class State:
-    """What a loop carries from one iteration to the next: the name inside, and the initial value."""
+    """A state that a loop carries from one iteration to the next: its name in the body, and the initial value."""
 
     name: str
     initial: Port
@@ -65,7 +65,7 @@ class State:
 
 @dataclass
 class Sliced:
-    """A tensor that is cut along an axis (a scan input), or joined (a scan output). `backward`: from the end."""
+    """A sliced input or a concatenated output and its axis. `backward`: from the end to the beginning."""
 
     name: str
     axis: int | None
@@ -74,7 +74,7 @@ class Sliced:
 
     @property
     def length(self) -> str:
-        """The number of slices, as far as the shape tells."""
+        """The number of slices, as text; it names the dimension if its size is unknown."""
         shape, axis = self.value.shape, self.axis
         text = f"dimension {axis} of {self.name}"
         if shape is None or axis is None or not -len(shape) <= axis < len(shape) or shape[axis] == "?":
@@ -84,7 +84,7 @@ class Sliced:
 
 @dataclass
 class Branch:
-    """A body, and the nodes with bodies in it."""
+    """A body, and the control flow in it."""
 
     name: str
     path: str
@@ -96,9 +96,9 @@ class Branch:
 class Control:
     """A Loop, Scan, If, TensorIterator, or another operator with bodies.
 
-    `trip_count` says where the number of iterations comes from: "constant 10", "input n", "computed (Size)", "none",
-    "dimension 12 of x". `condition` says so of the condition before the first iteration, or of an If; `goes_on` of the
-    one that the body returns: "always" where it never ends the loop.
+    `trip_count` is the source of the number of iterations: "constant 10", "input n", "computed (Size)", "none",
+    "dimension 12 of x". `condition` is the source of the condition before the first iteration, or of an If; `goes_on`
+    that of the condition which the body returns, "always" if it never ends the loop.
     """
 
     path: str
@@ -116,7 +116,7 @@ class Control:
 
 @dataclass
 class Function:
-    """A function of the model and how often it is called."""
+    """A function of the model and the number of its calls."""
 
     name: str
     nodes: int
@@ -127,7 +127,7 @@ class Function:
 
 @dataclass
 class ExternalFile:
-    """A file that holds weights; `size` is None where it is missing, `needed` how far the tensors in it reach."""
+    """A file with weights. `size` is None if the file is missing; `needed` is the end of the last tensor in it."""
 
     path: str
     tensors: int
@@ -136,8 +136,8 @@ class ExternalFile:
 
 
 @dataclass
-class Outline:
-    """One model. `format` is "onnx" or "ir", `file_bytes` the size of the file without external ones."""
+class Inspection:
+    """One model. `format` is "onnx" or "ir", `file_bytes` the size of the file without external data."""
 
     file: str
     format: str
@@ -161,16 +161,16 @@ class Outline:
 
     @property
     def bytes(self) -> int:
-        """Of all constants."""
+        """The size of all constants."""
         return sum(each.bytes for each in self.scopes)
 
     def as_json(self) -> dict[str, Any]:
-        """The outline as plain data, its version first."""
+        """The inspection as plain data; the version comes first."""
         return {"version": VERSION, **asdict(self), "elements": self.elements, "bytes": self.bytes}
 
 
 def below(control: list[Control]) -> Iterator[Control]:
-    """All of them and those in their branches, outer ones first."""
+    """The given control flow and all that is nested in it, outer before inner."""
     for each in control:
         yield each
         for branch in each.branches:

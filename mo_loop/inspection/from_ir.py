@@ -1,4 +1,4 @@
-"""The outline of an IR, from what its .xml says; of the .bin only constants of a few bytes are read, if it is there."""
+"""inspect_ir: the inspection of an IR. It reads the .xml, and only constants of a few bytes of the .bin."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mo_loop.inspection.description import (
     Branch,
     Control,
     ExternalFile,
+    Inspection,
     Operator,
-    Outline,
     Port,
     ScopeSize,
     Shape,
@@ -32,8 +32,8 @@ _TRANSPARENT = ("Convert", "Squeeze", "Unsqueeze", "Reshape")
 _COPIES = ("Maximum", "LogicalOr")
 
 
-def of_ir(path: Path) -> Outline:
-    """FileError, IrError and UnsupportedError as for `records`."""
+def inspect_ir(path: Path) -> Inspection:
+    """Inspect the IR at `path`. Raises FileError, IrError and UnsupportedError as `records` does."""
     net, version = records(path)
     weights = path.with_suffix(".bin")
     nets = [_Net(each, kind, outer, weights) for each, kind, outer in _all(net)]
@@ -44,7 +44,7 @@ def of_ir(path: Path) -> Outline:
     needed = max((_number(layer, "offset") + _number(layer, "size") for layer in constants), default=0)
     external = [ExternalFile(weights.name, len(constants), needed, _file_size(weights))] if constants else []
     versions = Counter(layer.version for each in nets for layer in each.net.layers)
-    return Outline(
+    return Inspection(
         file=os.fspath(path),
         format="ir",
         file_bytes=path.stat().st_size,
@@ -63,7 +63,7 @@ def of_ir(path: Path) -> Outline:
 
 
 def _all(net: Net) -> list[tuple[Net, str, str]]:
-    """(net, kind, path of the net around it), outer ones first."""
+    """(net, kind, path of the enclosing net), outer before inner."""
     found: list[tuple[Net, str, str]] = []
     stack = [(net, "model", "")]
     while stack:
@@ -74,7 +74,7 @@ def _all(net: Net) -> list[tuple[Net, str, str]]:
 
 
 class _Net:
-    """One net with its edges resolved as far as they lead anywhere."""
+    """One net with its edges resolved; an edge with a missing end is left out."""
 
     def __init__(self, net: Net, kind: str, outer: str, weights: Path) -> None:
         self.net = net
@@ -93,7 +93,7 @@ class _Net:
         return made, next((port for port in made.outputs if port.label == source[1]), None)
 
     def fed(self, layer: Layer, place: int) -> Port:
-        """What an input is fed with; of a Result the output of the model."""
+        """The value that an input reads; for a Result the output of the model."""
         label = layer.inputs[place].label if place < len(layer.inputs) else None
         found = self.producer(layer, label)
         if found is None:
@@ -115,11 +115,11 @@ class _Net:
         return ScopeSize(self.net.path, kind, nodes, len(sizes), elements, data, dict(counts.most_common()))
 
     def source(self, layer: Layer, place: int) -> str:
-        """Where a number or condition comes from."""
+        """The source of a trip count or condition, as text."""
         label = layer.inputs[place].label if place < len(layer.inputs) else None
         found = self.producer(layer, label)
         seen: set[str] = set()
-        while found is not None and self._hands_on(found[0]) and found[0].id not in seen:  # a circle: it is broken
+        while found is not None and self._hands_on(found[0]) and found[0].id not in seen:  # else a cycle
             seen.add(found[0].id)
             found = self.producer(found[0], found[0].inputs[0].label)
         if found is None:
@@ -133,11 +133,11 @@ class _Net:
 
     @property
     def owner(self) -> str:
-        """The name of the layer that holds this body."""
+        """The name of the layer that this body belongs to."""
         return self.net.path.removesuffix(f"/{self.kind}").removeprefix(f"{self.outer}/" if self.outer else "")
 
     def _hands_on(self, layer: Layer) -> bool:
-        """Whether a layer hands on its input, maybe in another shape or type, or copied: max(x, x)."""
+        """Whether a layer returns its input, possibly in another shape or type, or as a copy: max(x, x)."""
         if layer.type in _TRANSPARENT:
             return bool(layer.inputs)
         feeds = [self.feeds.get((layer.id, port.label)) for port in layer.inputs]
@@ -145,7 +145,7 @@ class _Net:
 
 
 def _operators(nets: list[_Net]) -> list[Operator]:
-    """All types of layers, the most frequent first; a constant counts once for each type that reads it."""
+    """All layer types, the most frequent first; a constant counts once for each type that reads it."""
     found: dict[str, Operator] = {}
     for each in nets:
         readers: dict[str, set[str]] = {}
@@ -163,7 +163,7 @@ def _operators(nets: list[_Net]) -> list[Operator]:
 
 
 def _constants_behind(net: _Net, layer: Layer, label: str) -> Iterator[Layer]:
-    """The constant that feeds an input, also through the Convert that unpacks a compressed one."""
+    """The constant that an input reads, directly or through the Convert of a compressed constant."""
     found = net.producer(layer, label)
     if found is not None and found[0].type == "Convert" and found[0].inputs:
         found = net.producer(found[0], found[0].inputs[0].label)
@@ -230,7 +230,7 @@ def _map(layer: Layer, tag: str) -> PortMap:
 
 
 def _outer(net: _Net, layer: Layer, link: Link) -> Port:
-    """The outer value that a link of a port map ties to the body."""
+    """The outer value that an entry of a port map connects with the body."""
     labels = [port.label for port in layer.inputs]
     if link.port not in labels:
         return Port(f"port {link.port}")
@@ -265,7 +265,7 @@ def _number(layer: Layer, key: str) -> int:
 
 
 def _value(layer: Layer, weights: Path) -> str:
-    """The number in a Const of a single element; empty where it cannot be read."""
+    """The number in a Const of one element as text; empty if it cannot be read."""
     dtype = BY_NAME.get(layer.data.get("element_type", ""))
     elements, size = _constant_size(layer)
     if dtype is None or dtype.bits < 8 or elements != 1 or size != dtype.bits // 8:

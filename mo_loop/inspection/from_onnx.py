@@ -1,4 +1,4 @@
-"""The outline of an ONNX model, also of one that cannot be converted. Types are those that it declares."""
+"""inspect_onnx: the inspection of an ONNX model, convertible or not. Types are those that the model declares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, operator
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.utf8 import check_names_on_error
 from mo_loop.graph.types import BY_ONNX
-from mo_loop.inspection.description import ExternalFile, Function, Operator, Outline, ScopeSize
+from mo_loop.inspection.description import ExternalFile, Function, Inspection, Operator, ScopeSize
 from mo_loop.inspection.onnx_control import Controls
 from mo_loop.inspection.onnx_types import declared
 
@@ -23,16 +23,16 @@ _STRING = 8  # TensorProto.STRING
 _ITEM_BYTES = {"value_float": 4, "value_floats": 4, "value_int": 8, "value_ints": 8}
 
 
-def of_onnx(source: Any) -> Outline:
-    """FileError as for `opened`; ModelError where names are no text."""
+def inspect_onnx(source: Any) -> Inspection:
+    """Inspect an ONNX model. Raises FileError as `opened` does, and ModelError for names that are not UTF-8."""
     model = opened(source)
     with check_names_on_error(model.proto):
-        outline = _outline(model)
-        json.dumps(outline.as_json())  # fails where a name is no text
-    return outline
+        inspection = _inspection(model)
+        json.dumps(inspection.as_json())  # fails if a name is not UTF-8
+    return inspection
 
 
-def _outline(model: OnnxModel) -> Outline:
+def _inspection(model: OnnxModel) -> Inspection:
     proto = model.proto
     size = os.stat(model.path).st_size if model.path else proto.ByteSize()
     all_scopes = list(all_graphs(model))
@@ -40,7 +40,7 @@ def _outline(model: OnnxModel) -> Outline:
     producer = f"{proto.producer_name} {proto.producer_version}".strip()
     constants = {each.name for each in proto.graph.initializer}
     calls = Counter(id(called(model, node)) for scope in all_scopes for node in scope.nodes)
-    return Outline(
+    return Inspection(
         file=model.path or "model",
         format="onnx",
         file_bytes=size,
@@ -132,7 +132,7 @@ def _operators(all_scopes: Iterable[OnnxGraph], sizes: dict[str, _Constants]) ->
 
 
 def _defined(name: str, scope: OnnxGraph | None, sizes: dict[str, _Constants]) -> OnnxGraph | None:
-    """The scope that defines a constant, from the inside out; None if it is none."""
+    """The innermost enclosing scope that defines a constant of this name; None if there is none."""
     while scope is not None:
         if name in sizes[scope.path].sizes:
             return scope

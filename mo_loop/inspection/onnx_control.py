@@ -1,4 +1,4 @@
-"""Loop, Scan, If and other operators with bodies of an ONNX model as they stand: where their counts come from."""
+"""Inspects Loop, Scan, If and other operators with bodies of an ONNX model: sources of trip counts, states, slices."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mo_loop.inspection.description import Branch, Control, Port, Sliced, State
 from mo_loop.inspection.onnx_types import declared, tensor_port
 
 _TRANSPARENT = ("Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape")
-"""Operators that hand on one value, maybe in another shape or type."""
+"""Operators that return their input, possibly in another shape or type."""
 
 _SMALL = 4
-"""Elements of a constant that is shown with its values."""
+"""The largest number of elements of a constant that is shown with its values."""
 
 
 class Controls:
-    """Reads the operators with bodies of one model."""
+    """Inspects the operators with bodies of one model."""
 
     def __init__(self, model: OnnxModel) -> None:
         self._model = model
@@ -30,7 +30,7 @@ class Controls:
         self._known: dict[str, _Names] = {}
 
     def all(self) -> list[Control]:
-        """Those of the main graph and of all functions, the others below them."""
+        """The control flow of the main graph and of all functions, with nested control flow inside."""
         starts = [main_graph(self._model)]
         starts += [function_graph(self._model, each, each.name) for each in self._model.functions.values()]
         return [each for start in starts for each in self._of(start)]
@@ -66,7 +66,7 @@ class Controls:
             control.scan_outputs.append(Sliced(name, 0, False, self._port(body, name)))
 
     def _goes_on(self, body: OnnxGraph) -> str:
-        """Where the condition that the body returns comes from; that which it receives is true whenever it runs."""
+        """The source of the condition that the body returns. The one that the body receives is always true."""
         name = _at(body.output_names, 0)
         names = self._names(body)
         seen: set[str] = set()
@@ -105,7 +105,7 @@ class Controls:
         return self._known[scope.path]
 
     def _port(self, scope: OnnxGraph, name: str, body: OnnxGraph | None = None, inner: str = "") -> Port:
-        """A value as declared where it is made, else as the body declares its input `inner`."""
+        """A value as the outer graph declares it, else as the body declares its input `inner`."""
         at: OnnxGraph | None = scope
         while at is not None:
             if name in self._names(at).ports:
@@ -117,7 +117,7 @@ class Controls:
         return Port(name)
 
     def _source(self, scope: OnnxGraph, name: str) -> str:
-        """Where a number or condition comes from."""
+        """The source of a trip count or condition, as text."""
         if not name:
             return "none"
         at: OnnxGraph | None = scope
@@ -131,7 +131,7 @@ class Controls:
             if name in names.makers:
                 node = names.makers[name]
                 hands_on = node.op_type in _TRANSPARENT and not domain_of(node) and _at(node.input, 0)
-                if not hands_on or id(node) in seen:  # a circle: the model is broken
+                if not hands_on or id(node) in seen:  # a cycle: the model is broken
                     return self._made(node)
                 seen.add(id(node))
                 name = node.input[0]
@@ -152,7 +152,7 @@ class Controls:
         return "constant"
 
     def _constant(self, tensor: Any) -> str:
-        """A few elements are read, also from an external file; more are none of a count."""
+        """The values of a small constant, also from an external file; a larger one cannot be a trip count."""
         if int(np.prod(tensor.dims, dtype=np.float64)) > _SMALL:
             return "constant"
         try:
@@ -163,7 +163,7 @@ class Controls:
 
 
 class _Names:
-    """What the names of one scope stand for."""
+    """The meaning of the names of one scope."""
 
     def __init__(self, scope: OnnxGraph) -> None:
         self.makers = {name: node for node in scope.nodes for name in node.output if name}
@@ -179,7 +179,7 @@ class _Names:
 
 
 def _role(scope: OnnxGraph, place: int, name: str) -> str:
-    """What an input of a graph is, by its position."""
+    """Which input of its node an input of a body is, by its position."""
     if scope.kind == "model":
         return f"input {name}"
     if scope.kind == "function":

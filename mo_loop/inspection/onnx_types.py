@@ -1,4 +1,4 @@
-"""Types that an ONNX model declares, as an outline shows them; of any kind, known here or not."""
+"""Types that an ONNX model declares, as an inspection shows them, including types that cannot be converted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An outline of a file, by its content: XML is IR, anything else ONNX."""
+"""inspect: the inspection of a file. Its content decides the format: XML is IR, anything else ONNX."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 
 from mo_loop.errors import FileError
 from mo_loop.garbage_collection import paused_collector
-from mo_loop.inspection.description import Outline
+from mo_loop.inspection.description import Inspection
 
 
-def outlined(source: Any) -> Outline:
-    """What the model in a file holds; an ONNX model may also be given as bytes or a ModelProto.
+def inspect(source: Any) -> Inspection:
+    """Inspect the model in a file; an ONNX model can also be given as bytes or a ModelProto.
 
     Raises:
         FileError: the file cannot be read, or is of another kind.
-        IrError: the model breaks a rule of the IR that its outline needs.
+        IrError: the model breaks a rule of the IR that the inspection relies on.
         UnsupportedError: the IR is of another version, or bodies are nested too deeply to be read.
     """
     with paused_collector():
         if isinstance(source, str | os.PathLike) and _is_xml(Path(source)):
-            from mo_loop.inspection.from_ir import of_ir
+            from mo_loop.inspection.from_ir import inspect_ir
 
-            return of_ir(Path(source))
-        from mo_loop.inspection.from_onnx import of_onnx
+            return inspect_ir(Path(source))
+        from mo_loop.inspection.from_onnx import inspect_onnx
 
-        return of_onnx(source)
+        return inspect_onnx(source)
 
 
 def _is_xml(path: Path) -> bool:
@@ -38,4 +38,4 @@ def _is_xml(path: Path) -> bool:
     except IsADirectoryError:
         raise FileError(f"{path} is a folder, not a model", code="ML211", hint="give a file in it") from None
     except OSError:
-        return False  # who opens it says what is wrong
+        return False  # opening it raises the right error

@@ -1,7 +1,7 @@
-"""The .bin: constants one after another, each content once.
+"""Writes the .bin file: constants one after another, equal content once.
 
-Two constants share their bytes when type and size agree, then a fingerprint of a few sampled pages, and at last every
-byte. Only then: a fingerprint that agrees proves nothing, and hashing everything would cost more than writing it.
+Two constants share their bytes if type and size, a fingerprint of a few sampled pages, and finally all bytes are equal.
+The fingerprint avoids comparing most constants; hashing all bytes would take longer than writing them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
 from mo_loop.ir.copying import append_span
 
 ALIGNMENT = 64
-"""Constants of at least this many bytes start at a multiple of it, so that a runtime may map them."""
+"""Constants of at least this many bytes start at a multiple of it, so that a runtime can map them."""
 
 
 class Weights:
@@ -30,7 +30,7 @@ class Weights:
         return self._end
 
     def add(self, tensor: Tensor) -> tuple[int, int]:
-        """Write `tensor` unless its bytes are there already; returns offset and size in bytes."""
+        """Write `tensor` unless the file contains its bytes already; returns offset and size in bytes."""
         size = tensor.nbytes
         key = (tensor.dtype.name, size, tensor.sample())
         candidates = self._known.setdefault(key, [])

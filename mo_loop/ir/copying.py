@@ -1,7 +1,7 @@
-"""Bytes of one file appended to another through one buffer.
+"""Appends bytes of one file to another through one buffer.
 
-Measured on spans that start anywhere in the file, as weights do: pread into a buffer of 1 MiB is as fast as `cp`, and
-twice as fast as copy_file_range and sendfile, which the kernel slows down where both ends are not aligned alike.
+Weights start at any offset of their file. For such spans pread into a buffer of 1 MiB is as fast as `cp`, and twice as
+fast as copy_file_range and sendfile, which are slow if source and target are aligned differently (measured).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import BinaryIO
 from mo_loop.errors import FileError
 
 PIECE = 1 << 20
-"""Bytes copied at once. Smaller pieces cost calls, larger ones leave the processor's cache."""
+"""Bytes copied at once. Smaller pieces need more calls, larger ones do not fit into the processor's cache."""
 
 
 def append_span(path: str, offset: int, size: int, target: BinaryIO) -> None:
-    """Append `size` bytes of the file at `path`, from `offset` on, to `target`. FileError when it is too short."""
+    """Append `size` bytes of the file at `path`, from `offset` on, to `target`. Raises FileError if it is too short."""
     buffer = memoryview(bytearray(min(PIECE, size)))
     with open(path, "rb", buffering=0) as source:
         source.seek(offset)

@@ -1,9 +1,9 @@
-"""model.xml and model.bin are written together or not at all.
+"""new_pair: writes the .xml and .bin files together or not at all.
 
     with new_pair(Path("model.xml")) as (data, xml):
         XmlWriter(xml, Weights(data)).write(graph)
 
-Both grow under other names beside their places and are moved there at the end: an error leaves an older pair as it was.
+Both are written under other names in the same folder and renamed at the end. After an error, older files are unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mo_loop.errors import FileError, UsageError
 
 @contextmanager
 def new_pair(path: Path) -> Iterator[tuple[BinaryIO, TextIO]]:
-    """The .bin and the .xml to write into, open. Folders above `path` are made.
+    """The open .bin and .xml files to write into. Missing folders above `path` are created.
 
     Raises:
         UsageError: `path` does not end in .xml.
@@ -43,7 +43,7 @@ def new_pair(path: Path) -> Iterator[tuple[BinaryIO, TextIO]]:
         source = getattr(error, "filename", None)
         ours = {os.fspath(each) for each in (*drafts, *targets, *path.parents)}
         if source is not None and os.fspath(source) not in ours:
-            raise FileError(f"{source} cannot be read", why=reason, hint="nothing was changed", code="ML212") from None
+            raise FileError(f"{source} cannot be read", why=reason, hint="no file was changed", code="ML212") from None
         raise _unwritable(path, reason) from None
     finally:
         for draft in drafts:
@@ -52,7 +52,7 @@ def new_pair(path: Path) -> Iterator[tuple[BinaryIO, TextIO]]:
 
 
 def move_pair(draft: Path, path: Path) -> None:
-    """Move the pair of the .xml `draft` to its place beside `path`, on the same file system. FileError as above."""
+    """Rename the .xml `draft` and its .bin to `path`. Raises FileError as `new_pair` does."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _swap((draft.with_suffix(".bin"), draft), (path.with_suffix(".bin"), path))
@@ -61,12 +61,12 @@ def move_pair(draft: Path, path: Path) -> None:
 
 
 def _unwritable(path: Path, why: str) -> FileError:
-    hint = "nothing was changed; make room there, or give another place"
+    hint = "no file was changed; make space there, or give another path"
     return FileError(f"{path} cannot be written", why=why, hint=hint, code="ML218")
 
 
 def _swap(drafts: tuple[Path, ...], targets: tuple[Path, ...]) -> None:
-    """Move both drafts to their places; if the second cannot be moved, the first is taken back."""
+    """Rename both drafts; if the second cannot be renamed, the first change is undone."""
     for target in targets:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target))
@@ -76,10 +76,10 @@ def _swap(drafts: tuple[Path, ...], targets: tuple[Path, ...]) -> None:
     try:
         if had_weights:
             os.replace(weights, kept)
-        os.replace(drafts[0], weights)  # the .bin first: an .xml never stands beside older weights
+        os.replace(drafts[0], weights)  # the .bin first: a new .xml never refers to older weights
         os.replace(drafts[1], xml)
     except BaseException:
-        if not drafts[1].exists():  # a signal came when both were in their places
+        if not drafts[1].exists():  # a signal came after both were renamed
             kept.unlink(missing_ok=True)
         elif kept.exists():
             os.replace(kept, weights)

@@ -3,8 +3,8 @@
     with open("model.xml", "w") as xml, open("model.bin", "wb") as data:
         XmlWriter(xml, Weights(data)).write(graph)
 
-A layer's id is its place in the graph's topological order (ids of a body start at 0 again), its ports are numbered
-inputs first, outputs after them. The same graph always gives the same bytes.
+The id of a layer is its position in the topological order of its graph (the ids of each body start at 0). Ports are
+numbered from 0, inputs before outputs. The same graph always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def spelled(value: Any) -> str:
 
 
 def _decimal(value: float) -> str:
-    """Nine digits say any f32; a number that is none, and an integer (a bound of an integer type), needs more."""
+    """Nine digits represent any f32; other numbers, and integers (bounds of integer types), need more."""
     short = f"{value:.9g}"
     if float(short) == value or not math.isfinite(value):
         return short
@@ -65,7 +65,7 @@ def _decimal(value: float) -> str:
 
 
 def nearest_single(value: float) -> float:
-    """The f32 next to a number, infinite beyond their range."""
+    """The f32 next to a number; infinite outside the range of f32."""
     try:
         single: float = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
@@ -167,14 +167,14 @@ class XmlWriter:
 
 
 def layer_order(graph: Graph) -> list[Node]:
-    """The layers of a graph in the order of their ids: Parameters in theirs, the rest, Results in theirs."""
+    """The layers of a graph in the order of their ids: Parameters, other nodes in topological order, Results."""
     ends = {*graph.parameters, *graph.results}
     middle = [node for node in graph.ordered() if node not in ends]
     return [*graph.parameters, *middle, *graph.results]
 
 
 def layer_names(order: list[Node]) -> list[str]:
-    """One unique name a layer: its own, numbered when taken, else its type and id."""
+    """A unique name for each layer: its own name, with a number if another layer has it, else its type and id."""
     taken: dict[str, int] = {}
     own = {node.name for node in order}
     names = []

@@ -1,1 +1,1 @@
-"""The preparation of inputs that a conversion builds into the model: layouts, batch, channels, mean and scale."""
+"""Preprocessing that a conversion builds into the model: layouts, batch, channels, mean and scale."""

@@ -1,4 +1,4 @@
-"""What the dimensions of a tensor are: [N,C,H,W] and its kin, written as OpenVINO writes them.
+"""Layout: the names of the dimensions of a tensor, such as [N,C,H,W], in OpenVINO's notation.
 
 >>> Layout.parse("nhwc"), Layout.parse("[n,...,c]"), Layout.parse("N?C...")
 ([N,H,W,C], [N,...,C], [N,?,C,...])
@@ -8,7 +8,7 @@
 (0, 3, 1, 2)
 
 A name is a letter, or a word in the long form with brackets; `?` is a dimension without a name, `...` any number of
-them. Case does not matter.
+dimensions. Upper and lower case are the same.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _HINT = "write nchw, n...c or nc??, or with brackets: [n,c,...]; a scalar is []"
 
 @dataclass(frozen=True)
 class Layout:
-    """The names of the dimensions in order, `?` for those without one; `...` stands for any number, at most once."""
+    """The names of the dimensions in order: `?` is one without a name, `...` any number, at most once."""
 
     names: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> Layout:
-        """A layout from its text; UsageError when it is none."""
+        """A layout from its text. Raises UsageError for other text."""
         plain = text.strip().upper()
         if plain.startswith("[") and plain.endswith("]"):
             inside = plain[1:-1].strip()
@@ -50,7 +50,7 @@ class Layout:
         real = [name for name in names if name not in (REST, NAMELESS)]
         wrong = [name for name in real if not _NAME.fullmatch(name)]
         if not plain or wrong:
-            raise UsageError(f"{text!r} is no layout" + (f": {wrong[0]!r} is no name" if wrong else ""), hint=_HINT)
+            raise UsageError(f"{text!r} is not a layout" + (f": {wrong[0]!r} is no name" if wrong else ""), hint=_HINT)
         twice = [name for name in [*real, *(each for each in names if each == REST)] if names.count(name) > 1]
         if twice:
             raise UsageError(f"the layout {text!r} has {twice[0]} twice", hint=_HINT)
@@ -70,7 +70,7 @@ class Layout:
         return rank >= self.least_rank if REST in self.names else rank == self.least_rank
 
     def of_rank(self, rank: int) -> tuple[str, ...]:
-        """The name of every dimension of a tensor of that rank, `?` where it has none."""
+        """The name of every dimension of a tensor of that rank, `?` for one without a name."""
         if REST not in self.names:
             return self.names
         place = self.names.index(REST)
@@ -83,47 +83,47 @@ class Layout:
 
 
 def permutation(source: Layout, target: Layout, rank: int) -> tuple[int, ...]:
-    """The axes of `source` in the order of `target`; what has no name there keeps its order.
+    """The axes of `source` in the order of `target`; dimensions without a name in `target` keep their order.
 
-    UsageError when `target` has a name that `source` has not.
+    Raises UsageError if `target` has a name that `source` does not have.
     """
     names, wanted = source.of_rank(rank), target.of_rank(rank)
     strange = [name for name in wanted if name != NAMELESS and name not in names]
     if strange:
-        raise UsageError(f"{source} has no dimension {strange[0]}, which {target} asks for", hint=_HINT)
+        raise UsageError(f"{source} has no dimension {strange[0]}, which {target} has", hint=_HINT)
     rest = iter([axis for axis, name in enumerate(names) if name == NAMELESS or name not in wanted])
     return tuple(next(rest) if name == NAMELESS else names.index(name) for name in wanted)
 
 
 Layouts = tuple[Layout | None, Layout]
-"""The layout of a model as it is (None: the same) and the one that the IR is to have."""
+"""The layout of the model (None: the same) and the layout in the IR."""
 
 
 def layouts_of(given: Any) -> Layouts:
-    """The layouts that `nhwc`, `nhwc->nchw` or a pair of the model's layout and the new one say."""
+    """The layouts in `nhwc`, in `nhwc->nchw`, or in a pair of the model's layout and the new one."""
     if isinstance(given, str):
         given = given.split("->")
     parts = [None, *given][-2:] if isinstance(given, Sequence) and 1 <= len(given) <= 2 else []
     if not parts or not isinstance(parts[0], str | None) or not isinstance(parts[1], str):
-        raise UsageError(f"--layout: {given!r} is no layout", hint="write nhwc, or nhwc->nchw to change it")
+        raise UsageError(f"--layout: {given!r} is not a layout", hint="write nhwc, or nhwc->nchw to change it")
     return None if parts[0] is None else Layout.parse(parts[0]), Layout.parse(parts[1])
 
 
-# -- the layout that a value carries into the file, and OpenVINO's get_layout reads
+# -- the layout of a value in the file, which OpenVINO's get_layout reads
 
 
 def layout_of(value: Value) -> Layout | None:
-    """The layout recorded for a value; None if there is none, or it cannot be understood."""
+    """The layout recorded for a value; None without one, or if it cannot be parsed."""
     node: Any = value.node
     text = node.port_info.get(("output", value.index), {}).get("layout", {}).get("layout", "")
     try:
         return Layout.parse("[]" if text == SCALAR else text) if text else None
     except UsageError:
-        return None  # of a file that was read
+        return None  # from a file
 
 
 def record_layout(value: Value, layout: Layout) -> None:
-    """Have the file say what the dimensions of a value are."""
+    """Record the layout of a value; the writer puts it into the file."""
     node: Any = value.node
     port = ("output", value.index)
     info = {**node.port_info.get(port, {}), "layout": {"version": 0, "layout": str(layout) if layout.names else SCALAR}}

@@ -20,7 +20,7 @@ from mo_loop.errors import UsageError
 T = TypeVar("T")
 
 PARENTHESES = re.compile(r"(?P<name>.*)\((?P<value>[^()]*)\)", re.DOTALL)
-"""An entry whose value may hold square brackets itself: `name(value)`."""
+"""An entry whose value can contain square brackets: `name(value)`."""
 
 BRACKETS = re.compile(r"(?P<name>.*)[\[(](?P<value>[^\[\]()]*)[\])]", re.DOTALL)
 """An entry `name[value]` or `name(value)`."""
@@ -37,7 +37,7 @@ class PerInput(Generic[T]):
     def of(cls, given: Any, form: re.Pattern[str], parse: Callable[[Any], T], flag: str) -> PerInput[T]:
         """From text of that form, a mapping by name, or one value for each input in order. `parse` reads one value.
 
-        UsageError when the text is not of that form, or a name stands there twice.
+        Raises UsageError if the text does not have this form, or contains a name twice.
         """
         if isinstance(given, str):
             entries = [_taken_apart(text, form) for text in split(given)]
@@ -49,7 +49,7 @@ class PerInput(Generic[T]):
             raise UsageError(f"{flag}: {given!r} is neither text, nor a list, nor a dict by name")
         names = [name for name, _ in entries if name]
         if not entries or 0 < len(names) < len(entries) or not all(isinstance(name, str) for name in names):
-            raise UsageError(f"{flag} names {'some inputs, but not all' if names else 'nothing'}: {given!r}")
+            raise UsageError(f"{flag} names {'some inputs, but not all' if names else 'no input'}: {given!r}")
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"{flag} names {name!r} twice")
@@ -58,7 +58,7 @@ class PerInput(Generic[T]):
     def among(self, candidates: Sequence[Collection[str]]) -> dict[int, T]:
         """Position -> its value; each candidate is a set of names. Names that none has are left out.
 
-        UsageError when entries without a name are more or fewer than the candidates.
+        Raises UsageError if the number of entries without a name is not that of the candidates.
         """
         if not self.entries[0][0]:
             if len(self.entries) != len(candidates):
@@ -70,7 +70,7 @@ class PerInput(Generic[T]):
         return {place: value for name, value in self.entries for place, names in enumerate(candidates) if name in names}
 
     def require_known(self, known: Collection[str]) -> None:
-        """UsageError for a name that is not among `known`."""
+        """Raise UsageError for a name that is not among `known`."""
         for name, _ in self.entries:
             if name and name not in known:
                 close = difflib.get_close_matches(name, known, 1)
@@ -82,15 +82,15 @@ class PerInput(Generic[T]):
 
 
 def _taken_apart(text: str, form: re.Pattern[str]) -> tuple[str, str]:
-    """The name and the value; what is not of the form is a value."""
+    """The name and the value; text without brackets is a value."""
     found = form.fullmatch(text)
     return ("", text) if found is None else (found["name"].strip(), found["value"].strip())
 
 
 def split(text: str, hint: str = "") -> Iterator[str]:
-    """The parts between commas that stand in no brackets, stripped; empty ones are left out.
+    """The parts between commas outside brackets, stripped; empty parts are left out.
 
-    UsageError with that hint when brackets do not match.
+    Raises UsageError with `hint` if brackets do not match.
     """
     depth = start = 0
     for place, character in enumerate([*text, ","]):

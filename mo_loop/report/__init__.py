@@ -1,1 +1,1 @@
-"""What a conversion did: times and counts, what a model holds, where each tensor went."""
+"""Reports on a conversion: times (record), operations and weights (statistics), tensors in the IR (tensor_map)."""

@@ -1,11 +1,11 @@
-"""What a model holds, before and after: operations, weights by element type, and what became of its control flow.
+"""Statistics of a model before and after its conversion: operations, weights by element type, control flow.
 
-    before = contents_of_onnx(record.model)
-    after = contents_of_graph(record.graph)
+    before = onnx_statistics(record.model)
+    after = graph_statistics(record.graph)
     before.operations, before.weights      # 35, {"f32": 4194304, "i64": 64}
     outcomes(record)                       # [Outcome("Loop", "TensorIterator", 1), Outcome("If", "decided", 2)]
 
-Everything is counted over all scopes. Operations are what computes: inputs, outputs and constants are none.
+All scopes are counted. Inputs, outputs and constants do not count as operations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONTROL_FLOW = ("Loop", "Scan", "If")
 
 
 @dataclass
-class Contents:
+class Statistics:
     """`operations` in all scopes, and the bytes of constants by element type."""
 
     operations: int = 0
@@ -40,9 +40,9 @@ class Contents:
         return sum(self.weights.values())
 
 
-def contents_of_onnx(model: OnnxModel) -> Contents:
-    """Of an ONNX model as it stands in its file; a function counts once, however often it is called."""
-    found = Contents()
+def onnx_statistics(model: OnnxModel) -> Statistics:
+    """Statistics of an ONNX model as stored in its file; a function counts once, however often it is called."""
+    found = Statistics()
     weights: Counter[str] = Counter()
     for scope in all_graphs(model):
         for tensor in _tensors(scope):
@@ -69,9 +69,9 @@ def _tensors(scope: OnnxGraph) -> Iterator[Any]:
                     yield attribute.sparse_tensor.values
 
 
-def contents_of_graph(graph: Graph) -> Contents:
-    """Of a graph; constants of equal bytes count each, though the .bin holds them once."""
-    found = Contents()
+def graph_statistics(graph: Graph) -> Statistics:
+    """Statistics of a graph; each constant counts, although the .bin stores equal ones once."""
+    found = Statistics()
     weights: Counter[str] = Counter()
     for scope in graph.scopes():
         constants = scope.of(Constant)
@@ -83,7 +83,7 @@ def contents_of_graph(graph: Graph) -> Contents:
 
 
 def outcomes(record: Record) -> list[Outcome]:
-    """What became of every Loop, Scan and If of the model, in the order of its scopes, equal ones counted together."""
+    """What every Loop, Scan and If of the model became, in the order of its scopes; equal outcomes share one count."""
     assert record.model is not None
     counts = Counter((flow.kind, flow.became) for flow in record.flows)
     left = list(record.flows)
@@ -92,7 +92,7 @@ def outcomes(record: Record) -> list[Outcome]:
         flow = next((each for each in left if each.kind == node.op_type and each.names & names), None)
         if flow is not None:
             left.remove(flow)
-        else:  # an If of known condition is replaced by its branch while it is translated; the other one is not read
+        else:  # translation replaces an If of known condition by one branch, and does not read the other branch
             counts[node.op_type, "decided" if node.op_type == "If" else "not needed"] += 1
     return [Outcome(kind, became, count) for (kind, became), count in counts.items()]
 
@@ -100,5 +100,5 @@ def outcomes(record: Record) -> list[Outcome]:
 def _control_flow(model: OnnxModel) -> Iterator[Any]:
     for scope in all_graphs(model):
         if scope.kind == "function":
-            continue  # counted where it was called
+            continue  # counted at its call
         yield from (node for node in scope.nodes if node.op_type in CONTROL_FLOW and not domain_of(node))

@@ -17,24 +17,24 @@
     }
 
 A statement is `outputs = Class(inputs) {attributes} : types "friendly name" names "tensor name", ... info {rt_info}`,
-followed by the bodies of a control-flow node; all but `Class` may be missing. Line breaks mean nothing.
+followed by the bodies of a control-flow node; everything except `Class` is optional. Line breaks are not significant.
 
 - Inputs: `%value` of the same graph, `_` for an absent one, or a literal, which becomes a Constant: i64 at index ports,
-  else of the type of the first Value that fits its kind, else (and in control flow) i64 or f32; `i32 [1, 2]` says it.
+  else the type of the first Value of a matching kind, else (and in control flow) i64 or f32; `i32 [1, 2]` states it.
 - `@n` is the Result of `%n` in a body; `Result(%n) @m` gives a Result another label. Port maps are written with the
   classes of mo_loop.ops.control, nodes first: `Sliced(%p, axis: 1, stride: -1, start: -1, end: 0)`, `Branched(%a, _)`.
 - Types: `f32[2,N,2N+1,?,1..5,2..]`, `f32[...]` of unknown rank, `?[...]` unknown, `seq(...)`, `optional(...)`; a
-  symbol with bounds is `N{1..8}`, one with an odd name `"a b"`. They may be left out where inference gives them; what
-  is written is held against inference. The frame `graph name { }` may be left out.
-- Constants: `[[1.0, 2.0]]` nested as the shape is; one scalar with a type is that value everywhere; `seed(word)` with
-  a type is deterministic filler.
+  symbol with bounds is `N{1..8}`, one whose name is not an identifier `"a b"`. A type can be left out if inference
+  determines it; a type in the text must agree with inference. The frame `graph name { }` is optional.
+- Constants: `[[1.0, 2.0]]` nested like the shape; a scalar with the type of a larger tensor fills it with one value;
+  `seed(word)` with a type stands for deterministic values made from the word.
 
-What survives a round trip: everything, but that
+Printing and parsing a graph keeps everything, with these exceptions:
 
-- a constant of more than `weights_limit` elements (64 for integers, by whose values types are inferred), unless all are
-  equal, is printed as `seed(digest of its content)` and read back as filler, which prints as the same seed; beyond
-  64 KiB the digest is that of a sample;
-- NaN payloads are lost, and whether two `?` are one and the same dimension; `names=False` drops all names.
+- A constant of more than `weights_limit` elements (64 for integers, because types depend on their values) is printed
+  as `seed(digest of its content)`, unless all elements are equal. Parsing makes other values of it, which print as the
+  same seed. The digest of more than 64 KiB is that of a sample.
+- NaN payloads are lost, and so is the information that two `?` are the same dimension. `names=False` omits all names.
 """
 
 from mo_loop.text.parser import parse

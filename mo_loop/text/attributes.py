@@ -1,4 +1,4 @@
-"""Attributes and additional info, both ways: `{axis: 1, mode: bidirectional, pads: [0, 1], output_type: i64}`."""
+"""Prints and parses attributes and rt_info: `{axis: 1, mode: bidirectional, pads: [0, 1], output_type: i64}`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ERRORS: dict[str, type[MoLoopError]] = {
 
 
 def show_attribute(value: Any, kind: Any) -> str:
-    """A value; a string is bare where the attribute's declared `kind` says that it is one."""
+    """A value as text. A string needs no quotes if the declared `kind` of the attribute is a string."""
     if isinstance(value, str) and kind is not Any and WORD.fullmatch(value):
         return value
     if isinstance(value, tuple | list):
@@ -93,7 +93,7 @@ def parse_info(scanner: Scanner) -> dict[str, Any]:
 
 
 def parse_list(scanner: Scanner, opening: str, closing: str, item: Callable[[], Any]) -> None:
-    """Take `opening`, items, `closing`; `item` takes one. The last comma may be there or not, in braces every comma."""
+    """Take `opening`, items, `closing`; `item` takes one. A last comma is optional, in braces every comma."""
     scanner.expect(opening)
     while not scanner.accept(closing):
         item()

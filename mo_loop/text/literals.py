@@ -1,4 +1,4 @@
-"""The data of constants, both ways: nested lists, one value for all, or a seed of deterministic filler."""
+"""Prints and parses the data of constants: nested lists, one value for all elements, or a seed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mo_loop.text.scanner import STRING, WORD, Scanner, quoted
 from mo_loop.text.spelling import parse_element_type
 
 INLINE_LIMIT = 8
-"""Elements of a constant that is written among the inputs of its only consumer."""
+"""The largest number of elements of a constant that is printed among the inputs of its only consumer."""
 
-_UNIFORM_LIMIT = 1 << 16  # larger constants are not searched for being one value all over
-_DIGEST_LIMIT = 1 << 16  # bytes; of larger constants a sample is enough to tell them apart in a dump
+_UNIFORM_LIMIT = 1 << 16  # elements; larger constants are not tested for having one value
+_DIGEST_LIMIT = 1 << 16  # bytes; the digest of larger constants is that of a sample
 
 NUMBER = re.compile(r"-?(?:inf\b|\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?)")
 SEED = re.compile(r"\w+")
@@ -29,7 +29,7 @@ _DEFAULT = {"int": i64, "float": f32, "bool": boolean, "string": string, "comple
 
 
 class SeededTensor(ArrayTensor):
-    """Filler made from a seed, which it remembers to be printed as."""
+    """Values made from a seed; the tensor keeps the seed and prints as it."""
 
     __slots__ = ("seed",)
 
@@ -39,7 +39,7 @@ class SeededTensor(ArrayTensor):
 
 
 class Literal(NamedTuple):
-    """Values in row-major order; `kind` is a key of the table of default types, `dtype` what the text says."""
+    """Values in row-major order; `kind` is a key of the table of default types, `dtype` that in the text."""
 
     values: list[Any]
     shape: tuple[int, ...]
@@ -47,7 +47,7 @@ class Literal(NamedTuple):
     dtype: ElementType | None = None
 
     def tensor(self, implied: ElementType | None = None) -> Tensor:
-        """As data; ValueError or OverflowError where the values are not of the type."""
+        """The values as data. Raises ValueError or OverflowError if they are not of the type."""
         dtype = self.dtype or implied or _DEFAULT[self.kind]
         return ArrayTensor(_array(self.values, dtype, self.kind).reshape(self.shape), dtype)
 
@@ -61,7 +61,7 @@ def kind_of(dtype: ElementType, size: int) -> str:
 
 
 def implied_type(cls: Any, port: int, kind: str, types: Sequence[Any]) -> ElementType:
-    """The element type of a literal that does not say it, at input `port` of an operation among Values of `types`."""
+    """The element type of a literal without one, at input `port` of an operation whose other inputs have `types`."""
     if port in cls.index_ports and kind in ("int", "empty"):
         return i64
     fitting = {"int": ("int", "uint", "float"), "float": ("float",), "complex": ("complex",)}.get(kind, ())
@@ -77,9 +77,9 @@ def implied_type(cls: Any, port: int, kind: str, types: Sequence[Any]) -> Elemen
 
 
 def show_data(tensor: Tensor, limit: int) -> str:
-    """What stands after `Constant`; the type that follows gives shape and element type."""
+    """The text after `Constant`; the type that follows it gives shape and element type."""
     if tensor.dtype.kind in ("int", "uint", "bool"):
-        limit = max(limit, KNOWN_LIMIT)  # inference may go by the values
+        limit = max(limit, KNOWN_LIMIT)  # inference may depend on the values
     if tensor.size <= limit:
         return show_array(tensor)
     if isinstance(tensor, SeededTensor):
@@ -92,7 +92,7 @@ def show_data(tensor: Tensor, limit: int) -> str:
 
 
 def show_array(tensor: Tensor) -> str:
-    """All values, nested as the shape is; a flat `[]` where an empty shape cannot be nested."""
+    """All values, nested like the shape; `[]` for an empty shape that nesting cannot express."""
     spell = _item_speller(tensor.dtype)
 
     def nested(array: Any) -> str:
@@ -104,7 +104,7 @@ def show_array(tensor: Tensor) -> str:
 
 
 def show_inline(tensor: Tensor, implied: Callable[[str], ElementType]) -> str | None:
-    """Data as an input, None where a statement of its own is needed."""
+    """Data as an input, None if the constant needs a statement of its own."""
     if tensor.size > INLINE_LIMIT or (not tensor.size and tensor.shape != (0,)) or isinstance(tensor, SeededTensor):
         return None
     same = implied(kind_of(tensor.dtype, tensor.size)) is tensor.dtype
@@ -112,7 +112,7 @@ def show_inline(tensor: Tensor, implied: Callable[[str], ElementType]) -> str | 
 
 
 def digest(tensor: Tensor) -> str:
-    """A few hexadecimal digits that tell contents apart; of a sample where the whole would take long."""
+    """A short hexadecimal digest of the content; of a sample if the content is large."""
     whole = blake2b(digest_size=6)
     whole.update(f"{tensor.dtype}{tensor.shape}".encode())
     if tensor.nbytes > _DIGEST_LIMIT:
@@ -160,7 +160,7 @@ def sees_literal(scanner: Scanner) -> bool:
 
 
 def parse_literal(scanner: Scanner) -> Literal:
-    """Take a literal, perhaps with its element type before it."""
+    """Take a literal, with or without an element type before it."""
     word = WORD.match(scanner.text, scanner.position)
     dtype = parse_element_type(scanner) if word is not None and word.group() in BY_NAME else None
     items: list[Any] = []
@@ -174,7 +174,7 @@ def parse_literal(scanner: Scanner) -> Literal:
 
 
 def parse_data(scanner: Scanner) -> tuple[Literal | None, str]:
-    """Take what stands after `Constant`: a literal, or a seed."""
+    """Take the text after `Constant`: a literal, or a seed."""
     if not scanner.accept("seed"):
         return parse_literal(scanner), ""
     scanner.expect("(")
@@ -184,7 +184,7 @@ def parse_data(scanner: Scanner) -> tuple[Literal | None, str]:
 
 
 def shaped(scanner: Scanner, literal: Literal | None, seed: str, type_: Any, line: int) -> Tensor:
-    """The data of a Constant statement, brought to the type written there (None: as the literal is)."""
+    """The data of a Constant statement, converted to the type in the statement (None: that of the literal)."""
     if type_ is None:
         if literal is None:
             raise scanner.fail("a seed needs a type", line)
@@ -267,13 +267,13 @@ def _array(values: list[Any], dtype: ElementType, kind: str) -> np.ndarray[Any, 
 def _encoded(text: str) -> str | bytes:
     try:
         text.encode()
-    except UnicodeEncodeError:  # lone surrogates stand for bytes that are no UTF-8
+    except UnicodeEncodeError:  # lone surrogates stand for bytes that are not UTF-8
         return text.encode(errors="surrogateescape")
     return text
 
 
 def _filler(seed: str, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Small values from RandomState, whose stream numpy has frozen for good."""
+    """Small values from RandomState, whose stream is the same in all versions of numpy."""
     source = np.random.RandomState(crc32(seed.encode()))
     if dtype is string:
         flat = np.array([f"s{number}" for number in source.randint(0, 1000, math.prod(shape))], object)

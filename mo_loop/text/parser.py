@@ -1,4 +1,4 @@
-"""Text to graphs. The grammar is drawn in mo_loop.text."""
+"""parse: text to graphs. mo_loop/text/__init__.py describes the grammar."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def parse(text: str) -> Graph:
     """The graph that `text` describes.
 
     Raises:
-        InputError: the text breaks the grammar, names what is not there, or says a type that inference does not
-            give; the message starts with the line.
+        InputError: the text breaks the grammar, uses an undefined name, or states a type that contradicts inference;
+            the message starts with the line.
     """
     scanner = Scanner(text)
     parser = _Parser(scanner)
@@ -53,7 +53,7 @@ class _Parser:
         self.checks: list[tuple[int, str, Value, str]] = []
 
     def check_types(self) -> None:
-        """Hold every type in the text against inference, now that nothing changes any more."""
+        """Compare every type in the text with inference, after the whole graph is built."""
         for line, label, value, said in self.checks:
             found = show_type(value.type)
             if found != said:
@@ -107,7 +107,7 @@ class _Parser:
         close = get_close_matches(word, dir(ops), 3)
         raise self.scanner.fail(f"there is no operation {word}", line, f"perhaps {', '.join(close)}" if close else "")
 
-    # -- the kinds of statements
+    # -- statements
 
     def _parameter(self, names: Names, outputs: list[str | None], line: int) -> None:
         types, name, tensor_names, info = self._right()
@@ -203,7 +203,7 @@ class _Parser:
         value = names.values.get(label[1:])
         if value is None:
             inside = names.graph.owner is not None or names.feeds
-            hint = "a body sees only its own values: feed a Parameter through the port map" if inside else ""
+            hint = "a body reads only its own values: add a Parameter to the port map" if inside else ""
             raise self.scanner.fail(f"{label} is not defined here", hint=hint)
         return value
 

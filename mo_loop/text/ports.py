@@ -1,6 +1,6 @@
 """Port maps of control flow in text: `input_map: [Merged(%s, @n), Sliced(%e, axis: 1)], iteration: %i`.
 
-The header of a control-flow node stands before its bodies, so what it says is kept as labels until they are there.
+The header of a control-flow node comes before its bodies, so references are kept as labels until the bodies are parsed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ENTRIES = {cls.__name__: cls for cls in (Invariant, Merged, Sliced, Final, Conca
 
 
 class Names:
-    """What is defined in one graph. `feeds` are the types of Parameters that do not say theirs."""
+    """The labels of one graph. `feeds` are the types of Parameters that have no type in the text."""
 
     def __init__(self, graph: Graph, feeds: Mapping[str, Any]) -> None:
         self.graph = graph
@@ -73,7 +73,7 @@ def _entry(scanner: Scanner) -> Entry:
     line = scanner.line
     word = scanner.require(WORD, "an entry of a port map")
     if word not in ENTRIES:
-        raise scanner.fail(f"{word!r} is no entry of a port map", hint=f"one of {', '.join(ENTRIES)}")
+        raise scanner.fail(f"{word!r} is not an entry of a port map", hint=f"one of {', '.join(ENTRIES)}")
     entry = Entry(ENTRIES[word], [], {}, line)
     keys = [field.name for field in fields(entry.cls)]
 
@@ -100,7 +100,7 @@ def _numbers(scanner: Scanner) -> int | tuple[int, ...]:
 
 
 def fed_types(cls: type[Control], ports: dict[str, Any], types: list[Any], branch: int) -> dict[str, Any]:
-    """The types that the Parameters of a body receive at first, by label; `branch` is 1 for else_body."""
+    """The initial types of the Parameters of a body, by label; `branch` is 1 for else_body."""
     feeds: dict[str, Any] = {}
     if ports.get("iteration"):
         feeds[ports["iteration"][1:]] = TensorType(i64, ())
@@ -129,7 +129,7 @@ def resolved(
         else:
             found[key] = _node(scanner, value, both[0], line)
     if "condition" in cls.attributes and "condition" not in found:
-        raise scanner.fail(f"{cls.__name__} needs a condition: the Result that tells whether to go on", line)
+        raise scanner.fail(f"{cls.__name__} needs a condition: the Result with the next execution condition", line)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Graphs to text. The grammar is drawn in mo_loop.text."""
+"""to_text: graphs to text. mo_loop/text/__init__.py describes the grammar."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def to_text(graph: Graph, *, names: bool = True, canonical: bool = False, weight
 
     Args:
         names: print friendly names and tensor names. Without them the text is canonical.
-        canonical: nodes are printed not as old as they are, but Parameters first, then producers before consumers in
-            the order in which the Results need them, so that equal graphs give equal text however they were built.
+        canonical: nodes are not printed in the order of their creation, but Parameters first, then producers before
+            consumers in the order in which the Results need them. Equal graphs then have equal texts.
         weights_limit: constants of more elements are printed as one value, or as a seed.
     """
     printer = _Printer(names, canonical or not names, weights_limit)
@@ -58,7 +58,7 @@ def needed_order(graph: Graph) -> list[Node]:
 
 
 class _Plan:
-    """The statements of one graph, and what its values and Results are called."""
+    """The statements of one graph, and the labels of its values and Results."""
 
     def __init__(self, graph: Graph, order: list[Node]) -> None:
         self.graph = graph
@@ -67,7 +67,7 @@ class _Plan:
         self.results: dict[Node, str] = {}
 
     def port(self, node: Any) -> str:
-        """What a port map calls a Parameter or Result."""
+        """The label of a Parameter or Result in a port map."""
         label = f"@{self.results.get(node)}" if isinstance(node, Result) else f"%{self.values.get(node.output)}"
         if label.endswith("None"):
             raise InternalError(f"a port map refers to {node!r}, which is not in its body", where=self.graph.path)
@@ -80,7 +80,7 @@ class _Printer:
         self.canonical = canonical
         self.limit = limit
 
-    # -- planning: what is printed, under which labels
+    # -- planning: statements and labels
 
     def plan(self, graph: Graph) -> _Plan:
         ends = {*graph.parameters, *graph.results}
@@ -96,7 +96,7 @@ class _Printer:
                 taken.add(label)
                 plan.values[value] = label
         counts: dict[str, int] = {}
-        for result in graph.results:  # called as the value they read, numbered where several read one
+        for result in graph.results:  # labelled like the value they read, numbered if several read one value
             label = plan.values[result.value]
             counts[label] = counts.get(label, 0) + 1
             plan.results[result] = label if counts[label] == 1 else f"{label}:{counts[label]}"
@@ -166,7 +166,7 @@ def _inline(value: Value, cls: type[Op], port: int, types: list[Any]) -> str:
     assert isinstance(constant, Constant)
     kind = kind_of(constant.tensor.dtype, constant.tensor.size)
     shown = show_inline(constant.tensor, lambda _: implied_type(cls, port, kind, types))
-    assert shown is not None  # else it would have a statement and a label
+    assert shown is not None  # otherwise it has a statement and a label
     return shown
 
 
@@ -215,7 +215,7 @@ def _entry(entry: Any, bodies: list[_Plan]) -> str:
 
 
 def _lines(key: str, shown: str, pad: str) -> Iterator[str]:
-    """One attribute on a line of its own; a port map too long for that, one entry a line."""
+    """One attribute on its own line; a long port map has one line for each entry."""
     line = f"{pad}{key}{shown}"
     if len(line) <= WIDTH or not shown.endswith(")]"):
         yield line

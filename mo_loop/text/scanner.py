@@ -1,4 +1,4 @@
-"""Reads tokens off a text and knows the line it is at. The grammar needs no tokens of its own: patterns do."""
+"""Scanner: takes tokens from a text by patterns, and keeps track of the line."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Scanner:
 
 
 def quoted(text: str) -> str:
-    """`text` in double quotes; undecodable bytes (lone surrogates) are escaped, all else is legible."""
+    """`text` in double quotes; bytes that are not UTF-8 (lone surrogates) are escaped."""
     shown = json.dumps(text, ensure_ascii=False)
     return shown if shown.isprintable() else json.dumps(text)
 

@@ -1,4 +1,4 @@
-"""Types and dimensions, both ways: `f32[2,2N+1,1..5]`, `seq(i64[...], 3)`."""
+"""Prints and parses types and dimensions: `f32[2,2N+1,1..5]`, `seq(i64[...], 3)`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def show_dim(dim: Dimension) -> str:
 
 def _show_symbol(symbol: Symbol) -> str:
     if not WORD.fullmatch(symbol.name) and _means(symbol.name, symbol):
-        return symbol.name  # a product or quotient, named as it is written
+        return symbol.name  # a product or quotient; the name is its expression
     shown = symbol.name if WORD.fullmatch(symbol.name) else quoted(symbol.name)
     if symbol.lo == 0 and symbol.hi is None:
         return shown
@@ -87,7 +87,7 @@ def parse_element_type(scanner: Scanner) -> ElementType:
     """Take the name of an element type."""
     word = scanner.require(WORD, "a type")
     if word not in BY_NAME:
-        raise scanner.fail(f"{word!r} is no element type", hint=f"one of {', '.join(BY_NAME)}")
+        raise scanner.fail(f"{word!r} is not an element type", hint=f"one of {', '.join(BY_NAME)}")
     return BY_NAME[word]
 
 

@@ -1,4 +1,4 @@
-"""Numerical verification: what a converted model computes, held against what the ONNX model computes.
+"""Numerical verification: compares the results of a converted model with those of the ONNX model.
 
 =============  ====================================================================================
 `oracle`       ONNX Runtime and the ONNX reference evaluator as sources of expected values
@@ -6,5 +6,5 @@
 `compare`      expected against actual: shape, element type, values
 =============  ====================================================================================
 
-OpenVINO, ONNX Runtime and onnx are imported inside functions only, so importing this package costs next to nothing.
+OpenVINO, ONNX Runtime and onnx are imported inside functions, so importing this package is fast.
 """

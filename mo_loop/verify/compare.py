@@ -1,4 +1,4 @@
-"""Expected against actual arrays: shape, element type, values.
+"""Compares expected and actual arrays: shape, element type, values.
 
 Shapes are compared exactly. Integers, booleans and strings are compared exactly; floats with a tolerance, where NaN
 equals NaN and an infinity equals itself:
@@ -21,10 +21,11 @@ Named = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result for one array. False in a boolean context when the arrays differ.
+    """The result for one array. It is false in a boolean context if the arrays differ.
 
-    `kind` is one of "equal", "shape", "type", "values", "missing". `largest_abs` and `largest_rel` are over all
-    finite pairs; `index` is the first differing element in row-major order; `count` how many differ.
+    `kind` is one of "equal", "shape", "type", "values", "missing". `largest_abs` and `largest_rel` are the
+    largest differences of finite pairs; `index` is the first differing element in row-major order; `count` is
+    the number of differing elements.
     """
 
     name: str
@@ -73,7 +74,7 @@ def compare_all(
     atol: float | None = None,
     dtype: bool = True,
 ) -> list[Comparison]:
-    """Compare named outputs: by name where every expected name is there, otherwise by position."""
+    """Compare named outputs: by name if every expected name exists, otherwise by position."""
     by_name = dict(actual)
     if not all(name in by_name for name, _ in expected):
         if len(expected) != len(actual):
@@ -84,7 +85,7 @@ def compare_all(
 
 
 def _close(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, atol: float) -> Comparison:
-    # float64 holds every narrower float exactly, among them those numpy itself cannot compute with.
+    # float64 represents every narrower float exactly, including those that numpy cannot compute with.
     kind = np.complex128 if expected.dtype.kind == "c" else np.float64
     left, right = expected.astype(kind), actual.astype(kind)
     finite = np.isfinite(left) & np.isfinite(right)

@@ -25,7 +25,7 @@ class OnnxRuntime:
     """ONNX Runtime on one CPU thread.
 
     `model` is a path, the bytes of a model, or a ModelProto. `optimise` is one of none, basic, extended, all: the
-    unoptimised graph is the better oracle, the optimised one the faster.
+    unoptimised graph is the better reference, the optimised one is faster.
     """
 
     def __init__(self, model: Any, optimise: str = "none") -> None:
@@ -45,7 +45,7 @@ class OnnxRuntime:
         return [port.name for port in self._session.get_inputs()]
 
     def run(self, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """One inference. Feeds the model does not know are ignored."""
+        """One inference. Feeds that are not inputs of the model are ignored."""
         known = {port.name: feeds[port.name] for port in self._session.get_inputs() if port.name in feeds}
         names = [port.name for port in self._session.get_outputs()]
         types = [port.type for port in (*self._session.get_inputs(), *self._session.get_outputs())]
@@ -55,7 +55,7 @@ class OnnxRuntime:
         return list(zip(names, self._run_foreign(names, known), strict=True))
 
     def _run_foreign(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
-        """Element types numpy does not know travel as raw memory with the ONNX type beside it."""
+        """An element type that numpy lacks is passed as raw memory together with its ONNX type."""
         from onnx import helper
         from onnxruntime import OrtValue
 
@@ -75,7 +75,7 @@ class OnnxRuntime:
 
 
 class Reference:
-    """The reference evaluator of the onnx package: slow, written for clarity, knows every standard operator."""
+    """The reference evaluator of the onnx package: slow, and complete for the standard operators."""
 
     def __init__(self, model: Any) -> None:
         from onnx.reference import ReferenceEvaluator
@@ -89,7 +89,7 @@ class Reference:
         return list(self._evaluator.input_names)
 
     def run(self, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """One evaluation. Feeds the model does not know are ignored."""
+        """One evaluation. Feeds that are not inputs of the model are ignored."""
         known = {name: feeds[name] for name in self._evaluator.input_names if name in feeds}
         names = list(self._evaluator.output_names)
         return list(zip(names, self._evaluator.run(names, known), strict=True))
@@ -116,6 +116,6 @@ def _is_ml_dtype(dtype: np.dtype) -> bool:
 
 
 def _raw(array: np.ndarray) -> np.ndarray:
-    # np.ascontiguousarray would make a row of a scalar.
+    # np.ascontiguousarray turns a scalar into an array of rank 1.
     whole = np.asarray(array, order="C")
     return whole.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8) if _is_ml_dtype(array.dtype) else whole

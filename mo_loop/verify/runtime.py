@@ -1,13 +1,13 @@
-"""OpenVINO's CPU device: read, compile once, infer many times.
+"""Runs models on OpenVINO's CPU device: read, compile once, infer many times.
 
     compiled = compile_ir("model.xml")
     for feeds in input_sets:
         for name, array in compiled.run(feeds):
             ...
 
-Computation is in f32 unless told otherwise (`INFERENCE_PRECISION_HINT`), on one thread, so that numbers are comparable
-and runs repeatable. Several inferences on ONE compiled model matter: buffers that survive an inference are a source of
-wrong results that a single inference never shows.
+Computation is in f32 unless `INFERENCE_PRECISION_HINT` says otherwise, and on one thread, so that numbers are
+comparable and runs are repeatable. Tests run several inferences on one compiled model: buffers that the runtime keeps
+between inferences cause wrong results that a single inference does not show.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROPERTIES: Mapping[str, Any] = {
     "NUM_STREAMS": 1,
 }
 
-# Types numpy cannot describe: OpenVINO name -> (name in ml_dtypes, bits).
+# Types that numpy lacks: OpenVINO name -> (name in ml_dtypes, bits).
 _EXTENDED = {
     "bf16": ("bfloat16", 16),
     "f8e4m3": ("float8_e4m3fn", 8),
@@ -49,19 +49,19 @@ class Compiled:
 
     @property
     def input_names(self) -> list[tuple[str, ...]]:
-        """For each input all names it answers to."""
+        """For each input all its names."""
         return [_names(port) for port in self._model.inputs]
 
     @property
     def output_names(self) -> list[tuple[str, ...]]:
-        """For each output all names it answers to, in the order of the model's outputs."""
+        """For each output all its names, in the order of the model's outputs."""
         return [_names(port) for port in self._model.outputs]
 
     def run(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, np.ndarray]]:
         """One inference. Returns (name, array) in the order of the model's outputs; the arrays are copies.
 
-        `feeds` are arrays by name, or one array an input in the model's order. Names the model does not know are
-        ignored: a converter may drop an input nothing depends on. Raises KeyError for an input without value.
+        `feeds` are arrays by name, or one array for each input in the model's order. Other names are ignored, because
+        a converter may drop an unused input. Raises KeyError for an input without a value.
         """
         for port, array in zip(self._model.inputs, self._bind(feeds), strict=True):
             self._request.set_tensor(port, to_tensor(array, port.get_element_type()))
@@ -72,7 +72,7 @@ class Compiled:
         return found
 
     def again(self) -> None:
-        """One more inference on what `run` was last given; its results are not read."""
+        """One more inference with the inputs of the last `run`; the results are not read."""
         self._request.infer()
 
     def _bind(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
@@ -80,7 +80,7 @@ class Compiled:
             return list(feeds)
         known = [next((name for name in names if name in feeds), None) for names in self.input_names]
         if None in known and len(known) == len(feeds):
-            # Where an input is returned as an output, a converter may leave it the output's name only.
+            # If the model returns an input as an output, a converter may keep only the name of the output.
             rest = iter([name for name in feeds if name not in known])
             known = [next(rest) if name is None else name for name in known]
         for name, names in zip(known, self.input_names, strict=True):
@@ -128,7 +128,7 @@ def to_tensor(array: Any, element_type: Any) -> Any:
 
 
 def from_tensor(tensor: Any) -> np.ndarray:
-    """A copy of a tensor: strings as an object array of str, types foreign to numpy as those of ml_dtypes."""
+    """A copy of a tensor: strings as an object array of str, types that numpy lacks as those of ml_dtypes."""
     kind = tensor.element_type.get_type_name()
     shape = tuple(tensor.shape)
     if kind == "string":

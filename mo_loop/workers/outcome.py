@@ -1,4 +1,4 @@
-"""What became of a task."""
+"""Outcome: the result of a task, or how it failed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ OK, ERROR, CRASH, TIMEOUT, MEMORY = "ok", "error", "crash", "timeout", "memory"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one task.
+    """The result of one task, or how it failed.
 
     `status` is one of ok, error, crash, timeout, memory. `value` is what the function returned (ok only). `message`
-    says what happened otherwise: the exception, or the signal by name. `stage` is the last name given to
+    describes a failure: the exception, or the name of the signal. `stage` is the last name given to
     `report_stage`, `error` the exception's class name, `code` its `code` attribute if it has one, `detail` a traceback
-    or the end of what the process printed. `first` says that the worker had done nothing before.
+    or the last lines that the process printed. `first` is true if it was the first task of its worker.
     """
 
     task: Any
@@ -36,4 +36,4 @@ class Outcome:
 
 
 class WorkerStartError(RuntimeError):
-    """A worker could not import the function it should run."""
+    """A worker could not import its function."""

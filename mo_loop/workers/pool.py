@@ -1,4 +1,4 @@
-"""Workers that share the tasks of one function."""
+"""Pool: several worker processes for one function."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Pool:
         self._end = weakref.finalize(self, _end, self._workers, self._idle, self._scratch)
 
     def call(self, task: Any, limit: float | None = None, *, fresh: bool = False) -> Outcome:
-        """Run one task, waiting for a free worker first; with `fresh` one that has done nothing before."""
+        """Wait for a free worker and run one task; with `fresh` the worker has not run any other task."""
         with self._slots:
             worker = self._take(fresh)
             try:
@@ -62,7 +62,7 @@ class Pool:
             return outcome
 
     def map(self, tasks: Iterable[Any], limit: float | None = None) -> Iterator[Outcome]:
-        """Run many tasks; yields outcomes as they come, so not in the order of the tasks."""
+        """Run many tasks. Outcomes are yielded as tasks end, which is not the order of the tasks."""
         source = iter(tasks)
         results: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
         guard, stop = threading.Lock(), threading.Event()
@@ -98,7 +98,7 @@ class Pool:
             stop.set()
 
     def close(self) -> None:
-        """End all workers, busy ones too, and remove what they left behind. Safe to call twice; happens at exit."""
+        """End all workers, also busy ones, and remove their temporary files. Runs at exit, too."""
         self._end()
 
     def __enter__(self) -> Pool:
@@ -119,7 +119,7 @@ class Pool:
         worker = Worker(self.function, memory=self._memory, env=self._env, scratch=self._scratch)
         with self._lock:
             self._workers.add(worker)
-        if not self._end.alive:  # closed meanwhile, too early for this one
+        if not self._end.alive:  # closed before this worker was registered
             worker.kill()
         try:
             worker.start()
@@ -142,7 +142,7 @@ class Pool:
 
 
 def _end(workers: set[Worker], idle: list[Worker], scratch: str) -> None:
-    """Workers that are busy are killed here and closed by the threads that wait for them."""
+    """Kill busy workers; the threads that wait for them close them."""
     for worker in list(workers):
         worker.kill()
     for worker in list(idle):

@@ -1,4 +1,4 @@
-"""The body of a worker process."""
+"""serve: the main loop of a worker process."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _stage_channel: Callable[[str], None] | None = None
 
 
 def report_stage(name: str) -> None:
-    """Tell the parent which stage the current task has reached; kept in `Outcome.stage`. Does nothing elsewhere."""
+    """Report the stage of the current task; `Outcome.stage` keeps it. Does nothing outside a worker process."""
     if _stage_channel is not None:
         _stage_channel(name)
 
 
 def serve() -> None:
-    """Run tasks from standard input until it ends. The body of a worker process."""
+    """Run tasks from standard input until it ends."""
     inbox, outbox = _private_streams()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     setup = pickle.loads(read_frame(inbox) or _leave(None))
@@ -70,11 +70,11 @@ def _pump(inbox: BinaryIO, tasks: queue.SimpleQueue[bytes], scratch: str | None)
 
 
 def _leave(scratch: str | None) -> bytes:
-    """The parent is gone, so nobody else clears up."""
+    """Remove the temporary files and end the process: the parent has ended and cannot do it."""
     if scratch is not None:
         shutil.rmtree(scratch, ignore_errors=True)
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)  # this process and what its task has started
+        os.killpg(0, signal.SIGKILL)  # this process and those that its task started
     os._exit(0)
 
 

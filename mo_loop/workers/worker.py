@@ -1,4 +1,4 @@
-"""One worker process, seen from its parent."""
+"""Worker: one worker process, as the parent controls it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WINDOWS_CRASHES = {0xC0000005: "ACCESS_VIOLATION", 0xC0000094: "INTEGER_DIVIDE_
 
 
 class _Deadline:
-    """Kills a worker when the time is up; remembers that it did."""
+    """Kills a worker at the time limit, and records that it did."""
 
     def __init__(self, worker: Worker, limit: float) -> None:
         self._worker = worker
@@ -45,7 +45,7 @@ class _Deadline:
 
 
 class Worker:
-    """One child process. Not for several threads at once, except `kill`."""
+    """One child process. Only `kill` may be called by several threads at once."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Worker:
     ) -> None:
         environment = {**os.environ, **(env or {})}
         if scratch is not None:
-            # A crashed process leaves its temporary files behind: they go where the pool removes them.
+            # A crashed process does not remove its temporary files: they are in a folder that the pool removes.
             environment |= {"TMPDIR": scratch, "TEMP": scratch, "TMP": scratch}
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         self._process = subprocess.Popen(
@@ -75,7 +75,7 @@ class Worker:
         self._is_closed = False
 
     def start(self) -> None:
-        """Wait until the function is imported. WorkerStartError when it cannot be."""
+        """Wait until the worker has imported the function. Raises WorkerStartError if the import fails."""
         with _Deadline(self, _START_LIMIT):
             try:
                 self._send(self._setup)
@@ -124,7 +124,7 @@ class Worker:
         if answer is not None:
             status, (text, error_type, code, detail) = answer
             if status == MEMORY:
-                self.close()  # what is left may be in pieces
+                self.close()  # the rest of the stream may be incomplete
             return Outcome(task, status, None, text, stage, error_type, code, detail, seconds, first)
         cause = self._cause()
         status, message = (TIMEOUT, f"no answer within {limit:g} s") if deadline.expired else (CRASH, cause)
@@ -133,8 +133,8 @@ class Worker:
         return outcome
 
     def kill(self) -> None:
-        """End the process, and those that it started, now."""
-        if hasattr(os, "killpg") and not self._is_closed:  # later its number may be that of another group
+        """End the process, and the processes that it started, at once."""
+        if hasattr(os, "killpg") and not self._is_closed:  # later the system may give its number to another group
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
@@ -150,7 +150,7 @@ class Worker:
         self._is_closed = True
 
     def wait(self) -> None:
-        """Wait for the end of a process that was killed, unless the system cannot end it."""
+        """Wait until a killed process has ended; give up if the system does not end it."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=10)
 

@@ -202,8 +202,8 @@ class TestRename:
             (["--rename", "xx=image"], ["no tensor 'xx'", "did you mean 'x'?"]),
             (["--rename", "x=y"], ["tensor or layer of that name", "another name"]),
             (["--rename", "x=shift"], ["tensor or layer of that name"]),
-            (["--rename", "x=n", "--rename", "y=n"], ["'x' gets it too"]),
-            (["--rename", "x=x"], ["is its name already"]),
+            (["--rename", "x=n", "--rename", "y=n"], ["'x' gets the same name"]),
+            (["--rename", "x=x"], ["is already its name"]),
             (["--rename", "x"], ["--rename old=new"]),
             (["--rename", "x=a1", "--rename", "x=a2"], ["twice"]),
         ],
@@ -218,7 +218,7 @@ class TestRename:
     def test_a_tensor_that_is_gone(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed("main (float[3] x) => (float[3] y) { u = Shape (x) d = Neg (x) y = Abs (x) }"), tmp_path)
         done = invoke(model, "-o", target, "--rename", "u=size")
-        assert done.exit_code == 2 and "it was folded, fused or not needed" in done.stderr
+        assert done.exit_code == 2 and "the tensor was folded, fused or not needed" in done.stderr
 
 
 class TestMapping:

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError, IrError, ModelError, MoLoopError, UnsupportedError
-from mo_loop.inspection.description import Control, Outline, below
-from mo_loop.inspection.read import outlined
+from mo_loop.inspection.description import Control, Inspection, below
+from mo_loop.inspection.read import inspect
 from tests import MODELS
 from tests.harness import parsed
 
@@ -27,9 +27,9 @@ def saved_ir(model: Any, folder: Path, **arguments: Any) -> Path:
     return path
 
 
-def control(outline: Outline, operator: str) -> Control:
+def control(inspection: Inspection, operator: str) -> Control:
     """The one of that operator."""
-    (found,) = [each for each in below(outline.control) if each.operator == operator]
+    (found,) = [each for each in below(inspection.control) if each.operator == operator]
     return found
 
 
@@ -47,7 +47,7 @@ main (float[N,3] x, int64 n, seq(float[2]) s, optional(float[2]) o) => (float[M,
 
 
 def test_counts_sizes_and_types() -> None:
-    found = outlined(parsed(MIXED, my=3))
+    found = inspect(parsed(MIXED, my=3))
     assert (found.format, found.ir_version, found.opsets) == ("onnx", 10, {"ai.onnx": 18, "my": 3})
     assert [(port.name, str(port)) for port in found.inputs] == [
         ("x", "f32[N,3]"), ("n", "i64[]"), ("s", "seq(f32[2])"), ("o", "optional(f32[2])"),
@@ -67,7 +67,7 @@ def test_counts_sizes_and_types() -> None:
 
 def test_a_constant_counts_once_for_each_operator() -> None:
     text = "main (float[2] x) => (float[2] y) <float[2] w = {1., 2.}> { a = Add (x, w) b = Add (a, w) y = Mul (b, w) }"
-    operators = {each.name: each.bytes for each in outlined(parsed(text)).operators}
+    operators = {each.name: each.bytes for each in inspect(parsed(text)).operators}
     assert operators == {"Add": 8, "Mul": 8}
 
 
@@ -77,21 +77,21 @@ def test_a_constant_counts_once_for_each_operator() -> None:
 def test_bytes_of_element_types(dtype: int, size: int) -> None:
     tensor = helper.make_tensor("w", dtype, [9], np.ones(9))
     graph = helper.make_graph([], "g", [], [], [tensor])
-    assert outlined(helper.make_model(graph)).bytes == size
+    assert inspect(helper.make_model(graph)).bytes == size
 
 
 def test_initializers_that_are_listed_as_inputs_are_none() -> None:
     """As IR version 3 demanded."""
     model = parsed(MIXED, my=3)
     model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [3]))
-    assert [port.name for port in outlined(model).inputs] == ["x", "n", "s", "o"]
+    assert [port.name for port in inspect(model).inputs] == ["x", "n", "s", "o"]
 
 
 def test_functions() -> None:
     text = """main (float[3] x) => (float[3] y) { a = my.twice (x) y = my.twice (a) }
     <domain: "my", opset_import: ["": 18]> twice (v) => (w) { u = Neg (v) w = Abs (u) }
     <domain: "my", opset_import: ["": 18]> never (v) => (w) { w = Abs (v) }"""
-    found = outlined(parsed(text, my=1))
+    found = inspect(parsed(text, my=1))
     assert [(each.name, each.nodes, each.calls) for each in found.functions] == [
         ("my::twice", 2, 2),
         ("my::never", 1, 0),
@@ -106,13 +106,13 @@ def test_external_files(tmp_path: Path) -> None:
     model.graph.initializer.extend(numpy_helper.from_array(np.ones(100, np.float32), name) for name in "vw")
     path = tmp_path / "m.onnx"
     onnx.save(model, path, save_as_external_data=True, location="w.data", size_threshold=0)
-    (file,) = outlined(path).external
+    (file,) = inspect(path).external
     assert (file.path, file.tensors, file.size) == ("w.data", 2, (tmp_path / "w.data").stat().st_size)
     assert 800 <= file.needed <= (file.size or 0)
     (tmp_path / "w.data").unlink()
-    (file,) = outlined(path).external
+    (file,) = inspect(path).external
     assert file.size is None
-    assert outlined(path).bytes == 800
+    assert inspect(path).bytes == 800
 
 
 def test_weights_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +125,9 @@ def test_weights_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (xml.with_suffix(".bin")).unlink()
     monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("the whole file is read"))
     for file in (path, xml):
-        found = outlined(file)
+        found = inspect(file)
         assert (found.elements, found.bytes) == (1024 * 512, 4 * 1024 * 512)
-    assert outlined(xml).external[0].size is None
+    assert inspect(xml).external[0].size is None
 
 
 # -- control flow of ONNX
@@ -140,7 +140,7 @@ def loop(
       [loop] y, z = Loop ({trip}, {condition}, x) <
         body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o)
         {{ d = {returned} t = Add (s, x) o = Neg (s) }}> }}"""
-    return control(outlined(parsed(text)), "Loop")
+    return control(inspect(parsed(text)), "Loop")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_what_comes_of_the_loop_around() -> None:
           h = Identity (g) r = Neg (q) }>
         [by_state] t = Loop (m, c, p) <body = f (int64 j, bool g, float[3] q) => (bool h, float[3] r) {
           h = Identity (g) r = Neg (q) }> }> }"""
-    found = outlined(parsed(text))
+    found = inspect(parsed(text))
     (outer,) = found.control
     first, second = outer.branches[0].children
     assert (first.path, first.trip_count) == ("out/a/by_number", "iteration number of out")
@@ -207,7 +207,7 @@ def test_scan() -> None:
       [scan] t, y = Scan (s, x) <num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
         scan_output_axes = [-1], scan_output_directions = [1],
         body = b (float[2] p, float[4,3] e) => (float[2] q, float[4,3] f) { q = Neg (p) f = Neg (e) }> }"""
-    found = control(outlined(parsed(text)), "Scan")
+    found = control(inspect(parsed(text)), "Scan")
     assert found.trip_count == "N (dimension 1 of x)"
     assert [(each.name, str(each.initial)) for each in found.states] == [("p", "f32[2]")]
     (sliced,), (joined,) = found.scan_inputs, found.scan_outputs
@@ -219,7 +219,7 @@ def test_scan_of_opset_8() -> None:
     text = """main (float[B,2] s, float[B,5,3] x) => (float[B,2] t) {
       t = Scan ("", s, x) <num_scan_inputs = 1, directions = [1],
         body = b (float[2] p, float[3] e) => (float[2] q) { q = Neg (p) }> }"""
-    found = control(outlined(parsed(text, 8)), "Scan")
+    found = control(inspect(parsed(text, 8)), "Scan")
     assert found.trip_count == "5 (dimension 1 of x)" and found.scan_inputs[0].backward
     assert [each.initial.name for each in found.states] == ["s"]
 
@@ -227,7 +227,7 @@ def test_scan_of_opset_8() -> None:
 def test_if() -> None:
     text = """main (float[3] x, bool f) => (float[3] y) { [choice] y = If (f) <
       then_branch = a () => (float[3] p) { p = Neg (x) }, else_branch = b () => (float[3] q) { q = Abs (x) }> }"""
-    found = control(outlined(parsed(text)), "If")
+    found = control(inspect(parsed(text)), "If")
     assert (found.condition, found.captures, found.trip_count) == ("input f", ["x"], None)
     assert [(each.name, each.path) for each in found.branches] == [
         ("then_branch", "choice/a"), ("else_branch", "choice/b"),
@@ -243,11 +243,11 @@ def test_models_that_do_not_convert() -> None:
     model.opset_import[0].version = 999
     model.graph.input[0].type.tensor_type.elem_type = 77
     model.graph.initializer.append(TensorProto(name="w", data_type=77, dims=[2, 3]))
-    found = outlined(model)
+    found = inspect(model)
     assert {each.name for each in found.operators} == {"Nope", "Odd", "Neg"}
     assert str(found.inputs[0]) == "type 77[3]" and (found.elements, found.bytes) == (6, 0)
     del model.opset_import[:]
-    assert outlined(model).opsets == {}
+    assert inspect(model).opsets == {}
 
 
 def test_broken_control_flow() -> None:
@@ -260,7 +260,7 @@ def test_broken_control_flow() -> None:
         helper.make_node("If", [], ["w"], "if", then_branch=body),
         helper.make_node("Custom", ["q"], ["u"], "custom", domain="my", some=body, more=[body, body]),
     ]
-    found = outlined(helper.make_model(helper.make_graph(nodes, "g", [], [])))
+    found = inspect(helper.make_model(helper.make_graph(nodes, "g", [], [])))
     assert [(each.path, len(each.branches)) for each in found.control] == [
         ("short", 1), ("scan", 1), ("if", 1), ("custom", 3),
     ]  # fmt: skip
@@ -272,19 +272,19 @@ def test_circles() -> None:
     text = """main (float[3] x) => (float[3] y) { a = Identity (b) b = Identity (a)
       [loop] y = Loop (a, b, x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
         d = Identity (e) e = Identity (d) t = Neg (s) }> }"""
-    found = control(outlined(parsed(text)), "Loop")
+    found = control(inspect(parsed(text)), "Loop")
     assert (found.trip_count, found.condition, found.goes_on) == ("computed (Identity)",) * 3
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_damaged_models(seed: int) -> None:
-    """An outline, or an error about the input; never a stumble."""
+    """An inspection, or an error about the input; never a stumble."""
     rng = np.random.default_rng(seed)
     data = bytearray(FILES[int(rng.integers(len(FILES)))].read_bytes())
     for _ in range(int(rng.integers(1, 6))):
         data[rng.integers(len(data))] = rng.integers(256)
     try:
-        json.dumps(outlined(bytes(data)).as_json())
+        json.dumps(inspect(bytes(data)).as_json())
     except MoLoopError as error:
         assert error.exit_code in (2, 3), error
 
@@ -292,7 +292,7 @@ def test_damaged_models(seed: int) -> None:
 def test_names_that_are_no_text() -> None:
     data = parsed("main (float[3] x) => (float[3] y) { y = Nope (x) }").SerializeToString()
     with pytest.raises(ModelError):
-        outlined(data.replace(b"Nope", b"\xff\xfe\xff\xfe"))
+        inspect(data.replace(b"Nope", b"\xff\xfe\xff\xfe"))
 
 
 # -- IR
@@ -302,7 +302,7 @@ def test_a_loop_of_the_ir(tmp_path: Path) -> None:
     text = """main (float[3] x, int64 n) => (float[3] y, float[N,3] z) <float[3] w = {1.0, 2.0, 3.0}> {
       [loop] y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o)
         { d = Less (i, n) t = Add (s, w) o = Neg (s) }> }"""
-    found = outlined(saved_ir(parsed(text), tmp_path))
+    found = inspect(saved_ir(parsed(text), tmp_path))
     assert (found.format, found.ir_version) == ("ir", 11)
     assert [(port.name, str(port)) for port in found.inputs] == [("x", "f32[3]"), ("n", "i64[]")]
     assert [port.name for port in found.outputs] == ["y", "z"] and str(found.outputs[1]) == "f32[?,3]"
@@ -323,12 +323,12 @@ def test_constant_counts_of_the_ir(tmp_path: Path) -> None:
       y = Loop (k, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
         d = Identity (c) t = Sin (s) }> }"""
     path = saved_ir(parsed(text), tmp_path)
-    assert control(outlined(path), "Loop").trip_count == "constant 7"
-    assert (control(outlined(path), "Loop").condition, control(outlined(path), "Loop").goes_on) == (
+    assert control(inspect(path), "Loop").trip_count == "constant 7"
+    assert (control(inspect(path), "Loop").condition, control(inspect(path), "Loop").goes_on) == (
         "constant 1", "always",
     )  # fmt: skip
     path.with_suffix(".bin").unlink()
-    assert control(outlined(path), "Loop").trip_count == "constant"
+    assert control(inspect(path), "Loop").trip_count == "constant"
 
 
 def test_a_tensor_iterator_and_an_if(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_tensor_iterator_and_an_if(tmp_path: Path) -> None:
         body = b (float[3] p, float[3] e) => (float[3] q, float[3] g) { q = Mul (p, e) g = Sin (q) }>
       t = If (f) <then_branch = a () => (float[3] l) { l = Sin (v) },
         else_branch = c () => (float[3] m) { m = Cos (v) }> }"""
-    found = outlined(saved_ir(parsed(text), tmp_path))
+    found = inspect(saved_ir(parsed(text), tmp_path))
     iterator = control(found, "TensorIterator")
     assert iterator.trip_count == "5 (dimension 0 of x)" and iterator.condition is None
     assert iterator.scan_inputs[0].backward and not iterator.scan_outputs[0].backward
@@ -349,8 +349,8 @@ def test_a_tensor_iterator_and_an_if(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_exported_models(path: Path, tmp_path: Path) -> None:
-    """Inputs and outputs of both sides have the same names; the numbers of an outline agree with each other."""
-    before, after = outlined(path), outlined(saved_ir(path, tmp_path))
+    """Inputs and outputs of both sides have the same names; the numbers of an inspection agree with each other."""
+    before, after = inspect(path), inspect(saved_ir(path, tmp_path))
     assert [port.name for port in before.inputs] == [port.name for port in after.inputs]
     assert [port.name for port in before.outputs] == [port.name for port in after.outputs]
     for found in (before, after):
@@ -375,7 +375,7 @@ def test_an_ir_that_cannot_be_read_as_a_graph(tmp_path: Path) -> None:
     edges = '<edge from-layer="9" from-port="0" to-layer="1" to-port="0"/>'
     path = tmp_path / "odd.xml"
     path.write_text(IR.format(layers=layers, edges=edges))
-    found = outlined(path)
+    found = inspect(path)
     assert {each.name: each.count for each in found.operators} == {"Nobody": 1, "Result": 1, "Const": 1}
     assert found.outputs[0].name == "r" and (found.elements, found.bytes) == (12, 48)
     assert found.external[0].size is None
@@ -390,7 +390,7 @@ def test_circles_in_the_ir(tmp_path: Path) -> None:
       <edge from-layer="0" from-port="1" to-layer="1" to-port="0"/>"""
     path = tmp_path / "circle.xml"
     path.write_text(IR.format(layers=layers, edges=edges))
-    found = control(outlined(path), "Loop")
+    found = control(inspect(path), "Loop")
     assert (found.trip_count, found.condition, found.goes_on) == ("computed (Reshape)", "none", None)
 
 
@@ -403,14 +403,14 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         path = tmp_path / "file"
         path.write_bytes(content)
         with pytest.raises(error):
-            outlined(path)
+            inspect(path)
     for path in (tmp_path, tmp_path / "gone.onnx", tmp_path / "gone.xml"):
         with pytest.raises(FileError):
-            outlined(path)
+            inspect(path)
 
 
 def test_the_content_says_what_a_file_is(tmp_path: Path) -> None:
     path = saved_ir(parsed("main (float[3] x) => (float[3] y) { y = Sin (x) }"), tmp_path)
     other = tmp_path / "named.onnx"
     other.write_bytes(path.read_bytes())
-    assert outlined(other).format == "ir"
+    assert inspect(other).format == "ir"

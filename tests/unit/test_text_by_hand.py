@@ -123,7 +123,7 @@ class TestErrors:
         ("text", "line", "says"),
         [
             ("%x = Parameter", 1, "needs a type"),
-            ("%x = Parameter : f33[2]", 1, "'f33' is no element type"),
+            ("%x = Parameter : f33[2]", 1, "'f33' is not an element type"),
             ("%x = Parameter : f32[2\n%y = Abs(%x)", 2, "expected ','"),
             ("\n\n%y = Abs(%x)", 3, "%x is not defined"),
             ("%x = Parameter : f32[2]\n%y = Abz(%x)", 2, "no operation Abz"),
@@ -172,7 +172,7 @@ class TestErrors:
             ({"operand": "%x"}, 5, "%x is not defined"),
             ({"condition": "@stop"}, 2, "@stop is not defined in the body"),
             ({"entry": "Merged(%s, @t)"}, 2, "@t is not defined in the body"),
-            ({"entry": "Mergd(%s, @n)"}, 2, "'Mergd' is no entry"),
+            ({"entry": "Mergd(%s, @n)"}, 2, "'Mergd' is not an entry"),
             ({"entry": "Merged(%s, @n, 3)"}, 2, "expected '_'"),
             ({"entry": "Merged(%s, @n, axis: 3)"}, 2, "Merged has no 'axis'"),
             ({"entry": "Sliced(%s)"}, 2, "Sliced takes parameter, axis"),

@@ -1,7 +1,7 @@
-"""Loop-5, TensorIterator-1 and If-8 from their records: bodies and port maps.
+"""Reads Loop-5, TensorIterator-1 and If-8 from records: bodies and port maps.
 
-A port map ties labels of outer ports to ids of layers inside. An outer port may feed several Parameters: each becomes
-an input of its own. A body is read under the types that its Parameters get from outside.
+A port map connects labels of outer ports with ids of layers in the body. An outer port can feed several Parameters;
+each becomes a separate input. A body is read under the types that its Parameters receive.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class BodyReader:
             axis = link.cut.axis % len(value.shape) if value.shape else 0
             shape = (*value.shape[:axis], link.cut.part_size, *value.shape[axis + 1 :])
             return TensorType(value.dtype, shape)
-        # A state whose size changes is declared unknown where it starts static; where both are unknown it may stay.
+        # A state whose size changes is declared with an unknown size, although its initial size may be known.
         start = zip(value.shape, declared.shape, strict=True)
         return TensorType(declared.dtype, tuple(_first(outer, inner) for outer, inner in start))
 
@@ -122,7 +122,7 @@ class BodyReader:
         for layer in self._layer.bodies["body"].layers if "body" in self._layer.bodies else ():
             if layer.id == link.layer and layer.type == "Parameter":
                 return declared_type(layer)
-        raise self._wrong(f"its port map feeds layer {link.layer} of the body, which is no Parameter")
+        raise self._wrong(f"its port map feeds layer {link.layer} of the body, which is not a Parameter")
 
     def _entry(self, link: Link, inner: ReadGraph, states: dict[str, str]) -> Any:
         parameter = self._end(inner, link.layer, Parameter)
@@ -141,7 +141,7 @@ class BodyReader:
     def _iteration_number(self, port_map: PortMap, inner: ReadGraph) -> Any:
         found = [link for link in port_map.inputs if link.purpose == _CURRENT_ITERATION]
         if len(found) > 1 or any(link.port is not None for link in found):
-            raise self._wrong(f"its port map has {len(found)} entries for {_CURRENT_ITERATION}, or ties one to a port")
+            raise self._wrong(f"its port map has {len(found)} entries for {_CURRENT_ITERATION}, or one has a port")
         return self._end(inner, found[0].layer, Parameter) if found else None
 
     def _condition(self, port_map: PortMap, inner: ReadGraph) -> Any:
@@ -171,7 +171,7 @@ class BodyReader:
         )  # fmt: skip
 
     def _shared(self, then: list[Any], else_: list[Any]) -> tuple[list[Value], list[Branched]]:
-        """One entry for each outer port, several where a branch reads it through several Parameters."""
+        """One entry for each outer port; several if a branch reads it through several Parameters."""
         values, entries = [], []
         labels = [port.label for port in self._layer.inputs[1 : len(self._inputs)]]
         condition = self._layer.inputs[0].label
@@ -211,7 +211,7 @@ class BodyReader:
     def _outputs(self, port_map: PortMap) -> list[Link]:
         """One link for each outer output, in their order.
 
-        By label; where the map counts in its own way (those of If may start at 0), by the order of its numbers.
+        Outputs are found by label. If the map numbers them differently (that of If may start at 0), the order decides.
         """
         links: dict[str, Link] = {}
         for link in port_map.outputs:
@@ -230,12 +230,12 @@ class BodyReader:
     def _end(self, inner: ReadGraph, id_: str, cls: type[Parameter] | type[Result]) -> Any:
         node = inner.nodes.get(id_)
         if not isinstance(node, cls):
-            what = "does not exist" if node is None else f"is no {cls.__name__}"
+            what = "does not exist" if node is None else f"is not a {cls.__name__}"
             raise self._wrong(f"its port map names layer {id_} of the body, which {what}")
         return node
 
     def _drop_unfed(self, body: Graph, fed: list[Any]) -> None:
-        """A Parameter that nothing feeds may stand in a file as long as nothing reads it."""
+        """A Parameter without an entry in the port map is valid as long as nothing reads it."""
         for parameter in [each for each in body.parameters if each not in fed]:
             if parameter.output.is_used:
                 raise self._wrong(f"nothing feeds the Parameter {parameter.name!r} of its body")
@@ -247,7 +247,7 @@ class BodyReader:
         except MoLoopError as error:
             error.where = error.where or self._layer.where
             raise
-        except Exception as error:  # inference inside the bodies meets files of any kind
+        except Exception as error:  # inference can fail in any way on an invalid file
             raise self._wrong(f"its bodies cannot be typed: {error!r}") from error
 
 

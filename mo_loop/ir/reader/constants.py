@@ -1,4 +1,4 @@
-"""Constants as spans of the .bin: checked against its size, not loaded."""
+"""Reads constants as spans of the .bin: their size is checked, their data are not loaded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StringTensor(FileTensor):
         return self._length
 
     def bounds(self) -> np.ndarray[Any, Any]:
-        """Where each string starts and the last one ends. ValueError when the data is not that of such strings."""
+        """Where each string starts and the last one ends. Raises ValueError if the data are not in this form."""
         if not self._length and not self.size:
             return np.zeros(1, np.int64)
         head = 4 * (self.size + 2)
@@ -55,7 +55,7 @@ class StringTensor(FileTensor):
 
 
 class WeightFile:
-    """The .bin beside a model. It need not exist while no constant has data."""
+    """The .bin of a model. A model without constants needs none."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -75,7 +75,7 @@ class WeightFile:
             try:
                 strings.bounds()
             except ValueError as error:
-                raise layer.wrong(f"its data are no strings: {error}", "ML255") from None
+                raise layer.wrong(f"its data are not strings: {error}", "ML255") from None
             return strings
         tensor = FileTensor(path, offset, dtype, shape)
         if tensor.nbytes != size:
@@ -109,10 +109,10 @@ class WeightFile:
         if self._size < 0:
             raise FileError(
                 f"the weights {self._path} are missing", code="ML217", where=layer.where,
-                hint="keep the .bin beside the .xml under the same name, or say where it is",
+                hint="put the .bin beside the .xml under the same name, or pass its path",
             )  # fmt: skip
         if offset + size > self._size:
             raise FileError(
-                f"layer {layer.id}: its data end at {offset + size}, {self._path.name} at {self._size}",
+                f"layer {layer.id}: its data end at {offset + size}, {self._path.name} ends at {self._size}",
                 code="ML213", where=layer.where, hint="it was cut short, or belongs to another model: copy it again",
             )  # fmt: skip

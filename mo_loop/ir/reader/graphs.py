@@ -1,10 +1,9 @@
-"""A Graph from the records of a model or body.
+"""GraphReader: makes a Graph of the records of a model or body.
 
     graph = GraphReader(net, weights, version=11).graph
 
-Layers become nodes in the order of the file, producers first where the file has them later. A layer whose class would
-be given other types than the file declares, or that has no class, becomes an `Opaque`: what cannot be understood is
-written back as it was.
+Layers become nodes in the order of the file, except that producers come first. A layer without a class here, or whose
+class infers other types than the file declares, becomes an `Opaque`, which is written as it was read.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.opaque import Opaque, OpaqueSink
 
 DEPTH_LIMIT = 32
-"""How deep bodies may be nested."""
+"""The largest depth of nested bodies."""
 
 SINKS = frozenset(("Assign",))
 
@@ -71,7 +70,7 @@ class GraphReader:
             _name_as_version_10(node)
 
     def _inputs(self, layer: Layer) -> list[Value]:
-        """What feeds the ports, in the order of the file; optional inputs at the end may be absent."""
+        """The values of the input ports, in the order of the file; optional inputs at the end can be absent."""
         feeds = self._feeds[layer.id]
         found = [self._values[feeds[port.label]] if port.label in feeds else None for port in layer.inputs]
         while found and found[-1] is None:
@@ -125,13 +124,13 @@ class GraphReader:
         return Constant(self.weights.tensor(layer), graph=self.graph)
 
     def _known(self, layer: Layer, inputs: list[Value]) -> Op | None:
-        """The node as its class has it; None where there is no class, or it does not agree with the file."""
+        """The node as its class makes it; None if there is no class, or if it contradicts the file."""
         cls = classes().get((layer.type, layer.version))
         if cls is None:
             return None
         try:
             node = cls(*inputs, graph=self.graph, name=layer.name, **attributes_of(cls, layer.data))
-        except Exception:  # inference meets files of any kind here: whatever stops it, the layer is not understood
+        except Exception:  # inference can fail in any way on an invalid file: the layer is kept as it is
             return None
         if _agrees(node, layer.outputs):
             return node
@@ -150,10 +149,10 @@ class GraphReader:
 
 
 def _agrees(node: Op, ports: list[Port]) -> bool:
-    """Whether inference says at least as much of the outputs as the file, and nothing else.
+    """Whether the inferred types are at least as precise as those of the file, and do not contradict them.
 
-    A port without dimensions is a scalar or of unknown rank. Shapes that are less precise than the file's (it came of
-    another inference, or of symbols that it does not name) would be lost when it is written.
+    A port without dimensions is a scalar or of unknown rank. If the file has more precise shapes than inference gives,
+    writing the inferred shapes would lose information.
     """
     if len(node.outputs) != len(ports):
         return False
@@ -244,13 +243,13 @@ def _ordered(net: Net, feeds: dict[str, dict[str, tuple[str, str]]]) -> list[Lay
             if not waiting[consumer]:
                 heapq.heappush(ready, consumer)
     if len(order) < len(net.layers):
-        raise IrError(f"the layers depend on each other in a circle: {_circle(net, feeds, waiting)}",
+        raise IrError(f"the layers depend on each other in a cycle: {_circle(net, feeds, waiting)}",
                       where=net.path, code="ML253")  # fmt: skip
     return order
 
 
 def _circle(net: Net, feeds: dict[str, dict[str, tuple[str, str]]], waiting: list[int]) -> str:
-    """The names along one circle: every layer still waiting has a producer that waits too."""
+    """The names along one cycle. Each layer that is still waiting has a producer that is waiting too."""
     stuck = {layer.id: layer for layer, count in zip(net.layers, waiting, strict=True) if count}
     at = next(iter(stuck))
     path: dict[str, None] = {}

@@ -1,7 +1,7 @@
-"""Layers and operations: which class stands for a type and version, and its attributes from their text.
+"""Maps layer types and versions to operation classes, and parses their attributes.
 
-The attributes of a file must be exactly those of the class. One that the class lacks would be lost, and one that the
-file lacks has the default of the specification, of which the class may know nothing.
+The attributes in a file must be exactly those of the class. An attribute that the class lacks would be lost. One that
+the file lacks has the default of the specification, which the class may not know.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def classes() -> dict[tuple[str, str], type[Op]]:
 
 
 def attributes_of(cls: type[Op], raw: dict[str, str]) -> dict[str, Any]:
-    """The attributes of `cls` from their text. ValueError where the class cannot say what the text says."""
+    """The attributes of `cls` from their text. Raises ValueError if the class cannot represent them."""
     texts = cls.from_xml(raw)
     if texts.keys() != cls.attributes.keys():
         raise ValueError(f"attributes {sorted(texts)} for {cls.__name__}")
@@ -51,13 +51,13 @@ def declared_type(layer: Layer, symbol: str = "") -> TensorType:
     try:
         shape: Shape = parse_shape(text, symbol)
     except ValueError:
-        raise layer.wrong(f"{text!r} is no shape") from None
+        raise layer.wrong(f"{text!r} is not a shape") from None
     dtype = BY_NAME.get(name) or element_type(layer.outputs[0].precision if layer.outputs else name.upper(), name)
     return TensorType(dtype, shape)
 
 
 def parsed(text: str, kind: Any) -> Any:
-    """The inverse of the writer's `spelled`, for the declared kind of an attribute. ValueError if it is none."""
+    """The inverse of the writer's `spelled`, for an attribute of that kind. Raises ValueError for other text."""
     if kind is bool:
         return _truth(text)
     if kind is int:
@@ -84,7 +84,7 @@ def parsed(text: str, kind: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """Nine digits stand for the f32 that is spelled so."""
+    """A number of up to nine digits stands for the f32 next to it."""
     value = float(text)
     single = nearest_single(value)
     return single if f"{single:.9g}" == text else value
@@ -98,7 +98,7 @@ def _truth(text: str) -> bool:
 
 
 def parse_shape(text: str, symbol: str = "") -> Shape:
-    """A shape such as `2,?,1..5`, None for `...`. ValueError if it is none.
+    """A shape such as `2,?,1..5`, None for `...`. Raises ValueError for other text.
 
     Unknown dimensions are fresh, or called `symbol` with their position behind it.
     """

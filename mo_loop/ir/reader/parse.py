@@ -2,10 +2,10 @@
 
     graph = read(Path("model.xml"))        # constants are spans of model.bin, not loaded
 
-Versions 10 and 11 are read, whoever wrote them. This file turns the XML into records (`reading.records`) and refuses
-what is no IR; `reading.graphs` makes the Graph of them. Ids of layers and ports are labels and stay text until there.
+Versions 10 and 11 are read. This module turns the XML into records (mo_loop/ir/reader/records.py) and refuses files
+that are not IR; mo_loop/ir/reader/graphs.py makes the Graph. In records the ids of layers and ports are text.
 
-Nothing outside the file is ever loaded: a document type is refused, entities are not resolved.
+Nothing outside the file is loaded: a document type is refused, entities are not resolved.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _PORT_MAPS = ("port_map", "then_port_map", "else_port_map")
 _BODIES = ("body", "then_body", "else_body")
 _INFOS = ("rt_info", "meta_data", "quantization_parameters")
 _NAME = re.compile(r"(?:[^\\,]|\\.?)+", re.DOTALL)
-"""A tensor name in a list: commas end it unless a backslash stands before them."""
+"""A tensor name in a list: it ends at a comma without a backslash before it."""
 
 
 def read(path: Path, weights: Path | None = None) -> Graph:
-    """The graph in an .xml file. `weights` is the .bin, if not that of the same name beside it.
+    """The graph in an .xml file. `weights` is the .bin; by default the one of the same name in the same folder.
 
     Raises:
-        FileError: a file is missing or cannot be read, is no IR, or holds less data than the model says.
+        FileError: a file is missing or cannot be read, is not IR, or is shorter than the model says.
         IrError: the model breaks a rule of the format.
         UnsupportedError: the IR is of another version, or holds what cannot be read yet.
     """
@@ -46,7 +46,7 @@ def read(path: Path, weights: Path | None = None) -> Graph:
 
 
 def records(path: Path) -> tuple[Net, int]:
-    """What the .xml says, and its version: nothing is resolved, and the .bin is not looked for. Errors as of `read`."""
+    """The records in the .xml and its version; the .bin is not opened. Errors as of `read`."""
     root = _root(path)
     version = _version(root, path)
     return _net(root, root.get("name", ""), "", path), version
@@ -74,20 +74,20 @@ def _root(path: Path) -> Any:
         if "depth" in str(error):
             raise UnsupportedError(f"{path.name} nests its bodies too deeply to be read", code="ML312") from None
         raise FileError(
-            f"{path.name} is no XML, or was cut short: {error}", code="ML214",
-            hint="give the .xml of a model; copy or export it again if it is one",
+            f"{path.name} is not XML, or is truncated: {error}", code="ML214",
+            hint="give the .xml of a model; if it is one, copy or export it again",
         ) from None  # fmt: skip
     if tree is None:
         raise FileError(f"{path.name} is empty", code="ML214")
     if tree.docinfo.doctype:
-        raise FileError(f"{path.name} declares a document type, which no IR does", code="ML214",
+        raise FileError(f"{path.name} declares a document type, which an IR does not have", code="ML214",
                         hint="remove the DOCTYPE if you trust the file")  # fmt: skip
     return tree.getroot()
 
 
 def _version(root: Any, path: Path) -> int:
     if root.tag != "net" or root.find("layers") is None:
-        raise FileError(f"{path.name} is XML, but no IR: it holds no net with layers", code="ML214",
+        raise FileError(f"{path.name} is XML, but not IR: it has no net with layers", code="ML214",
                         hint="give the .xml that was saved beside a .bin")  # fmt: skip
     text = root.get("version", "")
     if text not in map(str, VERSIONS):
@@ -229,7 +229,7 @@ def _attributes(element: Any, where: str) -> Info:
 
 
 def _info(element: Any, where: str) -> dict[str, Any]:
-    """The <rt_info> of a model, nested as deep as it is; a leaf is its `value`, or all it has."""
+    """The <rt_info> of a model as nested dictionaries; a leaf is its `value`, or all its attributes."""
     found: dict[str, Any] = {}
     for child in element:
         fields = _fields(child, where)
@@ -252,7 +252,7 @@ def _only(element: Any, tag: str, where: str) -> Iterator[Any]:
 
 
 def _fields(element: Any, where: str) -> dict[str, str]:
-    """All attributes of an element; those of XML namespaces are none of the IR's."""
+    """All attributes of an element; attributes of XML namespaces are refused."""
     fields = dict(element.attrib)
     if any(key.startswith("{") for key in fields):
         raise _wrong(element, f"attributes of a namespace in <{element.tag}>", where)
@@ -281,5 +281,5 @@ def _wrong(element: Any, message: str, where: str) -> IrError:
 def _unsupported(element: Any, where: str, file: Path) -> UnsupportedError:
     return UnsupportedError(
         f"line {element.sourceline} of {os.path.basename(file)}: <{element.tag}> cannot be read", code="ML331",
-        where=where, hint="versions 10 and 11 of the IR as OpenVINO writes them hold nothing of that name",
+        where=where, hint="versions 10 and 11 of the IR, as OpenVINO writes them, have nothing of that name",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What an IR file says, as plain records: ids and port labels as text, attributes as text, nothing resolved yet."""
+"""The records of an IR file: layers, ports, edges and port maps, with ids, labels and attributes as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Port:
 
 @dataclass(slots=True)
 class Cut:
-    """How a port map cuts a tensor into slices, or joins it of them."""
+    """How a port map cuts a tensor into slices, or concatenates slices to a tensor."""
 
     axis: int
     start: int
@@ -34,7 +34,7 @@ class Cut:
 
 @dataclass(slots=True)
 class Link:
-    """A line of a port map. `port` is the label of the outer port, None where there is none."""
+    """A line of a port map. `port` is the label of the outer port, or None."""
 
     port: str | None
     layer: str
@@ -44,7 +44,7 @@ class Link:
 
 @dataclass(slots=True)
 class PortMap:
-    """The inputs and outputs that a port map ties to layers of a body."""
+    """The inputs and outputs that a port map connects with layers of a body."""
 
     inputs: list[Link] = field(default_factory=list)
     outputs: list[Link] = field(default_factory=list)

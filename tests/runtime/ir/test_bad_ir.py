@@ -75,11 +75,11 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "empty"), ("  \n", "empty"), ("hello", "no XML"), (b"\x08\x01\xff\xfe", "no XML"),
-        (GOOD[:300], "cut short"),
-        ("<html><body /></html>", "no IR"), ("<net version='11' />", "no IR"), (b"\0" * 100, "no XML"),
+        ("", "empty"), ("  \n", "empty"), ("hello", "not XML"), (b"\x08\x01\xff\xfe", "not XML"),
+        (GOOD[:300], "truncated"),
+        ("<html><body /></html>", "not IR"), ("<net version='11' />", "not IR"), (b"\0" * 100, "not XML"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
-        ('<net xmlns="urn:x" version="11"><layers /></net>', "no IR"), (GOOD + "<more />", "no XML"),
+        ('<net xmlns="urn:x" version="11"><layers /></net>', "not IR"), (GOOD + "<more />", "not XML"),
     ],
 )  # fmt: skip
 def test_files_of_another_kind(text: str | bytes, says: str, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_bodies_in_bodies_without_end(depth: int, tmp_path: Path) -> None:
         (GOOD.replace("</net>", "<edges /></net>"), "ML250", "second <edges>"),
         (GOOD.replace("</net>", "<pre-process /></net>"), "ML331", "<pre-process>"),
         (GOOD.replace("<input>", "<blobs /><input>", 1), "ML331", "<blobs>"),
-        (GOOD.replace('shape="2"', 'shape="2,x"'), "ML250", "no shape"),
+        (GOOD.replace('shape="2"', 'shape="2,x"'), "ML250", "not a shape"),
         (GOOD.replace('shape="2"', ""), "ML250", "shape and element_type"),
         (GOOD.replace('element_type="f32"', ""), "ML250", "shape and element_type"),
         (GOOD.replace('<data ', '<data xmlns:a="urn:a" a:b="c" '), "ML250", "namespace"),
@@ -157,7 +157,7 @@ def test_bodies_in_bodies_without_end(depth: int, tmp_path: Path) -> None:
         (net(parameter(0) + layer("Odd", 1, inputs={0: "FP32 2", 1: "FP32 2"}, outputs={2: "FP32 2"}) + result(2),
              "0:0 1:1", "1:2 2:0"), "ML252", "nothing feeds its input 0"),
         (net(RELU + layer("ReLU", 2, inputs={0: "FP32 2"}, outputs={1: "FP32 2"}), "1:1 2:0", "2:1 1:0"),
-         "ML253", "circle"),
+         "ML253", "cycle"),
         (net(RELU, "1:1 1:0"), "ML253", "ReLU_1 <- ReLU_1"),
         (net(layer("Odd", 1, inner=BODY.format(graph("")))), "ML331", "has a body"),
         (GOOD.replace('to-layer="1"', ""), "ML250", "without to-layer"),
