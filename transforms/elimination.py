@@ -1,4 +1,4 @@
-"""What passes share that take a node out because its result is a value that is there already.
+"""The base of passes that replace a node by a value that exists already.
 
     class EliminateAddZero(Elimination):
         \"\"\"x + 0  ->  x\"\"\"
@@ -8,8 +8,8 @@
             x = any_input()
             self.eliminate(any_order(ops.Add, x, constant(value_equals(0))), keeping=x)
 
-The type decides: a node goes only if what stays is proven to have its element type and each of its dimensions, so a
-constant that broadcasts the other operand keeps its node.
+A node is replaced only if the remaining value is proven to have the same element type and dimensions. A constant that
+broadcasts the other operand therefore keeps its node.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from transforms.rewrite import MatcherPass
 
 
 class Elimination(MatcherPass):
-    """A node whose result is a value that is there already  ->  that value
+    """A node whose result is a value that exists already  ->  that value
 
-    Tensor names and rt_info move. Before a model output the node that makes the value takes the output's name; where
-    it cannot, being an input, a constant or another output, an Identity bears it.
+    Tensor names and rt_info move to the value. Before a model output, the node that makes the value takes the output's
+    name. If it cannot (it is an input, a constant or another output), an Identity with that name is inserted.
     """
 
     def eliminate(self, pattern: Pattern, *, keeping: Pattern) -> None:
-        """Readers of `pattern` are to read `keeping`, where both are proven to be of one type and shape."""
+        """Replace `pattern` by `keeping` where both are proven to have the same type and shape."""
 
         def callback(match: Match) -> bool:
             kept, made = match[keeping], match.root.output
             if is_alike(made, kept):
                 return self.bypass(match, kept)
-            self.refuse(match.root, f"{made.type} is not proven to be {kept.type}", len(match.nodes))
+            self.refuse(match.root, f"{made.type} is not proven to equal {kept.type}", len(match.nodes))
             return False
 
         self.register_matcher(pattern, callback)
 
     def bypass(self, match: Match, value: Value) -> bool:
-        """Readers of the root read `value`, which is equal to its output; False where it has to stay."""
+        """Readers of the root read `value`, which equals its output; False where the root has to stay."""
         root = match.root
         taken = isinstance(value.node, Parameter | Constant) or is_model_output(value)
         if not (taken and is_model_output(root.output)) and replace_output_update_name(root.output, value):

@@ -1,4 +1,4 @@
-"""Two nodes that compute the same become one."""
+"""Merging two nodes that compute the same value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mo_loop.ops.base import Op
 
 
 def absorb(survivor: Op, twin: Op) -> None:
-    """Readers, tensor names and rt_info of `twin` move to `survivor`, which keeps what it has; `twin` is removed."""
+    """Readers, tensor names and rt_info of `twin` move to `survivor`, which keeps its own; `twin` is removed."""
     for old, new in zip(twin.outputs, survivor.outputs, strict=True):
         old.replace_with(new)
         for name in old.names:

@@ -1,4 +1,4 @@
-"""Absolute values of what has just been joined."""
+"""Abs of a Concat that other nodes read too."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from transforms.replace import replace_output
 
 
 class AbsToMaximum(FunctionPass):
-    """c = Concat(...), read elsewhere too: Abs(c)  ->  max(-c, c)
+    """Abs(c)  ->  max(-c, c), where c is a Concat that another node reads too
 
-    The runtime writes the absolute values into the memory of the Concat, though others still read it.
+    The runtime writes the absolute values into the memory of the Concat while other nodes still read it.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -20,9 +20,9 @@ class AbsToMaximum(FunctionPass):
     def _rewrite(self, node: ops.Abs) -> bool:
         value = node.inputs[0]
         if value is None or not isinstance(value.node, ops.Concat):
-            return self.refuse(node, "it reads no Concat")
+            return self.refuse(node, "its input is not a Concat")
         if value.only_use is not None:
-            return self.refuse(node, "nothing else reads the Concat")
+            return self.refuse(node, "no other node reads the Concat")
         larger = ops.Maximum(ops.Negative(value), value, name=node.name)
         replace_output(node.output, larger.output)
         node.graph.remove(node)

@@ -1,4 +1,4 @@
-"""Weights stored in half precision."""
+"""Constants of f32 and f64 stored as f16."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from transforms.function_pass import FunctionPass
 LARGEST = float(np.finfo(np.float16).max)
 SMALLEST = float(np.finfo(np.float16).smallest_subnormal)
 EXACT = 4096.0
-"""Up to here f16 is at most 1 away."""
+"""Up to this size f16 differs from a value by at most 1."""
 FEW = 0.75
-"""The share of values out of range from which on a constant stays as it is."""
+"""A constant with at least this share of values out of range keeps its type."""
 
 
 @dataclass
@@ -40,17 +40,18 @@ class Compression:
 
 
 class CompressFloatConstants(FunctionPass):
-    """Constant f32  ->  Convert(Constant f16), marked so that the runtime keeps it compressed
+    """Constant f32  ->  Convert(Constant f16), marked as decompression; f64 likewise
 
-    f64 likewise. As OpenVINO does it, finite values beyond the range of f16 become the largest one, and a constant
-    stays as it is when three quarters of its values are out of range (beyond it, or so small that they become 0), or
-    when one within the range moves by more than 1. Unlike there infinities and NaN, which f16 has, stay what they are,
-    and so do single values, where nothing is gained, and constants that decide shapes and control flow.
+    The runtime keeps a marked constant in f16. As in OpenVINO, finite values outside the range of f16 become the
+    largest value of f16. A constant keeps its type if three quarters of its values are outside the range (too large, or
+    so small that they become 0), or if a value inside the range moves by more than 1. Unlike in OpenVINO, infinities
+    and NaN, which f16 can hold, stay as they are, and so do constants of one element, where nothing is saved, and
+    constants that decide shapes or control flow.
 
-    `counts` says what was done. Values are looked at and converted in blocks, converted while they are written.
+    `counts` holds the numbers of what was done. The values are read and converted in blocks while the file is written.
     """
 
-    bodies = "never"  # a constant outside may decide inside, so that all scopes are looked at as one
+    bodies = "never"  # a constant outside a body may decide inside it, so all scopes are examined together
 
     def __init__(self) -> None:
         self.counts = Compression()
@@ -78,7 +79,7 @@ class CompressFloatConstants(FunctionPass):
         return self.accept(constant)
 
     def _halved(self, tensor: Tensor) -> Tensor | None:
-        """The tensor in f16, or None; the same for all constants that share it, and counted once."""
+        """The tensor in f16, or None. Constants that share a tensor share the result, and it is counted once."""
         key: Hashable = tensor
         if isinstance(tensor, FileTensor):
             key = (tensor.path, tensor.offset, tensor.dtype, tensor.shape)
@@ -114,7 +115,7 @@ def _values(tensor: Tensor) -> Iterator[np.ndarray]:
 
 
 def _clipped(tensor: Tensor) -> int | None:
-    """How many values are beyond the range; None if the constant has to stay as it is."""
+    """How many values are outside the range of f16; None if the constant has to keep its type."""
     beyond = vanishing = 0
     for values in _values(tensor):
         sizes = np.abs(values)

@@ -1,4 +1,4 @@
-"""Constants that hold what another one holds already."""
+"""Constants with equal contents."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from transforms.merging import absorb
 
 
 class ConstantsReduce(FunctionPass):
-    """a = Constant 1.0, b = Constant 1.0  ->  a, which is read for b too
+    """a = Constant 1.0, b = Constant 1.0  ->  a = Constant 1.0, and the readers of b read a
 
-    The .bin holds equal content once in any case; this makes the inputs of equal nodes equal, for SharedOpOptimization,
-    and the graph smaller. Equal are two constants of one graph, type and shape with the same bytes (-0.0 is not 0.0).
-    Beyond SAMPLE bytes nothing is read: there they are equal when they are the same tensor or span of a file.
+    Two constants of one graph are equal if type, shape and bytes are equal (-0.0 differs from 0.0). Constants of more
+    than SAMPLE bytes are not read: they are equal if they are the same tensor or the same span of a file. The .bin file
+    holds equal contents once in any case; this pass makes the inputs of equal nodes equal, for SharedOpOptimization.
 
-    The oldest stays and takes over tensor names and rt_info; friendly names of the others are lost. A constant that a
-    Result returns stays by itself, for it bears the output's name.
+    The oldest constant stays and takes over tensor names and rt_info; the friendly names of the others are lost. A
+    constant that a Result returns is not merged, because it has the name of the output.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:

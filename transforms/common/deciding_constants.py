@@ -1,7 +1,7 @@
-"""Constants that decide shapes, indices or control flow, where another digit is another result, not a less exact one.
+"""Constants that decide shapes, indices or control flow: rounding one changes the result, not only its precision.
 
-%scales = Constant [2.1, 2.1]        Interpolate gives other sizes for 2.0996, which f16 makes of it
-%limits = Constant [0.1, 0.2, 0.3]   all(x < limits) ends a loop
+    %scales = Constant [2.1, 2.1]        f16 makes 2.0996 of it, with which Interpolate gives other sizes
+    %limits = Constant [0.1, 0.2, 0.3]   all(x < limits) ends a loop
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from mo_loop.ops.control import Branched, Control, If, Loop, Merged, Selected
 
 
 def deciding_constants(graph: Graph) -> frozenset[Node]:
-    """The constants, of all scopes, that such a value is computed from, followed back through small values alone.
+    """The constants of all scopes that such a value is computed from, through small values only.
 
-    What has more than KNOWN_LIMIT elements is data: a threshold in a detector decides, the weights before it do not.
+    A value of more than KNOWN_LIMIT elements is data: the threshold of a detector decides, the weights before it do
+    not.
     """
     pending = [value for scope in graph.scopes() for node in scope.ordered() for value in _deciding_inputs(node)]
     found: dict[Node, None] = {}
@@ -36,7 +37,7 @@ def deciding_constants(graph: Graph) -> frozenset[Node]:
 
 
 def _sources(value: Value) -> Iterator[Value]:
-    """What a value is computed from: in a body also what enters it, of control flow what leaves its bodies."""
+    """The values that a value is computed from: for a body Parameter its outer values, for control flow the Results."""
     node, owner = value.node, value.graph.owner
     if isinstance(node, Control):
         entry = node.output_map[value.index]
@@ -61,7 +62,7 @@ def _deciding_inputs(node: Node) -> Iterator[Value]:
 
 
 def _ports(node: Op) -> tuple[int, ...]:
-    """The ports that shapes, indices, counts and conditions enter by."""
+    """The input ports for shapes, indices, counts and conditions."""
     if isinstance(node, ops.Interpolate | ops.Interpolate11):
         return (1, 2)
     if isinstance(node, ops.Range):

@@ -1,4 +1,4 @@
-"""Arithmetic and logic that give an operand back."""
+"""Arithmetic and logic operations that return an operand unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from transforms.predicates import type_matches, value_equals
 from transforms.rewrite import MatcherPass
 
 SMALL = 1 << 12
-"""Bytes of a constant up to which it is looked through for zeros or ones; neutral constants are scalars and vectors."""
+"""Constants of more bytes are not searched for zeros or ones; neutral constants are scalars and vectors."""
 
 IDEMPOTENT = (
     ops.Maximum, ops.Minimum, ops.LogicalAnd, ops.LogicalOr, ops.BitwiseAnd, ops.BitwiseOr,
@@ -21,8 +21,8 @@ IDEMPOTENT = (
 class EliminateAddZero(Elimination):
     """x + 0  ->  x
 
-    Of floats as well, whichever zero it is: -0.0 + 0.0 is 0.0, and here it stays -0.0, a number equal to it. The
-    runtime, and whoever writes such a node, take the sum for x too.
+    Also for floats, and for both zeros: -0.0 + 0.0 is 0.0, and this pass returns -0.0, which equals it. The runtime
+    removes such an Add as well.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class EliminateAddZero(Elimination):
 
 
 class EliminateSubtractZero(Elimination):
-    """x - 0  ->  x; as for Add, whichever zero it is"""
+    """x - 0  ->  x, for both zeros, as EliminateAddZero"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,9 +59,9 @@ class EliminateDivideOne(Elimination):
 
 
 class EliminateEqualOperands(Elimination):
-    """max(x, x)  ->  x; likewise min, and, or
+    """max(x, x)  ->  x, and likewise for min, and, or
 
-    The isolation of body Parameters is such a node: this runs before it.
+    It runs before IsolateParameters, which inserts such nodes on purpose.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class EliminateEqualOperands(Elimination):
 
 
 class EliminateDoubleNot(Elimination):
-    """not not x  ->  x, for booleans and for bits"""
+    """not not x  ->  x, for booleans and for bits of integers"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,9 +102,9 @@ class EliminateReluOfRelu(Elimination):
 
 
 class MergeClamps(MatcherPass):
-    """clamp(clamp(x, a, b), c, d)  ->  clamp(x, min(max(a, c), d), min(max(b, c), d)), of floats
+    """clamp(clamp(x, a, b), c, d)  ->  clamp(x, min(max(a, c), d), min(max(b, c), d)), for floats
 
-    Bounds of integers are rounded first, each in its own direction.
+    For integers the two Clamps round their bounds in different directions, so they stay.
     """
 
     def __init__(self) -> None:

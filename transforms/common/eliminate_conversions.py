@@ -1,4 +1,4 @@
-"""Conversions of element types that change nothing."""
+"""Conversions of element types that change no value."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from transforms.pattern import Match, any_input, wrap_type
 from transforms.predicates import Predicate
 
 DIGITS = {f16: 11, bf16: 8, f32: 24, f64: 53}
-"""Floats -> the bits of the integers that they hold exactly."""
+"""Float type -> the number of bits of the integers that it holds exactly."""
 
 WITHIN = {f16: (f32, f64), bf16: (f32, f64), f32: (f64,)}
-"""Floats -> those that hold all their values."""
+"""Float type -> the float types that hold all its values."""
 
 
 def _is_unmarked(value: Value) -> bool:
@@ -25,7 +25,7 @@ UNMARKED = Predicate("no mark as decompression", _is_unmarked)
 
 
 class EliminateIdentity(Elimination):
-    """Identity(x)  ->  x, but where the Identity bears the name of a model output"""
+    """Identity(x)  ->  x, unless the Identity has the name of a model output"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class EliminateIdentity(Elimination):
 
 
 class EliminateConvert(Elimination):
-    """convert(x, the type of x)  ->  x"""
+    """convert(x) to the type of x  ->  x"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,9 +47,9 @@ class EliminateConvert(Elimination):
 
 
 class MergeConverts(Elimination):
-    """convert(convert(x : a, b), c)  ->  convert(x, c), or x where c is a; b and c hold every value of a
+    """convert(convert(x : a, b), c)  ->  convert(x, c), or x if c is a; b and c hold every value of a
 
-    f32 -> f64 -> f32 is nothing, u8 -> i32 -> i64 one step. A step that may lose or change a value stays.
+    f32 -> f64 -> f32 disappears, u8 -> i32 -> i64 becomes one Convert. A Convert that may change a value stays.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class MergeConverts(Elimination):
 
 
 def holds_all(wide: ElementType, narrow: ElementType) -> bool:
-    """Whether every value of `narrow` is one of `wide`, both being of 8 bits or more."""
+    """Whether every value of `narrow` is a value of `wide`, both of 8 bits or more."""
     if wide is narrow:
         return True
     if narrow.bits < 8 or wide.bits < 8:
@@ -79,7 +79,7 @@ def holds_all(wide: ElementType, narrow: ElementType) -> bool:
         return wide in WITHIN.get(narrow, ())
     if not narrow.is_integer:
         return False
-    room = narrow.bits - (narrow.kind == "int")
+    bits = narrow.bits - (narrow.kind == "int")
     if wide.is_integer:
-        return wide.bits - (wide.kind == "int") >= room and (wide.kind == "int" or narrow.kind == "uint")
-    return DIGITS.get(wide, 0) >= room
+        return wide.bits - (wide.kind == "int") >= bits and (wide.kind == "int" or narrow.kind == "uint")
+    return DIGITS.get(wide, 0) >= bits

@@ -1,4 +1,4 @@
-"""Movements of elements that leave each of them in its place."""
+"""Data movement that leaves each element where it is."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from transforms.pattern import Match, any_input, constant, wrap_type
 from transforms.predicates import Predicate, has_static_rank
 from transforms.rewrite import MatcherPass
 
-RELABELLING = (ops.Reshape, ops.Squeeze, ops.Unsqueeze)
-"""Operations that give the same elements another shape."""
+RESHAPING = (ops.Reshape, ops.Squeeze, ops.Unsqueeze)
+"""Operations that change only the shape."""
 
 REDUCING = (
     ops.ReduceSum, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin, ops.ReduceProd, ops.ReduceLogicalAnd,
     ops.ReduceLogicalOr,
 )  # fmt: skip
-"""Reductions that give a single element as it is."""
+"""Reductions that return a single element unchanged."""
 
 LARGEST = 1 << 16
-"""Bytes of indices that are looked through."""
+"""Indices of more bytes are not examined."""
 
 
 def all_are(wanted: int) -> Predicate:
-    """Every element is known to be `wanted`; so it is where there are none."""
+    """A predicate: every element is known to be `wanted`. True for a tensor without elements."""
     return Predicate(
-        f"nothing but {wanted}", lambda v: v.type.integers is not None and set(v.type.integers) <= {wanted}
+        f"only {wanted}", lambda v: v.type.integers is not None and set(v.type.integers) <= {wanted}
     )
 
 
@@ -50,7 +50,7 @@ class EliminateTranspose(Elimination):
 
 
 class MergeTransposes(Elimination):
-    """transpose(transpose(x, p), q)  ->  transpose(x, p[q]), or x where that is the order it has"""
+    """transpose(transpose(x, p), q)  ->  transpose(x, p[q]), or x if p[q] is the identity"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,15 +74,15 @@ def is_sorted(order: tuple[int, ...]) -> bool:
 
 
 class EliminateReshape(Elimination):
-    """reshape(... reshape(x)) of the shape of x  ->  x; likewise squeeze and unsqueeze"""
+    """reshape(... reshape(x)) to the shape of x  ->  x; likewise for Squeeze and Unsqueeze"""
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_matcher(wrap_type(RELABELLING), self.look_back)
+        self.register_matcher(wrap_type(RESHAPING), self.bypass_all)
 
-    def look_back(self, match: Match) -> bool:
+    def bypass_all(self, match: Match) -> bool:
         node = match.root
-        while isinstance(node, RELABELLING):
+        while isinstance(node, RESHAPING):
             value = node.inputs[0]
             assert value is not None
             if is_alike(match.root.output, value):
@@ -92,15 +92,15 @@ class EliminateReshape(Elimination):
 
 
 class MergeReshapes(MatcherPass):
-    """reshape(reshape(x, a), b)  ->  reshape(x, b); likewise behind squeeze and unsqueeze
+    """reshape(reshape(x, a), b)  ->  reshape(x, b); likewise for a Squeeze or Unsqueeze of x
 
-    Where inference can say as much of the result as before, and no 0 in b copies a dimension that x has not there.
+    Only if inference knows as much of the result as before, and no 0 in b copies a dimension that x has elsewhere.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.x, self.pattern = any_input(), any_input()
-        self.middle = wrap_type(RELABELLING, self.x, ...)
+        self.middle = wrap_type(RESHAPING, self.x, ...)
         self.register_matcher(wrap_type(ops.Reshape, self.middle, self.pattern), self.skip)
 
     def skip(self, match: Match) -> bool:
@@ -116,7 +116,7 @@ class MergeReshapes(MatcherPass):
 
 
 def _copies_alike(x: Value, middle: Value, pattern: Value) -> bool:
-    """Whether every element of `pattern` that is or may be 0 copies the same dimension of both."""
+    """Whether each element of `pattern` that is 0, or may be 0, copies the same dimension of both."""
     if pattern.known is None or x.shape is None or middle.shape is None:
         return False
     places = [i for i, item in enumerate(pattern.known.flat) if (item.lo < 1 if isinstance(item, Dim) else item == 0)]
@@ -134,7 +134,7 @@ class EliminateConcat(Elimination):
 
 
 class EliminateSplit(Elimination):
-    """split(x) into one piece  ->  x"""
+    """split(x) into one part  ->  x"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class EliminateSplit(Elimination):
 
 
 class EliminateSlice(Elimination):
-    """slice(x) of every element  ->  x: steps of 1 that keep the length of each dimension"""
+    """slice(x) of all elements  ->  x: all steps are 1, and every dimension keeps its length"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class EliminateSlice(Elimination):
 
 
 class EliminatePad(Elimination):
-    """pad(x) by nothing  ->  x"""
+    """pad(x) with widths of 0  ->  x"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class EliminateTile(Elimination):
 
 
 class EliminateBroadcast(Elimination):
-    """broadcast(x, the shape of x)  ->  x"""
+    """broadcast(x) to the shape of x  ->  x"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class EliminateBroadcast(Elimination):
 
 
 class EliminateGather(Elimination):
-    """gather(x, [0, 1, ..., n - 1])  ->  x of n elements along the axis"""
+    """gather(x, [0, 1, ..., n - 1])  ->  x, where the axis has n elements"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class EliminateGather(Elimination):
 class EliminateReduce(Elimination):
     """reduce(x) over no axes, or over dimensions of 1 that are kept  ->  x
 
-    Not for norms: those of a single element are its absolute value.
+    Not for norms: the norm of a single element is its absolute value.
     """
 
     def __init__(self) -> None:

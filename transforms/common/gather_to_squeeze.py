@@ -1,4 +1,4 @@
-"""Gathers along a dimension of 1."""
+"""Gather along a dimension of 1."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from transforms.replace import replace_output
 
 
 class GatherToSqueeze(FunctionPass):
-    """Gather(x : [..., 1, ...], [0])  ->  x, and Squeeze(x) for a scalar index
+    """Gather(x : [..., 1, ...], [0])  ->  x; with a scalar index  ->  Squeeze(x)
 
-    The only element there is stays where it is. The runtime drops the dimension instead when an Unsqueeze made it.
+    The only element of the dimension is selected. The runtime loses the dimension if an Unsqueeze has made it.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -23,7 +23,7 @@ class GatherToSqueeze(FunctionPass):
         assert data is not None and indices is not None and axis is not None
         kept = None if node.batch_dims else _only_element(data, indices, axis)
         if kept is None:
-            return self.refuse(node, "it is not known to take the only element of a dimension")
+            return self.refuse(node, "it is not proven to select the only element of a dimension of 1")
         replace_output(node.output, kept)
         node.graph.remove(node)
         return self.accept(node)

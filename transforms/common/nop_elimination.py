@@ -1,4 +1,4 @@
-"""Operations that compute nothing."""
+"""Operations without an effect."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NO_OPS: tuple[type[MatcherPass], ...] = (
     MergeClamps,
     EliminateTranspose,
     MergeTransposes,
-    EliminateReshape,  # before MergeReshapes: what comes back to its own shape needs no Reshape at all
+    EliminateReshape,  # before MergeReshapes: a tensor that gets its old shape again needs no Reshape
     MergeReshapes,
     EliminateConcat,
     EliminateSplit,
@@ -61,8 +61,9 @@ NO_OPS: tuple[type[MatcherPass], ...] = (
 class NopElimination(GraphRewrite):
     """f(x) = x  ->  x, and f(f(x))  ->  f'(x)
 
-    All passes of NO_OPS in one walk, producers first, bodies included. One of them is switched off by its own name. A
-    model output that then is an input, a constant or another output keeps an Identity; that of a body needs none.
+    Runs all passes of NO_OPS in one traversal, producers first, bodies included. Each can be disabled by its own name.
+    A model output that would then be an input, a constant or another output keeps an Identity; an output of a body
+    needs none.
     """
 
     def __init__(self) -> None:

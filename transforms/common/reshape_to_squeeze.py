@@ -1,4 +1,4 @@
-"""Reshapes that only take out dimensions of 1, or only put them in."""
+"""Reshapes that only remove or only add dimensions of 1."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from transforms.rewrite import MatcherPass
 
 
 class ReshapeToSqueeze(MatcherPass):
-    """reshape(x : [N, 1, 3]) to [N, 3]  ->  squeeze(x, [1]); to [N, 1, 1, 3]  ->  unsqueeze(x, [1])
+    """Reshape(x : [N,1,3]) to [N,3]  ->  Squeeze(x, [1]); to [N,1,1,3]  ->  Unsqueeze(x, [1])
 
-    The other dimensions are proven to be the same in the same order. Which axes they are then needs no shape: what
-    computed it goes, and inference sees more. A Reshape that does both, or neither, stays. So do those in bodies: there
-    the runtime knows fewer ranks than are proven here, and finds that of a Reshape in its pattern.
+    All other dimensions must be proven equal and in the same order. The axes are constants then: the computation of the
+    shape disappears, and inference knows more. A Reshape that does both, or neither, stays. Reshapes in bodies stay
+    too: the runtime knows fewer ranks in a body than this converter proves, and reads the rank of a Reshape off its
+    pattern.
     """
 
     bodies = "never"
@@ -35,7 +36,7 @@ class ReshapeToSqueeze(MatcherPass):
 
 
 def ones_among(longer: tuple[Dimension, ...], shorter: tuple[Dimension, ...]) -> list[int]:
-    """The axes of `longer` that are 1 and without which it is `shorter`; none if there are no such axes."""
+    """The axes of `longer` that are 1 and without which it equals `shorter`; empty if there are none."""
     axes = []
     rest = list(shorter)
     for axis, dim in enumerate(longer):

@@ -1,4 +1,4 @@
-"""Nodes that compute what another one computes already."""
+"""Nodes that compute the same value."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from transforms.function_pass import FunctionPass
 from transforms.merging import absorb
 from transforms.replace import replace_output
 
-APART = (Parameter, Result, Constant, Control, Failed)
-"""Never merged. Equal constants are one node already after ConstantsReduce."""
+NEVER_MERGED = (Parameter, Result, Constant, Control, Failed)
+"""Equal constants are one node already, after ConstantsReduce."""
 
 
 class SharedOpOptimization(FunctionPass):
-    """a = f(x), b = f(x)  ->  a = f(x), which is read for b too
+    """a = f(x), b = f(x)  ->  a = f(x), and the readers of b read a
 
-    Equal are two nodes of one graph with the same class, inputs and attributes, unless they make random numbers or
-    have no inputs. The first in topological order stays and takes over the tensor names and rt_info of the other; it
-    is renamed where the other bears the name of a model output. Two nodes that both bear one stay two.
+    Two nodes of one graph are equal if class, inputs and attributes are equal, they have inputs, and they draw no
+    random numbers. The first in topological order stays. It takes over the tensor names and rt_info of the other, and
+    its name if the other has the name of a model output. If both have the name of a model output, both stay.
 
-    Each graph by itself, in one walk: a chain of equal nodes collapses from its beginning. What comes in may be read
-    by more nodes than before, so this runs before the passes that keep shared memory from being overwritten.
+    Each graph is traversed once: a chain of equal nodes is merged from its beginning. Afterwards an input may have more
+    readers than before, so this pass runs before the passes that keep shared memory from being overwritten.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -41,8 +41,8 @@ class SharedOpOptimization(FunctionPass):
             survivor = first.setdefault(_key(node), node)
             if survivor is node or self.leaves(node):
                 continue
-            if _both_bear_names(survivor, node, outputs):
-                self.refuse(node, "both bear the name of a model output")
+            if _both_are_named(survivor, node, outputs):
+                self.refuse(node, "both nodes have the name of a model output")
                 continue
             self.accept(node)
             _move_outputs(node, survivor, outputs)
@@ -53,15 +53,15 @@ class SharedOpOptimization(FunctionPass):
 
 
 def _is_pure(node: Node) -> bool:
-    return isinstance(node, Op) and bool(node.inputs) and not node.random and not isinstance(node, APART)
+    return isinstance(node, Op) and bool(node.inputs) and not node.random and not isinstance(node, NEVER_MERGED)
 
 
-def _both_bear_names(survivor: Op, node: Op, outputs: set[Value]) -> bool:
+def _both_are_named(survivor: Op, node: Op, outputs: set[Value]) -> bool:
     return any(a in outputs and b in outputs for a, b in zip(survivor.outputs, node.outputs, strict=True))
 
 
 def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:
-    """What the model returns of `node` it returns of `survivor`, under the same name."""
+    """A model output that is an output of `node` becomes that output of `survivor`, with the same name."""
     for old, new in zip(node.outputs, survivor.outputs, strict=True):
         if old in outputs:
             replace_output(old, new)
@@ -69,13 +69,13 @@ def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:
 
 
 def _key(node: Op) -> Hashable:
-    """Equal for nodes that compute the same. Values compare by identity."""
+    """Equal for nodes that compute the same value. Values compare by identity."""
     attributes = tuple(_frozen(node.__dict__[name]) for name in node.attributes)
     return type(node), len(node.outputs), node.inputs, attributes
 
 
 def _frozen(value) -> Hashable:
-    """An attribute as something to hash: equal bits, not equal numbers (0.0 is not -0.0, 1 is not true)."""
+    """An attribute as a hashable object. It compares bits, not numbers: 0.0 differs from -0.0, and 1 from true."""
     if isinstance(value, str | None):
         return value
     if isinstance(value, np.ndarray | np.generic):

@@ -1,4 +1,4 @@
-"""A newer operation written with older ones, so that older runtimes read the file too.
+"""Passes that replace an operation by older ones, so that older runtimes can read the file.
 
     class SoftSignDecomposition(MatcherPass):
         \"\"\"SoftSign-9: softsign(x)  ->  x / (1 + |x|)\"\"\"
@@ -10,7 +10,7 @@
             self.x = any_input()
             self.register_matcher(wrap_type(ops.SoftSign, self.x), self.write_out)
 
-There are two kinds, and no others belong here.
+There are two kinds of passes in this package.
 
 - The same operation of an older opset, where nothing that is new in the newer one is used: `ConvertPad12ToPad1`, named
   after both operations and opsets, in `lowest_opset.py`. The result is the same, so these passes are part of every
@@ -22,5 +22,5 @@ There are two kinds, and no others belong here.
 
 `Downgrade` runs both kinds in one traversal.
 
-Each pass says in its first line which opset it avoids; none makes a node of a newer opset than it removes.
+The first line of each pass names the operation and opset that it removes. No pass makes a node of a newer opset.
 """

@@ -1,4 +1,4 @@
-"""BitwiseNot written out."""
+"""BitwiseNot as older operations."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def _is_exact(value: Value) -> bool:
 
 
 class BitwiseNotDecomposition(MatcherPass):
-    """BitwiseNot-13: not x  ->  -1 - x, unsigned the largest number - x, of booleans LogicalNot
+    """BitwiseNot-13: not x  ->  -1 - x, or for unsigned types max - x, or for booleans LogicalNot(x)
 
-    Unsigned numbers of 32 and 64 bits stay: the runtime reads their constants as signed 32 bits.
+    Unsigned types of 32 and 64 bits stay: the runtime reads their constants as signed numbers of 32 bits.
     """
 
     enabled_by_default = False
 
     def __init__(self) -> None:
         super().__init__()
-        self.x = any_input(Predicate("booleans, or integers whose largest one the runtime holds", _is_exact))
+        self.x = any_input(Predicate("booleans, or integers whose largest value the runtime can hold", _is_exact))
         self.register_matcher(wrap_type(ops.BitwiseNot, self.x), self.write_out)
 
     def write_out(self, match: Match) -> bool:

@@ -1,4 +1,4 @@
-"""All downgrades in one walk."""
+"""All downgrades in one traversal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DOWNGRADES: tuple[type[MatcherPass], ...] = (
 
 
 class Downgrade(GraphRewrite):
-    """f of opset n  ->  f of an older opset, or a composition of older operations where that is asked for"""
+    """f of opset n  ->  f of an older opset; with an enabled decomposition  ->  older operations"""
 
     def __init__(self) -> None:
         super().__init__(each() for each in DOWNGRADES)

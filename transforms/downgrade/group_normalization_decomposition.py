@@ -1,4 +1,4 @@
-"""GroupNormalization written out."""
+"""GroupNormalization as older operations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from transforms.rewrite import MatcherPass
 
 
 class GroupNormalizationDecomposition(MatcherPass):
-    """GroupNormalization-12 of x : [N, C, ...]  ->  MVN(x as [N, groups, -1]) as it was, * scale + bias a channel
+    """GroupNormalization-12 of x : [N,C,...]  ->  MVN(x as [N,groups,-1]) in the shape of x, * scale + bias per channel
 
-    The runtime refuses GroupNormalization in bodies; this form it runs everywhere. Dimensions of 0 are not allowed.
+    The runtime refuses GroupNormalization in bodies; this form runs everywhere. Dimensions of 0 are not allowed.
     """
 
     enabled_by_default = False
@@ -35,5 +35,5 @@ class GroupNormalizationDecomposition(MatcherPass):
 
 
 def _along_channels(vector: Value, rank: int) -> Value:
-    """[C] as [C, 1, ...], to be broadcast over the rest of [N, C, ...]."""
+    """A vector [C] as [C, 1, ...], which broadcasts over the rest of [N, C, ...]."""
     return ops.Unsqueeze(vector, list(range(1, rank - 1))).output if rank > 2 else vector

@@ -13,10 +13,10 @@ from transforms.rewrite import MatcherPass
 
 
 class LowerOpset(MatcherPass):
-    """An operation  ->  the same of an older opset, with the same inputs and what it knows of the attributes"""
+    """An operation  ->  the same operation of an older opset, with the same inputs and the attributes that it has"""
 
     def lower(self, old: type[Op], new: type[Op], *inputs: Any, when: Check | None = None, **attributes: Any) -> None:
-        """`when` and `attributes` (of `old`, by name) say where that gives the same."""
+        """`when` and `attributes` (of `old`, by name) say where both operations compute the same."""
 
         def callback(match: Match) -> bool:
             node: Any = match.root
@@ -32,16 +32,16 @@ def _are_counts(value: Value) -> bool:
 
 
 class ConvertPad12ToPad1(LowerOpset):
-    """Pad-12 by constants of which none is negative  ->  Pad-1"""
+    """Pad-12 with constant widths, none negative  ->  Pad-1"""
 
     def __init__(self) -> None:
         super().__init__()
-        counts = Predicate("known numbers of at least 0", _are_counts)
+        counts = Predicate("known integers of at least 0", _are_counts)
         self.lower(ops.Pad12, ops.Pad, any_input(), any_input(counts), any_input(counts), ...)
 
 
 class ConvertScatterElementsUpdate12ToScatterElementsUpdate3(LowerOpset):
-    """ScatterElementsUpdate-12 that replaces elements  ->  ScatterElementsUpdate-3"""
+    """ScatterElementsUpdate-12 without a reduction  ->  ScatterElementsUpdate-3"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class ConvertScatterElementsUpdate12ToScatterElementsUpdate3(LowerOpset):
 
 
 class ConvertScatterNDUpdate15ToScatterNDUpdate3(LowerOpset):
-    """ScatterNDUpdate-15 that replaces slices  ->  ScatterNDUpdate-4"""
+    """ScatterNDUpdate-15 without a reduction  ->  ScatterNDUpdate-4 (v3 in the C++ API of OpenVINO)"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class ConvertScatterNDUpdate15ToScatterNDUpdate3(LowerOpset):
 
 
 class ConvertTopK11ToTopK3(LowerOpset):
-    """TopK-11 of equal elements in any order  ->  TopK-3"""
+    """TopK-11 that need not be stable  ->  TopK-3"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class ConvertTopK11ToTopK3(LowerOpset):
 
 
 class ConvertMaxPool14ToMaxPool8(LowerOpset):
-    """MaxPool-14 that rounds as ever  ->  MaxPool-8"""
+    """MaxPool-14 without the rounding type ceil_torch  ->  MaxPool-8"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class ConvertMaxPool14ToMaxPool8(LowerOpset):
 
 
 class ConvertAvgPool14ToAvgPool1(LowerOpset):
-    """AvgPool-14 that rounds as ever  ->  AvgPool-1"""
+    """AvgPool-14 without the rounding type ceil_torch  ->  AvgPool-1"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class ConvertAvgPool14ToAvgPool1(LowerOpset):
 
 
 class ConvertROIAlign9To3(LowerOpset):
-    """ROIAlign-9 without a shift of the corners  ->  ROIAlign-3"""
+    """ROIAlign-9 of aligned mode asymmetric  ->  ROIAlign-3"""
 
     def __init__(self) -> None:
         super().__init__()

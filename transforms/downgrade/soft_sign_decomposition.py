@@ -1,4 +1,4 @@
-"""SoftSign written out."""
+"""SoftSign as older operations."""
 
 from __future__ import annotations
 

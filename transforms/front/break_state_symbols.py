@@ -1,4 +1,4 @@
-"""First values of states whose sizes the runtime takes for those of all iterations."""
+"""Initial values whose symbolic sizes the runtime uses for all iterations."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from transforms.function_pass import FunctionPass
 
 
 class BreakStateSymbols(FunctionPass):
-    """state of [N] that grows  ->  from Slice(first, 0, its own length), of a size that is nobody else's
+    """state of initial shape [N] that grows  ->  initial value Slice(first, 0, its own length), without the symbol N
 
-    The runtime follows sizes by symbols, and a state in the body bears those of its first value: what the body asks of
-    another tensor of size N, or of another state that begins as the same tensor, it reads off the state, which is
-    longer by then. The end of the Slice is known at run time alone, so its result bears no symbol. Where several states
-    begin as one tensor, each is cut from what the one before is cut to: equal nodes would be merged.
+    The runtime identifies sizes by symbols, and in the body a state has the symbols of its initial value. If the body
+    asks for the size of another tensor of size N, or of another state with the same initial value, the runtime reads
+    the size of the state, which has grown. The end of the Slice is known only at run time, so its result has no symbol.
+    If several states have the same initial value, each is sliced from the slice of the one before, because equal nodes
+    would be merged.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -32,14 +33,17 @@ class BreakStateSymbols(FunctionPass):
                 assert first is not None
                 latest[first] = _cut(latest.get(first, first), axes)
                 graph.set_input(node, port, latest[first])
-            changed = (self.accept(node) if found else self.refuse(node, "no state changes its size")) or changed
+            if found:
+                changed = self.accept(node)
+            else:
+                self.refuse(node, "no state changes a size that it shares with another tensor")
         return changed
 
 
 def _changing(entry: Merged, first: Value, ports: int) -> list[int]:
-    """The axes along which the size of a state changes from one that the first value shares with others.
+    """The axes along which a state changes its size, if the initial value shares that size with other tensors.
 
-    `ports` is the number of ports of the loop that the first value feeds.
+    `ports` is the number of ports of the loop that the initial value feeds.
     """
     shapes = (entry.parameter.output.shape, first.shape)
     if None in shapes or first.dtype is string or (ports == 1 and _is_cut(first)):
@@ -49,7 +53,7 @@ def _changing(entry: Merged, first: Value, ports: int) -> list[int]:
 
 
 def _is_cut(value: Value) -> bool:
-    """Whether a value is what this pass makes: a Slice to the length of what it is cut from."""
+    """Whether this pass made the value: a Slice to the length of its own data."""
     if not isinstance(value.node, ops.Slice):
         return False
     data, _, end, *_ = value.node.inputs

@@ -1,4 +1,4 @@
-"""Outputs concatenated behind a dimension that may be 0."""
+"""Outputs concatenated along an axis that follows a dimension of 0."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from transforms.replace import move_readers
 
 
 class ConcatenateAlongFirstAxis(FunctionPass):
-    """concatenated along k, a dimension before k may be 0  ->  concatenated along 0, then Transpose
+    """concatenated along axis k, where a dimension before k may be 0  ->  concatenated along axis 0, then Transpose
 
-    The runtime divides the size of its buffer by the product of the dimensions before the axis.
+    The runtime divides the size of its buffer by the product of the dimensions before the axis, which is 0.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -29,10 +29,12 @@ class ConcatenateAlongFirstAxis(FunctionPass):
     def _rewrite_all(self, node: Iteration) -> bool:
         changed = False
         for number, entry in enumerate(node.output_map):
-            if isinstance(entry, Concatenated) and _is_endangered(node.outputs[number], entry.axis):
+            if isinstance(entry, Concatenated) and _follows_zero(node.outputs[number], entry.axis):
                 self._rewrite(node, number)
                 changed = True
-        return self.accept(node) if changed else self.refuse(node, "nothing is concatenated behind a dimension of 0")
+        if not changed:
+            return self.refuse(node, "no output is concatenated along an axis that follows a dimension of 0")
+        return self.accept(node)
 
     def _rewrite(self, node: Iteration, number: int) -> None:
         entry = cast(Concatenated, node.output_map[number])
@@ -45,8 +47,8 @@ class ConcatenateAlongFirstAxis(FunctionPass):
             node.body.remove(entry.result)
             node.body.sweep()
         maps = list(node.output_map)
-        told = entry.declared
-        declared = (told[axis], *told[:axis], *told[axis + 1 :]) if told else ()
+        dims = entry.declared
+        declared = (dims[axis], *dims[:axis], *dims[axis + 1 :]) if dims else ()
         maps[number] = replace(entry, result=result, axis=0, declared=declared)
         node.output_map = tuple(maps)
         node.graph.validate_node(node)
@@ -57,12 +59,12 @@ class ConcatenateAlongFirstAxis(FunctionPass):
             move_readers(output, back, readers)
 
 
-def _is_endangered(output: Value, axis: int) -> bool:
+def _follows_zero(output: Value, axis: int) -> bool:
     return output.shape is not None and any(low(dim) < 1 for dim in output.shape[:axis])
 
 
 def _with_axis_first(piece: Value, axis: int) -> Value:
-    """`piece` with its axis in front; where an Unsqueeze has made the axis, it is made in front."""
+    """`piece` with its axis in front. If an Unsqueeze has made the axis, an Unsqueeze makes it in front instead."""
     node = piece.node
     if isinstance(node, ops.Unsqueeze) and node.inputs[1] is not None and node.inputs[1].type.integers == (axis,):
         assert node.inputs[0] is not None

@@ -1,4 +1,4 @@
-"""Lists that a loop appends to once an iteration."""
+"""Sequences to which a loop appends once per iteration."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from transforms.replace import drop_dead, replace_output
 class ConcatenateAppends(FunctionPass):
     """for i: s.append(f(i))  ->  a concatenated output of the loop
 
-    Where nothing in the body reads the list, and what is appended is of one shape in all iterations. An inner loop that
-    has become one appends its whole output at once. Loops within come first.
+    Only if nothing in the body reads the sequence and all appended elements have one shape. An inner loop that has such
+    an output appends its whole output at once. Inner loops come first.
     """
 
     bodies = "first"
@@ -36,39 +36,39 @@ class ConcatenateAppends(FunctionPass):
         return changed
 
     def _appended(self, loop: Loop, entry: Merged) -> list[_Piece] | None:
-        """What an iteration appends; None where that is not all that happens to the list."""
+        """What one iteration appends; None if the body does anything else with the sequence."""
         pieces: list[_Piece] = []
         value = entry.result.value
         while value is not entry.parameter.output:
             piece = _piece(value.node, loop) if value.only_use is not None else None
             if piece is None:
-                self.refuse(loop, "something else happens to the list, or what is appended differs in shape")
+                self.refuse(loop, "the body uses the sequence otherwise, or appends elements of changing shape")
                 return None
             pieces.insert(0, piece)
             first = value.node.inputs[0]
             assert first is not None
             value = first
         if value.only_use is None or not pieces:
-            self.refuse(loop, "the list is read in the body")
+            self.refuse(loop, "the body reads the sequence")
             return None
         if len(pieces) > 1 and any(piece.is_block for piece in pieces):
-            self.refuse(loop, "whole lists are appended beside others: the runtime would not know their length")
+            self.refuse(loop, "whole sequences are appended beside others: the runtime would not know the length")
             return None
         if any(piece.value.type.dims != pieces[0].value.type.dims for piece in pieces):
-            self.refuse(loop, "an iteration appends elements of several shapes")
+            self.refuse(loop, "one iteration appends elements of several shapes")
             return None
         return pieces
 
 
 class _Piece(NamedTuple):
-    """An element, or a block [k, ...] of k elements."""
+    """One element, or a block [k, ...] of k elements."""
 
     value: Value
     is_block: bool
 
 
 def _piece(node: Node, loop: Loop) -> _Piece | None:
-    """What an insertion at the end appends; None for what is not uniform, and for other nodes."""
+    """What an insertion at the end appends; None if its shape is not uniform, and for other nodes."""
     if not isinstance(node, ops.SequenceInsert | ops.SequenceExtend) or len(node.inputs) > 2:
         return None
     value = node.inputs[1]
@@ -79,7 +79,7 @@ def _piece(node: Node, loop: Loop) -> _Piece | None:
 
 
 def _is_uniform(piece: Value, loop: Loop) -> bool:
-    """Whether a tensor in the body has the same shape in all iterations."""
+    """Whether a tensor of the body has the same shape in all iterations."""
     if piece.type.shape is None:
         return False
     visible = {symbol for value in loop.inputs if value is not None for symbol in symbols_in(value.type)}

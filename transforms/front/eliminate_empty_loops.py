@@ -1,4 +1,4 @@
-"""Loops that provably never run."""
+"""Loops that never run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transforms.replace import replace_output
 
 
 class EliminateEmptyLoops(FunctionPass):
-    """Loop, count 0  ->  the initial values; empty tensors for what it would have concatenated"""
+    """a loop of 0 iterations  ->  its initial values, and empty tensors for its concatenated outputs"""
 
     bodies = "last"
 
@@ -23,15 +23,15 @@ class EliminateEmptyLoops(FunctionPass):
 
     def _dissolve(self, node: Iteration) -> bool:
         if node.count != 0:
-            return self.refuse(node, "it may run")
+            return self.refuse(node, "it may run at least once")
         if any(output.type is UNKNOWN for output in node.outputs):
-            return self.refuse(node, "its body reads what is not there")
+            return self.refuse(node, "its body reads an element of an empty sequence")
         initial: dict[object, Value] = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             value = initial.get(entry.result) if isinstance(entry, Final) else None
             if value is None:
-                told = entry.declared if isinstance(entry, Concatenated) and entry.declared else (0,) * output.type.rank
-                pairs = zip(output.type.dims, told, strict=True)
+                declared = (entry.declared if isinstance(entry, Concatenated) else ()) or (0,) * output.type.rank
+                pairs = zip(output.type.dims, declared, strict=True)
                 shape = tuple(dim if isinstance(dim, int) else max(size, 0) for dim, size in pairs)
                 empty = ArrayTensor(np.zeros(shape, output.dtype.numpy), output.dtype)
                 value = Constant(empty, graph=node.graph).output

@@ -1,4 +1,4 @@
-"""Final values that come from outside."""
+"""Final values that are invariant inputs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from transforms.replace import replace_output
 
 
 class EliminateInvariantOutputs(FunctionPass):
-    """the final value of a captured tensor, at least one iteration  ->  the tensor itself
+    """the final value of an invariant input, at least one iteration  ->  the outer tensor itself
 
-    The runtime does the same, and builds the loop anew for it: that fails where an output is joined in reverse.
+    The runtime does the same and rebuilds the loop for it. That fails if an output is concatenated in reverse.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -28,4 +28,4 @@ class EliminateInvariantOutputs(FunctionPass):
             if value is not None:
                 replace_output(output, value)
                 changed = True
-        return self.accept(node) if changed else self.refuse(node, "no final value is a captured tensor")
+        return self.accept(node) if changed else self.refuse(node, "no final value is an invariant input")

@@ -1,4 +1,4 @@
-"""Joined tensors without elements."""
+"""Concat of tensors without elements."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from transforms.replace import replace_output
 
 
 class EmptyConcatToBroadcast(FunctionPass):
-    """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), n being the size of a
+    """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis
 
-    The runtime leaves out every input with a dimension of 0, even where the axis is another one, and with it its share
-    of the axis.
+    The runtime ignores every input of a Concat that has a dimension of 0, also if that is not the axis. The result then
+    lacks the size of this input along the axis.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -26,10 +26,10 @@ class EmptyConcatToBroadcast(FunctionPass):
     def _rewrite(self, node: ops.Concat) -> bool:
         output = node.output
         if output.rank is None or output.dtype is string:
-            return self.refuse(node, "its rank is unknown, or it joins strings")
+            return self.refuse(node, "its rank is unknown, or its elements are strings")
         axis = normalise_axis(node.axis, output.rank)
         if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
-            return self.refuse(node, "no other dimension than that of the axis is known to be 0")
+            return self.refuse(node, "no dimension other than the axis is known to be 0")
         inputs = [value for value in node.inputs if value is not None]
         sizes = [_size(inputs, at, axis) for at in range(output.rank)]
         zero = Constant(np.zeros(()), graph=node.graph, dtype=output.dtype)
@@ -39,7 +39,7 @@ class EmptyConcatToBroadcast(FunctionPass):
 
 
 def _size(inputs: list[Value], at: int, axis: int) -> Value:
-    """The size [1] of the whole along one dimension."""
+    """The size [1] of the result along the dimension `at`."""
     total = 0
     unknown = []
     for value in inputs if at == axis else inputs[:1]:

@@ -1,4 +1,4 @@
-"""Computation in a body that is the same in every iteration."""
+"""Computation in a body that gives the same result in every iteration."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from transforms.port_maps import drop_unused_inputs
 STAY = (ops.Parameter, ops.Result, Control, ops.Failed, ops.Opaque, ops.ReadValue)
 
 ENLARGE = (ops.Broadcast, ops.Tile)
-"""Operations that save little when they are done once, and whose results are large."""
+"""Operations that are cheap and have large results."""
 
 
 class HoistInvariants(FunctionPass):
-    """body(s, v): s + f(v), v the same in every iteration  ->  w = f(v) outside; body(s, w): s + w
+    """body(s, v): s + f(v), where v is invariant  ->  w = f(v) before the loop; body(s, w): s + w
 
-    What depends on invariant inputs and constants alone is computed before the loop and enters as an invariant input.
-    Inner bodies first, so that it leaves as many loops as it can. Random operations and control flow stay, and
-    constants, which are folded elsewhere.
+    Nodes that depend only on invariant inputs and constants are computed before the loop; the result becomes an
+    invariant input. Inner bodies come first, so that a node can leave several loops. Random operations, control flow
+    and constants stay.
 
-    A loop that may run zero times gives up only what cannot fail on data that its body was never meant to see:
-    element-wise operations (no division of integers), products, reductions, changes of shape, order and type, and only
-    where the shapes are proven to fit. No integer division, no indices, no patterns and axes of run time.
+    If a loop may run zero times, only nodes that cannot fail on any data are moved: element-wise operations (except
+    integer division), matrix products, reductions, and changes of shape, order and type, if the shapes are proven to
+    fit. Indices, and patterns or axes known only at run time, stay.
 
-    At the border, where a value would enter the body, these stay inside, for nothing would be saved: Broadcast and
-    Tile, arithmetic on shapes (whose values inference follows inside), what leaves the body at once.
+    Some nodes are not moved as the last ones before the body, because that would save nothing: Broadcast and Tile,
+    arithmetic on shapes (inference uses their values in the body), and values that leave the body directly.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -42,13 +42,13 @@ class HoistInvariants(FunctionPass):
         moved = _invariant_nodes(node)
         border = _border(moved)
         if not border:
-            return self.refuse(node, "nothing that could leave its body is the same in every iteration")
+            return self.refuse(node, "no node that could be moved out of the body is invariant")
         _move(node, moved, border)
         return self.accept(node)
 
 
 def _invariant_nodes(node: Iteration) -> dict[Node, bool]:
-    """The nodes that could be computed outside, in topological order; True for those that read an invariant input."""
+    """The nodes that could be computed before the loop, in order; True for those that read an invariant input."""
     entries = {entry.parameter for entry in node.input_map if isinstance(entry, Invariant)}
     may_not_run = low(node.count) < 1
     found: dict[Node, bool] = {}
@@ -67,8 +67,11 @@ def _invariant_nodes(node: Iteration) -> dict[Node, bool]:
 
 
 def _border(moved: dict[Node, bool]) -> dict[Value, list[Use]]:
-    """The values that enter the body, with their readers there. What is not worth it is taken out of `moved`, unless
-    something else that moves reads it: then it is computed on both sides, as constants are."""
+    """The values that enter the body, with their readers there.
+
+    Nodes that are not worth moving are removed from `moved`, unless another moved node reads them: then they are
+    computed in both places, as constants are.
+    """
     border: dict[Value, list[Use]] = {}
     staying: set[Node] = set()
     for node, depends in reversed(list(moved.items())):
@@ -112,11 +115,11 @@ def _move(node: Iteration, moved: dict[Node, bool], border: dict[Value, list[Use
     drop_unused_inputs(node)
 
 
-# -- what cannot fail
+# -- operations that cannot fail
 
 
 def is_total(node: Node) -> bool:
-    """Whether no data whatever makes `node` fail: its shapes are proven to fit, and nothing divides or points."""
+    """Whether `node` cannot fail on any data: its shapes are proven to fit, and it neither divides nor indexes."""
     types = [None if value is None else value.type for value in node.inputs]
     if not all(isinstance(each, TensorType) and each.shape is not None for each in types if each is not None):
         return False
@@ -128,21 +131,21 @@ def is_total(node: Node) -> bool:
     if isinstance(node, ops.MatMul):
         return _is_total_product(node, shapes)
     if isinstance(node, ops.Reshape | ops.Squeeze):
-        return is_static(shapes[0]) and _is_told(node)
+        return is_static(shapes[0]) and _has_known_parameters(node)
     if isinstance(node, ops.Concat):
         return all(is_static(shape) for shape in shapes)
     if isinstance(node, Reduction | ops.Unsqueeze | ops.Transpose):
-        return _is_told(node)
+        return _has_known_parameters(node)
     return isinstance(node, Unary | AlongAxis | ops.Convert | ops.Identity | ops.ShapeOf)
 
 
-def _is_told(node: Node) -> bool:
-    """Whether pattern, axes or order are known now, so that inference has checked them."""
+def _has_known_parameters(node: Node) -> bool:
+    """Whether pattern, axes or order are known at conversion, so that inference has checked them."""
     return all(value is None or value.type.integers is not None for value in node.inputs[1:])
 
 
 def _fit(shapes: list[Shape]) -> bool:
-    """Whether all shapes can be broadcast to one, whatever their dynamic dimensions are."""
+    """Whether all shapes can be broadcast to one, for all values of their dynamic dimensions."""
     rank = max(len(shape or ()) for shape in shapes)
     padded = [(1,) * (rank - len(shape or ())) + tuple(shape or ()) for shape in shapes]
     return all(len({dim for dim in dims if dim != 1}) <= 1 for dims in zip(*padded, strict=True))

@@ -1,4 +1,4 @@
-"""Copies of booleans."""
+"""Copies of booleans that the runtime would replace by another value."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from transforms.replace import replace_output
 
 
 class IdentityToLogicalOr(FunctionPass):
-    """Identity(x), x a boolean and not the first output of its node  ->  LogicalOr(x, x)
+    """Identity(x), where x is boolean and not the first output of its node  ->  LogicalOr(x, x)
 
-    Identity is written as a Convert to the same type; of booleans the runtime removes it, and reads the first output of
-    the node whichever it was.
+    An Identity is written as a Convert to the same type. The runtime removes such a Convert of a boolean, and then
+    reads the first output of the node, whichever output it was.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -23,7 +23,7 @@ class IdentityToLogicalOr(FunctionPass):
     def _rewrite(self, node: Identity) -> bool:
         value = node.inputs[0]
         if value is None or node.output.dtype is not boolean or not value.index:
-            return self.refuse(node, "it is no copy of a boolean that is another than the first output")
+            return self.refuse(node, "it does not copy a boolean, or copies the first output of a node")
         replace_output(node.output, ops.LogicalOr(value, value).output)
         node.graph.remove(node)
         return self.accept(node)

@@ -1,4 +1,4 @@
-"""Trip counts of inner loops that the runtime believes for good."""
+"""Trip counts of inner loops that the runtime infers once and keeps."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from transforms.unfoldable import zero_from_outside
 
 
 class MakeTripCountsDynamic(FunctionPass):
-    """Loop(len(s)) {concatenates} in a loop that makes s grow  ->  Loop(len(s) + min(i, 0))
+    """Loop(len(s)) with a concatenated output, in a loop that makes s grow  ->  Loop(len(s) + min(i, 0))
 
-    The runtime types an outer body under the first shapes of its states, and again under looser ones; but it keeps the
-    trip count that it has found for an inner loop the first time, and with it the length of what that concatenates. For
-    a sum with a number known only at run time it finds none.
+    The runtime infers the types of an outer body under the initial shapes of the states, and again under wider ones. It
+    keeps the trip count that it found for an inner loop the first time, and the length of its concatenated outputs. It
+    finds no trip count for a sum with a number that is known only at run time.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Loop, self._hide)
+        return self.rewrite_each(graph, Loop, self._make_dynamic)
 
-    def _hide(self, node: Loop) -> bool:
+    def _make_dynamic(self, node: Loop) -> bool:
         trip = node.inputs[0]
         assert trip is not None
         if node.graph.owner is None:
-            return self.refuse(node, "no loop is around it")
+            return self.refuse(node, "it is not in a body")
         if isinstance(trip.node, Constant) or trip.type.integers is not None:
-            return self.refuse(node, "its trip count is the same whatever is around it")
+            return self.refuse(node, "its trip count is a constant")
         if not any(isinstance(entry, Concatenated) for entry in node.output_map):
-            return self.refuse(node, "it concatenates nothing")
+            return self.refuse(node, "it has no concatenated output")
         if isinstance(trip.node, ops.Add) and _is_zero(trip.node.inputs[1]):
-            return self.refuse(node, "its trip count is hidden already")
+            return self.refuse(node, "its trip count is dynamic already")
         zero = ops.Reshape(_zero(node.graph), np.zeros(trip.type.rank, np.int64) + 1)
         if trip.dtype is not i64:
             zero = ops.Convert(zero, destination_type=trip.dtype)
@@ -52,7 +52,7 @@ def _zero(graph: Graph) -> Value:
 
 
 def _is_zero(value: Value | None) -> bool:
-    """Whether a value is the zero that this pass makes."""
+    """Whether a value is a zero that this pass inserted."""
     while value is not None and isinstance(value.node, ops.Reshape | ops.Convert):
         value = value.node.inputs[0]
     return value is not None and isinstance(value.node, ops.Minimum | ops.ReverseSequence | Parameter)

@@ -1,4 +1,4 @@
-"""Loops that the runtime would compute, or take apart, while it reads or compiles them."""
+"""Loops that the runtime would evaluate or rewrite while it reads or compiles the model."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from transforms.unfoldable import zero_from_outside
 
 
 class PreventLoopFolding(FunctionPass):
-    """Loop(M, C, constants)  ->  Loop(M + 0, C or 0 > 0, ...), a 0 that cannot be folded
+    """Loop(M, C, constants)  ->  Loop(M + 0, C or 0 > 0, ...), with a 0 that cannot be folded
 
-    The runtime evaluates a loop whose inputs are constants, or can be computed from constants alone, while it infers
-    shapes. It fails where the outcome has another shape than it had inferred, or where an inner loop does not run, and
-    can run no such loop when it compiles. Where it can compute the trip count or the condition and that may be 0 or
-    false, it fails as well, whatever the other inputs. What is to be joined in reverse it joins in order, and what is
-    drawn at random it draws once for all inferences; running sums of what it has computed it does not fold, and has no
-    memory for what is cut by them: there the 0 is added in the body, so that known shapes stay known.
+    The runtime evaluates a loop while it infers shapes if all inputs are constants or can be computed from constants.
+    This fails if the result has another shape than was inferred, or if an inner loop runs zero times; the runtime
+    cannot execute such a loop when it compiles the model. If only the trip count or the condition can be computed, and
+    it may be 0 or false, the evaluation fails as well.
+
+    Other results are wrong: outputs concatenated in reverse come out in forward order, and random numbers are drawn
+    once for all inferences. A running sum (CumSum) of the result is not folded, and what is sliced by it then has no
+    memory. In these cases the 0 is added in the body, so that known shapes stay known.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -42,7 +44,7 @@ class PreventLoopFolding(FunctionPass):
         hides_trip = computed or (idle and not isinstance(trip.node, Constant) and _is_computable(trip, known))
         hides_go = idle and not isinstance(go.node, Constant) and _is_computable(go, known)
         if not hides_trip and not hides_go:
-            return self.refuse(node, "the runtime cannot compute it, or does it rightly")
+            return self.refuse(node, "the runtime cannot evaluate it, or evaluates it correctly")
         zero = zero_from_outside(node.graph)
         if hides_trip:
             none = ops.Convert(ops.Reshape(zero, trip.type.dims), destination_type=trip.dtype)
@@ -53,12 +55,12 @@ class PreventLoopFolding(FunctionPass):
         return self.accept(node)
 
     def _feed_zero(self, node: Loop) -> bool:
-        """Make what is joined in reverse, or what comes first where anything is random, depend on the 0."""
+        """Add the 0 to a reverse-concatenated Result, or to the first one if random numbers or running sums matter."""
         result = next((each.result for each in node.output_map if _is_backward(each)), None)
         if result is None and (_draws(node) or _is_summed(node)):
             result = node.output_map[0].result
         if result is None:
-            return self.refuse(node, "the runtime computes it rightly")
+            return self.refuse(node, "the runtime evaluates it correctly")
         zero = zero_from_outside(node.graph)
         inner = Parameter(graph=node.body, type=zero.type.without_known())
         none = ops.Reshape(inner, []).output
@@ -74,7 +76,7 @@ class PreventLoopFolding(FunctionPass):
 
 
 def _is_computable(value: Value, known: dict[Value, bool]) -> bool:
-    """Whether a value depends on constants and static shapes alone; asked of many values with one `known`."""
+    """Whether a value depends only on constants and static shapes. `known` caches the answers."""
     pending = [value]
     while pending:
         current = pending[-1]
@@ -103,17 +105,17 @@ def _is_backward(entry: object) -> bool:
 
 
 def _is_summed(node: Loop) -> bool:
-    """Whether a running sum is made of what the loop returns: the runtime folds none, and what is cut by it fails."""
+    """Whether a CumSum reads the result, directly or not: the runtime does not fold it, and Slices by it fail."""
     return any(isinstance(each, ops.CumSum) for each in node.graph.descendants([node]))
 
 
 def _draws(node: Loop) -> bool:
-    """Whether anything in the body is drawn at random."""
+    """Whether a node in the body draws random numbers."""
     return any(isinstance(each, Op) and each.random for scope in node.body.scopes() for each in scope)
 
 
 def _holds_idle_loop(node: Loop) -> bool:
-    """Whether a loop in the body may run zero times, which the runtime's evaluation refuses."""
+    """Whether a loop in the body may run zero times; the evaluation of the runtime refuses that."""
     return any(low(each.count) < 1 for scope in node.body.scopes() for each in scope.of(Loop))
 
 

@@ -1,4 +1,4 @@
-"""Constants that reach a body through a port."""
+"""Constants that enter a body through an input port."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from transforms.function_pass import FunctionPass
 class PushConstantToSubgraph(FunctionPass):
     """an invariant input that is a Constant  ->  the same Constant in the body
 
-    The runtime crashes on some models that pass constants as inputs of a control-flow operation, and axes and shapes
-    are better seen where they are used. The data is stored once in any case. Outer graphs first: a constant then
-    sinks through all levels in one run.
+    The runtime crashes on some models that pass constants as inputs of a control-flow operation. Axes and shapes are
+    also easier to see where they are used. The file holds the data once in any case. Outer graphs come first, so one
+    run moves a constant through all levels.
     """
 
     bodies = "last"

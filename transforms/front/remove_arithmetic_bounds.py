@@ -1,4 +1,4 @@
-"""Sizes in arithmetic whose bounds the runtime gets wrong."""
+"""Arithmetic on dimensions for which the runtime infers wrong bounds."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from transforms.function_pass import FunctionPass
 from transforms.unfoldable import without_bounds
 
 WRONG_BELOW_0 = (ops.Mod, ops.Abs, ops.Power, ops.ReduceProd)
-"""Operations whose extremes lie at the ends of an interval, but for one that reaches below 0."""
+"""Operations whose extremes lie at the ends of an interval, unless it contains negative numbers."""
 
 KINDS = (ops.FloorMod, *WRONG_BELOW_0)
 
 UNKNOWN_TO_INFERENCE = (Control, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)
-"""Where the runtime's inference of bounds stops."""
+"""Operations at which the runtime's inference of bounds stops."""
 
 
 class RemoveArithmeticBounds(FunctionPass):
-    """FloorMod(n, 4), n a size of [4..8]  ->  FloorMod(CumSum(n), 4)
+    """FloorMod(n, 4), where n is a dimension of 4..8  ->  FloorMod(CumSum(n), 4)
 
-    The runtime infers bounds of what is computed from sizes, and takes for the extremes of FloorMod, Mod, Abs, Power
-    and ReduceProd what these make of the bounds of their inputs: of [4..8] modulo 4 it says 0, and puts the constant in
-    its place. All but FloorMod are right where nothing is negative.
+    The runtime infers bounds of values that are computed from dimensions. For FloorMod, Mod, Abs, Power and ReduceProd
+    it computes them from the bounds of the inputs alone: for 4..8 modulo 4 it infers 0 and 0, and replaces the node by
+    the constant 0. All but FloorMod are correct if nothing is negative. The inference of bounds stops at CumSum.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         if not any(graph.of(kind) for kind in KINDS):
             return False
         changed = False
-        bounded: dict[Value, bool] = {}  # what the runtime infers bounds of, and whether it may be negative
+        bounded: dict[Value, bool] = {}  # values with bounds -> whether they may be negative
         for node in list(graph.ordered()):
             if isinstance(node, KINDS) and not self.leaves(node):
-                changed = self._hide(node, bounded) or changed
-            if _spreads(node, bounded):
+                changed = self._remove_bounds(node, bounded) or changed
+            if _has_bounds(node, bounded):
                 made = (each for each in node.outputs if is_static(each.shape) and not _is_known(each))
                 bounded.update(dict.fromkeys(made, _may_be_negative(node, bounded)))
         self.at = None
         return changed
 
-    def _hide(self, node: Node, bounded: dict[Value, bool]) -> bool:
-        if not _spreads(node, bounded):
-            return self.refuse(node, "the runtime knows no bounds of its inputs")
+    def _remove_bounds(self, node: Node, bounded: dict[Value, bool]) -> bool:
+        if not _has_bounds(node, bounded):
+            return self.refuse(node, "the runtime infers no bounds for its inputs")
         if isinstance(node, WRONG_BELOW_0) and not _may_be_negative(node, bounded):
-            return self.refuse(node, "nothing is negative")
+            return self.refuse(node, "its inputs are not negative")
         port = next(port for port, value in enumerate(node.inputs) if value in bounded)
         size = node.inputs[port]
         assert size is not None
@@ -55,8 +55,8 @@ class RemoveArithmeticBounds(FunctionPass):
         return self.accept(node)
 
 
-def _spreads(node: Node, bounded: dict[Value, bool]) -> bool:
-    """Whether the runtime infers bounds of what `node` computes: from sizes and constants alone."""
+def _has_bounds(node: Node, bounded: dict[Value, bool]) -> bool:
+    """Whether the runtime infers bounds for the outputs of `node`: it reads only dimensions and constants."""
     if isinstance(node, UNKNOWN_TO_INFERENCE) or not node.inputs:
         return False
     if isinstance(node, ops.ShapeOf):
@@ -67,7 +67,7 @@ def _spreads(node: Node, bounded: dict[Value, bool]) -> bool:
 
 
 def _may_be_negative(node: Node, bounded: dict[Value, bool]) -> bool:
-    """Whether a number may be that goes into `node`, or that it makes of others."""
+    """Whether an input of `node`, or the difference that it computes, may be negative."""
     if isinstance(node, ops.ShapeOf):
         return False
     return isinstance(node, ops.Subtract | ops.Negative) or any(

@@ -1,4 +1,4 @@
-"""Sizes of pieces that the runtime takes for the size of the whole."""
+"""Slices whose size the runtime takes for the size of the whole tensor."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from transforms.unfoldable import repeated_once, zero_from_outside
 
 
 class RemoveSliceBounds(FunctionPass):
-    """x : [0..9], x[:k]  ->  Tile(x, 1 + 0)[:k], a 0 known at run time only
+    """x : [0..9], x[:k]  ->  Tile(x, 1 + 0)[:k], with a 0 that is known only at run time
 
-    Of a Slice with ends known at run time alone the runtime infers the bounds 0 and M of a dimension of at most M.
-    Where these are the bounds of the whole too, it gives the piece the symbol of the whole, and reads the size of the
-    one off the other. Repeating once takes the bounds away; a Reshape to its own size would as well, but the runtime
-    removes it.
+    The runtime infers the bounds 0 and M for a Slice of a dimension of at most M if the end is known only at run time.
+    If the whole dimension has the same bounds, the runtime gives the slice the symbol of the whole dimension and reads
+    the size of one off the other. A repetition by 1 has no bounds. A Reshape to its own size has none either, but the
+    runtime removes it.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        loosened: dict[tuple[Value, tuple[int, ...]], Value] = {}
+        unbounded: dict[tuple[Value, tuple[int, ...]], Value] = {}
         zero: Value | None = None
         for node in self.candidates(graph, ops.Slice):
             data = node.inputs[0]
             axes = _axes(node)
             if data is None or data.dtype is string or not axes:
-                self.refuse(node, "its ends are known, or its dimensions are static or without bounds")
+                self.refuse(node, "its ends are constants, or its dimensions are static or without bounds")
                 continue
             zero = zero or zero_from_outside(graph)
-            if (data, axes) not in loosened:
-                loosened[data, axes] = repeated_once(data, axes, zero)
-            graph.set_input(node, 0, loosened[data, axes])
+            if (data, axes) not in unbounded:
+                unbounded[data, axes] = repeated_once(data, axes, zero)
+            graph.set_input(node, 0, unbounded[data, axes])
             self.accept(node)
-        return bool(loosened)
+        return bool(unbounded)
 
 
 def _axes(node: ops.Slice) -> tuple[int, ...]:
-    """The axes of bounded size that are cut where only the run can tell."""
+    """The axes of bounded size that are sliced with an end known only at run time."""
     data, start, stop, _, *rest = node.inputs
     if (
         data is None

@@ -16,14 +16,15 @@ from transforms.front.sequence_lowering.shapes import joined, known, numbers
 from transforms.front.sequence_lowering.walk import Nothing, Rule, SequencePass, same
 
 MOST = 64
-"""How many elements a list may have that becomes as many ports or pieces."""
+"""Longer sequences do not become as many ports or tensors."""
 
 
 class ReplaceSequencesByElements(SequencePass):
     """[a, b, c][1]  ->  b
 
-    A list is followed through insertions and erasures at known places, into bodies that read it at known places, out of
-    the branches of an If, and around a loop that leaves its length as it is: there each element is a port of its own.
+    A sequence is followed through insertions and erasures at known positions, into bodies that read it at known
+    positions, out of the branches of an If, and through loops that do not change its length. Each element becomes a
+    port of its own.
     """
 
     def rule(self, node: Node) -> Rule | None:
@@ -39,14 +40,14 @@ class ReplaceSequencesByElements(SequencePass):
     def captured(self, value: Value, parameters: Sequence[Parameter]):
         if value.type.is_empty:
             return Nothing()
-        if not all(is_read_at_known_places(each.output) for each in parameters):
+        if not all(is_read_at_known_positions(each.output) for each in parameters):
             return None
         listed = self.held(value)
         return listed if listed is None or len(listed.items) <= MOST else None
 
     def state_kind(self, entry: Merged, initial: Value):
         parameter = entry.parameter.output
-        if items_of(initial) is None or not is_read_at_known_places(parameter):
+        if items_of(initial) is None or not is_read_at_known_positions(parameter):
             return None
         return ListKind.of(parameter.type)
 
@@ -54,7 +55,7 @@ class ReplaceSequencesByElements(SequencePass):
         entry = node.output_map[number]
         if all(items_of(each.value) is None for each in (entry.then, entry.else_)):
             return None
-        return ListKind.of(node.outputs[number].type) if is_read_at_known_places(node.outputs[number]) else None
+        return ListKind.of(node.outputs[number].type) if is_read_at_known_positions(node.outputs[number]) else None
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class ListKind:
-    """Lists of one length."""
+    """Sequences of one length."""
 
     type: SequenceType
     length: int
@@ -94,7 +95,7 @@ class ListKind:
 
 
 def items_of(sequence: Value) -> list[Value] | None:
-    """The elements, where they are known one by one."""
+    """The elements if they are known one by one, else None."""
     if sequence.type.is_empty:
         return []
     if not isinstance(sequence.node, ops.SequenceConstruct):
@@ -102,16 +103,16 @@ def items_of(sequence: Value) -> list[Value] | None:
     return [each for each in sequence.node.inputs if each is not None]
 
 
-def is_read_at_known_places(sequence: Value, seen: set[Value] | None = None) -> bool:
-    """Whether nothing that a sequence reaches reads or changes it at a place that only the run can tell."""
+def is_read_at_known_positions(sequence: Value, seen: set[Value] | None = None) -> bool:
+    """Whether every use of a sequence, in bodies too, reads or changes it at a position known at conversion."""
     seen = set() if seen is None else seen
     if sequence in seen:
         return True
     seen.add(sequence)
-    return all(_is_known_place(use.node, use.port, seen) for use in sequence.uses)
+    return all(_is_known_position(use.node, use.port, seen) for use in sequence.uses)
 
 
-def _is_known_place(node, port: int, seen: set[Value]) -> bool:
+def _is_known_position(node, port: int, seen: set[Value]) -> bool:
     if isinstance(node, Result | ops.SequenceLength | ops.ConcatFromSequence | ops.PackSequence):
         return True
     if isinstance(node, ops.SequenceAt):
@@ -119,9 +120,9 @@ def _is_known_place(node, port: int, seen: set[Value]) -> bool:
     if isinstance(node, ops.SequenceInsert | ops.SequenceErase):
         place = node.inputs[len(node.inputs) - 1]
         has_place = len(node.inputs) == (3 if isinstance(node, ops.SequenceInsert) else 2)
-        return (not has_place or known(place) is not None) and is_read_at_known_places(node.output, seen)
+        return (not has_place or known(place) is not None) and is_read_at_known_positions(node.output, seen)
     if isinstance(node, ops.SequenceExtend | Identity):
-        return is_read_at_known_places(node.output, seen)
+        return is_read_at_known_positions(node.output, seen)
     if not isinstance(node, Control):
         return False
     entry = node.input_map[port - node.first_data_port]
@@ -131,7 +132,7 @@ def _is_known_place(node, port: int, seen: set[Value]) -> bool:
             output for each, output in zip(node.output_map, node.outputs, strict=True)
             if isinstance(each, Final) and each.result is entry.result
         ]  # fmt: skip
-    return all(is_read_at_known_places(each, seen) for each in inner)
+    return all(is_read_at_known_positions(each, seen) for each in inner)
 
 
 # -- rules
@@ -150,7 +151,7 @@ def _length(walk: SequencePass, node: ops.SequenceLength) -> Value | None:
 
 
 def _changed(walk: SequencePass, node) -> Value | None:
-    """Insertion and erasure."""
+    """SequenceInsert and SequenceErase."""
     inserts = isinstance(node, ops.SequenceInsert)
     items = items_of(node.inputs[0])
     places = node.inputs[1 + inserts :]
@@ -194,7 +195,7 @@ def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
     if not isinstance(count, int) or not 0 < count <= MOST or not isinstance(dim, int):
         return None
     sizes = split[0].type.integers if split else (1,) * count
-    if sizes is None or not is_read_at_known_places(node.output):
+    if sizes is None or not is_read_at_known_positions(node.output):
         return None
     if split and split[0].rank == 0:
         sizes = (*sizes * (count - 1), dim - sizes[0] * (count - 1))

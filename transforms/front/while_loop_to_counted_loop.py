@@ -1,4 +1,4 @@
-"""While loops that count."""
+"""While loops that count up to a limit."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from mo_loop.ops.control import Invariant, Loop, Merged
 from transforms.function_pass import FunctionPass
 
 ENDLESS = 2**31 - 1
-"""A trip count from here on is none; below 0 it is none as well."""
+"""A trip count of at least this number, or below 0, is no limit."""
 
-RELABELLED = (ops.Convert, ops.Identity, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
+RESHAPING = (ops.Convert, ops.Identity, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
 
 
 class WhileLoopToCountedLoop(FunctionPass):
     """j = a; while j < n: ...; j = j + 1  ->  for i in range(n - a): j = i + a
 
-    Holds when a is a known integer, n is the same in every iteration, nothing else ends the loop, and it begins by the
-    same comparison. TensorFlow's loops over sequences are written like that, and compare floats: n must be a size then,
-    for floats count to 2^24 alone. What reads j reads the number of the iteration, so later passes see slices.
+    Requires that a is a known integer, n is invariant, no other condition ends the loop, and the execution condition is
+    the same comparison. TensorFlow writes loops over sequences in this form and compares floats. Then n must be a
+    dimension, because floats are exact integers only up to 2^24. Readers of j read the iteration number instead, so
+    that later passes recognise slices.
     """
 
     bodies = "last"
@@ -36,14 +37,14 @@ class WhileLoopToCountedLoop(FunctionPass):
             return self.refuse(node, "its condition is always true")
         counted = [_counted(node, each) for each in _parts(node.condition.value)]
         if not counted or None in counted:
-            return self.refuse(node, "its condition is more than comparisons of counters with what stays the same")
+            return self.refuse(node, "its condition is not a conjunction of counters below invariant limits")
         (entry, start, limit), *others = [each for each in counted if each is not None]
         if not all(_is_same(limit, start, other_limit, other_start) for _, other_start, other_limit in others):
-            return self.refuse(node, "its counters are not proven to end together")
-        if not _begins_alike(go, start, limit):
-            return self.refuse(node, "it may begin although its counter is at the limit")
+            return self.refuse(node, "its counters are not proven to reach their limits in the same iteration")
+        if not _begins_below_limit(go, start, limit):
+            return self.refuse(node, "its execution condition is not proven to be the same comparison")
         if not _is_endless_or(trip, _sum(limit, -start)):
-            return self.refuse(node, "its trip count may end it before")
+            return self.refuse(node, "its trip count may end it earlier")
         for counter, first, _ in [(entry, start, limit), *others]:
             _read_iteration(node, counter, first)
         _count(node, start, limit)
@@ -51,7 +52,7 @@ class WhileLoopToCountedLoop(FunctionPass):
 
 
 def _parts(condition: Value) -> list[Value]:
-    """What a condition is the conjunction of."""
+    """The operands of a conjunction."""
     value = _plain(condition)
     if not isinstance(value.node, ops.LogicalAnd):
         return [value]
@@ -59,7 +60,7 @@ def _parts(condition: Value) -> list[Value]:
 
 
 def _compared(condition: Value) -> tuple[Value, Value] | None:
-    """a and b of a < b."""
+    """The operands a and b of a < b."""
     node = _plain(condition).node
     if not isinstance(node, ops.Less | ops.Greater):
         return None
@@ -69,7 +70,7 @@ def _compared(condition: Value) -> tuple[Value, Value] | None:
 
 
 def _counted(node: Loop, condition: Value) -> tuple[Merged, int, Value] | None:
-    """The counter j, its first value, and the outer integer n of j + 1 < n."""
+    """The counter j, its initial value, and the outer integer n of j + 1 < n."""
     compared = _compared(condition)
     counter = None if compared is None else _counter(node, compared[0])
     limit = None if compared is None else _limit(node, compared[1])
@@ -81,14 +82,14 @@ def _counted(node: Loop, condition: Value) -> tuple[Merged, int, Value] | None:
 
 
 def _is_same(limit: Value, start: int, other: Value, other_start: int) -> bool:
-    """Whether limit - start and other - other_start are the same number."""
+    """Whether limit - start equals other - other_start."""
     count = _sum(limit, -start)
     return (other is limit and other_start == start) or (count is not None and _sum(other, -other_start) == count)
 
 
 def _plain(value: Value) -> Value:
-    """One number before changes of type and shape that leave it what it is."""
-    while isinstance(value.node, RELABELLED) and value.node.inputs[0] is not None:
+    """The integer before conversions and reshapes that do not change it."""
+    while isinstance(value.node, RESHAPING) and value.node.inputs[0] is not None:
         source = value.node.inputs[0]
         if isinstance(value.node, ops.Convert) and not (source.dtype in (i32, i64) or source.dtype is boolean):
             break
@@ -99,7 +100,7 @@ def _plain(value: Value) -> Value:
 
 
 def _counter(node: Loop, value: Value) -> tuple[Merged, int] | None:
-    """The state j, where `value` is its next value j + 1, and its first value."""
+    """The state j whose next value j + 1 is `value`, and its initial value."""
     step = _plain(value)
     if not isinstance(step.node, ops.Add) or step.dtype not in (i32, i64):
         return None
@@ -135,7 +136,7 @@ def _sum(value: Value, number: int) -> Dimension | None:
     return None if known is None else known.reshape(-1)[0] + number
 
 
-def _begins_alike(go: Value, start: int, limit: Value) -> bool:
+def _begins_below_limit(go: Value, start: int, limit: Value) -> bool:
     """Whether the loop begins if and only if start < limit."""
     count = _sum(limit, -start)
     if go.type.integers == (1,):
@@ -171,7 +172,7 @@ def _count(node: Loop, start: int, limit: Value) -> None:
 
 
 def _read_iteration(node: Loop, entry: Merged, start: int) -> None:
-    """Readers of the counter, but for its own next value, read the number of the iteration."""
+    """Readers of the counter, except its own increment, read the iteration number."""
     state = entry.parameter.output
     step = _plain(entry.result.value).node
     readers = [use for use in state.uses if use.node is not step]
