@@ -2,7 +2,8 @@
 
     VisualizeTree("graph.dot").run(graph)
     Manager([LoopToTI(), VisualizeTree("after.svg", shapes=True), ScanLowering()]).run(graph)
-    Manager(passes, [VisualizeSteps("steps")]).run(graph)    # one after each pass that changed something
+
+After each pass that changed something: `mo_loop.dump.Dumper("steps", ["dot", "svg"])` is an observer.
 
 The .svg is drawn by Graphviz's program `dot`; where it is missing, a warning says so and the .dot is written alone.
 """
@@ -10,26 +11,21 @@ The .svg is drawn by Graphviz's program `dot`; where it is missing, a warning sa
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 
 from mo_loop.errors import UsageError
 from mo_loop.files import write_whole
 from mo_loop.graph import Graph
 from mo_loop.graph.dot import to_dot
-from transforms.config import name_of
 from transforms.function_pass import FunctionPass
-from transforms.manager import Phase, Step
 
 LIMIT = 60.0
 """Seconds that Graphviz may take: its layout of a large graph can take hours."""
 
 _INSTALL = "install Graphviz and have its program 'dot' on the path"
-_UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a file
 
 
 class VisualizeTree(FunctionPass):
@@ -56,58 +52,43 @@ class VisualizeTree(FunctionPass):
         source = to_dot(graph, shapes=self.shapes, types=self.types)
         written = self.path.with_suffix(".dot")
         write_whole(written, source)
-        trouble = _draw(source, self.path) if self.path.suffix == ".svg" else ""
-        if trouble:
-            warnings.warn(f"{self.path} is not drawn, {written} is written: {trouble}", stacklevel=2)
+        if self.path.suffix == ".svg":
+            try:
+                write_whole(self.path, draw(source))
+            except NotDrawn as error:
+                warnings.warn(f"{self.path} is not drawn, {written} is written: {error}", stacklevel=2)
         return False
 
 
-class VisualizeSteps:
-    """An observer: a numbered picture in `folder` after each pass that changed the graph.
+class NotDrawn(Exception):
+    """Graphviz did not draw a picture; the text says why."""
 
-    The number is the place of the pass in the run. `only` names the passes that are of interest, all if empty.
-    """
 
-    def __init__(
-        self, folder: str | os.PathLike[str], *, only: Iterable[str] = (), shapes: bool = False, types: bool = False
-    ) -> None:
-        self.folder = Path(folder)
-        self.only = frozenset(map(name_of, only))
-        self.shapes = shapes
-        self.types = types
-        self.count = 0
-        self.ending = "svg"
-
-    def __call__(self, step: Step | Phase) -> None:
-        if not isinstance(step, Step):
-            return
-        self.count += 1
-        if not step.changed or (self.only and step.name not in self.only):
-            return
-        if self.ending == "svg" and _program() is None:  # said once, not for every picture
-            self.ending = "dot"
-            warnings.warn(f"the pictures in {self.folder} are .dot files only: {_INSTALL}", stacklevel=2)
-        path = self.folder / f"{self.count:03d}_{_UNSAFE.sub('_', step.name)}.{self.ending}"
-        VisualizeTree(path, shapes=self.shapes, types=self.types).run(step.graph)
+class GraphvizMissing(NotDrawn):
+    """The program of Graphviz is not there."""
 
 
 def _program() -> str | None:
     return shutil.which("dot")
 
 
-def _draw(source: str, picture: Path) -> str:
-    """Have Graphviz draw the text `source`; what kept it from doing so, if anything did."""
+def draw(source: str) -> bytes:
+    """The SVG that Graphviz makes of a text in dot.
+
+    Raises:
+        NotDrawn: it is missing (GraphvizMissing), fails, or takes too long.
+    """
     program = _program()
     if program is None:
-        return _INSTALL
+        raise GraphvizMissing(_INSTALL)
     try:
-        done = subprocess.run([program, "-Tsvg"], input=source.encode(), capture_output=True, timeout=LIMIT)
+        data = source.encode(errors="backslashreplace")
+        done = subprocess.run([program, "-Tsvg"], input=data, capture_output=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
-        return f"{program} took more than {LIMIT:.0f} s"
+        raise NotDrawn(f"{program} took more than {LIMIT:.0f} s") from None
     except OSError as error:
-        return f"{program} cannot be run: {error.strerror or error}"
+        raise NotDrawn(f"{program} cannot be run: {error.strerror or error}") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        return f"{program} ended with code {done.returncode}" + (f": {said[-1]}" if said else "")
-    write_whole(picture, done.stdout)
-    return ""
+        raise NotDrawn(f"{program} ended with code {done.returncode}" + (f": {said[-1]}" if said else ""))
+    return done.stdout

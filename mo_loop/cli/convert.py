@@ -25,7 +25,6 @@ from mo_loop.errors import MoLoopError, UsageError
 
 if TYPE_CHECKING:
     from mo_loop.report.record import Record
-    from transforms.manager import Observer
 
 
 @click.command(cls=FormerCommand)
@@ -49,10 +48,6 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @conversion_options
 @click.option(
-    "--dump", type=click.Path(file_okay=False), metavar="DIR",
-    help="Write the graph as loaded and after every pass that changed it.",
-)  # fmt: skip
-@click.option(
     "--mapping", type=click.Path(), metavar="FILE", help="Write where each ONNX tensor is in the IR, as JSON."
 )
 @pass_options
@@ -72,7 +67,6 @@ def command(
     outputs: str | None,
     freeze: tuple[str, ...],
     rename: tuple[str, ...],
-    dump: str | None,
     mapping: str | None,
     form: str,
     quiet: bool,
@@ -108,9 +102,7 @@ def command(
         )  # fmt: skip
         given = given.told(os.environ)
         record = _record(verbose, mapping is not None)
-        conversion = Conversion(
-            options, [record, *_dumping(dump)], stop_after=given.stop_after, check_passes=given.check_passes
-        )
+        conversion = Conversion(options, [record], stop_after=given.stop_after, check_passes=given.check_passes)
         inside = Inspection(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
         start = time.perf_counter()
         with opened(model) as path, inside.shown(), _progress(record, quiet or verbose):
@@ -186,14 +178,6 @@ def _record(verbose: bool, tensors: bool) -> Record:
         click.echo(f"{phase:<12} {seconds:8.3f} s", err=True)
 
     return Record(tell if verbose else None, tensors=tensors)
-
-
-def _dumping(folder: str | None) -> Iterator[Observer]:
-    """What writes the graph into `folder`."""
-    if folder is not None:
-        from mo_loop.dump import Dumper
-
-        yield Dumper(folder)
 
 
 def _progress(record: Record, silent: bool) -> Any:

@@ -21,6 +21,7 @@ from mo_loop.files import write_whole
 
 if TYPE_CHECKING:
     from mo_loop.conversion import Conversion
+    from mo_loop.dump import Dumper
     from transforms.config import PassConfig
     from transforms.manager import Phase, Step
     from transforms.profile import Profile
@@ -43,7 +44,6 @@ class Inspection:
         if options == PassOptions():
             return
         from transforms.profile import Profile
-        from transforms.visualize import VisualizeSteps
 
         self._config: PassConfig = conversion.manager.config
         selection = _selection(options, conversion)
@@ -52,11 +52,7 @@ class Inspection:
         if self._explained:
             self._config.explain(*(name for held in self._explained.values() for name in held))
             conversion.observers.append(self._watch)
-        if options.visualize is not None:
-            shapes, types = options.visualize_shapes, options.visualize_types
-            conversion.observers.append(
-                VisualizeSteps(options.visualize, only=options.visualize_after, shapes=shapes, types=types)
-            )
+        conversion.observers += _dumpers(options)
         if options.profile_json is not None and _is_among(options.profile_json, files):
             raise UsageError(f"--profile-json {options.profile_json} is a file of the conversion itself")
         if options.profile or options.profile_json is not None:
@@ -111,6 +107,26 @@ class Inspection:
         if self._changed[name]:
             return f"{name}: changed the graph; it says nothing about single candidates"
         return f"{name}: no candidates recorded"
+
+
+def _dumpers(options: PassOptions) -> Iterator[Dumper]:
+    """What --dump and --visualize write."""
+    if options.dump_format and options.dump is None:
+        raise UsageError("--dump-format has no effect without --dump")
+    if options.dump is None and options.visualize is None:
+        return
+    from mo_loop.dump import DEFAULT_FORMATS, Dumper
+
+    if options.dump is not None:
+        if options.visualize is not None and _is_among(options.dump, [options.visualize]):
+            raise UsageError(
+                "--dump and --visualize name one folder", why="a folder holds the files of one of them",
+                hint="give --dump with --dump-format text,json,dot,svg",
+            )  # fmt: skip
+        yield Dumper(options.dump, options.dump_format or DEFAULT_FORMATS)
+    if options.visualize is not None:
+        shapes, types = options.visualize_shapes, options.visualize_types
+        yield Dumper(options.visualize, ("dot", "svg"), only=options.visualize_after, shapes=shapes, types=types)
 
 
 def listing(options: PassOptions, conversion: Conversion) -> str:

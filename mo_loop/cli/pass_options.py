@@ -28,6 +28,8 @@ class PassOptions:
 
     profile: bool = False
     profile_json: str | None = None
+    dump: str | None = None
+    dump_format: tuple[str, ...] = ()
     visualize: str | None = None
     visualize_after: tuple[str, ...] = ()
     visualize_shapes: bool = False
@@ -62,6 +64,10 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 def _keep_names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> None:
     _keep(context, parameter, _names(",".join(value), parameter.opts[0]))
+
+
+def _keep_formats(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    _keep(context, parameter, () if value is None else tuple(name.strip() for name in value.split(",")))
 
 
 def _keep_name(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -118,10 +124,20 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     _passes("--explain-pass", "Say of every candidate of a pass what was done, or what refused it; may be repeated."),
     _flag("--profile", "Show the time, matches and nodes of each pass as a table on stderr."),
     _text("--profile-json", "FILE", "Write the same as JSON."),
-    _text("--visualize", "DIR", "Draw the graph (.dot, .svg with Graphviz) after each pass that changed it."),
+    click.option(
+        "--dump", type=click.Path(file_okay=False), metavar="DIR", expose_value=False, callback=_keep,
+        help="Write the graph as loaded and after every pass that changed it. DIR holds one run: the files of an "
+        "earlier dump are removed.",
+    ),
+    click.option(
+        "--dump-format", metavar="LIST", expose_value=False, callback=_keep_formats,
+        help="The formats of --dump, separated by commas: text, json, dot, svg (needs Graphviz).  "
+        "[default: text,json,dot]",
+    ),
+    _text("--visualize", "DIR", "Draw the graph: --dump DIR --dump-format dot,svg, as the next options say."),
     _passes("--visualize-after", "Draw it after these passes only; may be repeated, or names separated by commas."),
-    _flag("--visualize-shapes", "Show shapes in these pictures."),
-    _flag("--visualize-types", "Show element types in these pictures."),
+    _flag("--visualize-shapes", "Show shapes in the pictures of --visualize."),
+    _flag("--visualize-types", "Show element types in the pictures of --visualize."),
     _flag("--check-passes", "Hold the graph against its invariants after each pass that changed it; slow."),
 )  # fmt: skip
 

@@ -1,5 +1,5 @@
-"""Pictures and pages of graphs, step by step: `Dumper` writes what a graph looked like after each step."""
+"""The graph at each step of a conversion, in files: `Dumper` is an observer that writes them."""
 
-from mo_loop.dump.writer import Dumper
+from mo_loop.dump.dumper import DEFAULT_FORMATS, FORMATS, Dumper
 
-__all__ = ["Dumper"]
+__all__ = ["DEFAULT_FORMATS", "FORMATS", "Dumper"]

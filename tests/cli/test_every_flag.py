@@ -169,8 +169,8 @@ def check_batch(folder: Path) -> None:
 
 
 def check_dump(folder: Path) -> None:
-    converted(folder, "--dump", "steps")
-    assert any((folder / "steps").iterdir())
+    converted(folder, "--dump", "steps", "--dump-format", "text")
+    assert list((folder / "steps").glob("*.txt")) and not list((folder / "steps").glob("*.dot"))
 
 
 def check_mapping(folder: Path) -> None:
@@ -211,7 +211,7 @@ def check_profile_json(folder: Path) -> None:
 def check_visualize(folder: Path) -> None:
     flags = ("--visualize-after", "GuardTripCounts", "--visualize-shapes", "--visualize-types")
     converted(folder, "--visualize", "pictures", *flags)
-    assert any((folder / "pictures").iterdir())
+    assert any((folder / "pictures").glob("*.dot"))
 
 
 def check_check_passes(folder: Path) -> None:
@@ -247,7 +247,8 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "--layout": check_layout, "--source-layout": check_source_and_target_layout,
     "--target-layout": check_source_and_target_layout, "--mean-values": check_mean_and_scale,
     "--scale-values": check_mean_and_scale, "--scale": check_scale, "--reverse-input-channels": check_reverse,
-    "--batch": check_batch, "--dump": check_dump, "--mapping": check_mapping, "--passes": check_passes,
+    "--batch": check_batch, "--dump": check_dump, "--dump-format": check_dump, "--mapping": check_mapping,
+    "--passes": check_passes,
     "--disable-pass": check_disable_pass, "--enable-pass": check_enable_pass, "--stop-after": check_stop_after,
     "--explain-pass": check_explain_pass, "--profile": check_profile, "--profile-json": check_profile_json,
     "--visualize": check_visualize, "--visualize-after": check_visualize, "--visualize-shapes": check_visualize,

@@ -16,6 +16,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.api import convert_model, save_model
 from mo_loop.cli.environment import VARIABLES
+from mo_loop.dump.run_folder import INDEX
 from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
 from tests.harness import native, parsed
@@ -220,15 +221,16 @@ class TestVisualize:
 
     def changed(self, loop: Path) -> list[str]:
         steps = steps_of(loop)
-        return [f"{place:03d}_{step.name}.dot" for place, step in enumerate(steps, 1) if step.changed]
+        found = [f"{place:03d}_{step.name}.dot" for place, step in enumerate(steps, 1) if step.changed]
+        return ["000_loaded.dot", *found]
 
     def test_after_each_pass_that_changed_something(self, loop: Path, target: Path, tmp_path: Path) -> None:
         done = invoke(loop, "-o", target, "--visualize", tmp_path / "v")
         assert done.exit_code == 0
         assert done.stderr.count("warning: ") == 1 and "install Graphviz" in done.stderr
-        names = sorted(path.name for path in (tmp_path / "v").iterdir())
-        assert names == self.changed(loop) and len(names) > 1
-        assert "[3]" not in (tmp_path / "v" / names[0]).read_text("utf-8")
+        names = sorted(path.name for path in (tmp_path / "v").glob("*.*"))
+        assert names == [INDEX, *self.changed(loop)] and len(names) > 3
+        assert "[3]" not in (tmp_path / "v" / names[1]).read_text("utf-8")
 
     @pytest.mark.parametrize(
         ("flags", "there", "not_there"),
@@ -238,7 +240,7 @@ class TestVisualize:
         self, flags: str, there: str, not_there: str, loop: Path, target: Path, tmp_path: Path
     ) -> None:
         assert invoke(loop, "-o", target, "--visualize", tmp_path / "v", flags).exit_code == 0
-        text = next((tmp_path / "v").iterdir()).read_text("utf-8")
+        text = next((tmp_path / "v").glob("*.dot")).read_text("utf-8")
         assert there in text and not_there not in text
 
     def test_chosen_passes(self, loop: Path, target: Path, tmp_path: Path) -> None:
@@ -246,7 +248,7 @@ class TestVisualize:
         chosen = name[4:-4]
         done = invoke(loop, "-o", target, "--visualize", tmp_path / "v", "--visualize-after", f"{chosen},LoopToTI")
         assert done.exit_code == 0
-        assert {path.name[4:-4] for path in (tmp_path / "v").iterdir()} == {chosen}
+        assert {path.name[4:-4] for path in (tmp_path / "v").glob("*.dot")} == {chosen}
 
     def test_settings_without_pictures(self, loop: Path, target: Path) -> None:
         for flags in (("--visualize-shapes",), ("--visualize-types",), ("--visualize-after", "LoopToTI")):
@@ -268,9 +270,54 @@ class TestVisualize:
 
     def test_a_folder_that_cannot_be_made(self, loop: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "taken").write_text("kept")
-        done = invoke(loop, "-o", target, "--visualize", tmp_path / "taken")
-        assert done.exit_code == 2 and "error: ML219" in done.stderr
-        assert not target.exists()
+        for flag in ("--visualize", "--dump"):
+            done = invoke(loop, "-o", target, flag, tmp_path / "taken")
+            assert done.exit_code == 2
+            assert not target.exists()
+
+
+class TestDump:
+    @pytest.fixture(autouse=True)
+    def without_graphviz(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(visualize, "_program", lambda: None)
+
+    def endings(self, folder: Path) -> set[str]:
+        return {path.suffix for path in folder.glob("*.*") if path.name != INDEX}
+
+    @pytest.mark.parametrize(
+        ("formats", "endings"),
+        [
+            (None, {".txt", ".json", ".dot"}), ("text", {".txt"}), ("json, dot", {".json", ".dot"}),
+            ("text,svg", {".txt", ".dot"}),
+        ],
+    )  # fmt: skip
+    def test_formats(self, formats: str | None, endings: set[str], loop: Path, target: Path, tmp_path: Path) -> None:
+        flags = () if formats is None else ("--dump-format", formats)
+        done = invoke(loop, "-o", target, "--dump", tmp_path / "d", *flags)
+        assert done.exit_code == 0 and ("install Graphviz" in done.stderr) == (formats == "text,svg")
+        assert self.endings(tmp_path / "d") == endings
+
+    def test_a_second_dump_takes_the_place_of_the_first(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        (tmp_path / "d").mkdir()
+        (tmp_path / "d" / "notes.txt").write_text("kept")
+        for flags in (("--dump",), ("--dump-format", "text", "--dump")):
+            assert invoke(loop, "-o", target, *flags, tmp_path / "d").exit_code == 0
+        assert self.endings(tmp_path / "d") == {".txt"}
+        assert (tmp_path / "d" / "notes.txt").read_text() == "kept"
+
+    def test_both_number_alike(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        done = invoke(loop, "-o", target, "--dump", tmp_path / "d", "--visualize", tmp_path / "v")
+        assert done.exit_code == 0
+        found = [sorted(path.name for path in (tmp_path / folder).glob("*.dot")) for folder in ("d", "v")]
+        assert found[0] == found[1] and found[0][0] == "000_loaded.dot"
+
+    def test_what_makes_no_sense(self, loop: Path, target: Path, tmp_path: Path) -> None:
+        refused(invoke(loop, "-o", target, "--dump-format", "text"), "--dump-format has no effect without --dump")
+        for formats in ("png", "text,,dot", ""):
+            refused(invoke(loop, "-o", target, "--dump", tmp_path / "d", "--dump-format", formats), "no format", "svg")
+        both = ("--dump", tmp_path / "d", "--visualize", tmp_path / "x" / ".." / "d")
+        refused(invoke(loop, "-o", target, *both), "one folder", "--dump-format text,json,dot,svg")
+        assert not target.exists() and not (tmp_path / "d").exists()
 
 
 class TestExplain:
@@ -482,10 +529,9 @@ class TestVariables:
         assert self.done(loop, target, **{name: "1"}).exit_code == 0
         pictures = {path.name for path in tmp_path.glob("*.dot")}
         assert len(pictures) > 1
-        for path in tmp_path.glob("*.dot"):
-            path.unlink()
         assert self.done(loop, target, **{name: "LoopToTI, GuardTripCounts"}).exit_code == 0
-        assert {path.name for path in tmp_path.glob("*.dot")} == {p for p in pictures if "GuardTripCounts" in p}
+        chosen = {path.name for path in tmp_path.glob("*.dot")}  # those of the first run are gone
+        assert chosen == {each for each in pictures if "GuardTripCounts" in each}
 
     def test_flags_have_their_way(self, loop: Path, target: Path, tmp_path: Path) -> None:
         done = self.done(loop, target, "--visualize", tmp_path / "v", OV_ENABLE_VISUALIZE_TRACING="1")
@@ -498,7 +544,7 @@ class TestVariables:
         both = {f"{house}_VISUALIZE_TREE_OUTPUT_{what}": "1" for what in ("SHAPES", "TYPES")}
         assert self.done(loop, target, **both).stderr == ""
         assert self.done(loop, target, "--visualize", tmp_path / "v", **both).exit_code == 0
-        assert "f32[3]" in next((tmp_path / "v").iterdir()).read_text("utf-8")
+        assert "f32[3]" in next((tmp_path / "v").glob("*.dot")).read_text("utf-8")
 
     def test_checked_passes(self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         add_passes(monkeypatch, Tearing)

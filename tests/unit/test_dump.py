@@ -6,20 +6,14 @@ import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import numpy as np
 import pytest
 
-from mo_loop.dump import Dumper
-from mo_loop.dump.writer import node_link_data
-from mo_loop.errors import FileError
-from mo_loop.graph import Graph
+from mo_loop.dump.node_link import node_link_data
 from mo_loop.graph.dot import quoted, to_dot
-from mo_loop.ops.base import Constant
-from mo_loop.text import parse, to_text
+from mo_loop.text import parse
 
 TEXT = r"""
 graph main {
@@ -136,26 +130,3 @@ class TestNodeLink:
         ops = {node["id"]: node["op"] for node in data["nodes"]}
         assert [ops[each] for each in data["graph"]["parameters"]] == ["Parameter"] * 3
         assert [ops[each] for each in data["graph"]["results"]] == ["Result"] * 3
-
-
-class TestDumper:
-    def test_three_numbered_files_a_step(self, tmp_path: Path) -> None:
-        dumper = Dumper(tmp_path / "new" / "steps")
-        graph = parse(TEXT)
-        dumper.write("loaded", graph)
-        dumper.write("odd/step: name", graph)
-        assert sorted(path.name for path in dumper.folder.iterdir()) == [
-            f"{stem}.{ending}" for stem in ("000_loaded", "001_odd_step_name") for ending in ("dot", "json", "txt")
-        ]
-        text = (dumper.folder / "000_loaded.txt").read_text("utf-8")
-        assert text == to_text(graph) == to_text(parse(text))
-
-    def test_names_of_any_kind_can_be_written(self, tmp_path: Path) -> None:
-        graph = Graph("\ud800 surrogate")
-        Constant(np.array(["\ud800"], object), graph=graph, name="\ud800")
-        Dumper(tmp_path).write("loaded", graph)
-
-    def test_a_folder_that_cannot_be_made_is_named(self, tmp_path: Path) -> None:
-        (tmp_path / "taken").write_text("")
-        with pytest.raises(FileError, match="taken"):
-            Dumper(tmp_path / "taken").write("loaded", Graph())

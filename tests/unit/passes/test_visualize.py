@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 
 from mo_loop.errors import FileError, UsageError
-from mo_loop.graph import Graph
 from mo_loop.graph.dot import to_dot
 from mo_loop.text import parse, to_text
 from transforms import visualize
 from transforms.common.gather_to_squeeze import GatherToSqueeze
-from transforms.function_pass import FunctionPass
 from transforms.manager import Manager, Step
-from transforms.visualize import VisualizeSteps, VisualizeTree
+from transforms.visualize import VisualizeTree
 
 TEXT = """
 graph main {
@@ -27,13 +25,6 @@ graph main {
   Result(%y) names "y"
 }
 """
-
-
-class Idle(FunctionPass):
-    """nothing  ->  nothing"""
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        return False
 
 
 @pytest.fixture
@@ -124,38 +115,3 @@ class TestVisualizeTree:
                 VisualizeTree(path).run(parse(TEXT))
             assert caught.value.code == "ML219"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.dot", "taken"]
-
-
-@pytest.mark.usefixtures("without_graphviz")
-class TestVisualizeSteps:
-    def names(self, folder: Path) -> list[str]:
-        return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-
-    def test_only_where_something_changed(self, tmp_path: Path) -> None:
-        """The warning comes once, however many pictures there are."""
-        again = Manager([GatherToSqueeze()])
-        with pytest.warns(UserWarning, match="only") as heard:
-            steps = VisualizeSteps(tmp_path / "steps", shapes=True)
-            Manager([Idle(), GatherToSqueeze(), Idle(), again], [steps]).run(parse(TEXT))
-            Manager([GatherToSqueeze()], [steps]).run(parse(TEXT))
-        assert self.names(tmp_path / "steps") == ["002_GatherToSqueeze.dot", "005_GatherToSqueeze.dot"]
-        assert len(heard) == 1
-        text = (tmp_path / "steps" / "002_GatherToSqueeze.dot").read_text("utf-8")
-        assert "[2,1]" in text and "f32" not in text
-
-    @pytest.mark.parametrize(("only", "found"), [("GatherToSqueeze", 1), ("Idle", 0)])
-    @pytest.mark.filterwarnings("ignore:the pictures")
-    def test_chosen_passes(self, only: str, found: int, tmp_path: Path) -> None:
-        Manager([GatherToSqueeze(), Idle()], [VisualizeSteps(tmp_path / "steps", only=[only])]).run(parse(TEXT))
-        assert len(self.names(tmp_path / "steps")) == found
-
-    @pytest.mark.filterwarnings("ignore:the pictures")
-    def test_names_of_passes_are_no_paths(self, tmp_path: Path) -> None:
-        class Odd(GatherToSqueeze):
-            @property
-            def name(self) -> str:
-                return "../a b"
-
-        Manager([Odd()], [VisualizeSteps(tmp_path / "steps")]).run(parse(TEXT))
-        assert self.names(tmp_path) == ["steps"]
-        assert self.names(tmp_path / "steps") == ["001_.._a_b.dot"]

@@ -1,70 +1,27 @@
-"""A folder with the graph after every step: as text, as a picture in dot, and as data for other tools.
+"""A graph as data for other tools: the node-link form of networkx, as a dictionary that JSON can hold.
 
-    convert_model("model.onnx", observers=[Dumper("steps")])
-    # steps/000_loaded.txt, .dot, .json, steps/014_GatherOfOne.txt, ...
+    data = node_link_data(graph)
+    networkx.node_link_graph(data, edges="edges")
 
-The .txt is parsed by `mo_loop.text.parse`; the .json is networkx's node-link form, read back by
-`networkx.node_link_graph(data, edges="edges")`, in which a control-flow node holds its bodies in the same form.
+A control-flow node holds its bodies in the same form.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
 
-from mo_loop.files import write_whole
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.dot import to_dot
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Control
-from mo_loop.text import to_text
 from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type
-from transforms.manager import Phase, Step
-
-_UNSAFE = re.compile(r"[^\w.-]+")
-
-
-class Dumper:
-    """Writes numbered files into `folder`, which is made if need be. A call is one step.
-
-    Raises:
-        FileError: the folder cannot be made or written to.
-    """
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-        self.count = 0
-
-    def __call__(self, event: Step | Phase) -> None:
-        """Write the graph as it was translated, and as it is after each pass that changed it."""
-        if isinstance(event, Step):
-            if event.changed:
-                self.write(event.name, event.graph)
-        elif event.name == "translating" and event.graph is not None:
-            self.write("loaded", event.graph)
-
-    def write(self, step: str, graph: Graph) -> None:
-        """Write `graph` as it is after `step`."""
-        stem = f"{self.count:03d}_{_UNSAFE.sub('_', step) or 'step'}"
-        self.count += 1
-        texts = {
-            "txt": to_text(graph),
-            "dot": to_dot(graph, shapes=True, types=True),
-            "json": json.dumps(node_link_data(graph), indent=1) + "\n",
-        }
-        for ending, text in texts.items():
-            write_whole(self.folder / f"{stem}.{ending}", text)
 
 
 def node_link_data(graph: Graph) -> dict[str, Any]:
-    """The graph as a dictionary that JSON can hold: nodes with ids, types and attributes, edges with ports."""
+    """Nodes with ids, types and attributes; edges with ports."""
     numbers: dict[Node, int] = {node: number for number, node in enumerate(graph.ordered())}
     plain = nx.MultiDiGraph(name=graph.name)
     for node, number in numbers.items():

@@ -1,0 +1,108 @@
+"""A folder that holds the files of one run: those of an earlier run are removed, nothing else ever is.
+
+    folder = RunFolder("steps")
+    folder.begin()
+    folder.write({"000_loaded.txt": text})
+
+The file .mo-loop-dump.json in it is the index: the names of the files, and the SHA-256 of what was written. A file is
+of an earlier run if the index names it, it is a file and no link, and its content is still the same. What has
+been changed since belongs to whoever changed it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mo_loop.errors import FileError
+from mo_loop.files import write_whole
+
+INDEX = ".mo-loop-dump.json"
+
+_SCHEMA, _VERSION = "mo-loop dump", 1
+_NAME = re.compile(r"\d{3,}_[\w.-]+")  # no name in an index leads out of its folder
+
+
+class RunFolder:
+    """A folder by its path, which need not exist yet.
+
+    Raises:
+        FileError: the folder cannot be made, read or written to, or a file is in the way that no earlier run wrote.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._files: dict[str, str] = {}
+
+    def begin(self) -> None:
+        """Begin a run: the folder is made if need be, and the files of an earlier run in it are removed."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            for name, digest in self._earlier().items():
+                file = self.path / name
+                if _NAME.fullmatch(name) and _is_file(file) and _digest(file.read_bytes()) == digest:
+                    file.unlink()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise FileError(
+                f"{self.path} cannot hold a dump", why=reason, hint="give another folder", code="ML219"
+            ) from None
+        self._files = {}
+        self._save_index()
+
+    def write(self, files: Mapping[str, str | bytes]) -> None:
+        """Write files of this run by name, text as UTF-8."""
+        written = {name: _encoded(content) for name, content in files.items()}
+        for name in written:
+            if os.path.lexists(self.path / name):
+                raise FileError(
+                    f"{self.path / name} is in the way of a dump", why="no earlier dump wrote it as it is now",
+                    hint="move it away, or give another folder", code="ML219",
+                )  # fmt: skip
+        # The index goes first: if the process is killed in between, it names a file that does not exist.
+        self._files |= {name: _digest(content) for name, content in written.items()}
+        self._save_index()
+        for name, content in written.items():
+            write_whole(self.path / name, content)
+
+    def _earlier(self) -> dict[str, str]:
+        """Name -> SHA-256 of the files of an earlier run."""
+        index = self.path / INDEX
+        if not os.path.lexists(index):
+            return {}
+        try:
+            found: Any = json.loads(index.read_bytes()) if _is_file(index) else None
+            if (found["schema"], found["version"]) != (_SCHEMA, _VERSION):
+                raise ValueError
+            return {str(name): str(digest) for name, digest in found["files"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise FileError(
+                f"{index} is not the index of a dump", why="only an index says which files an earlier dump wrote",
+                hint="move it away, or give another folder", code="ML219",
+            ) from None  # fmt: skip
+
+    def _save_index(self) -> None:
+        content = {"schema": _SCHEMA, "version": _VERSION, "files": self._files}
+        write_whole(self.path / INDEX, json.dumps(content, indent=1) + "\n")
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file, not a link or a folder."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _encoded(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

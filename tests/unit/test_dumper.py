@@ -1,0 +1,287 @@
+"""Dumps: what is written for each step, and that a folder holds one run without loss of what others put there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.conversion import phase
+from mo_loop.dump import FORMATS, Dumper
+from mo_loop.dump.run_folder import INDEX, RunFolder
+from mo_loop.errors import FileError, UsageError
+from mo_loop.graph import Graph
+from mo_loop.graph.dot import to_dot
+from mo_loop.ops.base import Constant
+from mo_loop.text import parse, to_text
+from tests.harness import parsed
+from transforms import visualize
+from transforms.common.gather_to_squeeze import GatherToSqueeze
+from transforms.function_pass import FunctionPass
+from transforms.manager import Manager
+
+TEXT = """
+graph main {
+  %x = Parameter : f32[2,1]
+  %g = Gather(%x, [0], 1)
+  %y = ReLU(%g)
+  Result(%y) names "y"
+}
+"""
+
+
+class Idle(FunctionPass):
+    """nothing  ->  nothing"""
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return False
+
+
+class Odd(GatherToSqueeze):
+    """one with a name that is a path"""
+
+    @property
+    def name(self) -> str:
+        return "../a b"
+
+
+@pytest.fixture
+def without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visualize, "_program", lambda: None)
+
+
+def program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """A program in the place of Graphviz's."""
+    made = folder / "dot"
+    made.write_text(f"#!/bin/sh\n{script}\n")
+    made.chmod(made.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(visualize, "_program", lambda: str(made))
+
+
+def names(folder: Path) -> list[str]:
+    """The files but the index."""
+    return sorted(path.name for path in folder.iterdir() if path.name != INDEX) if folder.exists() else []
+
+
+def run(dumper: Dumper, passes: Sequence[FunctionPass] | None = None, text: str = TEXT) -> None:
+    """Passes as a conversion runs them: the graph is loaded, then changed by the second pass."""
+    graph = parse(text)
+    with phase("reading", [dumper]):
+        pass
+    with phase("translating", [dumper], graph):
+        pass
+    Manager([Idle(), GatherToSqueeze()] if passes is None else passes, [dumper]).run(graph)
+
+
+class TestFiles:
+    def test_the_graph_as_loaded_and_after_each_change(self, tmp_path: Path) -> None:
+        """The number is the place of the pass in the run."""
+        run(Dumper(tmp_path / "new" / "steps"))
+        steps = tmp_path / "new" / "steps"
+        stems = ("000_loaded", "002_GatherToSqueeze")
+        assert names(steps) == [f"{stem}.{ending}" for stem in stems for ending in ("dot", "json", "txt")]
+        text = (steps / "000_loaded.txt").read_text("utf-8")
+        assert text == to_text(parse(TEXT)) == to_text(parse(text))
+        assert (steps / "000_loaded.dot").read_text("utf-8") == to_dot(parse(TEXT), shapes=True, types=True)
+        assert {node["op"] for node in json.loads((steps / "000_loaded.json").read_bytes())["nodes"]} >= {"Gather"}
+        assert "Gather(" not in (steps / "002_GatherToSqueeze.txt").read_text("utf-8")
+
+    @pytest.mark.parametrize("name", ["text", "json", "dot"])
+    def test_one_format(self, name: str, tmp_path: Path) -> None:
+        run(Dumper(tmp_path, [name]))
+        assert names(tmp_path) == [f"{stem}{FORMATS[name]}" for stem in ("000_loaded", "002_GatherToSqueeze")]
+
+    def test_an_unknown_format(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="'png'") as caught:
+            Dumper(tmp_path, ["text", "png"])
+        assert "text, json, dot, svg" in caught.value.hint
+
+    @pytest.mark.parametrize(("only", "found"), [("GatherToSqueeze", ["002_GatherToSqueeze.txt"]), ("Idle", [])])
+    def test_chosen_passes(self, only: str, found: list[str], tmp_path: Path) -> None:
+        run(Dumper(tmp_path, ["text"], only=[only]))
+        assert names(tmp_path) == found
+
+    def test_passes_without_a_conversion_around_them(self, tmp_path: Path) -> None:
+        Manager([GatherToSqueeze()], [Dumper(tmp_path, ["text"])]).run(parse(TEXT))
+        assert names(tmp_path) == ["001_GatherToSqueeze.txt"]
+
+    def test_names_of_passes_are_no_paths(self, tmp_path: Path) -> None:
+        run(Dumper(tmp_path / "steps", ["text"]), [Odd()])
+        assert names(tmp_path) == ["steps"]
+        assert names(tmp_path / "steps") == ["000_loaded.txt", "001_.._a_b.txt"]
+
+    def test_names_of_nodes_of_any_kind(self, tmp_path: Path) -> None:
+        graph = Graph("\ud800 surrogate")
+        Constant(np.array(["\ud800"], object), graph=graph, name="\ud800")
+        with phase("translating", [Dumper(tmp_path)], graph):
+            pass
+        assert len(names(tmp_path)) == 3
+
+    def test_a_conversion(self, tmp_path: Path) -> None:
+        """What failed in translation is in the graph as loaded; there is nothing behind it."""
+        broken = parsed("main (float[3] x) => (float[3] y) { [odd] y = Unheard (x) }")
+        with pytest.raises(Exception, match="Unheard"):
+            convert_model(broken, dump=tmp_path)
+        assert names(tmp_path) == ["000_loaded.dot", "000_loaded.json", "000_loaded.txt"]
+        assert "Failed" in (tmp_path / "000_loaded.txt").read_text("utf-8")
+
+
+class TestPictures:
+    @pytest.mark.usefixtures("without_graphviz")
+    def test_a_missing_program_is_said_once(self, tmp_path: Path) -> None:
+        with pytest.warns(UserWarning, match="install Graphviz") as heard:
+            run(Dumper(tmp_path, ["svg"], shapes=True, types=False))
+        assert len(heard) == 1
+        assert names(tmp_path) == ["000_loaded.dot", "002_GatherToSqueeze.dot"]
+        text = (tmp_path / "000_loaded.dot").read_text("utf-8")
+        assert "[2,1]" in text and "f32" not in text
+
+    @pytest.mark.skipif(os.name == "nt", reason="the program is a shell script")
+    @pytest.mark.parametrize(("formats", "endings"), [(("svg",), ["svg"]), (("dot", "svg"), ["dot", "svg"])])
+    def test_the_program_draws(
+        self, formats: tuple[str, ...], endings: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        program(tmp_path, monkeypatch, 'echo "<svg $1>"; cat')
+        run(Dumper(tmp_path / "out", formats), [])
+        assert names(tmp_path / "out") == [f"000_loaded.{ending}" for ending in endings]
+        drawn = (tmp_path / "out" / "000_loaded.svg").read_text("utf-8")
+        assert drawn == "<svg -Tsvg>\n" + to_dot(parse(TEXT), shapes=True, types=True)
+
+    @pytest.mark.skipif(os.name == "nt", reason="the program is a shell script")
+    def test_a_program_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        program(tmp_path, monkeypatch, "echo 'no fonts' >&2; exit 3")
+        with pytest.warns(UserWarning, match="no fonts") as heard:
+            run(Dumper(tmp_path / "out", ["svg"]))
+        assert len(heard) == 2 and "000_loaded.svg is not drawn" in str(heard[0].message)
+        assert names(tmp_path / "out") == ["000_loaded.dot", "002_GatherToSqueeze.dot"]
+
+    @pytest.mark.usefixtures("without_graphviz")
+    def test_other_formats_need_no_program(self, tmp_path: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            run(Dumper(tmp_path))
+
+
+class TestOneRun:
+    def test_files_of_an_earlier_run_are_removed(self, tmp_path: Path) -> None:
+        run(Dumper(tmp_path))
+        run(Dumper(tmp_path, ["json"]), [])
+        assert names(tmp_path) == ["000_loaded.json"]
+        run(Dumper(tmp_path, ["text"], only=["Idle"]))
+        assert names(tmp_path) == []
+
+    def test_also_those_of_a_run_that_failed(self, tmp_path: Path) -> None:
+        run(Dumper(tmp_path))
+        with pytest.raises(FileError):
+            convert_model(tmp_path / "no such.onnx", dump=tmp_path)
+        assert names(tmp_path) == []
+
+    def test_one_dumper_for_two_conversions(self, tmp_path: Path) -> None:
+        dumper = Dumper(tmp_path, ["text"])
+        run(dumper)
+        run(dumper)
+        assert names(tmp_path) == ["000_loaded.txt", "002_GatherToSqueeze.txt"]
+
+    def test_files_of_others_stay(self, tmp_path: Path) -> None:
+        """Names like those of a dump, changed files, folders and links are left alone."""
+        run(Dumper(tmp_path, ["text", "dot"]))
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "precious.txt").write_text("kept")
+        (tmp_path / "notes.txt").write_text("kept")
+        (tmp_path / "007_LoopToTI.txt").write_text("kept")
+        (tmp_path / "002_GatherToSqueeze.txt").write_text("changed by hand")
+        dot = tmp_path / "002_GatherToSqueeze.dot"
+        shutil.move(dot, outside / "moved.dot")
+        dot.symlink_to(outside / "moved.dot")
+        (tmp_path / "000_loaded.dot").unlink()
+        (tmp_path / "000_loaded.dot").mkdir()
+        RunFolder(tmp_path).begin()
+        assert names(tmp_path) == [
+            "000_loaded.dot", "002_GatherToSqueeze.dot", "002_GatherToSqueeze.txt", "007_LoopToTI.txt", "notes.txt",
+            "outside",
+        ]  # fmt: skip
+        assert dot.is_symlink() and names(outside) == ["moved.dot", "precious.txt"]
+        assert (tmp_path / "002_GatherToSqueeze.txt").read_text() == "changed by hand"
+
+    @pytest.mark.parametrize("kind", ["file", "link", "dangling link", "folder"])
+    def test_files_of_others_are_not_overwritten(self, kind: str, tmp_path: Path) -> None:
+        file, other = tmp_path / "steps" / "000_loaded.txt", tmp_path / "other"
+        file.parent.mkdir()
+        if kind == "file":
+            file.write_text("kept")
+        elif kind == "folder":
+            file.mkdir()
+        else:
+            file.symlink_to(other)
+        if kind == "link":
+            other.write_text("kept")
+        with pytest.raises(FileError, match="is in the way of a dump") as caught:
+            run(Dumper(tmp_path / "steps", ["json", "text"]))
+        assert caught.value.code == "ML219"
+        assert names(tmp_path / "steps") == ["000_loaded.txt"]
+        assert other.exists() == (kind == "link") and (kind == "folder" or file.is_symlink() == ("link" in kind))
+        assert not file.is_file() or file.read_text() == "kept"
+
+    @pytest.mark.parametrize("name", ["../victim.txt", "000_a/../../victim.txt", "victim.txt"])
+    def test_an_index_cannot_name_files_elsewhere(self, name: str, tmp_path: Path) -> None:
+        steps, victim = tmp_path / "steps", tmp_path / "victim.txt"
+        folder = RunFolder(steps)
+        folder.begin()
+        folder.write({"000_a.txt": "kept"})
+        (steps / "000_a").mkdir()
+        for path in (victim, steps / "victim.txt"):
+            path.write_text("kept")
+        index = json.loads((steps / INDEX).read_text("utf-8"))
+        index["files"] = {name: index["files"]["000_a.txt"], str(victim): index["files"]["000_a.txt"]}
+        (steps / INDEX).write_text(json.dumps(index))
+        RunFolder(steps).begin()
+        assert victim.read_text() == "kept" and (steps / "victim.txt").read_text() == "kept"
+
+    @pytest.mark.parametrize("content", ["", "[]", "{}", "null", '{"schema": "x", "version": 1, "files": {}}', "\xff"])
+    def test_a_file_of_another_kind_in_the_place_of_the_index(self, content: str, tmp_path: Path) -> None:
+        (tmp_path / INDEX).write_text(content, "latin-1")
+        with pytest.raises(FileError, match="not the index") as caught:
+            run(Dumper(tmp_path))
+        assert caught.value.code == "ML219"
+        assert (tmp_path / INDEX).read_text("latin-1") == content and names(tmp_path) == []
+
+    def test_a_link_in_the_place_of_the_index(self, tmp_path: Path) -> None:
+        run(Dumper(tmp_path / "a"))
+        (tmp_path / "b").mkdir()
+        (tmp_path / "b" / INDEX).symlink_to(tmp_path / "a" / INDEX)
+        with pytest.raises(FileError, match="not the index"):
+            run(Dumper(tmp_path / "b"))
+        assert (tmp_path / "b" / INDEX).is_symlink() and len(names(tmp_path / "a")) == 6
+
+    def test_a_killed_run_leaves_no_strangers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The index names a file before it is there."""
+        folder = RunFolder(tmp_path)
+        folder.begin()
+
+        def killed(path: Path, content: object) -> None:
+            if path.name != INDEX:
+                raise KeyboardInterrupt
+            path.write_text(str(content))
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr("mo_loop.dump.run_folder.write_whole", killed)
+            folder.write({"000_loaded.txt": "text"})
+        assert "000_loaded.txt" in (tmp_path / INDEX).read_text("utf-8")
+        (tmp_path / "000_loaded.txt").write_text("text")  # as if the end had come a moment later
+        RunFolder(tmp_path).begin()
+        assert names(tmp_path) == []
+
+    def test_a_folder_that_cannot_be_made_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "taken").write_text("")
+        with pytest.raises(FileError, match="taken") as caught:
+            run(Dumper(tmp_path / "taken"))
+        assert caught.value.code == "ML219"
