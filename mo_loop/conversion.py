@@ -193,9 +193,8 @@ class Conversion:
                 raise
             more = f" and {len(self.skipped) - 5} more" if len(self.skipped) > 5 else ""
             hint = f"passes that did not run: {', '.join(self.skipped[:5])}{more}"
-            for error in found.errors:
-                error.hint = f"{error.hint}; {hint}" if error.hint else hint
-            raise ConversionErrors(found.errors) from None
+            errors = [error.at(hint=f"{error.hint}; {hint}" if error.hint else hint) for error in found.errors]
+            raise ConversionErrors(errors) from None
 
     # -- errors
 
@@ -215,14 +214,15 @@ class Conversion:
         Where shapes do not fit that the options gave, the help says what the model declares.
         """
         if any(isinstance(error, UnsupportedError) for error in errors):
-            places = {error.where for error in errors}
+            places = {error.origin for error in errors}
             others = unsupported_operators(model, self._extensions.translators)
-            errors = [*errors, *(error for error in others if error.where not in places)]
+            errors = [*errors, *(error for error in others if error.origin not in places)]
         declared = cut.changed_shapes(model)
-        for error in errors if declared else ():
-            if isinstance(error, TypeError_) and not error.hint:
-                error.why, error.hint = "inputs were given other shapes", f"the model declares {declared}"
-        return errors
+        why, hint = "inputs were given other shapes", f"the model declares {declared}"
+        return [
+            error.at(why=why, hint=hint) if declared and isinstance(error, TypeError_) and not error.hint else error
+            for error in errors
+        ]
 
 
 @contextmanager

@@ -14,8 +14,9 @@
 
     ConversionWarning      ML5xx                what was assumed of a model, or is worth to know; nothing stops
 
-Codes are stable: a script may rely on them. Each message says what happened; `where` holds the scope path
-(`main/loop_body/node`), `why` the reason, `hint` what would make it work, `during` the pass that found it, if one did.
+Codes are stable: a script may rely on them. Each message says what happened; `origin` is the node or tensor of the
+model and `where` its path as text (`loop/step/add`), `why` the reason, `hint` what would make it work, `during` the
+pass that found it, if one did. An error does not change: `error.at(origin, hint=...)` is another one that says more.
 What each code means: mo_loop/diagnostics/codes.py.
 """
 
@@ -25,6 +26,10 @@ import os
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from mo_loop.graph.origin import Origin
 
 
 class MoLoopError(Exception):
@@ -34,16 +39,42 @@ class MoLoopError(Exception):
     exit_code = 4
 
     def __init__(
-        self, message: str, *, where: str = "", why: str = "", hint: str = "", code: str | None = None
-    ) -> None:
+        self, message: str, *, where: Origin | str | None = None, why: str = "", hint: str = "", during: str = "",
+        code: str | None = None,
+    ) -> None:  # fmt: skip
+        """`where` is text for a place that is in no ONNX model: a line of an extension, a layer of an IR."""
         super().__init__(message)
-        self.message = message
-        self.where = where
-        self.why = why
-        self.hint = hint
-        self.during = ""
+        self.message: Final = message
+        self.origin: Final = None if isinstance(where, str) else where
+        self.where: Final = where if isinstance(where, str) else where.path if where is not None else ""
+        self.why: Final = why
+        self.hint: Final = hint
+        self.during: Final = during
         if code is not None:
             self.code = code
+
+    def at(
+        self, origin: Origin | str | None = None, *, message: str | None = None, why: str | None = None,
+        hint: str | None = None, during: str | None = None,
+    ) -> Self:  # fmt: skip
+        """A new error of the same class and code that differs in what is given; its traceback and cause are the same.
+
+        Raise it `from error.__cause__`, or the two are shown as two errors.
+        """
+        cls = type(self)
+        new = cls.__new__(cls)
+        new.__dict__.update(self.__dict__)
+        MoLoopError.__init__(
+            new, self.message if message is None else message,
+            where=self._place if origin is None else origin, why=self.why if why is None else why,
+            hint=self.hint if hint is None else hint, during=self.during if during is None else during,
+        )  # fmt: skip
+        new.__cause__ = self.__cause__
+        return new.with_traceback(self.__traceback__)
+
+    @property
+    def _place(self) -> Origin | str:
+        return self.origin or self.where
 
     def __str__(self) -> str:
         parts = [f"{self.code}: {self.message}"]
@@ -116,13 +147,14 @@ class InternalError(MoLoopError):
 
 
 class ConversionWarning(UserWarning):
-    """What a conversion had to assume of the model. `where` is the scope path of a node or value."""
+    """What a conversion had to assume of the model. `origin` is the node or tensor, `where` its path as text."""
 
-    def __init__(self, message: str, *, where: str = "", code: str) -> None:
+    def __init__(self, message: str, *, where: Origin, code: str) -> None:
         super().__init__(message)
-        self.message = message
-        self.where = where
-        self.code = code
+        self.message: Final = message
+        self.origin: Final = where
+        self.where: Final = where.path
+        self.code: Final = code
 
 
 class ConversionErrors(MoLoopError):
@@ -135,6 +167,19 @@ class ConversionErrors(MoLoopError):
         codes = {error.exit_code for error in self.errors}
         self.exit_code = 4 if 4 in codes else 2 if 2 in codes else 3
         super().__init__(self._grouped(), code=self.code)
+
+    def at(
+        self, origin: Origin | str | None = None, *, message: str | None = None, why: str | None = None,
+        hint: str | None = None, during: str | None = None,
+    ) -> Self:  # fmt: skip
+        """The same errors, each as its own `at` makes it; each stays at its own origin if it has one."""
+        each_at = [
+            each.at(None if each.where else origin, message=message, why=why, hint=hint, during=during)
+            for each in self.errors
+        ]
+        new = type(self)(each_at)
+        new.__cause__ = self.__cause__
+        return new.with_traceback(self.__traceback__)
 
     def _grouped(self) -> str:
         groups: dict[tuple[str, str, str, str], list[str]] = {}
@@ -164,7 +209,7 @@ def extension_failed(what: str, origin: str, error: BaseException, code: str) ->
         said = f"{error.code}: {error.message}"
     line = line_of(error)
     return ExtensionError(
-        f"{what} of {origin} raised {said}", where=error.where if isinstance(error, MoLoopError) else "", code=code,
+        f"{what} of {origin} raised {said}", where=error._place if isinstance(error, MoLoopError) else None, code=code,
         hint=f"{f'it happened at {line}; ' if line else ''}the fault is in the extension (--debug shows the traceback)",
     )  # fmt: skip
 

@@ -195,8 +195,7 @@ def _blamed_on(origin: str, doing: str) -> Iterator[None]:
     try:
         yield
     except ExtensionError as error:
-        error.where = error.where or line_of(error)
-        raise
+        raise error.at(error.where or line_of(error)) from error.__cause__
     except (Exception, SystemExit) as error:
         raise extension_failed(doing, origin, error, "ML262") from error
 
@@ -231,9 +230,8 @@ def _of_entry_point(entry: metadata.EntryPoint) -> Extensions:
     try:
         register = entry.load()
     except (Exception, SystemExit) as error:
-        failed = extension_failed("loading", origin, error, "ML267")
-        failed.hint = f"{entry.value} is what it names; update or remove {_package(entry)}, or use --no-plugins"
-        raise failed from error
+        hint = f"{entry.value} is what it names; update or remove {_package(entry)}, or use --no-plugins"
+        raise extension_failed("loading", origin, error, "ML267").at(hint=hint) from error
     if not callable(register):
         raise ExtensionError(
             f"{origin} names {entry.value}, which is no function `register`", code="ML267",

@@ -27,7 +27,7 @@ def _front_operations(graph: Graph) -> Iterator[MoLoopError]:
             reason = _unheld(node)
             yield UnsupportedError(
                 f"{node.type} was not lowered to IR operations{': ' if reason else ''}{reason}",
-                where=node.path, code="ML320", hint="declare the shapes of the inputs" if "rank" in reason else "",
+                where=node.origin, code="ML320", hint="declare the shapes of the inputs" if "rank" in reason else "",
             )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def _unheld(node: Node) -> str:
 def _port_types(graph: Graph) -> Iterator[MoLoopError]:
     for node in graph.ordered():
         for output in node.outputs:
-            type_, where = output.type, node.path
+            type_, where = output.type, node.origin
             if not isinstance(type_, TensorType):
                 yield UnsupportedError(f"a value of type {type_}: the IR has tensors only", where=where, code="ML321")
             elif type_.dtype is None or type_.dtype.precision is None:
@@ -76,7 +76,7 @@ def _unknown_ranks(graph: Graph) -> Iterator[MoLoopError]:
     for scope in graph.scopes():
         for node in scope.ordered():
             if any(isinstance(output.type, TensorType) and output.rank is None for output in node.outputs):
-                yield UnsupportedError("a tensor of unknown rank", where=node.path, code="ML323")
+                yield UnsupportedError("a tensor of unknown rank", where=node.origin, code="ML323")
 
 
 def _fed_by(parameter: Parameter) -> Value | None:
@@ -97,7 +97,7 @@ def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
             if then != else_ and None not in (then, else_):
                 yield UnsupportedError(
                     f"output {number} of If has rank {then} in then_branch and {else_} in else_branch",
-                    code="ML315", where=node.path,
+                    code="ML315", where=node.origin,
                     hint="give the condition a constant value, or make both branches return one rank",
                 )  # fmt: skip
 
@@ -105,7 +105,7 @@ def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
 def _nested_iterators(graph: Graph) -> Iterator[MoLoopError]:
     if isinstance(graph.owner, TensorIterator):
         for node in graph.of(TensorIterator):
-            yield UnsupportedError("a TensorIterator directly inside another one", where=node.path, code="ML324")
+            yield UnsupportedError("a TensorIterator directly inside another one", where=node.origin, code="ML324")
 
 
 # What handles strings on the CPU device; elsewhere they give wrong values or corrupt the memory of the process.
@@ -121,7 +121,7 @@ def _strings(graph: Graph) -> Iterator[MoLoopError]:
         ports = (*(value for value in node.inputs if value is not None), *node.outputs)
         if any(isinstance(port.type, TensorType) and port.type.dtype is string for port in ports):
             yield UnsupportedError(
-                f"{node.type} of strings: the runtime has none", where=node.path, code="ML303",
+                f"{node.type} of strings: the runtime has none", where=node.origin, code="ML303",
                 hint="cut the model behind its text processing, and give it the numbers as inputs",
             )  # fmt: skip
 

@@ -159,7 +159,5 @@ def blamed(error: Exception, each: FunctionPass) -> MoLoopError:
         error = InternalError(f"{type(error).__name__}: {error}")
     if error is not raised:
         error.__cause__ = raised
-    error.during = error.during or f"the pass {each.name}"
-    if not error.where and each.at is not None:
-        error.where = each.at.path
-    return error
+    origin = None if error.where or each.at is None else each.at.origin
+    return error.at(origin, during=error.during or f"the pass {each.name}")

@@ -177,8 +177,7 @@ def check_invariants(step: Step) -> None:
     try:
         _require_whole(step.graph)
     except InternalError as error:
-        error.during = f"the pass {step.name}"
-        raise
+        raise error.at(during=f"the pass {step.name}") from error.__cause__
 
 
 def _require_whole(graph: Graph) -> None:

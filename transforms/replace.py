@@ -27,7 +27,7 @@ def replace_node(old: Node, new: Any) -> None:
     """
     values = _as_values(new)
     if len(values) != len(old.outputs):
-        raise InternalError(f"{old!r} has {len(old.outputs)} outputs, its replacement {len(values)}", where=old.path)
+        raise InternalError(f"{old!r} has {len(old.outputs)} outputs, its replacement {len(values)}", where=old.origin)
     # The readers of an output may make its replacement: a node put behind `old` still reads it.
     for output, value in zip(old.outputs, values, strict=True):
         replace_output(output, value)
@@ -101,7 +101,7 @@ def insert_before(node: Node, port: int, make: Callable[[Value], Any]) -> Any:
     """
     value = node.inputs[port]
     if value is None:
-        raise InternalError(f"{node!r} has no input {port}", where=node.path)
+        raise InternalError(f"{node!r} has no input {port}", where=node.origin)
     new = make(value)
     node.graph.set_input(node, port, new.output)
     if isinstance(node, Result) and node.output_names:

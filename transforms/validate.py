@@ -23,6 +23,6 @@ class Validate(FunctionPass):
             raise
         except Exception as error:
             node = graph.waiting
-            where = "" if node is None else node.path
+            where = None if node is None else node.origin
             raise InternalError(f"inference: {type(error).__name__}: {error}", where=where) from error
         return was_dirty

@@ -43,7 +43,7 @@ def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | Optio
     if element.dtype is None or element.shape is None or element.dtype is string:
         what = "strings" if element.dtype is string else "tensors of unknown rank"
         raise UnsupportedError(
-            f"the input {name!r} is a sequence of {what}: it cannot be packed", code="ML310", where=name,
+            f"the input {name!r} is a sequence of {what}: it cannot be packed", code="ML310", where=origin,
             hint="" if element.dtype is string else f"say the shape of an element: --input '{name}[?,?]'",
         )  # fmt: skip
     data = made_input(graph, f"{name}.data", TensorType(element.dtype, (fresh(),)), packed)
@@ -79,7 +79,8 @@ def make_result(value: Value, name: str, packed: bool) -> None:
 
 def refused(what: str, way: str, type_: SequenceType | OptionalType, name: str) -> UnsupportedError:
     """The error for what is no tensor at the boundary; `way` is "enter" or "leave"."""
-    return UnsupportedError(f"{what} is a {type_}: only tensors can {way} an IR", code="ML310", where=name, hint=PACK)
+    text = f"{what} is a {type_}: only tensors can {way} an IR"
+    return UnsupportedError(text, code="ML310", where=Origin(output=name), hint=PACK)
 
 
 def boundary_errors(model: OnnxModel, cut: Cut, packed: bool) -> Iterator[UnsupportedError]:

@@ -47,7 +47,7 @@ class Translation(ABC):
         """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
 
     @abstractmethod
-    def doubt(self, text: str, *, where: str, code: str) -> None:
+    def doubt(self, text: str, *, where: Origin, code: str) -> None:
         """Say what had to be assumed of the model, as a ConversionWarning.
 
         Raises:
@@ -75,21 +75,18 @@ class Context:
     def path(self) -> str:
         return self.origin.path
 
-    @property
-    def inner_path(self) -> tuple[str, ...]:
-        """The path of the scopes below the node."""
-        return (*self.origin.scope, self.origin.node)
-
-    def blame(self, error: MoLoopError) -> None:
-        """Say in an error that this node raised, unless one further inside did: where, which operator and opset."""
-        if error.where and (error.where == self.path or error.where.startswith(f"{self.path}/")):
-            return
-        error.where = self.path
+    def located(self, error: MoLoopError) -> MoLoopError:
+        """The error at this node, with its operator and opset; as it is where a node below this one raised it."""
+        if self.is_above(error):
+            return error
         if self.op_type in error.message and "opset" in error.message:
-            return
+            return error.at(self.origin)
         operator = f"{self.proto.domain}::{self.op_type}" if self.proto.domain else self.op_type
-        error.message = f"{operator} (opset {self.opset}): {error.message}"
-        error.args = (error.message,)
+        return error.at(self.origin, message=f"{operator} (opset {self.opset}): {error.message}")
+
+    def is_above(self, error: BaseException) -> bool:
+        """Whether the error is of a node in a body of this one, or in a function that it calls."""
+        return isinstance(error, MoLoopError) and error.origin is not None and error.origin.is_below(self.origin)
 
     def wants(self, index: int) -> bool:
         """Whether the node's output number `index` is named, hence possibly used."""

@@ -120,8 +120,7 @@ def called(
     try:
         values = as_values(translator.function(*given, **keywords))
     except Exception as error:
-        inside = isinstance(error, MoLoopError) and error.where.startswith(f"{context.path}/")
-        if inside or (isinstance(error, MoLoopError) and not isinstance(error, InternalError)):
+        if context.is_above(error) or (isinstance(error, MoLoopError) and not isinstance(error, InternalError)):
             raise
         raise extension_failed(what, translator.origin, error, "ML266") from error
     problem = _wrong(values, context)

@@ -22,6 +22,7 @@ from mo_loop.frontend.input_text import KEEP, InputEntry, dtype_of, parse_inputs
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.frontend.onnx_tensors import tensors_of
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
 
@@ -106,8 +107,7 @@ class Cut:
             try:
                 type_ = type_from(declared[name], symbolic=True) if name in declared else UNKNOWN
             except UnsupportedError as error:
-                error.where = name
-                raise
+                raise error.at(Origin(output=name)) from error.__cause__
             yield Start(name, *_asked_for(name, type_, asked.get(name)), cuts and name not in asked)
 
 

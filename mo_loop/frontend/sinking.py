@@ -169,7 +169,7 @@ class _Sinking:
         names = sorted(split)
         context = self._context()
         error = UnsupportedError(
-            f"the branches of If return {', '.join(names)} with different ranks, and {reason}", where=context.path,
+            f"the branches of If return {', '.join(names)} with different ranks, and {reason}", where=context.origin,
             code="ML315", hint="give the condition a constant value, or make both branches return one rank",
         )  # fmt: skip
         failed = Failed(graph=self.scope.graph, error=error, count=len(names), name=context.path)
@@ -189,7 +189,7 @@ class _Sinking:
             scope.depth = self.scope.depth
             scope.aliases = aliases
         context = self._context()
-        return Body(self.translation, proto, scope, (*context.inner_path, branch.name or "body"))
+        return Body(self.translation, proto, scope, (*context.origin.inner_scope, branch.name or "body"))
 
     def _move(self, moved: frozenset[int], differing: set[str]) -> frozenset[int]:
         made = [*self.own, *(name for i in sorted(moved) for name in self.rest[i].output if name)]
@@ -224,7 +224,7 @@ class _Sinking:
             self.translation.doubt(
                 f"{context.path}: {dead} is taken to be never run, for what follows cannot read what it returns "
                 f"({reason.where}: {reason.message}); the model is converted with {alive} alone",
-                where=context.path, code="ML512",
+                where=context.origin, code="ML512",
             )  # fmt: skip
             body = self._body(alive, (), self.own)
             self._redefine(self.own, body.inline())

@@ -159,8 +159,8 @@ class ModelTranslation(Translation):
         named = [each.name for each in (*proto.input, *proto.initializer)]
         for name in dict.fromkeys([*named, *(name for node in proto.node for name in node.output if name)]):
             if scope.is_outer_name(name):
-                where = Origin(scope.path).path
-                self.doubt(f"{where}: {name!r} hides an outer value of that name", where=where, code="ML511")
+                where = Origin(scope.path)
+                self.doubt(f"{where.path}: {name!r} hides an outer value of that name", where=where, code="ML511")
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. A name the scope has already is not made again."""
@@ -176,7 +176,7 @@ class ModelTranslation(Translation):
                 moved = sink_consumers(self, proto, [kept[each] for each in rest], outputs, scope)
                 done.update(rest[each] for each in moved)
 
-    def doubt(self, text: str, *, where: str, code: str) -> None:
+    def doubt(self, text: str, *, where: Origin, code: str) -> None:
         """Say what had to be assumed of the model, as a ConversionWarning.
 
         Raises:
@@ -194,7 +194,7 @@ class ModelTranslation(Translation):
         made: set[str] = set()
         for name in (name for node in nodes for name in node.output if name):
             if name in made:
-                raise ModelError(f"two nodes make {name!r}", where=Origin(scope.path).path)
+                raise ModelError(f"two nodes make {name!r}", where=Origin(scope.path))
             made.add(name)
         reads = [self.names_read.of_node(node) for node in nodes]
         if not in_order(nodes, reads):
@@ -231,23 +231,20 @@ class ModelTranslation(Translation):
                 return
             values = self._translated(context, domain, inputs)
         except ExtensionError as error:  # at once: its traceback says more than a list of what else is wrong
-            context.blame(error)
-            raise
+            raise context.located(error) from error.__cause__
         except MoLoopError as error:
-            context.blame(error)
-            values = self._failed(context, inputs, error)
+            values = self._failed(context, inputs, context.located(error))
         except Exception as error:
             shown = ", ".join(str(value.type) if value is not None else "-" for value in inputs)
             raise InternalError(
-                f"{type(error).__name__} while translating {proto.op_type}({shown}): {error}", where=context.path
+                f"{type(error).__name__} while translating {proto.op_type}({shown}): {error}", where=context.origin
             ) from error
         if self.continues_after_failures:
             values = _as_declared(context, values)
         try:
             self._define(context, values)
         except ModelError as error:
-            context.blame(error)
-            self._define(context, self._failed(context, inputs, error))
+            self._define(context, self._failed(context, inputs, context.located(error)))
 
     def _failed(self, context: Context, inputs: Sequence[Value | None], error: MoLoopError | None) -> list[Value]:
         count = max(len(context.outputs), 1)
@@ -271,9 +268,10 @@ class ModelTranslation(Translation):
             given = _arity(translator, inputs, context)
             keywords = self._attributes(context, translator)
         except ModelError as error:
-            if custom is not None:
-                error.hint = f"so says the signature of its translator, {defined_at(custom.function)}"
-            raise
+            if custom is None:
+                raise
+            hint = f"so says the signature of its translator, {defined_at(custom.function)}"
+            raise error.at(hint=hint) from error.__cause__
         if translator.wants_node:
             keywords["node"] = context
         if custom is None and context.op_type not in registry.TAKING_SEQUENCES:
@@ -328,7 +326,7 @@ class ModelTranslation(Translation):
         if kind == _SPARSE:
             return dense_from_sparse(proto.sparse_tensor, self.model.folder, self.model.path)
         if kind == _GRAPH:
-            return Body(self, proto.g, context.scope, (*context.inner_path, proto.g.name or "body"))
+            return Body(self, proto.g, context.scope, (*context.origin.inner_scope, proto.g.name or "body"))
         if kind == _TYPE_PROTO:
             return type_from(proto.tp, symbolic=False)
         raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
@@ -341,7 +339,7 @@ class ModelTranslation(Translation):
             raise ModelError(f"functions call each other in a circle: {chain}", code="ML228")
         if len(self._calls) >= CALL_LIMIT:
             raise UnsupportedError(f"functions call each other more than {CALL_LIMIT} deep", code="ML312")
-        scope = Scope(context.graph, None, context.inner_path)
+        scope = Scope(context.graph, None, context.origin.inner_scope)
         scope.depth = context.scope.depth
         scope.attributes = functions.bound_attributes(function, context.proto, context.scope.attributes)
         for name, value in zip(function.input, inputs, strict=False):
@@ -366,13 +364,13 @@ class ModelTranslation(Translation):
             if not name or name in context.scope.values:
                 continue  # not wanted, or an input that cuts the model here
             if value is None:
-                raise InternalError(f"the output {name!r} was not made", where=context.path)
+                raise InternalError(f"the output {name!r} was not made", where=context.origin)
             context.scope.values[name] = value
             value.define(context.origin._replace(output=name))
         for name in filter(None, context.outputs[len(values) :]):
             if not self._may_have(context, len(context.outputs)):
                 raise ModelError(f"{context.op_type} (opset {context.opset}) has no output for {name!r}", code="ML227")
-            raise InternalError(f"the output {name!r} was not made", where=context.path)
+            raise InternalError(f"the output {name!r} was not made", where=context.origin)
 
     def _may_have(self, context: Context, count: int) -> bool:
         """Whether ONNX gives the operator of a node so many outputs."""

@@ -13,22 +13,23 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend import registry
 from mo_loop.frontend.custom_translators import CustomTranslators
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.onnx_graphs import label, operator_of
 from mo_loop.frontend.translate import unsupported
+from mo_loop.graph.origin import Origin
 
 
 def unsupported_operators(model: OnnxModel, custom: CustomTranslators) -> list[UnsupportedError]:
     """One error a node, bodies and called functions included; `custom` translators count."""
-    return list(_nodes(model, custom, model.proto.graph.node, model.opsets, "", frozenset()))
+    return list(_nodes(model, custom, model.proto.graph.node, model.opsets, (), frozenset()))
 
 
 def _nodes(
-    model: OnnxModel, custom: CustomTranslators, nodes: Sequence[Any], opsets: Mapping[str, int], path: str,
-    calls: frozenset[Any],
+    model: OnnxModel, custom: CustomTranslators, nodes: Sequence[Any], opsets: Mapping[str, int],
+    path: tuple[str, ...], calls: frozenset[Any],
 ) -> Iterator[UnsupportedError]:  # fmt: skip
     for node in nodes:
         domain = "" if node.domain == "ai.onnx" else node.domain
-        name = node.name or next((out for out in node.output if out), node.op_type)
-        where = f"{path}/{name}" if path else name
+        origin = Origin(path, label(node), operator_of(node))
         key = (domain, node.op_type, getattr(node, "overload", ""))
         opset = opsets.get(domain, 0)
         is_custom = custom.find(domain, node.op_type, opset) is not None
@@ -36,15 +37,14 @@ def _nodes(
         if function is not None:
             if key not in calls:
                 inner = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
-                yield from _nodes(model, custom, function.node, {**opsets, **inner}, where, calls | {key})
+                yield from _nodes(model, custom, function.node, {**opsets, **inner}, origin.inner_scope, calls | {key})
         elif not is_custom and not _is_translated(domain, node.op_type, opset):
-            error = unsupported(domain, node.op_type, opset, custom)
-            error.where = where
-            yield error
+            yield unsupported(domain, node.op_type, opset, custom).at(origin)
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 graph = attribute.g
-                yield from _nodes(model, custom, graph.node, opsets, f"{where}/{graph.name or 'body'}", calls)
+                inner_path = (*origin.inner_scope, graph.name or "body")
+                yield from _nodes(model, custom, graph.node, opsets, inner_path, calls)
 
 
 def _is_translated(domain: str, op: str, opset: int) -> bool:

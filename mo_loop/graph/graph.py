@@ -171,7 +171,7 @@ class Node:
     def output(self) -> Value:
         """The only output."""
         if len(self.outputs) != 1:
-            raise InternalError(f"{self!r} has {len(self.outputs)} outputs, not one", where=self.path)
+            raise InternalError(f"{self!r} has {len(self.outputs)} outputs, not one", where=self.origin)
         return self.outputs[0]
 
     @property
@@ -335,7 +335,7 @@ class Graph:
                 node = heapq.heappop(late)[1]
         if len(order) != len(waiting):
             cycle = " -> ".join(edge[0].path for edge in nx.find_cycle(self.nx))
-            raise ModelError(f"the graph has a cycle: {cycle}", where=self.path, code="ML224")
+            raise ModelError(f"the graph has a cycle: {cycle}", where=self.origin, code="ML224")
         return order
 
     def ancestors(self, nodes: Iterable[Node]) -> set[Node]:
@@ -385,7 +385,7 @@ class Graph:
         for value in values:
             if value is not None and (value.node.graph is not self or value.node not in self.nx._node):
                 into = type(node).__name__  # it may be under construction, without a repr of its own
-                raise InternalError(f"an edge from {value.node!r} into {into} would cross graphs", where=self.path)
+                raise InternalError(f"an edge from {value.node!r} into {into} would cross graphs", where=self.origin)
 
     def _link(self, value: Value, node: Node, port: int) -> None:
         producer = value.node
@@ -441,7 +441,7 @@ class Graph:
         kept = set(keep)
         for output in node.outputs:
             if output.index not in kept and output.is_used:
-                raise InternalError(f"output {output.index} is still used", where=node.path)
+                raise InternalError(f"output {output.index} is still used", where=node.origin)
         node.outputs = tuple(node.outputs[index] for index in keep)
         for index, output in enumerate(node.outputs):
             output.index = index
@@ -450,7 +450,7 @@ class Graph:
     def remove(self, node: Node) -> None:
         """Take out a node none of whose outputs is used."""
         if self.nx._succ[node]:
-            raise InternalError(f"{node!r} is still used by {next(iter(self.nx._succ[node]))!r}", where=node.path)
+            raise InternalError(f"{node!r} is still used by {next(iter(self.nx._succ[node]))!r}", where=node.origin)
         self.nx.remove_node(node)
         del self._classes[type(node)][node]
         self._dirty.pop(node, None)

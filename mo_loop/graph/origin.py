@@ -35,6 +35,15 @@ class Origin(NamedTuple):
         name = self.output or self.node
         return "/".join((*self.scope, name) if name else self.scope)
 
+    @property
+    def inner_scope(self) -> tuple[str, ...]:
+        """The path of a function that the node calls; the paths of its bodies begin so."""
+        return (*self.scope, self.node)
+
+    def is_below(self, node: Origin) -> bool:
+        """Whether it stands in a body of `node`, or in a function that `node` calls."""
+        return self.scope[: len(node.scope) + 1] == node.inner_scope
+
 
 Origins = tuple[Origin, ...]
 """The first one is the node or tensor itself; what was merged into it follows."""

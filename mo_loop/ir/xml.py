@@ -212,7 +212,7 @@ def _attribute_info(info: Mapping[str, Any], pad: str) -> str:
 def _port(number: int, value: Value, pad: str, names: str, info: Mapping[str, Any] | None) -> str:
     dtype = value.dtype
     if dtype is None or dtype.precision is None:
-        raise InternalError(f"a port of type {dtype} reached the writer", where=value.node.path)
+        raise InternalError(f"a port of type {dtype} reached the writer", where=value.node.origin)
     head = f'{pad}\t\t<port id="{number}" precision="{dtype.precision}"{names}'
     shape: Shape = value.shape
     if not shape and not info:

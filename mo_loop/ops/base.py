@@ -22,6 +22,7 @@ import numpy as np
 
 from mo_loop.errors import InternalError, MoLoopError, TypeError_
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape, fresh_symbols
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
@@ -162,19 +163,19 @@ class Op(Node):
         try:
             result = self.infer(*types)
         except MoLoopError as error:
-            if not error.where:
-                error.where = self._where()
-            if isinstance(error, TypeError_) and self.type not in error.message:
+            message = error.message
+            if isinstance(error, TypeError_) and self.type not in message:
                 shown = ", ".join(str(each) for each in types)
-                error.message = f"{self.type}({shown}): {error.message}"
-                error.args = (error.message,)
-            raise
+                message = f"{self.type}({shown}): {message}"
+            raise error.at(None if error.where else self._place, message=message) from error.__cause__
         results: Sequence[Any] = result if isinstance(result, tuple | list) else (result,)
         # An input's type handed back as the output's says nothing about the values.
         return [r.without_known() if isinstance(r, TensorType) and _among(r, types) else r for r in results]
 
-    def _where(self) -> str:
-        return self.path if hasattr(self, "graph") else self.name
+    @property
+    def _place(self) -> Origin | None:
+        """Where an error of this operation stands; None while it is made without a name: its maker knows better."""
+        return self.origin if self.name or hasattr(self, "graph") else None
 
     def require(self, condition, message: str) -> None:
         """Raise a TypeError_ that says `message` unless `condition` holds."""
@@ -239,7 +240,7 @@ def _checked(op: Op, key: str, value):
         return tuple(value)
     if isinstance(kind, type) and isinstance(value, kind):
         return value
-    raise TypeError_(f"{op.type}: {value!r} is not a valid {key}", code="ML236", where=op._where())
+    raise TypeError_(f"{op.type}: {value!r} is not a valid {key}", code="ML236", where=op._place)
 
 
 class Parameter(Op, opset=1, kept=True):

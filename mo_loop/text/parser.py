@@ -84,9 +84,8 @@ class _Parser:
         except MoLoopError as error:
             if error.message.startswith("line "):
                 raise
-            raise InputError(
-                f"line {line}: {error.message}", where=error.where, hint=error.hint, code=error.code
-            ) from error
+            where = error.origin or error.where
+            raise InputError(f"line {line}: {error.message}", where=where, hint=error.hint, code=error.code) from error
 
     def _outputs(self) -> list[str | None]:
         scanner = self.scanner

@@ -70,7 +70,7 @@ class _Plan:
         """The label of a Parameter or Result in a port map."""
         label = f"@{self.results.get(node)}" if isinstance(node, Result) else f"%{self.values.get(node.output)}"
         if label.endswith("None"):
-            raise InternalError(f"a port map refers to {node!r}, which is not in its body", where=self.graph.path)
+            raise InternalError(f"a port map refers to {node!r}, which is not in its body", where=self.graph.origin)
         return label
 
 

@@ -25,7 +25,7 @@ class CheckBatch(FunctionPass):
             if self._batch > 1 and _holds_one(node, self._batch):
                 assert node.inputs[0] is not None
                 text = f"{node.inputs[0].type} becomes {node.output.type}: {self._batch} samples are joined into one"
-                warnings.warn(ConversionWarning(text, where=node.path, code="ML514"), stacklevel=2)
+                warnings.warn(ConversionWarning(text, where=node.origin, code="ML514"), stacklevel=2)
         return False
 
 

@@ -120,7 +120,7 @@ def scan_8(
     if sequence_lens is not None:
         values = [*values, sequence_lens]
     batch = Graph("batch")
-    scope = Scope(batch, node.scope, (*node.inner_path, "batch"))
+    scope = Scope(batch, node.scope, (*node.origin.inner_scope, "batch"))
     parameters = [Parameter(graph=batch, type=_element_type(value.type, 0)) for value in values]
     elements = [parameter.output for parameter in parameters]
     length = elements.pop() if sequence_lens is not None else None

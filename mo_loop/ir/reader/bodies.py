@@ -245,8 +245,7 @@ class BodyReader:
         try:
             return cls(*inputs, graph=self._graph, name=self._layer.name, **attributes)
         except MoLoopError as error:
-            error.where = error.where or self._layer.where
-            raise
+            raise error.at(error.origin or self._layer.where) from error.__cause__
         except Exception as error:  # inference can fail in any way on an invalid file
             raise self._wrong(f"its bodies cannot be typed: {error!r}") from error
 

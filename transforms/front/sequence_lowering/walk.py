@@ -189,7 +189,7 @@ class SequencePass(FunctionPass):
         if result not in ports.results:
             layout = self.held(result.value, ports.states[result])
             if layout is None:
-                raise InternalError(f"the next value of a state is no {ports.states[result]}", where=result.path)
+                raise InternalError(f"the next value of a state is no {ports.states[result]}", where=result.origin)
             ports.results[result] = [Result(each) for each in layout.tensors]
         return ports.results[result]
 
