@@ -230,7 +230,7 @@ def test_rank_that_changes_is_refused() -> None:
     with pytest.raises(MoLoopError) as caught:
         convert_model(made)
     assert caught.value.exit_code == 3
-    assert "rank" in str(caught.value) and "y/step" in str(caught.value)
+    assert "rank" in str(caught.value) and "loop/step/" in str(caught.value)
 
 
 @pytest.mark.parametrize("first", [1, 3])
