@@ -468,7 +468,7 @@ class TestBrokenPasses:
         assert done.exit_code == 4
         assert done.stderr.splitlines()[:3] == [
             "error: ML400: ZeroDivisionError: no luck with inner_add",
-            "  where: y/step/inner_add",
+            "  where: loop/step/inner_add",
             "  in:    the pass Broken",
         ]
         assert "Traceback" not in done.stderr and "report" in done.stderr
