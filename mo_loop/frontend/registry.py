@@ -5,7 +5,15 @@
         return ops.Softmax(x, axis=axis)          # keyword-only: attributes, with ONNX's defaults
 
 `since` is the first opset a function holds for; the newest one not above the model's opset wins. A parameter named
-`node` receives the context. A test holds every signature against the schemas of the onnx package.
+`node` receives the context. Versions that differ in their schemas alone share a function; the decorator of each says
+what the signature has more, or another way:
+
+    @translates("QuantizeLinear", since=10, without="axis saturate")     # parameters that this version lacks
+    @translates("QuantizeLinear", since=13, without="saturate")
+    @translates("QuantizeLinear", since=19)
+    def quantize(x, y_scale, y_zero_point=None, *, axis: int = 1, saturate: int = 1): ...
+
+A test compares every version with the schemas of the onnx package.
 """
 
 from __future__ import annotations
@@ -89,6 +97,8 @@ class Translator:
     origin: str = ""
     """The extension it comes from; empty for those of mo_loop itself."""
     domain: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Attributes that the function receives where the node says nothing of them: their defaults are not its own."""
 
 
 _translators: dict[str, list[Translator]] = {}
@@ -100,14 +110,45 @@ def qualified(domain: str, op: str) -> str:
     return f"{domain}::{op}" if domain else op
 
 
-def translates(op: str, *, since: int, domain: str = "") -> Callable[[F], F]:
-    """Register the decorated function for the ONNX operator `op` from version `since` of its domain on."""
+def translates(
+    op: str, *, since: int, domain: str = "", without: str = "", required: str = "",
+    defaults: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None,
+) -> Callable[[F], F]:  # fmt: skip
+    """Register the decorated function for the ONNX operator `op` from version `since` of its domain on.
+
+    Args:
+        without: optional inputs and attributes of the function that this version lacks, with spaces between.
+        required: optional inputs of the function that this version requires.
+        defaults: attributes that have another default in this version.
+        fixed: attributes that this version lacks, and the values that the function receives for them.
+    """
 
     def register(function: F) -> F:
-        add(replace(describe(op, since, function), domain=domain))
+        described = replace(describe(op, since, function), domain=domain)
+        add(_variant(described, set(without.split()), required.split(), defaults or {}, fixed or {}))
         return function
 
     return register
+
+
+def _variant(
+    translator: Translator, without: set[str], required: Sequence[str], defaults: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+) -> Translator:  # fmt: skip
+    """The translator of a version whose schema differs from the signature."""
+    attributes, inputs = translator.attributes, translator.inputs
+    unknown = {*without, *required} - {*attributes, *inputs} | {*defaults, *fixed} - attributes.keys()
+    if unknown:
+        raise ValueError(f"{translator.op} of version {translator.since}: there is no parameter {sorted(unknown)}")
+    gone = without | fixed.keys()
+    return replace(
+        translator,
+        inputs=tuple(name for name in inputs if name not in gone),
+        required=max([translator.required, *(inputs.index(name) + 1 for name in required)]),
+        attributes={name: each for name, each in {**attributes, **defaults}.items() if name not in gone},
+        kinds={name: kind for name, kind in translator.kinds.items() if name not in gone},
+        given={**defaults, **fixed},
+    )
 
 
 def add(translator: Translator) -> None:

@@ -286,7 +286,7 @@ class ModelTranslation(Translation):
         return outputs
 
     def _attributes(self, context: Context, translator: registry.Translator) -> dict[str, Any]:
-        keywords = {}
+        keywords = dict(translator.given)
         for attribute in context.proto.attribute:
             source = attribute
             if attribute.ref_attr_name:

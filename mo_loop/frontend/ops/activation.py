@@ -71,14 +71,9 @@ def celu(x, *, alpha: float = 1.0):
     return ops.Add(ops.Maximum(x, 0), ops.Minimum(curve, 0))
 
 
-@translates("Selu", since=1)
-def selu_1(x, *, alpha: float = 1.6732, gamma: float = 1.0507):
-    """Opset 1 has shorter constants."""
-    return ops.Selu(x, alpha, gamma)
-
-
+@translates("Selu", since=1, defaults={"alpha": 1.6732, "gamma": 1.0507})
 @translates("Selu", since=6)
-def selu_6(x, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875):
+def selu(x, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875):
     """gamma * x, or gamma * alpha * (e^x - 1) where x is not positive."""
     return ops.Selu(x, alpha, gamma)
 

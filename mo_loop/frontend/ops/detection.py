@@ -60,24 +60,9 @@ def _just_above(boxes: Value, threshold: Value | None) -> Value:
     return ops.Maximum(ops.Multiply(scalar(threshold), np.float32(1 + 2**-23)), np.finfo(np.float32).tiny).output
 
 
-@translates("RoiAlign", since=10)
-def roi_align_10(
-    x,
-    rois,
-    batch_indices,
-    *,
-    mode: str = "avg",
-    output_height: int = 1,
-    output_width: int = 1,
-    sampling_ratio: int = 0,
-    spatial_scale: float = 1.0,
-):
-    """Corners as they are given."""
-    return _roi_align(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, False)
-
-
+@translates("RoiAlign", since=10, fixed={"coordinate_transformation_mode": "output_half_pixel"})
 @translates("RoiAlign", since=16)
-def roi_align_16(
+def roi_align(
     x,
     rois,
     batch_indices,
@@ -89,7 +74,7 @@ def roi_align_16(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ):
-    """Opset 16 shifts the corners by half a pixel."""
+    """`half_pixel` shifts the corners by half a pixel."""
     shifted = coordinate_transformation_mode == "half_pixel"
     cells = (output_height, output_width)
     return _roi_align(x, rois, batch_indices, mode, cells, sampling_ratio, spatial_scale, shifted)

@@ -35,15 +35,10 @@ def gather_elements(data, indices, *, axis: int = 0):
     return ops.GatherElements(data, indices, axis=axis)
 
 
-@translates("GatherND", since=11)
-def gather_nd_11(data, indices):
-    """Slices at places of several coordinates."""
-    return ops.GatherND(data, indices)
-
-
+@translates("GatherND", since=11, without="batch_dims")
 @translates("GatherND", since=12)
-def gather_nd_12(data, indices, *, batch_dims: int = 0):
-    """The first dimensions may be common to both."""
+def gather_nd(data, indices, *, batch_dims: int = 0):
+    """Slices at places of several coordinates; the first dimensions may be common to both."""
     return ops.GatherND(data, indices, batch_dims=batch_dims)
 
 
@@ -53,14 +48,9 @@ def scatter(data, indices, updates, *, axis: int = 0):
     return _scatter_elements(data, indices, updates, axis, "none")
 
 
-@translates("ScatterElements", since=11)
-def scatter_elements_11(data, indices, updates, *, axis: int = 0):
-    """Elements replaced."""
-    return _scatter_elements(data, indices, updates, axis, "none")
-
-
+@translates("ScatterElements", since=11, without="reduction")
 @translates("ScatterElements", since=16)
-def scatter_elements_16(data, indices, updates, *, axis: int = 0, reduction: str = "none"):
+def scatter_elements(data, indices, updates, *, axis: int = 0, reduction: str = "none"):
     """Elements replaced, or combined with the new ones."""
     return _scatter_elements(data, indices, updates, axis, reduction)
 
@@ -71,14 +61,9 @@ def _scatter_elements(data: Value, indices: Value, updates: Value, axis: int, re
     return ops.ScatterElementsUpdate12(data, indices, updates, axis, reduction=_reduction(reduction))
 
 
-@translates("ScatterND", since=11)
-def scatter_nd_11(data, indices, updates):
-    """Slices replaced."""
-    return ops.ScatterNDUpdate(data, indices, updates)
-
-
+@translates("ScatterND", since=11, without="reduction")
 @translates("ScatterND", since=16)
-def scatter_nd_16(data, indices, updates, *, reduction: str = "none"):
+def scatter_nd(data, indices, updates, *, reduction: str = "none"):
     """Slices replaced, or combined with the new ones."""
     if reduction == "none":
         return ops.ScatterNDUpdate(data, indices, updates)
@@ -143,15 +128,10 @@ def top_k_1(x, *, k: int, axis: int = -1):
     return _top_k(x, k, axis, True)
 
 
-@translates("TopK", since=10)
-def top_k_10(x, k, *, axis: int = -1):
-    """k is an input."""
-    return _top_k(x, scalar(k), axis, True)
-
-
+@translates("TopK", since=10, without="largest sorted")
 @translates("TopK", since=11)
-def top_k_11(x, k, *, axis: int = -1, largest: int = 1, sorted: int = 1):
-    """Also the smallest; results that need not be sorted are sorted all the same."""
+def top_k(x, k, *, axis: int = -1, largest: int = 1, sorted: int = 1):
+    """k is an input. Results that need not be sorted are sorted all the same."""
     return _top_k(x, scalar(k), axis, bool(largest))
 
 

@@ -24,26 +24,13 @@ def matmul(a, b):
     return ops.MatMul(a, b)
 
 
-@translates("Gemm", since=1)
-def gemm_1(
-    a, b, c,
-    *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0,
-):  # fmt: skip
-    """Opset 1 asks for broadcasting of C; what numpy's rules give without being asked is the same."""
-    return general_product(a, b, c, alpha, beta, transA, transB)
-
-
-@translates("Gemm", since=7)
-def gemm_7(a, b, c, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0):
-    """C is broadcast to the product."""
-    return general_product(a, b, c, alpha, beta, transA, transB)
-
-
-@translates("Gemm", since=11)
-def gemm_11(
-    a, b, c=None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0
+@translates("Gemm", since=1, required="c")
+@translates("Gemm", since=7, required="c", without="broadcast")
+@translates("Gemm", since=11, without="broadcast")
+def gemm(
+    a, b, c=None, *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0
 ):
-    """C may be absent."""
+    """C is broadcast to the product as numpy does; where `broadcast` asks for it in opset 1, that is the same."""
     return general_product(a, b, c, alpha, beta, transA, transB)
 
 

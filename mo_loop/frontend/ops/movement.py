@@ -19,14 +19,9 @@ def reshape_1(data, *, shape: tuple[int, ...] = ()):
     return ops.Reshape(data, list(shape), special_zero=True)
 
 
-@translates("Reshape", since=5)
-def reshape_5(data, shape):
-    """The shape is an input."""
-    return _reshape(data, shape, copies=True)
-
-
+@translates("Reshape", since=5, without="allowzero")
 @translates("Reshape", since=14)
-def reshape_14(data, shape, *, allowzero: int = 0):
+def reshape(data, shape, *, allowzero: int = 0):
     """With `allowzero` 0 is a dimension of no elements."""
     return _reshape(data, shape, copies=not allowzero)
 
@@ -142,43 +137,28 @@ def transpose(data, *, perm: tuple[int, ...] | None = None):
     return ops.Transpose(data, np.array(order, np.int64))
 
 
-@translates("Concat", since=1)
-def concat_1(*inputs, axis: int = 1):
-    """The axis has a default."""
-    return ops.Concat(*inputs, axis=axis)
-
-
+@translates("Concat", since=1, defaults={"axis": 1})
 @translates("Concat", since=4)
-def concat_4(*inputs, axis: int):
-    """The axis is required."""
+def concat(*inputs, axis: int):
+    """From opset 4 on the axis is required."""
     return ops.Concat(*inputs, axis=axis)
 
 
 @translates("Split", since=1)
+@translates("Split", since=2, without="sizes")
 def split_1(
     input, sizes=None, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context
 ):
-    """The sizes are an attribute, or an input of the data's type."""
+    """The sizes are an attribute; in opset 1 also an input of the data's type."""
     if sizes is not None:
         return _split(input, as_i64(sizes), axis, node)
     return _split(input, split, axis, node)
 
 
-@translates("Split", since=2)
-def split_2(input, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context):
-    """The sizes are an attribute."""
-    return _split(input, split, axis, node)
-
-
-@translates("Split", since=13)
-def split_13(input, split=None, *, axis: int = 0, node: Context):
-    """The sizes are an input."""
-    return _split(input, split, axis, node)
-
-
+@translates("Split", since=13, without="num_outputs")
 @translates("Split", since=18)
-def split_18(input, split=None, *, axis: int = 0, num_outputs: int | None = None, node: Context):
-    """With `num_outputs` the last piece may be smaller."""
+def split(input, split=None, *, axis: int = 0, num_outputs: int | None = None, node: Context):
+    """The sizes are an input; with `num_outputs` the last piece may be smaller."""
     if split is not None or num_outputs is None:
         return _split(input, split, axis, node)
     length = None if input.rank is None else dimension(input, normalise_axis(axis, input.rank))
@@ -239,15 +219,10 @@ def slice_10(data, starts, ends, axes=None, steps=None):
     return ops.Slice(data, *bounds, step, places)
 
 
-@translates("DepthToSpace", since=1)
-def depth_to_space_1(input, *, blocksize: int):
-    """Depth, column, row."""
-    return _depth_to_space(input, blocksize, "DCR")
-
-
+@translates("DepthToSpace", since=1, without="mode")
 @translates("DepthToSpace", since=11)
-def depth_to_space_11(input, *, blocksize: int, mode: str = "DCR"):
-    """Also column, row, depth."""
+def depth_to_space(input, *, blocksize: int, mode: str = "DCR"):
+    """Depth, column, row; or column, row, depth."""
     return _depth_to_space(input, blocksize, mode)
 
 
@@ -255,15 +230,10 @@ def _depth_to_space(x: Value, block: int, mode: str):
     return ops.DepthToSpace(x, mode=_block_mode(mode), block_size=block)
 
 
-@translates("SpaceToDepth", since=1)
-def space_to_depth_1(input, *, blocksize: int):
-    """Depth, column, row."""
-    return ops.SpaceToDepth(input, mode="blocks_first", block_size=blocksize)
-
-
+@translates("SpaceToDepth", since=1, without="mode")
 @translates("SpaceToDepth", since=28)
-def space_to_depth_28(input, *, blocksize: int, mode: str = "DCR"):
-    """Also column, row, depth."""
+def space_to_depth(input, *, blocksize: int, mode: str = "DCR"):
+    """Depth, column, row; or column, row, depth."""
     return ops.SpaceToDepth(input, mode=_block_mode(mode), block_size=blocksize)
 
 

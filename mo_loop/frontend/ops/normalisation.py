@@ -52,6 +52,7 @@ def batch_normalization_1(
 
 
 @translates("BatchNormalization", since=7)
+@translates("BatchNormalization", since=9, without="spatial")
 def batch_normalization_7(
     x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, node: Context,
@@ -60,17 +61,6 @@ def batch_normalization_7(
     if _extra_outputs(node):
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
     return _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
-
-
-@translates("BatchNormalization", since=9)
-def batch_normalization_9(
-    x, scale, bias, mean, variance,
-    *, epsilon: float = 1e-5, momentum: float = 0.9, node: Context,
-):  # fmt: skip
-    """As before, always one number a channel."""
-    if _extra_outputs(node):
-        return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, True)
-    return _batch_inference(x, scale, bias, mean, variance, epsilon, True)
 
 
 @translates("BatchNormalization", since=14)
@@ -236,14 +226,9 @@ def _sorted_axes(x: Value, axes: Sequence[int]) -> list[int]:
 
 
 @translates("Dropout", since=1)
+@translates("Dropout", since=7, without="is_test")
 def dropout_1(x, *, is_test: int = 0, ratio: float = 0.5, node: Context):
     """A copy; the mask is of the type of x."""
-    return _kept(x, node, x.dtype)
-
-
-@translates("Dropout", since=7)
-def dropout_7(x, *, ratio: float = 0.5, node: Context):
-    """A copy, without `is_test`."""
     return _kept(x, node, x.dtype)
 
 

@@ -28,24 +28,9 @@ def max_pool_1(
     return _largest(x, kernel_shape, at, "floor")
 
 
-@translates("MaxPool", since=8)
-def max_pool_8(
-    x,
-    *,
-    auto_pad: str = "NOTSET",
-    kernel_shape: Ints,
-    pads: Ints | None = None,
-    storage_order: int = 0,
-    strides: Ints | None = None,
-    node: Context,
-):
-    """Opset 8 gives the indices as well."""
-    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
-    return _max_pool(x, kernel_shape, at, "floor", storage_order, node)
-
-
+@translates("MaxPool", since=8, without="ceil_mode dilations")
 @translates("MaxPool", since=10)
-def max_pool_10(
+def max_pool(
     x,
     *,
     auto_pad: str = "NOTSET",
@@ -57,7 +42,7 @@ def max_pool_10(
     strides: Ints | None = None,
     node: Context,
 ):
-    """Opset 10 dilates, and rounds up if asked."""
+    """From opset 8 on the indices as well."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return _max_pool(x, kernel_shape, at, _rounding(ceil_mode, kernel_shape, at), storage_order, node)
 
@@ -141,48 +126,11 @@ def _rounding(ceil_mode: int, kernel: Ints, at: Window) -> str:
     return "ceil_torch" if starts_late else "ceil"
 
 
-@translates("AveragePool", since=1)
-def average_pool_1(
-    x, *, auto_pad: str = "NOTSET", kernel_shape: Ints, pads: Ints | None = None, strides: Ints | None = None
-):
-    """The mean of each window. Before opset 7 the padding always counts, as ONNX's version converter takes it, too."""
-    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
-    return _average(x, kernel_shape, at, 1, 0)
-
-
-@translates("AveragePool", since=7)
-def average_pool_7(
-    x,
-    *,
-    auto_pad: str = "NOTSET",
-    count_include_pad: int = 0,
-    kernel_shape: Ints,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-):
-    """Opset 7 counts the padding only if asked."""
-    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
-    return _average(x, kernel_shape, at, count_include_pad, 0)
-
-
-@translates("AveragePool", since=10)
-def average_pool_10(
-    x,
-    *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    kernel_shape: Ints,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-):
-    """Opset 10 rounds up if asked."""
-    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
-    return _average(x, kernel_shape, at, count_include_pad, ceil_mode)
-
-
+@translates("AveragePool", since=1, without="ceil_mode dilations", fixed={"count_include_pad": 1})
+@translates("AveragePool", since=7, without="ceil_mode dilations")
+@translates("AveragePool", since=10, without="dilations")
 @translates("AveragePool", since=19)
-def average_pool_19(
+def average_pool(
     x,
     *,
     auto_pad: str = "NOTSET",
@@ -193,7 +141,7 @@ def average_pool_19(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ):
-    """Opset 19 dilates."""
+    """The mean of each window. Before opset 7 the padding always counts, as in ONNX's version converter."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return _average(x, kernel_shape, at, count_include_pad, ceil_mode)
 
@@ -280,23 +228,9 @@ def lp_pool_1(
     return _lp_pool(x, kernel_shape, at, p, 0)
 
 
-@translates("LpPool", since=2)
-def lp_pool_2(
-    x,
-    *,
-    auto_pad: str = "NOTSET",
-    kernel_shape: Ints,
-    p: int = 2,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-):
-    """From opset 2 on p is an integer."""
-    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
-    return _lp_pool(x, kernel_shape, at, p, 0)
-
-
+@translates("LpPool", since=2, without="ceil_mode dilations")
 @translates("LpPool", since=18)
-def lp_pool_18(
+def lp_pool(
     x,
     *,
     auto_pad: str = "NOTSET",
@@ -307,7 +241,7 @@ def lp_pool_18(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ):
-    """Opset 18 dilates, and rounds up if asked."""
+    """From opset 2 on p is an integer."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return _lp_pool(x, kernel_shape, at, p, ceil_mode)
 

@@ -35,43 +35,12 @@ EXACT = 1 << 24
 # -- QuantizeLinear
 
 
-@translates("QuantizeLinear", since=10)
-def quantize_10(x, y_scale, y_zero_point=None):
-    """One scale for all."""
-    return _quantized(x, y_scale, y_zero_point, axis=1)
-
-
-@translates("QuantizeLinear", since=13)
-def quantize_13(x, y_scale, y_zero_point=None, *, axis: int = 1):
-    """Or one for each slice along an axis."""
-    return _quantized(x, y_scale, y_zero_point, axis=axis)
-
-
-@translates("QuantizeLinear", since=19)
-def quantize_19(x, y_scale, y_zero_point=None, *, axis: int = 1, saturate: int = 1):
-    """`saturate` matters for float8 alone."""
-    return _quantized(x, y_scale, y_zero_point, axis=axis, saturate=saturate)
-
-
-@translates("QuantizeLinear", since=21)
-def quantize_21(
-    x,
-    y_scale,
-    y_zero_point=None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    saturate: int = 1,
-):
-    """Or one for each block of elements along an axis."""
-    return _quantized(
-        x, y_scale, y_zero_point, axis=axis, saturate=saturate, block_size=block_size, output_dtype=output_dtype
-    )
-
-
+@translates("QuantizeLinear", since=10, without="axis block_size output_dtype precision saturate")
+@translates("QuantizeLinear", since=13, without="block_size output_dtype precision saturate")
+@translates("QuantizeLinear", since=19, without="block_size output_dtype precision")
+@translates("QuantizeLinear", since=21, without="precision")
 @translates("QuantizeLinear", since=23)
-def quantize_23(
+def quantize(
     x,
     y_scale,
     y_zero_point=None,
@@ -82,7 +51,10 @@ def quantize_23(
     precision: int = 0,
     saturate: int = 1,
 ):
-    """The division is always in f32, at least as precise as `precision` asks."""
+    """One scale for all, one for each slice along an axis, or one for each block of elements along it.
+
+    `saturate` matters for float8 alone. The division is in f32, at least as precise as `precision` demands.
+    """
     return _quantized(
         x, y_scale, y_zero_point, axis=axis, saturate=saturate, block_size=block_size, output_dtype=output_dtype
     )
@@ -185,29 +157,14 @@ def _every_axis(x: Value) -> Value:
 # -- DequantizeLinear
 
 
-@translates("DequantizeLinear", since=10)
-def dequantize_10(x, x_scale, x_zero_point=None):
-    """One scale for all."""
-    return _dequantized(x, x_scale, x_zero_point, axis=1)
-
-
-@translates("DequantizeLinear", since=13)
-def dequantize_13(x, x_scale, x_zero_point=None, *, axis: int = 1):
-    """Or one for each slice along an axis."""
-    return _dequantized(x, x_scale, x_zero_point, axis=axis)
-
-
-@translates("DequantizeLinear", since=21)
-def dequantize_21(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: int = 0):
-    """Or one for each block of elements along an axis."""
-    return _dequantized(x, x_scale, x_zero_point, axis=axis, block_size=block_size)
-
-
+@translates("DequantizeLinear", since=10, without="axis block_size output_dtype")
+@translates("DequantizeLinear", since=13, without="block_size output_dtype")
+@translates("DequantizeLinear", since=21, without="output_dtype")
 @translates("DequantizeLinear", since=23)
-def dequantize_23(
+def dequantize(
     x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
 ):
-    """The result need not be of the scale's type."""
+    """One scale for all, one for each slice along an axis, or one for each block of elements along it."""
     return _dequantized(x, x_scale, x_zero_point, axis=axis, block_size=block_size, output_dtype=output_dtype)
 
 

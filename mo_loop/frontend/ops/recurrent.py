@@ -79,65 +79,10 @@ def _all_equal(lengths: Value, x: Value, layout: int) -> bool:
     return given is not None and isinstance(time, int) and bool((given == time).all())
 
 
-@translates("LSTM", since=1)
-def lstm_1(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
-    initial_c=None,
-    p=None,
-    *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    input_forget: int = 0,
-    output_sequence: int = 0,
-    node: Context,
-):
-    """`output_sequence` said whether the first output is made; that it is named says so, too."""
-    return _translated(
-        node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", direction=direction, layout=0,
-        hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, clip=clip, input_forget=input_forget,
-    )  # fmt: skip
-
-
-@translates("LSTM", since=7)
-def lstm_7(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
-    initial_c=None,
-    p=None,
-    *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    input_forget: int = 0,
-    node: Context,
-):
-    """Time first."""
-    return lstm_14(
-        x, w, r, b, sequence_lens, initial_h, initial_c, p, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, activations=activations, clip=clip, direction=direction,
-        hidden_size=hidden_size, input_forget=input_forget, node=node,
-    )  # fmt: skip
-
-
-@translates("LSTM", since=14)
-def lstm_14(
+@translates("LSTM", since=1, without="layout")
+@translates("LSTM", since=7, without="layout output_sequence")
+@translates("LSTM", since=14, without="output_sequence")
+def lstm(
     x,
     w,
     r,
@@ -155,9 +100,13 @@ def lstm_14(
     hidden_size: int | None = None,
     input_forget: int = 0,
     layout: int = 0,
+    output_sequence: int = 0,
     node: Context,
 ):
-    """With `layout` 1 the batch comes first everywhere."""
+    """With `layout` 1 the batch comes first everywhere.
+
+    Until opset 6 `output_sequence` says whether the first output is made; so does the name of that output.
+    """
     return _translated(
         node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", direction=direction, layout=layout,
         hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
@@ -165,87 +114,11 @@ def lstm_14(
     )  # fmt: skip
 
 
-@translates("GRU", since=1)
-def gru_1(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
-    *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings | None = None,
-    clip: float | None = None,
-    direction: str = "foward",
-    hidden_size: int | None = None,
-    output_sequence: int = 0,
-    node: Context,
-):
-    """The default direction is misspelt in the schema of opset 1."""
-    direction = "forward" if direction == "foward" else direction
-    return gru_14(
-        x, w, r, b, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
-        activations=activations, clip=clip, direction=direction, hidden_size=hidden_size, node=node,
-    )  # fmt: skip
-
-
-@translates("GRU", since=3)
-def gru_3(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
-    *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    linear_before_reset: int = 0,
-    output_sequence: int = 0,
-    node: Context,
-):
-    """Opset 3 may reset after the product."""
-    return gru_14(
-        x, w, r, b, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
-        activations=activations, clip=clip, direction=direction, hidden_size=hidden_size,
-        linear_before_reset=linear_before_reset, node=node,
-    )  # fmt: skip
-
-
-@translates("GRU", since=7)
-def gru_7(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
-    *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    linear_before_reset: int = 0,
-    node: Context,
-):
-    """Without `output_sequence`."""
-    return gru_14(
-        x, w, r, b, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
-        activations=activations, clip=clip, direction=direction, hidden_size=hidden_size,
-        linear_before_reset=linear_before_reset, node=node,
-    )  # fmt: skip
-
-
-@translates("GRU", since=14)
-def gru_14(
+@translates("GRU", since=1, without="layout linear_before_reset", defaults={"direction": "foward"})
+@translates("GRU", since=3, without="layout")
+@translates("GRU", since=7, without="layout output_sequence")
+@translates("GRU", since=14, without="output_sequence")
+def gru(
     x,
     w,
     r,
@@ -261,9 +134,12 @@ def gru_14(
     hidden_size: int | None = None,
     layout: int = 0,
     linear_before_reset: int = 0,
+    output_sequence: int = 0,
     node: Context,
 ):
-    """With `layout` 1 the batch comes first everywhere."""
+    """With `layout` 1 the batch comes first everywhere. The default direction is misspelt in the schema of opset 1."""
+    if direction == "foward" and node.opset < 3:
+        direction = "forward"
     return _translated(
         node, x, w, r, b, sequence_lens, (initial_h,), kind="GRU", direction=direction, layout=layout,
         hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
@@ -271,57 +147,10 @@ def gru_14(
     )  # fmt: skip
 
 
-@translates("RNN", since=1)
-def rnn_1(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
-    *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings = ("Tanh", "Tanh"),
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    output_sequence: int = 0,
-    node: Context,
-):
-    """`output_sequence` said whether the first output is made; that it is named says so, too."""
-    return rnn_14(
-        x, w, r, b, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
-        activations=activations, clip=clip, direction=direction, hidden_size=hidden_size, node=node,
-    )  # fmt: skip
-
-
-@translates("RNN", since=7)
-def rnn_7(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
-    *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings = ("Tanh", "Tanh"),
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    node: Context,
-):
-    """Time first."""
-    return rnn_14(
-        x, w, r, b, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
-        activations=activations, clip=clip, direction=direction, hidden_size=hidden_size, node=node,
-    )  # fmt: skip
-
-
-@translates("RNN", since=14)
-def rnn_14(
+@translates("RNN", since=1, without="layout")
+@translates("RNN", since=7, without="layout output_sequence")
+@translates("RNN", since=14, without="output_sequence")
+def rnn(
     x,
     w,
     r,
@@ -336,6 +165,7 @@ def rnn_14(
     direction: str = "forward",
     hidden_size: int | None = None,
     layout: int = 0,
+    output_sequence: int = 0,
     node: Context,
 ):
     """With `layout` 1 the batch comes first everywhere."""

@@ -229,14 +229,10 @@ def _place(x: Value, mode: str, axis: int, keep: bool, last: bool):
 
 
 def _places(op: str, mode: str) -> None:
-    def before_12(x, *, axis: int = 0, keepdims: int = 1):
-        return _place(x, mode, axis, bool(keepdims), False)
-
-    def from_12(x, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0):
+    @translates(op, since=1, without="select_last_index")
+    @translates(op, since=12)
+    def place(x, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0):
         return _place(x, mode, axis, bool(keepdims), bool(select_last_index))
-
-    translates(op, since=1)(before_12)
-    translates(op, since=12)(from_12)
 
 
 _places("ArgMax", "max")

@@ -53,52 +53,10 @@ def _by_scales(x: Value, scales, mode: str) -> Value:
     return _resized(x, None, scales, None, None, "stretch", how)
 
 
-@translates("Resize", since=11)
-def resize_11(
-    x,
-    roi,
-    scales,
-    sizes=None,
-    *,
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: int = 0,
-    extrapolation_value: float = 0.0,
-    mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
-):
-    """`scales` is empty where `sizes` is given."""
-    how = Sampling(
-        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), False,
-        extrapolation_value,
-    )  # fmt: skip
-    return _resized(x, roi, scales, sizes, None, "stretch", how)
-
-
-@translates("Resize", since=13)
-def resize_13(
-    x,
-    roi=None,
-    scales=None,
-    sizes=None,
-    *,
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: int = 0,
-    extrapolation_value: float = 0.0,
-    mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
-):
-    """One of `scales` and `sizes` is absent."""
-    how = Sampling(
-        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), False,
-        extrapolation_value,
-    )  # fmt: skip
-    return _resized(x, roi, scales, sizes, None, "stretch", how)
-
-
+@translates("Resize", since=11, without="antialias axes keep_aspect_ratio_policy", required="roi scales")
+@translates("Resize", since=13, without="antialias axes keep_aspect_ratio_policy")
 @translates("Resize", since=18)
-def resize_18(
+def resize(
     x,
     roi=None,
     scales=None,
@@ -114,7 +72,7 @@ def resize_18(
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ):
-    """Opset 18 knows axes, antialiasing, and sizes that keep the aspect ratio."""
+    """One of `scales` and `sizes` is absent or empty."""
     how = Sampling(
         mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), bool(antialias),
         extrapolation_value,

@@ -80,39 +80,19 @@ def cast_by_name(x, *, to: str):
     return _cast(x, _named_type(to))
 
 
-@translates("Cast", since=6)
-def cast_6(x, *, to: int):
-    """Opset 6 gives its number."""
-    return _cast(x, from_onnx(to))
-
-
-@translates("Cast", since=19)
-def cast_19(x, *, to: int, saturate: int = 1):
-    """`saturate` matters for float8 alone."""
-    return _cast(x, from_onnx(to), bool(saturate))
-
-
+@translates("Cast", since=6, without="round_mode", fixed={"saturate": 0})
+@translates("Cast", since=19, without="round_mode")
 @translates("Cast", since=24)
-def cast_24(x, *, to: int, saturate: int = 1, round_mode: str = "up"):
-    """`round_mode` matters for float8e8m0 alone."""
+def cast(x, *, to: int, saturate: int = 1, round_mode: str = "up"):
+    """`saturate` matters for float8 alone, `round_mode` for float8e8m0."""
     return _cast(x, from_onnx(to), bool(saturate))
 
 
-@translates("CastLike", since=15)
-def cast_like_15(x, target_type):
-    """To the element type of another tensor."""
-    return _cast(x, target_type.dtype)
-
-
-@translates("CastLike", since=19)
-def cast_like_19(x, target_type, *, saturate: int = 1):
-    """As before; `saturate` matters for float8 alone."""
-    return _cast(x, target_type.dtype, bool(saturate))
-
-
+@translates("CastLike", since=15, without="round_mode", fixed={"saturate": 0})
+@translates("CastLike", since=19, without="round_mode")
 @translates("CastLike", since=24)
-def cast_like_24(x, target_type, *, saturate: int = 1, round_mode: str = "up"):
-    """As before; `round_mode` matters for float8e8m0 alone."""
+def cast_like(x, target_type, *, saturate: int = 1, round_mode: str = "up"):
+    """To the element type of another tensor."""
     return _cast(x, target_type.dtype, bool(saturate))
 
 
@@ -155,14 +135,9 @@ def _low_bits(x: Value, to: ElementType) -> Value:
     return ops.Subtract(bits, offset).output
 
 
-@translates("Shape", since=1)
-def shape_1(x):
-    """All dimensions."""
-    return ops.ShapeOf(x)
-
-
+@translates("Shape", since=1, without="start end")
 @translates("Shape", since=15)
-def shape_15(x, *, start: int = 0, end: int | None = None):
+def shape(x, *, start: int = 0, end: int | None = None):
     """The dimensions from `start` to `end`, both clamped."""
     dims = ops.ShapeOf(x)
     if start == 0 and end is None:

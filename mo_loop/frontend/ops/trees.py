@@ -28,27 +28,12 @@ AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _MEMBER = 6
 
 
-@translates("TreeEnsembleRegressor", since=1, domain=DOMAIN)
-def tree_ensemble_regressor_1(
-    x, *, aggregate_function: str = "SUM", base_values: Floats | None = None, n_targets: int | None = None,
-    nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None,
-    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
-    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
-    nodes_values: Floats | None = None, post_transform: str = "NONE", target_ids: Ints | None = None,
-    target_nodeids: Ints | None = None, target_treeids: Ints | None = None, target_weights: Floats | None = None,
-):  # fmt: skip
-    """[N, targets]: what the leaves say, put together over all trees."""
-    forest, places = _by_ids(
-        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values, nodes_truenodeids,
-        nodes_falsenodeids, nodes_missing_value_tracks_true,
-    )  # fmt: skip
-    count = n_targets or max(target_ids or (0,)) + 1
-    votes = _votes(places, count, target_treeids, target_nodeids, target_ids, target_weights)
-    return _regressed(x, forest, votes, aggregate_function, base_values, post_transform)
-
-
+@translates(
+    "TreeEnsembleRegressor", since=1, domain=DOMAIN,
+    without="base_values_as_tensor nodes_hitrates_as_tensor nodes_values_as_tensor target_weights_as_tensor",
+)  # fmt: skip
 @translates("TreeEnsembleRegressor", since=3, domain=DOMAIN)
-def tree_ensemble_regressor_3(
+def tree_ensemble_regressor(
     x, *, aggregate_function: str = "SUM", base_values: Floats | None = None, base_values_as_tensor: Any = None,
     n_targets: int | None = None, nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None,
     nodes_hitrates: Floats | None = None, nodes_hitrates_as_tensor: Any = None,
@@ -58,46 +43,24 @@ def tree_ensemble_regressor_3(
     target_ids: Ints | None = None, target_nodeids: Ints | None = None, target_treeids: Ints | None = None,
     target_weights: Floats | None = None, target_weights_as_tensor: Any = None,
 ):  # fmt: skip
-    """Numbers may come as tensors of f64."""
-    return tree_ensemble_regressor_1(
-        x, aggregate_function=aggregate_function, base_values=_either(base_values, base_values_as_tensor),
-        n_targets=n_targets, nodes_falsenodeids=nodes_falsenodeids, nodes_featureids=nodes_featureids,
-        nodes_missing_value_tracks_true=nodes_missing_value_tracks_true, nodes_modes=nodes_modes,
-        nodes_nodeids=nodes_nodeids, nodes_treeids=nodes_treeids, nodes_truenodeids=nodes_truenodeids,
-        nodes_values=_either(nodes_values, nodes_values_as_tensor), post_transform=post_transform,
-        target_ids=target_ids, target_nodeids=target_nodeids, target_treeids=target_treeids,
-        target_weights=_either(target_weights, target_weights_as_tensor),
-    )  # fmt: skip
-
-
-@translates("TreeEnsembleClassifier", since=1, domain=DOMAIN)
-def tree_ensemble_classifier_1(
-    x, *, base_values: Floats | None = None, class_ids: Ints | None = None, class_nodeids: Ints | None = None,
-    class_treeids: Ints | None = None, class_weights: Floats | None = None, classlabels_int64s: Ints | None = None,
-    classlabels_strings: Strings | None = None, nodes_falsenodeids: Ints | None = None,
-    nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None,
-    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
-    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
-    nodes_values: Floats | None = None, post_transform: str = "NONE", node: Context,
-):  # fmt: skip
-    """The labels [N], and the scores [N, classes]."""
-    if classlabels_strings:
-        raise no_strings("labels of strings")
+    """[N, targets]: what the leaves say, put together over all trees. From version 3 on numbers may be f64 tensors."""
     forest, places = _by_ids(
-        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values, nodes_truenodeids,
-        nodes_falsenodeids, nodes_missing_value_tracks_true,
+        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, _either(nodes_values, nodes_values_as_tensor),
+        nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true,
     )  # fmt: skip
-    labels = classlabels_int64s or ()
-    votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, class_weights)
-    leaves = _leaves(forest, x)
-    bases = base_values or ()
-    if len(labels) > 2:
-        return _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
-    return _of_two_classes(leaves, forest, votes, labels, bases, set(class_ids or ()), post_transform, node)
+    count = n_targets or max(target_ids or (0,)) + 1
+    weights = _either(target_weights, target_weights_as_tensor)
+    votes = _votes(places, count, target_treeids, target_nodeids, target_ids, weights)
+    bases = _either(base_values, base_values_as_tensor)
+    return _regressed(x, forest, votes, aggregate_function, bases, post_transform)
 
 
+@translates(
+    "TreeEnsembleClassifier", since=1, domain=DOMAIN,
+    without="base_values_as_tensor class_weights_as_tensor nodes_hitrates_as_tensor nodes_values_as_tensor",
+)  # fmt: skip
 @translates("TreeEnsembleClassifier", since=3, domain=DOMAIN)
-def tree_ensemble_classifier_3(
+def tree_ensemble_classifier(
     x, *, base_values: Floats | None = None, base_values_as_tensor: Any = None, class_ids: Ints | None = None,
     class_nodeids: Ints | None = None, class_treeids: Ints | None = None, class_weights: Floats | None = None,
     class_weights_as_tensor: Any = None, classlabels_int64s: Ints | None = None,
@@ -108,16 +71,21 @@ def tree_ensemble_classifier_3(
     nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
     node: Context,
 ):  # fmt: skip
-    """Numbers may come as tensors of f64."""
-    return tree_ensemble_classifier_1(
-        x, base_values=_either(base_values, base_values_as_tensor), class_ids=class_ids, class_nodeids=class_nodeids,
-        class_treeids=class_treeids, class_weights=_either(class_weights, class_weights_as_tensor),
-        classlabels_int64s=classlabels_int64s, classlabels_strings=classlabels_strings,
-        nodes_falsenodeids=nodes_falsenodeids, nodes_featureids=nodes_featureids,
-        nodes_missing_value_tracks_true=nodes_missing_value_tracks_true, nodes_modes=nodes_modes,
-        nodes_nodeids=nodes_nodeids, nodes_treeids=nodes_treeids, nodes_truenodeids=nodes_truenodeids,
-        nodes_values=_either(nodes_values, nodes_values_as_tensor), post_transform=post_transform, node=node,
+    """The labels [N], and the scores [N, classes]. From version 3 on numbers may be f64 tensors."""
+    if classlabels_strings:
+        raise no_strings("labels of strings")
+    forest, places = _by_ids(
+        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, _either(nodes_values, nodes_values_as_tensor),
+        nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true,
     )  # fmt: skip
+    labels = classlabels_int64s or ()
+    weights = _either(class_weights, class_weights_as_tensor)
+    votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, weights)
+    leaves = _leaves(forest, x)
+    bases = _either(base_values, base_values_as_tensor) or ()
+    if len(labels) > 2:
+        return _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
+    return _of_two_classes(leaves, forest, votes, labels, bases, set(class_ids or ()), post_transform, node)
 
 
 @translates("TreeEnsemble", since=5, domain=DOMAIN)
