@@ -1,4 +1,4 @@
-"""`mo-loop batch` as the installed command, and models to run it on."""
+"""`mo-loop batch` in this process and as the installed command, and models to run it on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from typing import Any
 import onnx
 
 from tests.harness import parsed
+
+from .installed import in_process
 
 GOOD = """
 {name} (float[3] x, int64 n) => (float[3] y) <float[3] w = {{1.0, 2.0, {number}.0}}> {{
@@ -66,18 +68,21 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def batch(
-    *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None, typed: str | None = None
+    *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
+    """Run the command to its end, in this process; its workers are processes all the same."""
+    gone = dict.fromkeys(os.environ.keys() - environment().keys())
+    return in_process("batch", *arguments, cwd=cwd, stdin=typed.encode(), env={**gone, **environment(env)})
+
+
+def installed_batch(
+    *arguments: object, cwd: Path, env: Mapping[str, str] | None = None, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, as a shell calls it."""
     return subprocess.run(
         [*command(), "batch", *map(str, arguments)],
-        cwd=cwd,
-        env=environment(env),
-        input=typed if typed is not None else "",
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+        cwd=cwd, env=environment(env), input=typed, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
 
 
 def good(path: Path, number: int = 0, name: str = "good") -> Path:

@@ -13,6 +13,8 @@ from click.testing import CliRunner
 from mo_loop.cli import main
 from tests import MODELS
 
+from .installed import in_process
+
 PYTORCH = MODELS / "pytorch"
 
 PLAIN = """
@@ -33,6 +35,11 @@ def run(*arguments: object, cwd: Path | None = None, **options: Any) -> subproce
     options = {"text": True, **options}
     command = [str(PROGRAM), "convert", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, cwd=cwd, timeout=120, **options)
+
+
+def convert(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """What `mo-loop convert ARGUMENTS` prints and returns, without the start of a process for it."""
+    return in_process("convert", *arguments, cwd=cwd)
 
 
 def names_in_ir(xml: Path) -> tuple[list[str], list[str]]:

@@ -15,7 +15,7 @@ from mo_loop.api import convert_model
 from mo_loop.errors import InputError, MoLoopError, UsageError
 from tests.harness import floats, parsed
 
-from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, body, invoke, run, saved
+from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, body, convert, invoke, saved
 
 # -- files that are no models
 
@@ -64,7 +64,7 @@ def test_other_files(name: str, tmp_path: Path, old_pair: Path) -> None:
 
 def test_missing_file_and_folder(tmp_path: Path, old_pair: Path) -> None:
     for source, said in ((tmp_path / "gone.onnx", "there is no file"), (tmp_path, "is a folder")):
-        done = run(source, "-o", old_pair)
+        done = convert(source, "-o", old_pair)
         assert done.returncode == 2
         assert_clear(done.stderr)
         assert said in done.stderr
@@ -163,7 +163,7 @@ def test_broken_graphs(name: str, tmp_path: Path, old_pair: Path) -> None:
 
 def test_traceback_on_request(tmp_path: Path, old_pair: Path) -> None:
     source = saved(parsed(body("[here] t = Add (s, ghost)")), tmp_path)
-    plain, debug = run(source, "-o", old_pair), run(source, "-o", old_pair, "--debug")
+    plain, debug = convert(source, "-o", old_pair), convert(source, "-o", old_pair, "--debug")
     assert (plain.returncode, debug.returncode) == (2, 2)
     assert_clear(plain.stderr)
     assert "Traceback (most recent call last)" in debug.stderr
@@ -220,7 +220,7 @@ def test_to_openvino_without_the_package_says_how_to_install_it(monkeypatch: pyt
 
 def test_unsupported(tmp_path: Path, old_pair: Path) -> None:
     source = saved(parsed(body("[here] t = odd.Op (s)"), odd=1), tmp_path)
-    done = run(source, "-o", old_pair)
+    done = convert(source, "-o", old_pair)
     assert done.returncode == 3
     assert_clear(done.stderr)
     assert "odd::Op" in done.stderr and "loop/step/here" in done.stderr

@@ -21,7 +21,7 @@ from mo_loop.diagnostics.codes import CODES
 from tests.harness import parsed
 
 from .commands import PLAIN, body, saved
-from .installed import COMMAND, mo_loop
+from .installed import COMMAND, installed, mo_loop
 from .sarif_core import LOG
 
 BROKEN = """
@@ -320,9 +320,9 @@ def test_no_plugins(fine: Path, tmp_path: Path) -> None:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: failing\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[mo_loop.passes]\nmain = failing:register\n")
-    done = mo_loop("check", fine, PYTHONPATH=str(info.parent))
+    done = installed("check", fine, PYTHONPATH=str(info.parent))
     assert done.returncode == 2 and done.stderr.startswith("error: ML267")
-    assert mo_loop("check", fine, "--no-plugins", PYTHONPATH=str(info.parent)).returncode == 0
+    assert installed("check", fine, "--no-plugins", PYTHONPATH=str(info.parent)).returncode == 0
 
 
 def test_compress_to_fp16(tmp_path: Path) -> None:

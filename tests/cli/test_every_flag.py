@@ -1,4 +1,4 @@
-"""Every flag of `mo-loop convert`, once, through the installed command; what it changes is looked for."""
+"""Every flag of `mo-loop convert`, once; what it changes is looked for."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from mo_loop.cli.convert import command
 from mo_loop.cli.legacy_flags import TABLE, with_shapes
 from tests.harness import floats, native, parsed
 
-from .commands import assert_clear, invoke, names_in_ir, run, saved
+from .commands import assert_clear, convert, invoke, names_in_ir, saved
 
 TWO = """
 main (float[N,3] x, bool flag, float k) => (float[N,3] y) {
@@ -44,7 +44,7 @@ class TestScripts:
     """The installed command, called as the former ones were."""
 
     def test_mo(self, two: Path) -> None:
-        done = run(
+        done = convert(
             "--input_model", "two.onnx", "--output_dir", "new/deep", "--model_name", "named", "--input", "x,flag,k",
             "--input_shape", "[2,3],[],[]", "--freeze_placeholder_with_value", "flag->False,k->-2", "--output", "y",
             "--data_type", "FP32", "--framework", "onnx", "--log_level", "ERROR", "--static_shape", cwd=two.parent,
@@ -58,7 +58,7 @@ class TestScripts:
         assert np.array_equal(found["y"], np.abs(floats(2, 3) * np.float32(-2)))
 
     def test_mo_in_short(self, weighty: Path) -> None:
-        done = run(
+        done = convert(
             "-m",
             "weighty.onnx",
             "-n",
@@ -76,17 +76,17 @@ class TestScripts:
 
     def test_ovc(self, two: Path) -> None:
         flags = ("--input", "x[2,3],flag->True,k", "--output", "y", "--compress_to_fp16=False", "--verbose")
-        done = run("two.onnx", "--output_model", "new/m", *flags, cwd=two.parent)
+        done = convert("two.onnx", "--output_model", "new/m", *flags, cwd=two.parent)
         assert done.returncode == 0, done.stderr
         assert written(two.parent) == ["new/m.xml"] and names_in_ir(two.parent / "new" / "m.xml")[0] == ["x", "k"]
 
     def test_without_a_place(self, two: Path) -> None:
-        assert run("two.onnx", "--compress_to_fp16", cwd=two.parent).returncode == 0
+        assert convert("two.onnx", "--compress_to_fp16", cwd=two.parent).returncode == 0
         assert written(two.parent) == ["two.xml"]
 
     def test_underscores_of_our_own_flags(self, two: Path) -> None:
         flags = ("--disable_pass=EliminateEmptyLoops", "--no_plugins", "--unroll=3")
-        done = run("two.onnx", *flags, cwd=two.parent)
+        done = convert("two.onnx", *flags, cwd=two.parent)
         assert done.returncode == 0, done.stderr
 
 

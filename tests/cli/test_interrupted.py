@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal as signals
 import sys
 from pathlib import Path
 
@@ -59,13 +60,18 @@ def weighty(tmp_path: Path) -> Path:
     return saved(made, tmp_path, "weighty.onnx")
 
 
+def answering_ctrl_c() -> None:
+    """A shell starts what runs in the background with SIGINT ignored, and every child inherits that."""
+    signals.signal(signals.SIGINT, signals.SIG_DFL)
+
+
 @pytest.mark.parametrize("text", [WHILE_WRITING, WHILE_CONVERTING], ids=["writing", "converting"])
 @pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_signals(text: str, signal: str, code: int, weighty: Path, old_pair: Path, tmp_path: Path) -> None:
     extension = tmp_path / "stop.py"
     extension.write_text(text)
     environment = {**os.environ, "SIGNAL": signal, "FOLDER": str(old_pair.parent)}
-    done = run(weighty, "-o", old_pair, "--extension", extension, env=environment)
+    done = run(weighty, "-o", old_pair, "--extension", extension, env=environment, preexec_fn=answering_ctrl_c)
     assert done.returncode == code, done.stderr
     assert done.stdout == "" and "Traceback" not in done.stderr
     assert done.stderr.endswith("nothing was changed\n") and done.stderr.count("\n") == 1

@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness import floats, native, parsed
 
-from .commands import assert_clear, body, invoke, names_in_ir, run, saved
+from .commands import assert_clear, body, convert, invoke, names_in_ir, saved
 
 CHAIN = """
 main (float[N,3] x, float rate) => (float[N,3] y, float[N,3] z) <float[3] w = {1.0, 2.0, 3.0}> {
@@ -48,7 +48,7 @@ class TestCuts:
     @pytest.mark.parametrize("name", ["b", "shift", "shift:0", "0:first", "0:second"])
     def test_output(self, name: str, chain: Path, target: Path) -> None:
         """By tensor, by node, and by the port of a node, written or read."""
-        assert run(chain, "-o", target, "--output", name).returncode == 0
+        assert convert(chain, "-o", target, "--output", name).returncode == 0
         assert names_in_ir(target)[1] == ["b"]
         x = floats(2, 3)
         found = outputs(target, {"x": x, "rate": np.float32(2)})["b"]
@@ -57,7 +57,7 @@ class TestCuts:
     @pytest.mark.parametrize("name", ["a", "a{f32}[2 3]", "a[2,3]", "0:shift[2,3]{f32}", "scale:0"])
     def test_input(self, name: str, chain: Path, target: Path) -> None:
         """What is not said of the type is inferred."""
-        assert run(chain, "-o", target, "--input", name, "--output", "y").returncode == 0
+        assert convert(chain, "-o", target, "--input", name, "--output", "y").returncode == 0
         assert names_in_ir(target) == (["a"], ["y"])
         assert np.array_equal(outputs(target, {"a": floats(2, 3)})["y"], -(floats(2, 3) + np.float32([1, 2, 3])))
 
@@ -90,7 +90,7 @@ class TestCuts:
 
     def test_a_weight(self, chain: Path, target: Path) -> None:
         """An initializer becomes an input as well."""
-        assert run(chain, "-o", target, "--input", "x,rate,w", "--output", "y").returncode == 0
+        assert convert(chain, "-o", target, "--input", "x,rate,w", "--output", "y").returncode == 0
         assert names_in_ir(target) == (["x", "rate", "w"], ["y"])
         feeds = {"x": floats(2, 3), "rate": np.float32(1), "w": np.float32([0, 0, 1])}
         assert np.array_equal(outputs(target, feeds)["y"], -(floats(2, 3) + feeds["w"]))
@@ -99,7 +99,7 @@ class TestCuts:
         model = saved(parsed("main (float[3] x) => (float[3] y) { a = odd.Op (x) y = Neg (a) }", odd=1), tmp_path)
         done = invoke(model, "-o", target, "--input", "a")
         assert done.exit_code == 2 and "the element type of 'a' is not known" in done.stderr and "a{f32}" in done.stderr
-        assert run(model, "-o", target, "--input", "a[3]{f32}").returncode == 0
+        assert convert(model, "-o", target, "--input", "a[3]{f32}").returncode == 0
 
     def test_a_tensor_of_a_body(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(body("inner = Neg (s) t = Abs (inner)")), tmp_path)
@@ -110,21 +110,21 @@ class TestCuts:
 
 class TestFreeze:
     def test_a_scalar(self, chain: Path, target: Path) -> None:
-        assert run(chain, "-o", target, "--freeze", "rate=2.5").returncode == 0
+        assert convert(chain, "-o", target, "--freeze", "rate=2.5").returncode == 0
         assert names_in_ir(target)[0] == ["x"]
         x = floats(2, 3)
         assert np.array_equal(outputs(target, {"x": x})["z"], np.abs(x * np.float32(2.5) + np.float32([1, 2, 3])))
 
     def test_a_list_and_a_decision(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(CHOICE), tmp_path)
-        done = run(model, "-o", target, "--freeze", "flag=false", "--freeze", "x=[1,-2,3]")
+        done = convert(model, "-o", target, "--freeze", "flag=false", "--freeze", "x=[1,-2,3]")
         assert done.returncode == 0, done.stderr
         assert "1 If decided" in done.stdout
         assert names_in_ir(target)[0] == []
         assert outputs(target, {})["y"].tolist() == [1, 2, 3]
 
     def test_an_inner_tensor(self, chain: Path, target: Path) -> None:
-        done = run(chain, "-o", target, "--freeze", "a=[[1,2,3]]")
+        done = convert(chain, "-o", target, "--freeze", "a=[[1,2,3]]")
         assert done.returncode == 0, done.stderr
         assert outputs(target, {})["y"].tolist() == [[-2, -4, -6]]
 
@@ -135,7 +135,7 @@ class TestFreeze:
         assert names_in_ir(target)[0] == ["x"]
 
     def test_beside_a_shape(self, chain: Path, target: Path) -> None:
-        done = run(chain, "-o", target, "--input", "x[2,3],rate", "--freeze", "rate=1")
+        done = convert(chain, "-o", target, "--input", "x[2,3],rate", "--freeze", "rate=1")
         assert done.returncode == 0, done.stderr
         assert 'shape="2,3"' in target.read_text()
 
@@ -161,7 +161,7 @@ class TestFreeze:
 
 class TestRename:
     def test_inputs_outputs_and_inner_tensors(self, chain: Path, target: Path) -> None:
-        done = run(
+        done = convert(
             chain, "-o", target, "--rename", "x=image", "--rename", "y=logits", "--rename", "b=features",
             "--rename", "rate=x",
         )  # fmt: skip
@@ -179,19 +179,19 @@ class TestRename:
         assert sorted(names_in_ir(target)[0]) == ["c", "x"]
 
     def test_layers_bear_the_new_names(self, chain: Path, target: Path) -> None:
-        assert run(chain, "-o", target, "--rename", "y=logits").returncode == 0
+        assert convert(chain, "-o", target, "--rename", "y=logits").returncode == 0
         text = target.read_text()
         assert 'name="logits"' in text and 'name="logits/sink_port_0"' in text and '"y"' not in text
 
     def test_two_that_swap(self, chain: Path, target: Path) -> None:
-        assert run(chain, "-o", target, "--rename", "y=z", "--rename", "z=y").returncode == 0
+        assert convert(chain, "-o", target, "--rename", "y=z", "--rename", "z=y").returncode == 0
         assert names_in_ir(target)[1] == ["z", "y"]
         found = outputs(target, {"x": floats(2, 3), "rate": np.float32(1)})
         assert np.array_equal(found["y"], np.abs(found["z"])) and (found["z"] <= 0).any()
 
     def test_in_a_body(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(body("inner = Neg (s) t = Abs (inner)")), tmp_path)
-        assert run(model, "-o", target, "--rename", "loop/step/inner=state").returncode == 0
+        assert convert(model, "-o", target, "--rename", "loop/step/inner=state").returncode == 0
         assert 'names="state"' in target.read_text() and 'names="inner"' not in target.read_text()
         missed = invoke(model, "-o", target, "--rename", "inner=state")
         assert missed.exit_code == 2 and "did you mean 'loop/step/inner'?" in missed.stderr
@@ -237,7 +237,7 @@ class TestMapping:
             "[loop]", "five = Constant <value_ints = [5]> () dead = Neg (x) n2 = Mul (five, five) [loop]"
         )
         model = saved(parsed(text), tmp_path)
-        done = run(model, "-o", target, "--mapping", tmp_path / "new" / "map.json")
+        done = convert(model, "-o", target, "--mapping", tmp_path / "new" / "map.json")
         assert done.returncode == 0, done.stderr
         rows = self.rows(tmp_path / "new" / "map.json")
         assert set(rows) == {
@@ -254,7 +254,7 @@ class TestMapping:
     def test_folded(self, tmp_path: Path, target: Path) -> None:
         text = """main (float[3] x) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
           v = Neg (w) u = Abs (v) y = Add (x, u) }"""
-        assert run(saved(parsed(text), tmp_path), "-o", target, "--mapping", tmp_path / "m.json").returncode == 0
+        assert convert(saved(parsed(text), tmp_path), "-o", target, "--mapping", tmp_path / "m.json").returncode == 0
         rows = self.rows(tmp_path / "m.json")
         assert [rows["", name]["became"] for name in ("w", "v", "u", "x", "y")] == [
             "folded", "folded", "folded", "kept", "kept",
@@ -264,7 +264,7 @@ class TestMapping:
     def test_a_branch_that_is_inlined(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(CHOICE), tmp_path)
         flags = ("--freeze", "flag=1", "--rename", "x=image", "--mapping", tmp_path / "m.json")
-        assert run(model, "-o", target, *flags).returncode == 0
+        assert convert(model, "-o", target, *flags).returncode == 0
         rows = self.rows(tmp_path / "m.json")
         assert rows["y/a", "p"]["became"] == "kept" and rows["y/a", "p"]["where"] == ""
         assert rows["y/b", "q"]["became"] == "removed"
@@ -274,7 +274,7 @@ class TestMapping:
         """The file is mapped, not the graph before it was compressed."""
         text = "main (float[3] x) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> { y = Add (x, w) }"
         flags = ("--compress-to-fp16", "--mapping", tmp_path / "m.json")
-        assert run(saved(parsed(text), tmp_path), "-o", target, *flags).returncode == 0
+        assert convert(saved(parsed(text), tmp_path), "-o", target, *flags).returncode == 0
         rows = self.rows(tmp_path / "m.json")
         assert {(str(row["id"]), row["layer"]) for row in rows.values()} <= self.layers(target)
         assert rows["", "w"]["became"] == "kept"

@@ -22,7 +22,7 @@ from mo_loop.frontend.foreign_files import kind_of, missing_bytes
 from mo_loop.frontend.model import LARGE
 from tests.harness import floats, parsed
 
-from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, invoke, run, saved
+from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, convert, invoke, saved
 
 
 def zipped(*names: str) -> bytes:
@@ -115,7 +115,7 @@ def test_large_files_as_well(tmp_path: Path) -> None:
     with zipfile.ZipFile(source, "w") as archive:
         archive.writestr("m/data.pkl", b"\x80\x02.")
         archive.writestr("m/data/0", bytes(2 * LARGE))
-    done = run(source, "-o", tmp_path / "m.xml")
+    done = convert(source, "-o", tmp_path / "m.xml")
     assert done.returncode == 2 and "a PyTorch file" in done.stderr
     assert_clear(done.stderr)
 
@@ -154,7 +154,7 @@ def test_cut_short(make: Callable[[], bytes], share: float, tmp_path: Path, old_
     data = make()
     source = tmp_path / "m.onnx"
     source.write_bytes(data[: int(share * len(data))])
-    done = run(source, "-o", old_pair)
+    done = convert(source, "-o", old_pair)
     assert done.returncode == 2
     assert_clear(done.stderr)
     assert "m.onnx was cut short" in done.stderr and f"it has {int(share * len(data))} bytes" in done.stderr
@@ -175,10 +175,10 @@ def test_missing_data_file(tmp_path: Path, old_pair: Path) -> None:
     size = (tmp_path / "w.data").stat().st_size
     with open(tmp_path / "w.data", "r+b") as file:
         file.truncate(size - 4)
-    done = run(tmp_path / "m.onnx", "-o", old_pair)
+    done = convert(tmp_path / "m.onnx", "-o", old_pair)
     assert done.returncode == 2 and "'w.data' has no" in done.stderr and "help:" in done.stderr
     (tmp_path / "w.data").unlink()
-    done = run(tmp_path / "m.onnx", "-o", old_pair)
+    done = convert(tmp_path / "m.onnx", "-o", old_pair)
     assert done.returncode == 2 and "'w.data' of tensor 'w' is missing" in done.stderr and "beside the" in done.stderr
     assert_clear(done.stderr)
     assert_untouched(old_pair)
@@ -191,7 +191,7 @@ def test_the_extension_does_not_matter(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="there is no such file")
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    done = run("/proc/self/mem", "-o", tmp_path / "m.xml")
+    done = convert("/proc/self/mem", "-o", tmp_path / "m.xml")
     assert done.returncode == 2
     assert_clear(done.stderr)
     assert done.stderr.startswith("error: ML212: /proc/self/mem cannot be read\n  why:   Input/output error\n  help:  ")

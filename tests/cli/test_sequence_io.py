@@ -11,7 +11,7 @@ import pytest
 import mo_loop
 from tests.harness import floats, native, parsed
 
-from .commands import assert_clear, run, saved
+from .commands import assert_clear, convert, saved
 
 TURNED = """
 main (seq(float[?,3]) s, int64 k, float[3] x) => (seq(float[?,3]) t, int64 n, float[?,3] one) {
@@ -84,7 +84,7 @@ def ragged(*rows: int, columns: int = 3) -> list[np.ndarray]:
 def test_lists_go_in_and_come_out(text: str, sets: list[dict[str, Any]], tmp_path: Path) -> None:
     model = parsed(text)
     target = tmp_path / "m.xml"
-    done = run(saved(model, tmp_path), "-o", target, "--sequence-io", "packed")
+    done = convert(saved(model, tmp_path), "-o", target, "--sequence-io", "packed")
     assert (done.returncode, done.stderr) == (0, "")
     for feeds, found in zip(sets, native("run_ir", str(target), [packed(each) for each in sets]), strict=True):
         values = dict(found)
@@ -100,7 +100,7 @@ def test_lists_go_in_and_come_out(text: str, sets: list[dict[str, Any]], tmp_pat
 
 
 def test_without_the_option_the_way_in_is_named(tmp_path: Path) -> None:
-    done = run(saved(parsed(TURNED), tmp_path), "-o", tmp_path / "m.xml")
+    done = convert(saved(parsed(TURNED), tmp_path), "-o", tmp_path / "m.xml")
     assert done.returncode == 3
     assert_clear(done.stderr)
     assert "ML310" in done.stderr and "--sequence-io packed" in done.stderr
@@ -112,10 +112,10 @@ def test_elements_of_unknown_rank_need_a_shape(tmp_path: Path) -> None:
     model = parsed(text)
     model.graph.input[0].type.sequence_type.elem_type.tensor_type.ClearField("shape")
     source, target = saved(model, tmp_path), tmp_path / "m.xml"
-    done = run(source, "-o", target, "--sequence-io", "packed")
+    done = convert(source, "-o", target, "--sequence-io", "packed")
     assert done.returncode == 3
     assert "--input 's[?,?]'" in done.stderr
-    done = run(source, "-o", target, "--sequence-io", "packed", "--input", "s[?]")
+    done = convert(source, "-o", target, "--sequence-io", "packed", "--input", "s[?]")
     assert (done.returncode, done.stderr) == (0, "")
     items = [floats(2), floats(5, seed=1)]
     data, shapes = mo_loop.pack_sequence(items)

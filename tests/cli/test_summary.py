@@ -20,7 +20,7 @@ from mo_loop.cli.progress import Progress
 from mo_loop.report.record import Record
 from tests.harness import floats, parsed
 
-from .commands import LOOP, PROGRAM, PYTORCH, assert_clear, body, invoke, run, saved
+from .commands import LOOP, PROGRAM, PYTORCH, assert_clear, body, convert, invoke, run, saved
 
 FLOW = """
 main (float[3] x, int64 n) => (float[3] y) <int64 three = {3}, bool yes = {1}> {
@@ -41,7 +41,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def as_json(*arguments: object) -> dict[str, Any]:
-    done = run(*arguments, "--format", "json")
+    done = convert(*arguments, "--format", "json")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -59,7 +59,7 @@ class TestControlFlow:
             ("If", "decided"): 1,
             ("Loop", "not needed"): 2,
         }
-        assert "2 Loop -> Loop, 1 If decided, 2 Loop not needed" in run(model, "-o", target).stdout
+        assert "2 Loop -> Loop, 1 If decided, 2 Loop not needed" in convert(model, "-o", target).stdout
 
     @pytest.mark.parametrize(
         ("model", "wanted"),
@@ -112,20 +112,20 @@ class TestNumbers:
     def test_the_default_is_lossless_and_says_so(self, tmp_path: Path, target: Path) -> None:
         made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
         made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
-        done = run(saved(made, tmp_path), "-o", target)
+        done = convert(saved(made, tmp_path), "-o", target)
         assert "16.4 kB -> 16.4 kB, unchanged (FP32 stays FP32)" in done.stdout
 
 
 class TestWhereItIsSaid:
     def test_quiet(self, plain: Path, target: Path) -> None:
-        done = run(plain, "-o", target, "-q")
+        done = convert(plain, "-o", target, "-q")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "") and target.exists()
-        wrong = run(plain, "-o", target, "-q", "--output", "qq")
+        wrong = convert(plain, "-o", target, "-q", "--output", "qq")
         assert wrong.returncode == 2
         assert_clear(wrong.stderr)
 
     def test_verbose(self, plain: Path, target: Path) -> None:
-        done = run(plain, "-o", target, "-v")
+        done = convert(plain, "-o", target, "-v")
         assert [line.split()[0] for line in done.stderr.splitlines()] == [
             "reading", "translating", "passes", "checking", "writing",
         ]  # fmt: skip
@@ -142,7 +142,7 @@ class TestWhereItIsSaid:
         assert not target.exists()
 
     def test_an_error_as_json(self, plain: Path, target: Path) -> None:
-        done = run(plain, "-o", target, "--format", "json", "--output", "aa")
+        done = convert(plain, "-o", target, "--format", "json", "--output", "aa")
         found = json.loads(done.stdout)
         assert done.returncode == 2 and (found["ok"], found["exit_code"]) == (False, 2)
         assert found["error"]["code"] == "ML202" and found["error"]["hint"] == "did you mean 'a'?"
@@ -211,7 +211,7 @@ class TestTerminal:
         (tmp_path / "slow.py").write_text(SLOW)
         flags = (plain, "-o", target, "--extension", tmp_path / "slow.py")
         assert self.on_terminal(*flags, "-q")[1] == ""
-        assert run(*flags).stderr == ""
+        assert convert(*flags).stderr == ""
 
     def test_short_conversions_show_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         stream = Terminal()
@@ -227,7 +227,7 @@ class TestTerminal:
         assert not colour.search(self.on_terminal(*wrong, NO_COLOR="1")[1])
         assert "\x1b[1m" in self.on_terminal(plain, "-o", target)[1]
         assert not colour.search(self.on_terminal(plain, "-o", target, NO_COLOR="1")[1])
-        assert "\x1b[" not in run(plain, "-o", target).stdout
+        assert "\x1b[" not in convert(plain, "-o", target).stdout
 
 
 def test_bytes_written_so_far(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_model(index: int) -> None:
 def test_features() -> None:
     """Every feature is in enough of the models, and every chain of three constructs in one at least."""
     counts: Counter[str] = Counter()
-    models = 2000
+    models = 800
     for index in range(models):
         counts.update(generate(SEED, index).features.keys())
     assert rare(counts, models) == {}

@@ -9,6 +9,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
+from tests.pairs import pairs
 
 from .support import check_node, helper, node_model
 
@@ -80,12 +81,15 @@ POOL = {"ngram_counts": [0, 4], "ngram_indexes": [0, 1, 2, 3, 4, 5, 6], "pool_in
 TEXT = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8], [5, 6, 7, 8, 6, 7]])
 
 
-@both
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
-@pytest.mark.parametrize(("least", "most", "skips"), [(1, 1, 0), (2, 2, 0), (1, 2, 0), (2, 2, 3), (1, 2, 5)])
-def test_counted_sequences(least: int, most: int, skips: int, mode: str, dtype: Any, dynamic: bool) -> None:
+@pairs(
+    lengths=[(1, 1, 0), (2, 2, 0), (1, 2, 0), (2, 2, 3), (1, 2, 5)],
+    mode=["TF", "IDF", "TFIDF"],
+    dtype=[np.int32, np.int64],
+    dynamic=[False, True],
+)
+def test_counted_sequences(lengths: tuple[int, int, int], mode: str, dtype: Any, dynamic: bool) -> None:
     """Rows, one row, and rows that are shorter than a sequence; ONNX Runtime counts as well."""
+    least, most, skips = lengths
     attributes = {
         **POOL, "mode": mode, "min_gram_length": least, "max_gram_length": most, "max_skip_count": skips,
         "weights": [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0],

@@ -9,9 +9,10 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
+from tests.pairs import pairs
 
 from .support import NEWEST, check_model, check_node, graph_model, helper, node_model
-from .test_movement import both, floats, given, ints
+from .test_movement import DYNAMIC, both, floats, given, ints
 
 
 @both
@@ -66,20 +67,24 @@ def test_pad_by_attributes(mode: str, dynamic: Any) -> None:
     check_node("Pad", {"x": x}, {"pads": [1, -1, 0, 2], **given}, opset=2, dynamic=dynamic)
 
 
-@both
-@given
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("pads", [(1, 2, 0, 1), (0, -1, 1, 1), (0, 0, 0, 0), (-1, 0, -1, 0)])
-def test_pad(pads: Any, mode: str, constants: Any, dynamic: Any) -> None:
-    for opset in (11, 13, 18, 24):
-        inputs = {"x": floats(3, 4), "p": ints(*pads)}
-        check_node("Pad", inputs, {"mode": mode}, opset=opset, constants=constants, dynamic=dynamic)
+@pairs(
+    pads=[(1, 2, 0, 1), (0, -1, 1, 1), (0, 0, 0, 0), (-1, 0, -1, 0)],
+    mode=MODES,
+    opset=[11, 13, 18, 24],
+    constants=[(), ("p",)],
+    dynamic=DYNAMIC,
+)
+def test_pad(pads: Any, mode: str, opset: int, constants: Any, dynamic: Any) -> None:
+    inputs = {"x": floats(3, 4), "p": ints(*pads)}
+    check_node("Pad", inputs, {"mode": mode}, opset=opset, constants=constants, dynamic=dynamic)
 
 
-@both
-@given
-@pytest.mark.parametrize("late", [False, True], ids=["value-known", "value-late"])
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int32, np.uint8, np.bool_, np.float16])
+@pairs(
+    dtype=[np.float32, np.int64, np.int32, np.uint8, np.bool_, np.float16],
+    late=[False, True],
+    constants=[(), ("p",)],
+    dynamic=DYNAMIC,
+)
 def test_pad_with_a_value(dtype: Any, late: bool, constants: Any, dynamic: Any) -> None:
     """The runtime does not read a value that is computed if the pads are constants."""
     inputs = {"x": (floats(3, 4) * 3).astype(dtype), "p": ints(1, 2, 0, 1), "v": np.array(5).astype(dtype)}
@@ -94,10 +99,12 @@ def test_pad_with_a_value_that_changes() -> None:
     check_model(model, inputs, inputs | {"v": np.float32(2)}, inputs | {"v": np.float32(3)})
 
 
-@both
-@pytest.mark.parametrize("mode", [*MODES, "wrap"])
-@pytest.mark.parametrize("axes", [(1,), (-1, 0), (2, 1)])
-@pytest.mark.parametrize("constants", [("p", "axes"), ("p",), ("axes",), ()])
+@pairs(
+    axes=[(1,), (-1, 0), (2, 1)],
+    mode=[*MODES, "wrap"],
+    constants=[("p", "axes"), ("p",), ("axes",), ()],
+    dynamic=DYNAMIC,
+)
 def test_pad_of_some_axes(axes: Any, mode: str, constants: Any, dynamic: Any) -> None:
     pads = [1, 0, 2, 1][: 2 * len(axes)]
     inputs = {"x": floats(3, 4, 5), "p": ints(*pads), "v": None, "axes": ints(*axes)}
@@ -153,24 +160,22 @@ def test_range_of_fractions() -> None:
     check_node("Range", half, opset=NEWEST)
 
 
-@both
-@pytest.mark.parametrize("k", [0, 1, -2, 9, -9])
-@pytest.mark.parametrize("shape", [(3, 4), (4, 3), (0, 2)])
-def test_eye_like(shape: Any, k: int, dynamic: Any) -> None:
-    for opset in (9, 22):
-        check_node("EyeLike", {"x": floats(*shape)}, {"k": k}, opset=opset, dynamic=dynamic)
-        check_node("EyeLike", {"x": floats(*shape)}, {"k": k, "dtype": 7}, opset=opset, dynamic=dynamic)
+@pairs(shape=[(3, 4), (4, 3), (0, 2)], k=[0, 1, -2, 9, -9], typed=[{}, {"dtype": 7}], opset=[9, 22], dynamic=DYNAMIC)
+def test_eye_like(shape: Any, k: int, typed: dict[str, int], opset: int, dynamic: Any) -> None:
+    check_node("EyeLike", {"x": floats(*shape)}, {"k": k, **typed}, opset=opset, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("upper", [0, 1])
-@pytest.mark.parametrize("k", [None, 0, 1, -2, 9, -9])
-@pytest.mark.parametrize("shape", [(3, 4), (2, 4, 3), (0, 3), (1, 2, 3, 3)])
-def test_trilu(shape: Any, k: int | None, upper: int, dynamic: Any) -> None:
+@pairs(
+    shape=[(3, 4), (2, 4, 3), (0, 3), (1, 2, 3, 3)],
+    k=[None, 0, 1, -2, 9, -9],
+    upper=[0, 1],
+    constants=[(), ("k",)],
+    dynamic=DYNAMIC,
+)
+def test_trilu(shape: Any, k: int | None, upper: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(*shape)} | ({} if k is None else {"k": np.array(k, np.int64)})
-    for constants in ((), ("k",)):
-        names = constants if k is not None else ()
-        check_node("Trilu", inputs, {"upper": upper}, opset=14, constants=names, dynamic=dynamic)
+    names = constants if k is not None else ()
+    check_node("Trilu", inputs, {"upper": upper}, opset=14, constants=names, dynamic=dynamic)
 
 
 @both

@@ -12,6 +12,7 @@ from mo_loop.errors import MoLoopError
 from mo_loop.frontend import functions, registry
 from mo_loop.frontend.functions import schema_function
 from tests.harness import parsed
+from tests.pairs import pairs
 
 from .support import check_model, check_node, node_model
 
@@ -27,15 +28,20 @@ def floats(*shape: int) -> Any:
 LABELS = np.array([[0, 3, 1], [2, 1, 4]])
 
 
-@dynamics
-@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("ignore", [None, 1])
-@pytest.mark.parametrize(("op", "opset"), [
-    ("NegativeLogLikelihoodLoss", 12), ("NegativeLogLikelihoodLoss", 22), ("SoftmaxCrossEntropyLoss", 12),
-    ("SoftmaxCrossEntropyLoss", 13),
-])  # fmt: skip
-def test_losses(op: str, opset: int, ignore: int | None, weighted: bool, reduction: str, dynamic: bool) -> None:
+@pairs(
+    operator=[
+        ("NegativeLogLikelihoodLoss", 12), ("NegativeLogLikelihoodLoss", 22), ("SoftmaxCrossEntropyLoss", 12),
+        ("SoftmaxCrossEntropyLoss", 13),
+    ],
+    ignore=[None, 1],
+    weighted=[False, True],
+    reduction=["none", "sum", "mean"],
+    dynamic=[False, True],
+)  # fmt: skip
+def test_losses(
+    operator: tuple[str, int], ignore: int | None, weighted: bool, reduction: str, dynamic: bool
+) -> None:  # fmt: skip
+    op, opset = operator
     inputs = {"x": floats(2, 5, 3), "y": LABELS, "w": np.float32([1, 2, 0.5, 3, 0.25]) if weighted else None}
     attributes = {"reduction": reduction, **({} if ignore is None else {"ignore_index": ignore})}
     check_node(op, inputs, attributes, opset=opset, dynamic=dynamic)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.pairs import pairs
+
 from .support import NEWEST, check_model, check_node, graph_model, helper, node_model
-from .test_movement import both, floats, given, ints
+from .test_movement import DYNAMIC, both, floats, given, ints
 
 
 def some(*shape: int, dtype: Any = np.float32, high: int = 9) -> Any:
@@ -19,15 +21,17 @@ everything = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "d
 TYPES = [np.float32, np.float16, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_]
 
 
-@both
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("indices", [ints(0, 2, -1), np.array([[1, -3], [0, 0]]), np.array(-2), np.zeros((0,), int)])
-def test_gather(indices: Any, axis: int, dynamic: Any) -> None:
-    for opset in (1, 11, 13):
-        for kind in (np.int64, np.int32):
-            inputs = {"x": floats(3, 4), "p": indices.astype(kind)}
-            for constants in ((), ("p",)):
-                check_node("Gather", inputs, {"axis": axis}, opset=opset, constants=constants, dynamic=dynamic)
+@pairs(
+    indices=[ints(0, 2, -1), np.array([[1, -3], [0, 0]]), np.array(-2), np.zeros((0,), int)],
+    kind=[np.int64, np.int32],
+    axis=[0, 1, -1],
+    opset=[1, 11, 13],
+    constants=[(), ("p",)],
+    dynamic=DYNAMIC,
+)
+def test_gather(indices: Any, kind: Any, axis: int, opset: int, constants: Any, dynamic: Any) -> None:
+    inputs = {"x": floats(3, 4), "p": indices.astype(kind)}
+    check_node("Gather", inputs, {"axis": axis}, opset=opset, constants=constants, dynamic=dynamic)
 
 
 @both
@@ -135,12 +139,9 @@ def test_tensor_scatter(shape: Any, axis: int, mode: str, starts: Any, dynamic: 
     check_node("TensorScatter", inputs, attributes, opset=24, dynamic=("x", "u") if dynamic else False)
 
 
-@both
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 0), (2, 3, 2), (1,)])
-def test_non_zero(shape: Any, dtype: Any, dynamic: Any) -> None:
-    for opset in (9, 13):
-        check_node("NonZero", {"x": some(*shape, dtype=dtype, high=2)}, opset=opset, dynamic=dynamic)
+@pairs(shape=[(5,), (3, 4), (2, 0), (2, 3, 2), (1,)], dtype=TYPES, opset=[9, 13], dynamic=DYNAMIC)
+def test_non_zero(shape: Any, dtype: Any, opset: int, dynamic: Any) -> None:
+    check_node("NonZero", {"x": some(*shape, dtype=dtype, high=2)}, opset=opset, dynamic=dynamic)
 
 
 @pytest.mark.parametrize("value", [0, 1])
@@ -148,18 +149,18 @@ def test_non_zero_of_a_scalar(value: int) -> None:
     check_node("NonZero", {"x": np.float32(value)}, opset=13)
 
 
-@both
-@pytest.mark.parametrize("condition", [[0, 1, 1], [1], [0, 0, 0], [1, 1, 0, 1]])
-@pytest.mark.parametrize("axis", [None, 0, 1, -1])
-def test_compress(axis: Any, condition: Any, dynamic: Any) -> None:
-    x = floats(4, 4)
-    inputs = {"x": x, "p": np.array(condition, bool)}
-    for opset in (9, 11):
-        if opset == 9 and axis == -1:
-            continue
-        for constants in ((), ("p",)):
-            attributes = {} if axis is None else {"axis": axis}
-            check_node("Compress", inputs, attributes, opset=opset, constants=constants, dynamic=dynamic)
+@pairs(
+    axis=[None, 0, 1, -1],
+    condition=[[0, 1, 1], [1], [0, 0, 0], [1, 1, 0, 1]],
+    opset=[9, 11],
+    constants=[(), ("p",)],
+    dynamic=DYNAMIC,
+)
+def test_compress(axis: Any, condition: Any, opset: int, constants: Any, dynamic: Any) -> None:
+    inputs = {"x": floats(4, 4), "p": np.array(condition, bool)}
+    attributes = {} if axis is None else {"axis": axis}
+    opset = 11 if axis == -1 else opset  # before, an axis is counted from the front
+    check_node("Compress", inputs, attributes, opset=opset, constants=constants, dynamic=dynamic)
 
 
 def hot(indices: Any, depth: int, off: Any, on: Any, axis: int) -> Any:
@@ -169,22 +170,21 @@ def hot(indices: Any, depth: int, off: Any, on: Any, axis: int) -> Any:
     return np.where(places == steps, on, off)
 
 
-@both
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("kind", [np.int64, np.int32, np.float32, np.uint8])
-@pytest.mark.parametrize("shape", [(), (1,)])
-def test_one_hot(shape: Any, kind: Any, axis: int, dynamic: Any) -> None:
+@pairs(
+    shape=[(), (1,)],
+    kind=[np.int64, np.int32, np.float32, np.uint8],
+    dtype=[np.float32, np.int64, np.bool_, np.float16],
+    axis=[0, 1, -1],
+    constants=[(), ("d",), ("d", "v")],
+    dynamic=DYNAMIC,
+)
+def test_one_hot(shape: Any, kind: Any, dtype: Any, axis: int, constants: Any, dynamic: Any) -> None:
     """Negative indices count from behind; one outside is nowhere."""
     indices = np.array([[1, 0, 4], [3, 7, 2]] if kind is np.uint8 else [[1, -1, 4], [-4, 7, -9]]).astype(kind)
-    for dtype in (np.float32, np.int64, np.bool_, np.float16):
-        values = np.array([0, 1]).astype(dtype)
-        depth = np.full(shape, 4).astype(np.int64)
-        expected = [hot(indices, 4, *values, axis)]
-        inputs = {"x": indices, "d": depth, "v": values}
-        for constants in ((), ("d",), ("d", "v")):
-            check_node(
-                "OneHot", inputs, {"axis": axis}, opset=11, constants=constants, dynamic=dynamic, expected=expected
-            )  # fmt: skip
+    values = np.array([0, 1]).astype(dtype)
+    inputs = {"x": indices, "d": np.full(shape, 4).astype(np.int64), "v": values}
+    expected = [hot(indices, 4, *values, axis)]
+    check_node("OneHot", inputs, {"axis": axis}, opset=11, constants=constants, dynamic=dynamic, expected=expected)
 
 
 @both
@@ -192,20 +192,22 @@ def test_one_hot_of_scalar_and_float_depth(dynamic: Any) -> None:
     check_node("OneHot", {"x": np.array(-2), "d": np.float32(5), "v": floats(2)}, opset=9, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("largest", [0, 1])
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int32, np.float64])
-def test_top_k(dtype: Any, largest: int, axis: int, dynamic: Any) -> None:
+@pairs(
+    dtype=[np.float32, np.int64, np.int32, np.float64],
+    largest=[0, 1],
+    axis=[0, 1, -1],
+    k=[1, 3, None],
+    constants=[(), ("k",)],
+    dynamic=DYNAMIC,
+)
+def test_top_k(dtype: Any, largest: int, axis: int, k: int | None, constants: Any, dynamic: Any) -> None:
     """Of equal elements the first comes first."""
     x = some(5, 6, dtype=dtype, high=4)
-    for k in (1, 3, x.shape[axis]):
-        for constants in ((), ("k",)):
-            inputs = {"x": x, "k": ints(k)}
-            options = {"outputs": 2, "constants": constants, "dynamic": dynamic}
-            check_node("TopK", inputs, {"axis": axis, "largest": largest}, opset=11, **options)
-            if largest and dtype is np.float32:
-                check_node("TopK", inputs, {"axis": axis}, opset=10, **options)
+    inputs = {"x": x, "k": ints(x.shape[axis] if k is None else k)}
+    options = {"outputs": 2, "constants": constants, "dynamic": dynamic}
+    check_node("TopK", inputs, {"axis": axis, "largest": largest}, opset=11, **options)
+    if largest and dtype is np.float32:
+        check_node("TopK", inputs, {"axis": axis}, opset=10, **options)
 
 
 @both
@@ -244,10 +246,12 @@ def test_top_k_with_a_k_that_changes() -> None:
     check_model(model, feeds, feeds | {"k": ints(5)}, feeds | {"k": ints(1)})
 
 
-@both
-@pytest.mark.parametrize("in_order", [0, 1])
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.float64])
-@pytest.mark.parametrize("shape", [(1,), (12,), (3, 4), (2, 3, 2)])
+@pairs(
+    shape=[(1,), (12,), (3, 4), (2, 3, 2)],
+    dtype=[np.float32, np.int64, np.int8, np.float64],
+    in_order=[0, 1],
+    dynamic=DYNAMIC,
+)
 def test_unique(shape: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
     x = some(*shape, dtype=dtype, high=4)
     check_node("Unique", {"x": x}, {"sorted": in_order}, opset=11, outputs=4, dynamic=dynamic)
@@ -263,11 +267,14 @@ def test_unique_of_nothing(dynamic: Any) -> None:
         check_node("Unique", {"x": floats(3, 0)}, attributes, opset=11, outputs=4, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("in_order", [0, 1])
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])
-@pytest.mark.parametrize(("shape", "axis"), [((6, 2), 0), ((2, 7), 1), ((3, 8, 2), -2), ((9,), 0), ((1, 1), 0)])
-def test_unique_along_an_axis(shape: Any, axis: int, dtype: Any, in_order: int, dynamic: Any) -> None:
+@pairs(
+    place=[((6, 2), 0), ((2, 7), 1), ((3, 8, 2), -2), ((9,), 0), ((1, 1), 0)],
+    dtype=[np.float32, np.int64, np.bool_],
+    in_order=[0, 1],
+    dynamic=DYNAMIC,
+)
+def test_unique_along_an_axis(place: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
+    shape, axis = place
     x = some(*shape, dtype=dtype, high=2)
     y, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
     if not in_order:

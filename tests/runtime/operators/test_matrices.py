@@ -10,6 +10,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from tests.harness import parsed
+from tests.pairs import pairs
 
 from .support import check_model, check_node, node_model
 
@@ -26,9 +27,7 @@ def check(x: Any, dynamic: bool = False, rtol: float = 1e-4, opsets: tuple[int, 
         check_node("Det", {"x": x}, opset=opset, dynamic=dynamic, expected=[expected], rtol=rtol, atol=1e-4)
 
 
-@dynamics
-@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 7, 12])
-@pytest.mark.parametrize("batch", [(), (3,), (2, 3), (0,), (2, 0, 1)], ids=str)
+@pairs(batch=[(), (3,), (2, 3), (0,), (2, 0, 1)], size=[0, 1, 2, 3, 4, 7, 12], dynamic=[False, True])
 def test_det(batch: tuple[int, ...], size: int, dynamic: bool) -> None:
     check(matrices(*batch, size, size), dynamic, rtol=1e-3)
 

@@ -10,6 +10,7 @@ from onnx import TensorProto, numpy_helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
+from tests.pairs import pairs
 
 from .support import NEWEST, check_model, check_node, graph_model, helper, node_model
 
@@ -24,14 +25,17 @@ def ints(*values: int) -> Any:
     return np.array(values, np.int64)
 
 
-both = pytest.mark.parametrize("dynamic", [(), ("x",)], ids=["static", "dynamic"])
+DYNAMIC = [(), ("x",)]
+both = pytest.mark.parametrize("dynamic", DYNAMIC, ids=["static", "dynamic"])
 given = pytest.mark.parametrize("constants", [(), ("p",)], ids=["run-time", "constant"])
 
 
-@both
-@given
-@pytest.mark.parametrize("opset", [5, 13, 14, 25])
-@pytest.mark.parametrize("pattern", [(4, 6), (-1,), (0, -1), (2, 0, 4), (6, 4, 1), (0, 0, -1, 1)])
+@pairs(
+    pattern=[(4, 6), (-1,), (0, -1), (2, 0, 4), (6, 4, 1), (0, 0, -1, 1)],
+    opset=[5, 13, 14, 25],
+    constants=[(), ("p",)],
+    dynamic=DYNAMIC,
+)
 def test_reshape(pattern: Any, opset: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(2, 3, 4), "p": ints(*pattern)}
     check_node("Reshape", inputs, opset=opset, constants=constants, dynamic=dynamic)

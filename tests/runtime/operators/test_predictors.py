@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mo_loop.errors import MoLoopError
+from tests.pairs import pairs
 
 from .support import helper
 from .test_features import check, refused
@@ -76,10 +77,7 @@ def test_linear_svm_without_support_vectors() -> None:
 VECTORS = [0.0, 1.0, -1.0, 0.5, 2.0, 1.5, -0.5, -0.5, 1.0, -1.0]
 
 
-@both
-@pytest.mark.parametrize("post", TRANSFORMS)
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("sizes", [[2, 3], [1, 2, 2], [1, 1, 1, 2]], ids=str)
+@pairs(sizes=[[2, 3], [1, 2, 2], [1, 1, 1, 2]], kernel=[*KERNELS], post=TRANSFORMS, dynamic=[False, True])
 def test_svm_classifier(sizes: list[int], kernel: str, post: str, dynamic: bool) -> None:
     """Pairs of classes vote; of equally many votes the first class wins."""
     classes = len(sizes)
@@ -157,15 +155,14 @@ def rows(seed: int, count: int, features: int, dtype: Any = np.float32, missing:
     return x.astype(dtype)
 
 
-@both
-@pytest.mark.parametrize("modes", [MODES[:1], MODES[1:2], MODES], ids=["one", "less", "all"])
-@pytest.mark.parametrize("seed", range(3))
-def test_tree_regressor(seed: int, modes: list[str], dynamic: bool) -> None:
+@pairs(
+    seed=range(3), modes=[MODES[:1], MODES[1:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"], dynamic=[False, True]
+)
+def test_tree_regressor(seed: int, modes: list[str], how: str, dynamic: bool) -> None:
     """NaN goes where each node says."""
     grown = Grown(seed, 4, 3, modes, 4)
-    for how in ("SUM", "AVERAGE", "MIN", "MAX"):
-        attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2}
-        check("TreeEnsembleRegressor", [rows(seed, 40, 3)], {**attributes, "aggregate_function": how}, dynamic=dynamic)
+    attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2}
+    check("TreeEnsembleRegressor", [rows(seed, 40, 3)], {**attributes, "aggregate_function": how}, dynamic=dynamic)
 
 
 @pytest.mark.parametrize("how", ["SUM", "MIN", "MAX"])
@@ -175,41 +172,33 @@ def test_targets_without_votes(how: str) -> None:
     check("TreeEnsembleRegressor", [rows(1, 40, 3)], {**attributes, "aggregate_function": how})
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("post", TRANSFORMS)
-def test_tree_regressor_of_other_types(post: str, dtype: Any) -> None:
+@pairs(post=TRANSFORMS, dtype=TYPES, ids=[[0], [0, 1]])
+def test_tree_regressor_of_other_types(post: str, dtype: Any, ids: list[int]) -> None:
     grown = Grown(5, 2, 3, MODES, 3)
-    for ids in ([0], [0, 1]):
-        attributes = {**grown.attributes(), **grown.votes("target", ids, -1), "n_targets": len(ids),
-                      "base_values": [0.25] * len(ids), "post_transform": post}  # fmt: skip
-        x = rows(2, 30, 3, dtype)
-        expected = check("TreeEnsembleRegressor", [x.astype(np.float32)], attributes, version=3)
-        check("TreeEnsembleRegressor", [x], attributes, version=3, expected=expected)
+    attributes = {**grown.attributes(), **grown.votes("target", ids, -1), "n_targets": len(ids),
+                  "base_values": [0.25] * len(ids), "post_transform": post}  # fmt: skip
+    x = rows(2, 30, 3, dtype)
+    expected = check("TreeEnsembleRegressor", [x.astype(np.float32)], attributes, version=3)
+    check("TreeEnsembleRegressor", [x], attributes, version=3, expected=expected)
 
 
-@both
-@pytest.mark.parametrize("post", TRANSFORMS)
-@pytest.mark.parametrize("sparse", [False, True], ids=["all vote", "some vote"])
-def test_tree_classifier_of_many(sparse: bool, post: str, dynamic: bool) -> None:
-    for seed in range(2):
-        grown = Grown(seed, 6, 3, MODES, 3)
-        attributes = {**grown.attributes(), **grown.votes("class", [0, 1, 2], 0.01, sparse), "post_transform": post,
-                      "classlabels_int64s": [4, -2, 9]}  # fmt: skip
-        check("TreeEnsembleClassifier", [rows(seed, 40, 3)], attributes, outputs=2, dynamic=dynamic)
+@pairs(sparse=[False, True], post=TRANSFORMS, seed=range(2), dynamic=[False, True])
+def test_tree_classifier_of_many(sparse: bool, post: str, seed: int, dynamic: bool) -> None:
+    grown = Grown(seed, 6, 3, MODES, 3)
+    attributes = {**grown.attributes(), **grown.votes("class", [0, 1, 2], 0.01, sparse), "post_transform": post,
+                  "classlabels_int64s": [4, -2, 9]}  # fmt: skip
+    check("TreeEnsembleClassifier", [rows(seed, 40, 3)], attributes, outputs=2, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("post", TRANSFORMS)
-@pytest.mark.parametrize("low", [0.0, -1.0], ids=["probabilities", "distances"])
-@pytest.mark.parametrize("bases", [[], [0.125]], ids=["", "base"])
-def test_tree_classifier_of_two(bases: list[float], low: float, post: str, dynamic: bool) -> None:
-    for version in (1, 3):
-        grown = Grown(3, 2, 3, MODES[:1], 3)
-        attributes = {**grown.attributes(), **grown.votes("class", [0], low), "classlabels_int64s": [4, -2]}
-        if bases:
-            attributes["base_values"] = bases
-        attributes["post_transform"] = post
-        check("TreeEnsembleClassifier", [rows(4, 40, 3)], attributes, outputs=2, version=version, dynamic=dynamic)
+@pairs(bases=[[], [0.125]], low=[0.0, -1.0], post=TRANSFORMS, version=[1, 3], dynamic=[False, True])
+def test_tree_classifier_of_two(bases: list[float], low: float, post: str, version: int, dynamic: bool) -> None:
+    """`low` tells probabilities from distances."""
+    grown = Grown(3, 2, 3, MODES[:1], 3)
+    attributes = {**grown.attributes(), **grown.votes("class", [0], low), "classlabels_int64s": [4, -2]}
+    if bases:
+        attributes["base_values"] = bases
+    attributes["post_transform"] = post
+    check("TreeEnsembleClassifier", [rows(4, 40, 3)], attributes, outputs=2, version=version, dynamic=dynamic)
 
 
 def test_two_classes_that_both_get_votes_are_refused() -> None:

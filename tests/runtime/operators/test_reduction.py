@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.pairs import pairs
 from tests.runtime.operators.support import NEWEST, check_node
 
 RNG = np.random.default_rng(3)
@@ -32,19 +33,21 @@ def by_numpy(op, x, axes, keep):
     return np.asarray(sums[op]()).astype(x.dtype)
 
 
-@pytest.mark.parametrize(("op", "opset"), ATTRIBUTE_FORMS)
-@pytest.mark.parametrize("axes", [None, (1,), (0, 2), (0, 1, 2)])
-@pytest.mark.parametrize("keep", [0, 1])
-def test_axes_as_attribute(op, opset, axes, keep):
+@pairs(form=ATTRIBUTE_FORMS, axes=[None, (1,), (0, 2), (0, 1, 2)], keep=[0, 1])
+def test_axes_as_attribute(form, axes, keep):
+    op, opset = form
     given = {"keepdims": keep} if axes is None else {"keepdims": keep, "axes": list(axes)}
     check_node(op, {"x": X}, given, opset=opset, dynamic=True, expected=[by_numpy(op, X, axes, bool(keep))])
 
 
-@every_op
-@pytest.mark.parametrize("axes", [None, (), (1,), (-1,), (2, 0)])
-@pytest.mark.parametrize("keep", [0, 1])
-@pytest.mark.parametrize(("constant", "dynamic"), [(True, False), (True, True), (False, False)])
-def test_axes_as_input(op, axes, keep, constant, dynamic):
+@pairs(
+    op=OPS,
+    axes=[None, (), (1,), (-1,), (2, 0)],
+    keep=[0, 1],
+    known=[(True, False), (True, True), (False, False)],
+)
+def test_axes_as_input(op, axes, keep, known):
+    constant, dynamic = known
     given = None if axes is None else np.array(axes, np.int64)
     expected = by_numpy(op, X, tuple(axes) if axes else None, bool(keep))
     check_node(

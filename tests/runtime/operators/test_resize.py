@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.pairs import pairs
 from tests.runtime.operators.support import check_node
 
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -23,10 +24,12 @@ def resize(x, factors=None, sizes=None, *, opset=19, dynamic=False, constant=Tru
     check_node("Resize", inputs, attributes, opset=opset, constants=constants, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("dynamic", (False, True))
-@pytest.mark.parametrize("coordinates", COORDINATES)
-@pytest.mark.parametrize("rounding", ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
-@pytest.mark.parametrize("factors", ([1, 1, 2, 3], [1, 1, 0.5, 1.75]))
+@pairs(
+    factors=([1, 1, 2, 3], [1, 1, 0.5, 1.75]),
+    rounding=("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+    coordinates=COORDINATES,
+    dynamic=(False, True),
+)
 def test_nearest(factors, rounding, coordinates, dynamic):
     resize(
         normal(1, 2, 4, 4), factors, mode="nearest", nearest_mode=rounding, dynamic=dynamic,
@@ -34,10 +37,12 @@ def test_nearest(factors, rounding, coordinates, dynamic):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dynamic", (False, True))
-@pytest.mark.parametrize("coordinates", COORDINATES)
-@pytest.mark.parametrize("mode", ("linear", "cubic"))
-@pytest.mark.parametrize("target", ({"factors": [1, 1, 2, 0.6]}, {"sizes": [1, 2, 7, 9]}), ids=str)
+@pairs(
+    target=({"factors": [1, 1, 2, 0.6]}, {"sizes": [1, 2, 7, 9]}),
+    mode=("linear", "cubic"),
+    coordinates=COORDINATES,
+    dynamic=(False, True),
+)
 def test_interpolation(target, mode, coordinates, dynamic):
     resize(normal(1, 2, 5, 6), **target, mode=mode, coordinate_transformation_mode=coordinates, dynamic=dynamic)
 

@@ -10,6 +10,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from tests.harness import parsed
+from tests.pairs import pairs
 
 from .support import check_model, check_node, graph_model, helper, node_model, run_converted
 
@@ -51,13 +52,16 @@ def check_dft(x: Any, axis: int, length: Any, inverse: bool, onesided: bool, ops
     )  # fmt: skip
 
 
-@dynamics
-@pytest.mark.parametrize("opset", [17, 20])
-@pytest.mark.parametrize("length", [None, 4, 12, 1])
-@pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.parametrize(("inverse", "onesided"), [(False, False), (True, False), (False, True), (True, True)])
-def test_dft(inverse: bool, onesided: bool, parts: int, length: int | None, opset: int, dynamic: bool) -> None:
+@pairs(
+    kind=[(False, False), (True, False), (False, True), (True, True)],
+    parts=[1, 2],
+    length=[None, 4, 12, 1],
+    opset=[17, 20],
+    dynamic=[False, True],
+)
+def test_dft(kind: tuple[bool, bool], parts: int, length: int | None, opset: int, dynamic: bool) -> None:
     """Signals cut, as they are, and filled up, along every axis; lengths known and not."""
+    inverse, onesided = kind
     if onesided and inverse is False and parts == 2:
         parts = 1  # half of a transform says nothing of complex signals
     x = signal(3, 7, 5, parts)
