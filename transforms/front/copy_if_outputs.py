@@ -1,4 +1,4 @@
-"""Outputs of If whose memory the runtime gives away too early."""
+"""Outputs of If whose memory the runtime reuses too early."""
 
 from __future__ import annotations
 
@@ -15,39 +15,41 @@ from transforms.run_time_slices import TO_THE_END, has_run_time_end, read_throug
 from transforms.unfoldable import without_bounds
 
 UNCONVERTED = (f32, i32)
-"""Element types that leave the model as the runtime computes them."""
+"""Element types that the runtime does not convert at a model output."""
 
 
 class CopyIfOutputs(FunctionPass):
-    """y = If(c)  ->  Slice(y, 0, Select(c, end, end - 1)), the whole of y
+    """y = If(c)  ->  Slice(y, 0, Select(c, end, end - 1)), which is the whole of y
 
-    A node whose output shape depends on values ends a section: the runtime sizes the outputs of all nodes of a
-    section before it runs the first of them. It keeps apart what two sections share, but overlooks what an If
-    returns: a node further down the next section, of dynamic shape too, may get the same memory, and its sizing
-    destroys the contents before a consumer has read them. A Slice with an end known at run time alone ends a section,
-    and what it returns is kept; were the end within bounds, the whole of y would have them too (`RemoveSliceBounds`).
-    An output that a Result reads has memory of its own, unless its type is converted on the way out of the model; where
-    all nodes of dynamic shape that do not lead to the If are such, nothing can take its memory.
+    The runtime divides a graph into sections; each ends at a node whose output shape depends on values. It computes the
+    shapes of all outputs of a section before it executes the first node. Memory that two sections share is kept apart,
+    except for the outputs of an If: a node of dynamic shape later in the next section may get the same memory, and
+    resizing it destroys the contents before a reader has read them. A Slice whose end is known only at run time ends a
+    section, and its output is kept. An end within bounds would give these bounds to the whole of y (see
+    RemoveSliceBounds).
+
+    A model output has memory of its own, unless its type is converted at the output. If all nodes of dynamic shape that
+    the If does not depend on are such outputs, nothing can take its memory.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         if not graph.of(If):
             return False
         places = {node: place for place, node in enumerate(graph.ordered())}
-        takers = [node for node in places if not _has_own_memory(node)]
+        resized = [node for node in places if not _has_own_memory(node)]
         changed = False
         for node in self.candidates(graph, If):
-            # What this pass puts in takes memory, too; and the runtime need not run nodes in the order they have here.
-            may_lose = changed or (takers and places[takers[-1]] > places[node]) or _has_rivals(node, takers)
+            # Inserted nodes take memory as well, and the runtime may execute the nodes in another order than this one.
+            may_lose = changed or (resized and places[resized[-1]] > places[node]) or _may_run_after(node, resized)
             changed = self._copy(node, bool(may_lose)) or changed
         return changed
 
     def _copy(self, node: If, may_lose_memory: bool) -> bool:
         exposed = [output for output in node.outputs if _is_exposed(output)]
-        if not may_lose_memory:  # but what converts a type on the way out takes some
+        if not may_lose_memory:  # except to a conversion of the type at the output
             exposed = [output for output in exposed if output.dtype not in UNCONVERTED]
         if not exposed:
-            return self.refuse(node, "no output shares its memory with later nodes")
+            return self.refuse(node, "no output can lose its memory to a later node")
         end = _end(node)
         for output in exposed:
             read_through_slice(output, lambda axis: end)
@@ -63,13 +65,13 @@ def _is_exposed(output: Value) -> bool:
     return not is_returned or (output.graph.owner is None and output.dtype not in UNCONVERTED)
 
 
-def _has_rivals(node: Node, takers: list[Node]) -> bool:
-    """Whether one of `takers` is not certain to be run before `node`."""
-    return not node.graph.ancestors([node]).issuperset(takers)
+def _may_run_after(node: Node, resized: list[Node]) -> bool:
+    """Whether `node` does not depend on all of `resized`: the others may be executed after it."""
+    return not node.graph.ancestors([node]).issuperset(resized)
 
 
 def _has_own_memory(node: Node) -> bool:
-    """Whether what a node makes is of static shape, comes into the graph, or leaves the model as it is."""
+    """Whether all outputs of a node are static, or the node is a Parameter, or they are unconverted model outputs."""
     own = (is_static(output.shape) or _is_model_output(output) for output in node.outputs)
     return isinstance(node, Parameter) or all(own)
 
@@ -80,7 +82,7 @@ def _is_model_output(output: Value) -> bool:
 
 
 def _end(node: If) -> Value:
-    """Beyond every dimension on both sides, and yet nothing that could be folded; shape [1]."""
+    """A number beyond every dimension for both branches that cannot be folded, of shape [1]."""
     condition = node.inputs[0]
     assert condition is not None
     ends = [Constant(np.array([each]), graph=node.graph, dtype=i64) for each in (TO_THE_END, TO_THE_END - 1)]

@@ -1,4 +1,4 @@
-"""What loops return and the runtime gives the memory of away too early."""
+"""Outputs of loops whose memory the runtime reuses too early."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from transforms.run_time_slices import has_run_time_end, read_through_slice
 
 
 class CopyLoopOutputs(FunctionPass):
-    """y = an output of a Loop  ->  Slice(y, 0, its own length), the whole of y
+    """y = an output of a Loop  ->  Slice(y, 0, its own length), which is the whole of y
 
-    As with what an If returns (`CopyIfOutputs`), the runtime may size another tensor in the same memory before a
-    reader of y has come to its turn; seen with a list that a loop without iterations hands on to another loop, and
-    with what a loop that certainly runs has concatenated. What only leaves the graph, or is sliced at once, keeps its
-    memory.
+    As with outputs of an If (see CopyIfOutputs), the runtime may resize another tensor in the memory of y before a
+    reader of y is executed. This happens to a sequence that a loop without iterations passes to another loop, and to
+    concatenated outputs of loops that always run. An output that only leaves the graph, or that is sliced directly,
+    keeps its memory.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -27,14 +27,17 @@ class CopyLoopOutputs(FunctionPass):
             exposed = [output for output in node.outputs if _is_exposed(output)]
             for output in exposed:
                 _copy(output)
-            changed = (self.accept(node) if exposed else self.refuse(node, "what it returns is safe")) or changed
+            if exposed:
+                changed = self.accept(node)
+            else:
+                self.refuse(node, "no output can lose its memory to a later node")
         return changed
 
 
 def _is_exposed(output: Value) -> bool:
     if output.rank is None or is_static(output.shape) or output.dtype is string:
         return False
-    readers = [use.node for use in output.uses if not isinstance(use.node, ops.ShapeOf)]  # that one reads no contents
+    readers = [use.node for use in output.uses if not isinstance(use.node, ops.ShapeOf)]  # it reads no contents
     if all(has_run_time_end(reader) for reader in readers):
         return False
     return not any(isinstance(reader, Result) for reader in readers)

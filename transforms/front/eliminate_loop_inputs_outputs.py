@@ -9,7 +9,7 @@ from transforms.replace import replace_output
 
 
 class EliminateLoopInputsOutputs(FunctionPass):
-    """state' = state  ->  a capture; its final value is its initial one"""
+    """state' = state  ->  an invariant input; readers of its final value read its initial value"""
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Iteration, self._rewrite)
@@ -21,7 +21,7 @@ class EliminateLoopInputsOutputs(FunctionPass):
             if isinstance(entry, Merged) and entry.result.value is entry.parameter.output
         }
         if not constant:
-            return self.refuse(node, "no state stays as it is")
+            return self.refuse(node, "every state changes")
         node.input_map = tuple(
             Invariant(entry.parameter) if isinstance(entry, Merged) and entry.result in constant else entry
             for entry in node.input_map

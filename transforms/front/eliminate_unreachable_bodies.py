@@ -1,4 +1,4 @@
-"""Bodies that no run goes through: they read an element of a sequence that is always empty, or are decided against."""
+"""Bodies that are never executed: their condition is known, or they read an element of an empty sequence."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ READING = (ops.SequenceAt, ops.ConcatFromSequence, OptionalGetElement)
 class EliminateUnreachableBodies(FunctionPass):
     """If(c, then: s[0], else: x) with s = []  ->  x     a loop whose body reads s[0]  ->  its initial values
 
-    No run that succeeds goes through such a body. An If whose condition is known becomes its branch.
+    No inference that succeeds executes such a body. An If with a known condition becomes its branch.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
         for node in self.candidates(graph, Control):
-            dead = _never_taken(node) or [_reads_nothing(body) for body in node.bodies]
+            dead = _never_taken(node) or [_reads_empty_sequence(body) for body in node.bodies]
             if not any(dead):
                 continue
             if isinstance(node, If):
-                changed = self._settle(node, dead) or changed
+                changed = self._take_other_branch(node, dead) or changed
             elif isinstance(node, Loop):
                 changed = self._drop(node) or changed
         return changed
 
-    def _settle(self, node: If, dead: list[bool]) -> bool:
+    def _take_other_branch(self, node: If, dead: list[bool]) -> bool:
         if all(dead):
-            return self.refuse(node, "both branches read what is not there")
+            return self.refuse(node, "both branches read an element of an empty sequence")
         take_branch(node, taken=not dead[0])
         return self.accept(node)
 
@@ -40,7 +40,7 @@ class EliminateUnreachableBodies(FunctionPass):
         pairs = list(zip(node.output_map, node.outputs, strict=True))
         collected = _lists_of([output for entry, output in pairs if not isinstance(entry, Final)])
         if collected is None:
-            return self.refuse(node, "what it concatenates has a shape that nothing tells")
+            return self.refuse(node, "the shape of a concatenated output is unknown")
         for each in collected:
             replace_node(each, ops.SequenceEmpty(graph=node.graph, dtype=each.dtype))
         initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
@@ -52,7 +52,7 @@ class EliminateUnreachableBodies(FunctionPass):
 
 
 def _lists_of(outputs: list[Value]) -> list[ops.StackedSequence] | None:
-    """The lists that some tensors are put in, be it in another shape; None where anything else becomes of them."""
+    """The sequences that some tensors become, also after a change of shape; None if they are used otherwise."""
     found: dict[ops.StackedSequence, None] = {}
     pending = list(outputs)
     while pending:
@@ -67,7 +67,7 @@ def _lists_of(outputs: list[Value]) -> list[ops.StackedSequence] | None:
 
 
 def take_branch(node: If, taken: bool) -> None:
-    """The nodes of one branch in place of the If."""
+    """Replace an If by the nodes of one of its branches."""
     body = node.then_body if taken else node.else_body
     fed: dict[object, Value] = {}
     for entry, value in node.fed:
@@ -80,10 +80,10 @@ def take_branch(node: If, taken: bool) -> None:
 
 
 def _never_taken(node: Control) -> list[bool]:
-    """Which branches of an If a known condition rules out; nothing for other nodes.
+    """For each branch of an If whether its condition excludes it; empty for other nodes and for unknown conditions.
 
-    Its outputs are typed as those of the branch that is taken, which says nothing of the other. The runtime runs an If
-    of constants when it compiles, and has no memory for what it returns.
+    The outputs have the types of the branch that is taken, which say nothing about the other branch. The runtime
+    evaluates an If of constants when it compiles the model, and has no memory for its outputs.
     """
     if not isinstance(node, If):
         return []
@@ -93,7 +93,7 @@ def _never_taken(node: Control) -> list[bool]:
     return [] if known is None else [not known[0], bool(known[0])]
 
 
-def _reads_nothing(body: Graph) -> bool:
+def _reads_empty_sequence(body: Graph) -> bool:
     return any(_is_empty(node.inputs[0]) for kind in READING for node in body.of(kind))
 
 

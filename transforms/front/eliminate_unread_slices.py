@@ -1,4 +1,4 @@
-"""Slices of a TensorIterator that its body does not read."""
+"""Sliced inputs of a TensorIterator that its body does not read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from transforms.replace import replace_output
 
 
 class EliminateUnreadSlices(FunctionPass):
-    """TensorIterator over X, no slice of X read  ->  Loop, trip count the length of X; over X and Y, X read  ->  over X
+    """TensorIterator over X that reads no slice  ->  Loop with the length of X; over X and Y that reads X  ->  over X
 
-    The runtime leaves out what the body does not read, and where no slice is left it runs the body once, or crashes.
+    The runtime removes inputs that the body does not read. If no slice is left, it executes the body once, or crashes.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = graph.sweep() > 0  # a dead reader is none
+        changed = graph.sweep() > 0  # readers without readers do not count
         for node in self.candidates(graph, TensorIterator):
             changed = self._rewrite(node) or changed
         return changed
@@ -28,7 +28,7 @@ class EliminateUnreadSlices(FunctionPass):
     def _rewrite(self, node: TensorIterator) -> bool:
         sliced = {entry: entry.parameter.output.is_used for entry in node.input_map if isinstance(entry, Sliced)}
         if all(sliced.values()):
-            return self.refuse(node, "its body reads all slices")
+            return self.refuse(node, "its body reads all its slices")
         if any(sliced.values()):
             keep_inputs(node, [number for number, entry in enumerate(node.input_map) if sliced.get(entry, True)])
             return self.accept(node)

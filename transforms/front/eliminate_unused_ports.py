@@ -1,4 +1,4 @@
-"""Ports that nobody reads."""
+"""Ports that are not read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from transforms.port_maps import drop_unused_inputs, drop_unused_outputs
 
 
 class EliminateUnusedPorts(FunctionPass):
-    """outputs without consumers, inputs without readers, states that feed only themselves  ->  gone
+    """outputs and inputs without readers, and states that only they themselves read  ->  removed
 
-    Descends by itself: outputs go from outside in, inputs from inside out.
+    The pass visits bodies itself: outputs are removed from the outermost graph inwards, inputs from the innermost
+    outwards.
     """
 
     bodies = "never"
@@ -21,7 +22,7 @@ class EliminateUnusedPorts(FunctionPass):
         for node in reversed([node for node in graph.ordered() if isinstance(node, Control)]):
             is_free = not self.leaves(node)
             if is_free and not node.acts and not any(output.is_used for output in node.outputs):
-                graph.remove(node)  # a consumer further down was its last
+                graph.remove(node)  # its last reader has been removed
                 changed = self.accept(node)
                 continue
             dropped = is_free and drop_unused_outputs(node)
@@ -31,6 +32,6 @@ class EliminateUnusedPorts(FunctionPass):
             if dropped:
                 changed = self.accept(node)
             elif is_free:
-                self.refuse(node, "something reads each of its ports")
+                self.refuse(node, "all its ports are read")
         self.at = None
         return (graph.sweep() > 0) or changed

@@ -1,4 +1,4 @@
-"""Cells written out in loops to LSTMSequence, GRUSequence and RNNSequence."""
+"""Recurrent cells in loops become LSTMSequence, GRUSequence and RNNSequence."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from transforms.function_pass import FunctionPass
 
 
 class FuseRecurrentCells(FunctionPass):
-    """h' = tanh(x W + h R + b) for every slice x  ->  RNNSequence(X, h, W, R, b); LSTM and GRU alike
+    """h' = tanh(x W + h R + b) for every slice x  ->  RNNSequence(X, h, W, R, b); LSTM and GRU likewise
 
-    What the body computes is followed from the next states back to slices and states, so the order of gates, how
-    their weights are joined and how the cell is written do not matter; weights must be constant. The loop goes, or
-    keeps what it does besides: then it reads the hidden states slice by slice. It has to run once for every slice.
+    The computation is followed from the next states back to slices and states. The order of gates, the layout of their
+    weights and the spelling of the cell do not matter; weights must be constant. The loop is removed, or keeps the rest
+    of its body, which then reads the hidden states slice by slice. It must have exactly one iteration per slice.
 
-    Where there may be no slice the last states are selected outside. Directly inside a TensorIterator only sequences
-    of static batch and length run, for others may become a TensorIterator themselves.
+    If there may be no slice, the final states are selected outside the loop. Directly in the body of a TensorIterator
+    only sequences of static batch and length are made; the runtime may replace others by a TensorIterator.
     """
 
     bodies = "last"
@@ -29,7 +29,7 @@ class FuseRecurrentCells(FunctionPass):
         return changed
 
     def _fuse(self, node: Iteration) -> bool:
-        # Models without loops need not wait for a thousand lines to load.
+        # Models without loops do not load the thousand lines of this package.
         from transforms.front.recurrence.fusion import fused
 
         reason = fused(node)

@@ -1,4 +1,4 @@
-"""Trip counts that Loop-5 would take otherwise than ONNX."""
+"""Trip counts that mean something else in Loop-5 than in ONNX."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ PREALLOCATED = 1 << 16
 
 
 class GuardTripCounts(FunctionPass):
-    """Loop(M, none_below_zero)  ->  Loop(max(M, 0)): below 0 means none in ONNX, endless in Loop-5
+    """Loop(M, none_below_zero)  ->  Loop(max(M, 0)): a negative M means 0 iterations in ONNX, and no limit in Loop-5
 
-    A trip count of 2^31 - 1 or more becomes endless where the body can stop by itself: the runtime counts in i32. And
-    since it reserves the buffer of a concatenated output for M iterations, a loop that may stop early and whose M may
-    be large counts in its condition instead: trip count -1, condition' = condition and i + 1 < M. A loop without the
-    mark is one of Loop-5 already: an omitted trip count, or a loop that was read from IR.
+    A trip count of 2^31 - 1 or more becomes -1 (no limit) if the condition can end the loop, because the runtime counts
+    in i32. The runtime reserves the buffer of a concatenated output for M iterations. A loop that may end early and
+    whose M may be large therefore counts in its condition: trip count -1, condition' = condition and i + 1 < M. A loop
+    without the attribute none_below_zero has the meaning of Loop-5 already: its trip count was omitted, or it was read
+    from IR.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -28,7 +29,7 @@ class GuardTripCounts(FunctionPass):
 
     def _guard(self, node: Loop) -> bool:
         if not node.none_below_zero:
-            return self.refuse(node, "its trip count means what it does in Loop-5")
+            return self.refuse(node, "its trip count has the meaning of Loop-5 already")
         trip = _given(node)
         node.none_below_zero = False
         if trip is not None:
@@ -37,7 +38,7 @@ class GuardTripCounts(FunctionPass):
 
 
 def _given(node: Loop) -> Value | None:
-    """What Loop-5 has to be given in place of the trip count; None where that means the same."""
+    """The trip count for Loop-5; None if the present one has the same meaning."""
     trip = node.inputs[0]
     assert trip is not None
     known = trip.type.integers
@@ -50,7 +51,7 @@ def _given(node: Loop) -> Value | None:
         if known[0] <= PREALLOCATED or not (stops and _concatenates(node)):
             return None
     elif trip.type.known is not None and trip.type.known.reshape(-1)[0].lo >= 0:
-        return None  # a length: never negative, and the loop over it is as long as its data
+        return None  # a dimension is never negative, and the data has this length
     if stops and _concatenates(node):
         _count_in_condition(node, trip)
         return _endless(node)
@@ -70,7 +71,7 @@ def _endless(node: Loop) -> Value:
 
 
 def _count_in_condition(node: Loop, trip: Value) -> None:
-    """The trip count enters the body as an invariant and the condition counts against it."""
+    """The trip count becomes an invariant input, and the condition compares the iteration number with it."""
     body, go = node.body, node.inputs[1]
     assert go is not None
     node.graph.set_input(node, 1, ops.LogicalAnd(go, ops.Greater(trip, 0)).output)

@@ -16,18 +16,18 @@ from transforms.unfoldable import without_bounds
 
 
 class GuardZeroTrips(FunctionPass):
-    """Loop that may run zero times  ->  Loop, its outputs corrected where it did not run
+    """Loop that may run zero times  ->  the same Loop, with outputs corrected for zero iterations
 
-    After zero iterations the runtime returns what a concatenated output held before, and forwards the initial value of
-    a state only if the body reads it. With ran = (M != 0) and C: a concatenated output is cut to nothing by
-    Slice(scan, 0, Select(ran, end, 0)), along every dimension of unknown size as ONNX Runtime gives it; a Reshape gives
-    what is empty the sizes that the model declares, or that the runtime might not know. Were the trip count of known
-    bounds, what is cut would be believed to be as long as what it is cut from (`RemoveSliceBounds`): they are hidden. A
-    state that the body does not read is selected outside and no longer carried.
+    After zero iterations the runtime returns old contents as concatenated outputs, and returns the initial value of a
+    state only if the body reads the state. Let ran = (M != 0) and C. A concatenated output becomes Slice(output, 0,
+    Select(ran, end, 0)), along every dimension of unknown size, as in ONNX Runtime; a Reshape gives the empty tensor
+    the dimensions that the model declares, or that the runtime may not know. If the trip count had known bounds, the
+    runtime would assume that the slice is as long as the whole (see RemoveSliceBounds), so its bounds are removed. The
+    final value of a state that the body does not read is selected outside, and the state is no longer carried.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = graph.sweep() > 0  # a dead reader is none
+        changed = graph.sweep() > 0  # readers without readers do not count
         for node in self.candidates(graph, Loop):
             changed = self._guard(node) or changed
         return changed
@@ -45,7 +45,7 @@ class GuardZeroTrips(FunctionPass):
             if isinstance(entry, Concatenated):
                 ran = ran or _ran(node)
                 corrected = _cut(output, entry, ran)
-                _hide_bounds(node)
+                _remove_trip_count_bounds(node)
             elif isinstance(entry, Final) and entry.result in initial:
                 parameter, value = initial[entry.result]
                 if parameter.output.is_used:
@@ -56,7 +56,7 @@ class GuardZeroTrips(FunctionPass):
                 continue
             move_readers(output, corrected, readers)
             changed = True
-        # What was selected outside needs no initial value inside, and the runtime stumbles over unread Parameters.
+        # States that are selected outside need no input, and the runtime fails on unread Parameters.
         keep = [
             number
             for number, entry in enumerate(node.input_map)
@@ -64,7 +64,7 @@ class GuardZeroTrips(FunctionPass):
         ]
         if len(keep) < len(node.input_map):
             keep_inputs(node, keep)
-        return self.accept(node) if changed else self.refuse(node, "no output is stale or lost after zero iterations")
+        return self.accept(node) if changed else self.refuse(node, "its outputs are right after zero iterations")
 
 
 def _ran(node: Loop) -> Value:
@@ -78,7 +78,7 @@ def _ran(node: Loop) -> Value:
     return positive if go.type.integers == (1,) else ops.LogicalAnd(positive, go).output
 
 
-def _hide_bounds(node: Loop) -> None:
+def _remove_trip_count_bounds(node: Loop) -> None:
     trip = node.inputs[0]
     assert trip is not None
     if not isinstance(trip.node, Constant) and high(node.count) is not None:
@@ -104,27 +104,27 @@ def _cut(output: Value, entry: Concatenated, ran: Value) -> Value:
     declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}
     for axis in sorted([entry.axis, *(i for i in unknown if i not in declared)]):
         output = ops.Slice(output, [0], end, [1], [axis]).output
-    # The runtime may know fewer dimensions: what an inner If or Scan returns is often of unknown size to it.
+    # The runtime may know fewer dimensions: outputs of an inner If or Scan are often dynamic to it.
     static = {i: dim for i, dim in enumerate(dims) if isinstance(dim, int) and i != entry.axis}
     return _sized(output, static, declared, ran) if declared or static else output
 
 
 def _sized(output: Value, static: dict[int, int], declared: dict[int, int], ran: Value) -> Value:
-    """`output` with the sizes that are known, by axis; the `declared` ones only where nothing ran and it is empty."""
+    """`output` with its known sizes, by axis; the `declared` ones only after zero iterations, when it is empty."""
     rank = output.type.rank
-    known = [static.get(axis, 0) for axis in range(rank)]  # Reshape copies where there is a 0
+    known = [static.get(axis, 0) for axis in range(rank)]  # Reshape copies a dimension where the pattern is 0
     if not declared:
         return ops.Reshape(output, known, special_zero=True).output
-    told = [declared.get(axis, size) for axis, size in enumerate(known)]
-    sizes = [Constant(each, graph=output.graph, dtype=i64) for each in (known, told)]
+    empty = [declared.get(axis, size) for axis, size in enumerate(known)]
+    sizes = [Constant(each, graph=output.graph, dtype=i64) for each in (known, empty)]
     return ops.Reshape(output, ops.Select(ran, *sizes), special_zero=True).output
 
 
 def _chosen(last: Value, initial: Value, ran: Value) -> Value:
-    """`last` where the loop ran, else `initial`: by Select for equal shapes, by If for different ones."""
+    """`last` if the loop ran, else `initial`: by Select for equal shapes, by If for different ones."""
     if last is initial or (last.shape == initial.shape and is_static(last.shape) and 0 in last.type.dims):
         return initial
-    # No Select compiles whose condition is one of its values too.
+    # The runtime does not compile a Select whose condition is also one of its values.
     if ran is last:
         return ops.LogicalOr(ran, initial).output
     if ran is initial:

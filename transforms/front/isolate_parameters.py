@@ -1,4 +1,4 @@
-"""Body Parameters that the runtime would corrupt."""
+"""Parameters of bodies that in-place operations of the runtime would overwrite."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ IN_PLACE = frozenset({
     "Reshape", "Squeeze", "Unsqueeze", "Concat", "Split", "VariadicSplit", "Gather", "Transpose", "SoftMax", "Softmax",
     "MVN", "NormalizeL2", "GRN", "ScatterUpdate", "ScatterNDUpdate", "ScatterElementsUpdate",
 })  # fmt: skip
-"""Operations that work in place: they write, or hand on a view of, a body Parameter's memory."""
+"""Operations that write into the memory of their input, or whose output is a view of it."""
 
 
 class IsolateParameters(FunctionPass):
-    """p  ->  max(p, p), which the runtime neither removes nor computes in place
+    """p  ->  max(p, p), for booleans  ->  p or p, which the runtime neither removes nor computes in place
 
-    Back edges are copied one after another, after the new slices and the new iteration number, so a view of one
-    Parameter can be overwritten before it is read as the next value of another. With A the in-place operations, a
-    Parameter p of a Loop or TensorIterator is isolated when
+    After an iteration the runtime copies the new slices, the new iteration number and then the back edges, one after
+    another. A view of one Parameter can thus be overwritten before it is copied to another. Let A be the operations of
+    IN_PLACE, control flow and Identity. A Parameter p of a Loop or TensorIterator is isolated if
 
-    - p is the Result of another state; or p is a state, an A reads it, and another state's Result is reachable from it;
-    - p is sliced or the iteration number, and a state's Result is reachable from it;
-    - p is invariant, and an A or a state's Result reads it. A Gather is none whose index changes with the iteration:
-      it copies, and isolating p would copy all of it every time. An element-wise operation of two scalars is one as
-      well if the other one is what an A returns: the runtime lets it write into p then, not into the view.
+    - p is the Result of another state;
+    - p is a state, an A reads it, and the Result of another state depends on that A;
+    - p is sliced or the iteration number, and the Result of a state depends on it;
+    - p is invariant, and an A or the Result of a state reads it. A Gather whose index changes with the iteration does
+      not count: it copies, and isolation would copy the whole of p in every iteration. An element-wise operation on two
+      scalars counts if the other scalar is the output of an A: then the runtime lets it write into p.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
         for node in self.candidates(graph, Iteration):
-            isolated = [_isolate(parameter) for parameter in _endangered(node)]
+            isolated = [_isolate(parameter) for parameter in _overwritten(node)]
             if any(isolated):
                 changed = self.accept(node)
             else:
-                self.refuse(node, "isolated already" if isolated else "nothing overwrites its Parameters")
+                self.refuse(node, "they are isolated already" if isolated else "nothing overwrites its Parameters")
         return changed
 
 
-def _endangered(node: Iteration) -> list[Parameter]:
+def _overwritten(node: Iteration) -> list[Parameter]:
     states = {entry.result: entry.parameter for entry in node.back_edges}
     found: list[Parameter] = []
     changing = _changing(node)

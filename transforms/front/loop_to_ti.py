@@ -1,4 +1,4 @@
-"""Counted loops over slices to TensorIterator-1."""
+"""Counted loops over slices become TensorIterators."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from transforms.replace import replace_output
 from transforms.slice_reads import SliceRead, slice_reads
 
 Key = tuple[Invariant, int, bool]
-"""A tensor, the axis that it is read along, and whether from behind: one sliced input."""
+"""One sliced input: a tensor, the axis along which it is read, and whether in reverse."""
 
 
 class LoopToTI(FunctionPass):
     """for i in range(len(X)): X[i], X[:, i:i+1], X[n-1-i]  ->  TensorIterator that slices X
 
-    Holds when the condition is always true, the trip count is proven equal to the length of everything that is read
-    slice by slice and at least 1, the iteration number serves nothing else, and no TensorIterator is the direct owner
-    (the runtime fails on one directly inside another). A tensor that is read along two axes, or in both directions, is
-    sliced twice; one that is read otherwise too stays an invariant input as well.
+    Requires that the condition is always true, the trip count is proven to be at least 1 and equal to the length of
+    every tensor that is read slice by slice, the iteration number is used for nothing else, and the loop is not
+    directly in the body of a TensorIterator (the runtime fails on a TensorIterator directly inside another). A tensor
+    that is read along two axes, or in both directions, is sliced twice. A tensor that is also read as a whole stays an
+    invariant input as well.
     """
 
     bodies = "last"
@@ -34,7 +35,7 @@ class LoopToTI(FunctionPass):
 
     def _rewrite(self, node: Loop) -> bool:
         if isinstance(node.graph.owner, TensorIterator):
-            return self.refuse(node, "it is directly inside a TensorIterator")
+            return self.refuse(node, "it is directly in the body of a TensorIterator")
         reads, reason = counted_reads(node)
         if reason:
             return self.refuse(node, reason)

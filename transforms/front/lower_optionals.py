@@ -1,4 +1,4 @@
-"""Optionals as sequences of one element or none."""
+"""Optionals become sequences of at most one element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from transforms.replace import replace_node
 class LowerOptionals(FunctionPass):
     """Optional(x)  ->  [x]     Optional()  ->  []     has(o)  ->  len(o) > 0     get(o)  ->  o[0]
 
-    Of tensors alone; a sequence that may be absent stays, and is refused.
+    Only optionals of tensors. An optional sequence stays, and the last check refuses it.
     """
 
     bodies = "never"
@@ -44,7 +44,7 @@ class LowerOptionals(FunctionPass):
     def _make(self, node: Optional) -> bool:
         type_ = node.output.type.element
         if isinstance(type_, SequenceType):
-            return self.refuse(node, "a sequence that may be absent")
+            return self.refuse(node, "it is an optional sequence")
         value = node.inputs[0] if node.inputs else None
         if value is None:
             replace_node(node, ops.SequenceEmpty(graph=node.graph, dtype=type_.dtype))
@@ -55,7 +55,7 @@ class LowerOptionals(FunctionPass):
     def _read(self, node) -> bool:
         value = node.inputs[0]
         if not isinstance(value.type, SequenceType):
-            return self.refuse(node, "a sequence that may be absent")
+            return self.refuse(node, "it is an optional sequence")
         if isinstance(node, OptionalGetElement):
             replace_node(node, ops.SequenceAt(value, np.array(0)))
         else:

@@ -1,4 +1,4 @@
-"""States whose shape changes where the runtime does not expect it."""
+"""States that change their shape where the runtime assumes a constant one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from transforms.unfoldable import opaque_zero, repeated_once
 
 
 class MakeStateShapesDynamic(FunctionPass):
-    """initial value  ->  Tile(initial value, 1 + 0), where the 0 is nothing that can be folded
+    """initial value  ->  Tile(initial value, 1 + 0), with a 0 that cannot be folded
 
-    The runtime infers that a state changes its shape from the loop's outputs alone: where the final value is not read,
-    the state keeps the shape, or the bounds, of its initial value, and the loop ends without a word when the next value
-    does not fit. Dimensions of the initial value that change are made unknown.
+    The runtime infers only from the outputs of a loop that a state changes its shape. If the final value is not read,
+    the state keeps the shape, or the bounds, of its initial value, and the loop ends without a message when the next
+    value does not fit. The dimensions of the initial value that change become dynamic.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -28,12 +28,12 @@ class MakeStateShapesDynamic(FunctionPass):
             if narrow:
                 self.accept(node)
             else:
-                self.refuse(node, "every state that changes its shape is read, or of unknown shape from the start")
+                self.refuse(node, "each state that changes its shape is read outside, or is dynamic already")
         return zero is not None
 
 
 def _narrow(node: Iteration) -> list[tuple[int, Value, list[int]]]:
-    """States that change their shape unseen: the input port, the initial value, the axes along which they do."""
+    """States that change their shape and whose final value is not read: input port, initial value, and the axes."""
     shown = {
         entry.result
         for entry, output in zip(node.output_map, node.outputs, strict=True)
@@ -50,7 +50,7 @@ def _narrow(node: Iteration) -> list[tuple[int, Value, list[int]]]:
 
 
 def _changing(initial: Value, entry: Merged) -> list[int]:
-    """Axes of a state that change, and that the runtime believes to know."""
+    """The axes along which a state changes its size, and for which the runtime knows a size or bounds."""
     shape, state = initial.shape, entry.parameter.output.shape
     if shape is None or state is None:
         return []

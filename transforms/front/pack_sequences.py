@@ -1,4 +1,4 @@
-"""Sequences of any elements of one rank."""
+"""Sequences with elements of one rank and of any shape."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from transforms.front.sequence_lowering.walk import SequencePass
 
 
 class PackSequences(SequencePass):
-    """[x, y, z]  ->  D = flat(x), flat(y), flat(z) in one tensor, T = their shapes, one row each
+    """[x, y, z]  ->  D = Concat(flat(x), flat(y), flat(z)), T = their shapes, one row each
 
-    The general case: any length, ragged elements, places that only the run can tell. Exact to 2^24 numbers in all
-    elements together where they are joined along another axis than the first.
+    The general case: any length, elements of different shapes, positions that are known only at run time. If the
+    elements are concatenated along an axis other than the first, the result is exact for up to 2^24 numbers in all
+    elements together.
     """
 
     def kind(self, type_: SequenceType):

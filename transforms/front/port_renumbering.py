@@ -14,19 +14,22 @@ _OUTPUT_RANK = {Final: 0, Concatenated: 1}
 
 
 class PortRenumbering(FunctionPass):
-    """inputs: trip count, condition, merged, sliced, invariant; outputs: final, concatenated; bodies alike; stable"""
+    """ports in any order  ->  inputs: merged, sliced, invariant; outputs: final, concatenated; bodies likewise
+
+    The trip count and the execution condition of a Loop come first. Ports of one kind keep their order.
+    """
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
         for node in self.candidates(graph, Iteration):
             moved = [_order_inputs(node), _order_outputs(node), _order_body(node)]
-            changed = self._said(node, any(moved)) or changed
+            changed = self._report(node, any(moved)) or changed
         for branch in self.candidates(graph, If):
-            changed = self._said(branch, _order_branches(branch)) or changed
+            changed = self._report(branch, _order_branches(branch)) or changed
         return changed
 
-    def _said(self, node: Control, moved: bool) -> bool:
-        return self.accept(node) if moved else self.refuse(node, "its ports are in order")
+    def _report(self, node: Control, moved: bool) -> bool:
+        return self.accept(node) if moved else self.refuse(node, "its ports are in order already")
 
 
 def _order_inputs(node: Iteration) -> bool:
@@ -68,7 +71,7 @@ def _order_branches(node: If) -> bool:
 
 
 def _reorder(body: Graph, parameters: Sequence[Parameter], results: Sequence[Result]) -> bool:
-    """Put the body's own lists into the order given; what the port map does not name comes last."""
+    """Put the Parameters and Results of a body into the given order; those that no port map names come last."""
     before = (list(body.parameters), list(body.results))
     body.parameters[:] = dict.fromkeys([*parameters, *body.parameters])
     body.results[:] = dict.fromkeys([*results, *body.results])

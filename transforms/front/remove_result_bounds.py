@@ -1,4 +1,4 @@
-"""Results of a body whose bounds exclude what the loop returns when it does not run."""
+"""Results of a body whose bounds exclude what the loop returns after zero iterations."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from transforms.unfoldable import repeated_once
 class RemoveResultBounds(FunctionPass):
     """state' : [2..] from [1], zero iterations possible  ->  Tile(state', 1 + min(i, 0)) : [?]
 
-    The runtime gives the final value the bounds of the body's Result, and fails or keeps old values where a loop that
-    did not run hands on an initial value outside of them. A concatenated output without iterations has dimensions of 0
-    where they are not static: if its bounds exclude that, the inference ends there without a word, or the process does;
-    if they are those of another tensor, its size is read off the one or the other.
-    A size that comes from a captured tensor bears its symbol, and without iterations the captured one is read off the
-    final value.
-    Repeating once, a number known only at run time, leaves the value as it is and has no bounds; a Reshape would have
-    none either, but the runtime removes it.
+    The runtime gives the final value the bounds of the body's Result. If a loop that did not run returns an initial
+    value outside these bounds, the inference fails or keeps old values. A concatenated output without iterations has
+    dimensions of 0 where they are not static: if its bounds exclude 0, the inference or the process ends without a
+    message; if its bounds are those of another tensor, the size of one is read off the other. A size that comes from an
+    invariant input has the symbol of that input; after zero iterations the size of the input is then read off the final
+    value.
+
+    A repetition by 1, a number that is known only at run time, does not change the value and has no bounds. A Reshape
+    has none either, but the runtime removes it.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Loop, self._loosen)
+        return self.rewrite_each(graph, Loop, self._remove_bounds)
 
-    def _loosen(self, node: Loop) -> bool:
+    def _remove_bounds(self, node: Loop) -> bool:
         if low(node.count) > 0:
             return self.refuse(node, "it runs at least once")
         found: dict[Result, list[int]] = {}
@@ -42,19 +43,19 @@ class RemoveResultBounds(FunctionPass):
         for entry in node.output_map:
             if isinstance(entry, Concatenated):
                 found[entry.result] = sorted({*found.get(entry.result, ()), *_bounded(entry.result.value)})
-            elif entry.result not in found:  # its state is not carried, and chosen outside where nothing ran
+            elif entry.result not in found:  # not carried: the value after zero iterations is selected outside
                 found[entry.result] = _borrowed(entry.result.value, None, outer)
-        loosened = {result: axes for result, axes in found.items() if axes}
-        for result, axes in loosened.items():
-            node.body.set_input(result, 0, _loosened(node, result.value, axes))
-        return self.accept(node) if loosened else self.refuse(node, "its Results allow all shapes without iterations")
+        unbounded = {result: axes for result, axes in found.items() if axes}
+        for result, axes in unbounded.items():
+            node.body.set_input(result, 0, _without_result_bounds(node, result.value, axes))
+        return self.accept(node) if unbounded else self.refuse(node, "its Results allow what zero iterations return")
 
 
 def _excluding(result: Value, initial: Value) -> list[int]:
-    """The axes along which the bounds of `result` leave out a size that `initial` may have."""
+    """The axes along which the bounds of `result` exclude a size that `initial` may have."""
     if result.shape is None or initial.shape is None or len(result.shape) != len(initial.shape):
         return []
-    if _is_loose(result):
+    if _has_no_bounds(result):
         return []
     if _is_bound_tighter(result):
         return [axis for axis, dim in enumerate(result.shape) if not isinstance(dim, int)]
@@ -62,12 +63,12 @@ def _excluding(result: Value, initial: Value) -> list[int]:
 
 
 def _grown(entry: Merged, initial: Value) -> list[int]:
-    """The axes along which a state grows from a first size of which the runtime knows that it is above 0.
+    """The axes along which a state grows from an initial size that the runtime knows to be above 0.
 
-    It adds what an iteration adds to those bounds, where inference here has given up the bounds of the state.
+    The runtime adds what one iteration adds to these bounds; inference here has given up the bounds of the state.
     """
     shapes = [each.shape for each in (initial, entry.parameter.output, entry.result.value)]
-    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1 or _is_loose(entry.result.value):
+    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1 or _has_no_bounds(entry.result.value):
         return []
     tight = _is_bound_tighter(initial)
     sizes = zip(*(shape or () for shape in shapes), strict=True)
@@ -79,7 +80,7 @@ def _grown(entry: Merged, initial: Value) -> list[int]:
 
 
 def _borrowed(result: Value, initial: Shape, outer: set[Symbol]) -> list[int]:
-    """The axes along which a final value has a size of what is around the loop, and the initial value another one."""
+    """The axes along which a final value has the size of an outer tensor, and the initial value another size."""
     dims = result.shape or ()
     others = initial if initial is not None and len(initial) == len(dims) else (None,) * len(dims)
     return [
@@ -91,7 +92,7 @@ def _borrowed(result: Value, initial: Shape, outer: set[Symbol]) -> list[int]:
 def _is_bound_tighter(value: Value) -> bool:
     """Whether the runtime may know bounds of `value` that inference here does not: those of an inner loop's Result.
 
-    A state that grows has no bounds here, but the runtime takes those that its Result has by itself.
+    Here a state that grows has no bounds; the runtime uses those that the Result has by itself.
     """
     pending, seen = [value], set()
     while pending:
@@ -100,7 +101,7 @@ def _is_bound_tighter(value: Value) -> bool:
             continue
         seen.add(each)
         node = each.node
-        if _is_loose(each):
+        if _has_no_bounds(each):
             continue
         if isinstance(node, Loop):
             if isinstance(node.output_map[each.index], Final) and not is_static(each.shape):
@@ -113,15 +114,15 @@ def _is_bound_tighter(value: Value) -> bool:
     return False
 
 
-def _is_loose(value: Value) -> bool:
-    """Whether the runtime knows no bounds: it is repeated a number of times that only the run tells."""
+def _has_no_bounds(value: Value) -> bool:
+    """Whether the runtime knows no bounds: the value is repeated a number of times that is known only at run time."""
     repeats = value.node.inputs[1] if isinstance(value.node, ops.Tile) else None
     return repeats is not None and repeats.type.integers is None
 
 
 def _bounded(value: Value) -> list[int]:
-    """The axes along which the size is unknown, but known not to be 0, or to have an upper bound."""
-    dims = enumerate(() if _is_loose(value) else value.shape or ())
+    """The axes of unknown size that is known not to be 0, or to have an upper bound."""
+    dims = enumerate(() if _has_no_bounds(value) else value.shape or ())
     return [axis for axis, dim in dims if not isinstance(dim, int) and (low(dim) > 0 or high(dim) is not None)]
 
 
@@ -132,7 +133,7 @@ def _covers(wide: Dimension, narrow: Dimension) -> bool:
     return low(wide) <= low(narrow) and (hi_wide is None or (hi_narrow is not None and hi_narrow <= hi_wide))
 
 
-def _loosened(node: Loop, value: Value, axes: list[int]) -> Value:
+def _without_result_bounds(node: Loop, value: Value, axes: list[int]) -> Value:
     if node.iteration is None:
         node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
     return repeated_once(value, axes, ops.Reshape(ops.Minimum(node.iteration, 0), [1]).output)

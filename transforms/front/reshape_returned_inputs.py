@@ -1,4 +1,4 @@
-"""Model inputs that are returned as they are."""
+"""Model inputs and outputs of loops that are returned unchanged."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from transforms.replace import move_readers
 class ReshapeReturnedInputs(FunctionPass):
     """x -> Identity -> output  ->  x -> Reshape to its own shape -> output
 
-    The runtime removes a Convert to the same type, and where then an input of dynamic shape is an output as well, it
-    returns freed memory; an output of a Loop may then take the shape of another one, and an input reshaped by numbers
-    of the run keeps its largest shape. A Reshape it leaves standing in all these places; that copies nothing.
+    An Identity is written as a Convert to the same type, which the runtime removes. If an input of dynamic shape then
+    is an output as well, the runtime returns freed memory. An output of a Loop may then get the shape of another
+    output, and an input that is reshaped by a pattern known only at run time keeps its largest shape. The runtime does
+    not remove a Reshape in these places, and the Reshape copies nothing.
     """
 
     bodies = "never"
@@ -33,9 +34,9 @@ class ReshapeReturnedInputs(FunctionPass):
     def _replace(self, result: Result) -> bool:
         old, source = result.value, _source(result.value)
         if source is old or not (isinstance(source.node, Parameter | Control) or _is_reshaped_input(source.node)):
-            return self.refuse(result, "it returns no input and no output of a loop or branch through an Identity")
+            return self.refuse(result, "it does not return an input or an output of control flow through an Identity")
         if source.rank is None or is_static(source.shape):
-            return self.refuse(result, "the shape is static, or not even its rank is known")
+            return self.refuse(result, "the shape is static, or its rank is unknown")
         zeros = [0] * source.type.rank
         new = ops.Reshape(source, zeros, special_zero=True).output
         move_readers(old, new, [(result, 0)])

@@ -1,4 +1,4 @@
-"""ONNX's Scan to TensorIterator-1 or Loop-5."""
+"""ONNX Scan becomes TensorIterator-1 or Loop-5."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from transforms.replace import replace_output
 
 
 class ScanLowering(FunctionPass):
-    """Scan  ->  TensorIterator where the length is proven at least 1, else Loop with a trip count from the shape
+    """Scan  ->  TensorIterator if its length is proven to be at least 1, else Loop with the trip count from the shape
 
-    The runtime fails on a TensorIterator of length 0 or directly inside another one, and runs one iteration only when
-    the body reads no slice. Elements become slices of 1 and a Squeeze or Unsqueeze inside. Outer Scans first: what
-    they become decides what their inner ones may be.
+    The runtime fails on a TensorIterator of length 0 and on one directly inside another, and runs a single iteration if
+    the body reads no slice. An element of a Scan has no scan axis, a slice has it with size 1: a Squeeze or Unsqueeze
+    in the body converts between them. Outer Scans come first, because the result decides what the inner ones may
+    become.
     """
 
     bodies = "last"
@@ -62,7 +63,7 @@ class ScanLowering(FunctionPass):
 
 
 def _squeeze_inside(entry: Sliced, scan: Scan) -> None:
-    """The Parameter becomes a slice, dimension 1 at the axis; its readers see the element."""
+    """The Parameter becomes a slice of size 1 along the axis; its readers read the element."""
     parameter: Parameter = entry.parameter
     element: TensorType = parameter.output.type
     dims = element.dims
@@ -76,7 +77,7 @@ def _squeeze_inside(entry: Sliced, scan: Scan) -> None:
 
 
 def _unsqueeze_inside(scan: Scan) -> None:
-    """What is concatenated becomes a slice; a Result with another role as well gets a twin for this one."""
+    """Concatenated elements become slices; a Result that has another role as well gets a second one for the slice."""
     shared = {entry.result for entry in (*scan.back_edges, *scan.output_map) if not isinstance(entry, Concatenated)}
     elements = {entry.result: entry.result.value for entry in scan.output_map}
     output_map = []

@@ -1,4 +1,4 @@
-"""Sequences whose elements differ along one axis at most."""
+"""Sequences with elements that differ along at most one axis."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from transforms.front.sequence_lowering.walk import SequencePass
 
 
 class StackSequences(SequencePass):
-    """[x, y, z]  ->  Stack(x, y, z), where all elements are of one shape; else Concat(x, y, z) and their sizes
+    """[x, y, z]  ->  Stack(x, y, z) if all elements have one shape, else Concat(x, y, z) and their sizes
 
-    A list that a loop only appends to becomes a tensor that grows; one that a loop only reads becomes Gathers and
-    Slices of what was split.
+    A sequence to which a loop only appends becomes a tensor that grows. A sequence that a loop only reads becomes
+    Gathers and Slices of one tensor.
     """
 
     def kind(self, type_: SequenceType):

@@ -1,4 +1,4 @@
-"""Dimensions of 1 that change their place in tensors that may have no elements."""
+"""Transposes that move only dimensions of 1, of tensors that may have no elements."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from transforms.replace import drop_dead, replace_output
 
 
 class TransposeToSqueezeUnsqueeze(FunctionPass):
-    """Transpose(x : [1, N, 2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2)
+    """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0
 
-    Where nothing but dimensions of 1 change their place the runtime makes a Reshape of the Transpose, to the sizes that
-    it finds; a 0 among them is taken for "as it was". An inference with N = 0 ends in an error, or with old results.
+    If only dimensions of 1 move, the runtime replaces the Transpose by a Reshape to the sizes at run time, in which a 0
+    means "copy this dimension". An inference with N = 0 fails or returns old results.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -28,9 +28,9 @@ class TransposeToSqueezeUnsqueeze(FunctionPass):
         ones = [axis for axis, dim in enumerate(data.shape) if dim == 1]
         others = [axis for axis in places if axis not in ones]
         if not ones or others != sorted(others):
-            return self.refuse(node, "more than dimensions of 1 change their place")
+            return self.refuse(node, "it moves other dimensions than those of 1, or none")
         if not any(not isinstance(data.shape[axis], int) and low(data.shape[axis]) == 0 for axis in others):
-            return self.refuse(node, "no size that only the run tells can be 0")
+            return self.refuse(node, "no dynamic dimension can be 0")
         replace_output(node.output, _moved(data, ones, [place for place, axis in enumerate(places) if axis in ones]))
         drop_dead([node])
         return self.accept(node)

@@ -1,4 +1,4 @@
-"""Loops of few iterations written out."""
+"""Loops with few iterations are unrolled."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 MOST_NODES = 20_000
-"""How many nodes the copies of one body may have together."""
+"""The copies of one body have at most this number of nodes together."""
 
 
 class UnrollLoops(FunctionPass):
     """for i in range(3): s = f(s, X[i])  ->  f(f(f(s, X[0]), X[1]), X[2])
 
-    A Loop of constant trip count whose condition is always true, a TensorIterator or a Scan of known length: its body
-    is copied once for each iteration. The number of the iteration becomes a constant, slices become Slices (Gathers
-    where the axis is gone), what is concatenated one Concat. Loops that hold each other count for as many iterations
-    as all of them together: either all are written out, or none. No body is written out beyond 20,000 nodes. What has
-    become constant is folded, for then the trip count of another loop may be.
+    Unrolls a Loop with constant trip count and a condition that is always true, and a TensorIterator or Scan of known
+    length. The body is copied once per iteration. The iteration number becomes a constant, a slice a Slice (or a Gather
+    if the axis disappears), and a concatenated output one Concat. For nested loops the product of their iterations
+    counts: either all are unrolled, or none. Constants are folded afterwards, so that the trip counts of other loops
+    may become known. OpenVINO's UnrollTensorIterator does the same without a limit, and not for Scan.
 
     Args:
-        limit: the largest number of iterations, those of nested loops multiplied; 0 unrolls nothing.
+        limit: the largest number of iterations, multiplied over nested loops; 0 unrolls nothing.
     """
 
-    bodies = "never"  # a body is unrolled before the loop that holds it, and again when it has been copied
+    bodies = "never"  # a body is unrolled before its loop, and again after it has been copied
 
     def __init__(self, limit: int = 0) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class UnrollLoops(FunctionPass):
         return self.limit > 0 and self._unroll(graph, 1)
 
     def _unroll(self, graph: Graph, around: int) -> bool:
-        """Unroll what can be; the loops around this graph run `around` times together."""
+        """Unroll what can be unrolled in a graph whose outer loops have `around` iterations together."""
         changed = False
         pending = graph.nodes_with_bodies()
         while pending:
@@ -54,7 +54,7 @@ class UnrollLoops(FunctionPass):
             if not isinstance(node, Iteration) or self.leaves(node) or not self._is_short(node, around):
                 continue
             before = set(graph.nodes_with_bodies())
-            _write_out(node)
+            _unroll_one(node)
             changed = self.accept(node)
             graph.validate()
             fold_constants(graph)
@@ -65,33 +65,33 @@ class UnrollLoops(FunctionPass):
         return changed
 
     def _factor(self, node: Node) -> int:
-        """How many copies there will be, as far as the limit allows any."""
+        """The number of copies, 1 if the limit does not allow any."""
         count = _count(node) if isinstance(node, Iteration) else 1
         return count if 1 <= count <= self.limit else 1
 
     def _deepest(self, node: Node) -> int:
-        """The copies of the loops in `node` that hold each other, `node` included."""
+        """The number of copies of `node` and the loops nested in it."""
         within = [self._deepest(each) for body in node.bodies for each in body.nodes_with_bodies()]
         return self._factor(node) * max(within, default=1)
 
     def _is_short(self, node: Iteration, around: int) -> bool:
         count = _count(node)
         if count < 1:
-            return self.refuse(node, "how often it runs is not a known number, or none")
+            return self.refuse(node, "its number of iterations is unknown or 0")
         if count > self.limit or around * self._deepest(node) > self.limit:
-            return self.refuse(node, f"with the loops around it and in it, it runs more than {self.limit} times")
+            return self.refuse(node, f"together with outer and inner loops it has more than {self.limit} iterations")
         if count * sum(len(scope) for scope in node.body.scopes()) > MOST_NODES:
-            return self.refuse(node, f"written out it would have more than {MOST_NODES} nodes")
+            return self.refuse(node, f"its copies would have more than {MOST_NODES} nodes")
         draws = [each for scope in node.body.scopes() for each in scope.of(ops.RandomUniform)]
         if any(each.global_seed or each.op_seed for each in draws):
-            return self.refuse(node, "it draws random numbers from a seed, of which every copy would draw the first")
+            return self.refuse(node, "it draws random numbers from a seed: every copy would draw the same ones")
         if any(isinstance(each, Sliced) and not _is_cut_evenly(each, value) for each, value in node.fed):
-            return self.refuse(node, "the length of something that it slices is not known, or its slices are uneven")
+            return self.refuse(node, "the length of a sliced input is unknown, or its slices have other sizes than 1")
         return True
 
 
 def _count(node: Iteration) -> int:
-    """How often the body runs; 0 where that is not known."""
+    """The number of iterations; 0 if it is unknown."""
     return node.count if isinstance(node.count, int) else 0
 
 
@@ -102,7 +102,7 @@ def _is_cut_evenly(entry: Sliced, value: Value) -> bool:
     return isinstance(value.shape[normalise_axis(entry.axis, len(value.shape))], int)
 
 
-def _write_out(node: Iteration) -> None:
+def _unroll_one(node: Iteration) -> None:
     graph, body = node.graph, node.body
     before = set(graph.ordered())
     fed = dict(node.fed)

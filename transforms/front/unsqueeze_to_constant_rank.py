@@ -1,4 +1,4 @@
-"""Constants of one element and more dimensions than what they are combined with."""
+"""Constants of one element with a higher rank than the other operand."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from transforms.function_pass import FunctionPass
 class UnsqueezeToConstantRank(FunctionPass):
     """x : [N] + c : [1,1,1]  ->  Unsqueeze(x, [0, 1]) + c
 
-    The runtime moves operations with a constant of one element to the other side of a Gather, Squeeze or Reshape, and
-    forgets the dimensions that the constant adds.
+    The runtime moves an operation with a constant of one element past a Gather, Squeeze or Reshape, and then loses the
+    dimensions that the constant adds.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Binary, self._widen)
+        return self.rewrite_each(graph, Binary, self._unsqueeze)
 
-    def _widen(self, node: Binary) -> bool:
+    def _unsqueeze(self, node: Binary) -> bool:
         for port, other in ((0, 1), (1, 0)):
             value, constant = node.inputs[port], node.inputs[other]
-            if value is None or constant is None or not _is_wider(constant, value):
+            if value is None or constant is None or not _has_higher_rank(constant, value):
                 continue
             missing = constant.type.rank - value.type.rank
             node.graph.set_input(node, port, ops.Unsqueeze(value, list(range(missing))).output)
@@ -31,7 +31,7 @@ class UnsqueezeToConstantRank(FunctionPass):
         return self.refuse(node, "no constant of one element adds dimensions")
 
 
-def _is_wider(constant: Value, value: Value) -> bool:
+def _has_higher_rank(constant: Value, value: Value) -> bool:
     if not isinstance(constant.node, Constant) or isinstance(value.node, Constant) or value.rank is None:
         return False
     return element_count(constant.shape) == 1 and constant.type.rank > value.rank
