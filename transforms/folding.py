@@ -288,6 +288,6 @@ def _deferred(node: Op) -> Tensor:
 def _replace(output: Value, tensor: Tensor) -> None:
     constant = Constant(tensor, graph=output.graph, name=output.node.name)
     constant.rt_info.update(output.node.rt_info)
-    constant.output.names = output.names
-    output.names = ()
+    constant.origins = output.node.origins
+    constant.output.take_names(output)
     output.replace_with(constant.output)

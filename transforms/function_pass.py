@@ -34,6 +34,7 @@ from mo_loop.errors import (
     extension_failed,
 )
 from mo_loop.graph import Graph, Node
+from mo_loop.graph.origin import current, made_for
 from transforms.config import Explanation, PassConfig
 
 N = TypeVar("N", bound=Node)
@@ -53,19 +54,28 @@ class FunctionPass:
     passes: Sequence[FunctionPass] = ()
     """The passes that this one holds, if it is made of others."""
 
-    at: Node | None = None
-    """The candidate that the pass looks at: an error that it raises is said to have happened there."""
     origin: str = ""
     """The extension that the pass comes from; empty for those of this library."""
     matches: int = 0
     """How many places it has changed so far, where it counts them."""
 
+    _at: Node | None = None
     _config: PassConfig | None = None
     _shares: bool = False
 
     @property
     def name(self) -> str:
         return type(self).__name__
+
+    @property
+    def at(self) -> Node | None:
+        """The candidate that the pass looks at: new nodes have its origins, an error is said to have happened there."""
+        return self._at
+
+    @at.setter
+    def at(self, node: Node | None) -> None:
+        self._at = node
+        current.set(() if node is None else node.origins)
 
     @property
     def config(self) -> PassConfig:
@@ -89,11 +99,12 @@ class FunctionPass:
     def run(self, graph: Graph) -> bool:
         """Rewrite the graph and its bodies; True if anything changed."""
         changed = False
-        if self.bodies == "first":
-            changed = self._run_on_bodies(graph)
-        changed = self.run_on_graph(graph) or changed
-        if self.bodies == "last":
-            changed = self._run_on_bodies(graph) or changed
+        with made_for(()):
+            if self.bodies == "first":
+                changed = self._run_on_bodies(graph)
+            changed = self.run_on_graph(graph) or changed
+            if self.bodies == "last":
+                changed = self._run_on_bodies(graph) or changed
         return changed
 
     def _run_on_bodies(self, graph: Graph) -> bool:
@@ -121,8 +132,12 @@ class FunctionPass:
         return changed
 
     def leaves(self, node: Node) -> bool:
-        """Whether a veto of the configuration protects `node` from this pass."""
+        """Whether a veto of the configuration protects `node`, at which this pass looks from now on."""
         self.at = node
+        return self.is_vetoed(node)
+
+    def is_vetoed(self, node: Node) -> bool:
+        """Whether a veto of the configuration protects `node` from this pass."""
         reason = self.config.vetoed(self, node)
         if reason:
             self._record(node, "vetoed", reason)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from mo_loop.graph.origin import joined
 from mo_loop.ops.base import Op
 
 
 def absorb(survivor: Op, twin: Op) -> None:
-    """Readers, tensor names and rt_info of `twin` move to `survivor`, which keeps its own; `twin` is removed."""
+    """Readers, names, origins and rt_info of `twin` move to `survivor`, which keeps its own; `twin` is removed."""
     for old, new in zip(twin.outputs, survivor.outputs, strict=True):
         old.replace_with(new)
-        for name in old.names:
-            new.add_name(name)
+        new.copy_names(old)
     survivor.name = survivor.name or twin.name
+    survivor.origins = joined(survivor.origins, twin.origins)
     for key, value in twin.rt_info.items():
         survivor.rt_info.setdefault(key, value)
     twin.graph.remove(twin)

@@ -16,6 +16,7 @@ from typing import Any
 
 from mo_loop.errors import InternalError
 from mo_loop.graph import Node, Value
+from mo_loop.graph.origin import Origins, all_of, joined
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 
 
@@ -34,6 +35,7 @@ def replace_node(old: Node, new: Any) -> None:
     last = values[0].node if values else old
     if all(value.node is last for value in values) and last.name == "" and not isinstance(last, Parameter | Constant):
         last.name = old.name
+    _give_origins([value.node for value in values], old.origins)
     drop_dead([old])
 
 
@@ -52,14 +54,14 @@ def replace_output(old: Value, new: Value) -> None:
             continue
         if isinstance(node, Result) and node.output_names and not bears:
             bridge = Identity(new, name=old.node.name)
-            bridge.output.names = old.names
+            bridge.output.copy_names(old)
             node.graph.set_input(node, port, bridge.output)
         else:
             node.graph.set_input(node, port, new)
             if isinstance(node, Result) and node.output_names and isinstance(new.node, Op):
                 new.node.name = old.node.name
     if bears:
-        _move_names(old, new)
+        new.take_names(old)
 
 
 def replace_output_update_name(old: Value, new: Value) -> bool:
@@ -106,15 +108,14 @@ def insert_before(node: Node, port: int, make: Callable[[Value], Any]) -> Any:
     node.graph.set_input(node, port, new.output)
     if isinstance(node, Result) and node.output_names:
         new.name = node.output_names[0]
-        value.names = tuple(name for name in value.names if name not in node.output_names)
         for name in node.output_names:
-            new.output.add_name(name)
+            new.output.take_output(value, name)
     return new
 
 
 def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) -> None:
     """The `readers` of `old`, taken before `new` was made of it, read `new`, and so do its names."""
-    _move_names(old, new)
+    new.take_names(old)
     for node, port in readers:
         if isinstance(node, Result) and node.output_names:
             new.node.name = node.output_names[0]
@@ -135,11 +136,11 @@ def drop_dead(nodes: Iterable[Node]) -> None:
 
 
 def copy_runtime_info(sources: Node | Sequence[Node], targets: Node | Sequence[Node]) -> None:
-    """Give every target the rt_info of all sources: 1:1, 1:N, N:1 and N:M alike.
+    """Give every target the rt_info and the origins of all sources: 1:1, 1:N, N:1 and N:M alike.
 
-    What a target had of its own is lost, unless it is among the sources as well, as with nGraph's function of that
-    name. Where sources disagree about a key, their common `merge` joins the values if they have one, sets of names
-    separated by commas (`fused_names`) are joined, and otherwise the first source is right.
+    The rt_info that a target had of its own is lost, unless it is among the sources as well, as with nGraph's function
+    of that name; its origins stay. Where sources disagree about a key, their common `merge` joins the values if they
+    have one, sets of names separated by commas (`fused_names`) are joined, and otherwise the first source is right.
     """
     sources = (sources,) if isinstance(sources, Node) else sources
     targets = (targets,) if isinstance(targets, Node) else targets
@@ -147,7 +148,9 @@ def copy_runtime_info(sources: Node | Sequence[Node], targets: Node | Sequence[N
     for node in sources:
         for key, value in _info(node).items():
             merged[key] = value if key not in merged else _merged(key, merged[key], value)
+    origins = all_of(node.origins for node in sources)
     for node in targets:
+        node.origins = joined(node.origins, origins)
         if merged or _info(node):
             node.rt_info.clear()
             node.rt_info.update(merged)
@@ -168,6 +171,15 @@ def _info(node: Node) -> dict[str, Any]:
     return info or {}
 
 
+def _give_origins(nodes: list[Node], origins: Origins) -> None:
+    """`origins` for `nodes`, and for what they read, as far as those have none: they were made for a replacement."""
+    while nodes:
+        node = nodes.pop()
+        if origins and not node.origins:
+            node.origins = origins
+            nodes += [value.node for value in node.inputs if value is not None]
+
+
 def _as_values(new: Any) -> Sequence[Value]:
     if isinstance(new, Node):
         return new.outputs
@@ -186,9 +198,3 @@ def _can_bear(new: Value, old: Value) -> bool:
     if new.node.name == old.node.name or not _is_model_output(old):
         return True
     return not any(_is_model_output(each) for each in new.node.outputs)  # a node of several outputs has one name
-
-
-def _move_names(old: Value, new: Value) -> None:
-    for name in old.names:
-        new.add_name(name)
-    old.names = ()

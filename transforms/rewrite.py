@@ -29,6 +29,7 @@ from typing import Any
 
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.origin import all_of, made_for
 from mo_loop.ops.base import Result
 from transforms.config import PassConfig
 from transforms.function_pass import FunctionPass, blamed
@@ -72,7 +73,7 @@ class MatcherPass(FunctionPass):
 
     def run_on_node(self, node: Node) -> bool:
         """Match `node`, and call back unless a veto protects it; True if the callback replaced it."""
-        self.at = node
+        self._at = node
         matcher = self._matcher or self.matcher  # asked so often that a call less is worth it
         trace = Trace() if self.config.explains(self) else None
         match = matcher.match(node, trace)
@@ -81,10 +82,11 @@ class MatcherPass(FunctionPass):
                 self.refuse(node, trace.reason, trace.depth)
             return False
         assert self._callback is not None
-        if self.leaves(node):
+        if self.is_vetoed(node):
             return False
         said = len(self.config.explanations)
-        done = self._callback(match)
+        with made_for(all_of(each.origins for each in match.nodes)):
+            done = self._callback(match)
         if done:
             self.accept(node)
         elif trace is not None and len(self.config.explanations) == said:  # the callback may say it better

@@ -69,7 +69,7 @@ def make_result(value: Value, name: str, packed: bool) -> None:
     taken = any(use.node.type == "Result" for use in value.uses if isinstance(use.node, Op))
     if node.name != name and (isinstance(node, Parameter | Constant) or (taken and len(node.outputs) == 1)):
         node = Identity(value)
-        value.names = tuple(each for each in value.names if each != name)
+        node.output.take_output(value, name)
         value = node.output
     if not isinstance(node, Parameter | Constant):
         node.name = name

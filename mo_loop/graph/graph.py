@@ -144,6 +144,14 @@ class Value:
             other.names = ()
             other.origins = ()
 
+    def take_output(self, other: Value, name: str) -> None:
+        """This value is the model output `name` from now on, which `other` was."""
+        self.add_name(name)
+        other.names = tuple(each for each in other.names if each != name)
+        moved = tuple(each for each in other.origins if each.output == name and not each.scope)
+        self.origins = joined(self.origins, moved)
+        other.origins = tuple(each for each in other.origins if each not in moved)
+
     def __repr__(self) -> str:
         return f"{self.node.name or type(self.node).__name__}:{self.index} {self.type}"
 

@@ -11,7 +11,9 @@ looks at a candidate has the origins of the candidate. A node has several where 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextvars import ContextVar, Token
+from functools import reduce
 from typing import Any, NamedTuple
 
 
@@ -71,4 +73,11 @@ def joined(first: Origins, second: Origins) -> Origins:
     """Both, each origin once."""
     if first == second or not second:
         return first
+    if not first:
+        return second
     return (*first, *(each for each in second if each not in first))
+
+
+def all_of(several: Iterable[Origins]) -> Origins:
+    """All of them, each origin once."""
+    return reduce(joined, several, ())

@@ -103,7 +103,8 @@ def _replace(constant: Constant, tensor: Tensor) -> None:
     wide = ops.Convert(small.output, destination_type=constant.tensor.dtype, name=name)
     wide.rt_info.update(constant.rt_info)
     wide.rt_info["decompression"] = {"version": 0}
-    wide.output.names = constant.output.names
+    wide.output.take_names(constant.output)
+    small.origins = wide.origins = constant.origins
     for node, port in readers:
         graph.set_input(node, port, wide.output)
     graph.remove(constant)

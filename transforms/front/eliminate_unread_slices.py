@@ -41,7 +41,7 @@ class EliminateUnreadSlices(FunctionPass):
         )  # fmt: skip
         new.rt_info.update(node.rt_info)
         for old, replacement in zip(node.outputs, new.outputs, strict=True):
-            replacement.names = old.names
+            replacement.copy_names(old)
             replace_output(old, replacement)
         graph.remove(node)
         body.owner = new

@@ -111,6 +111,6 @@ def _replace(node: Loop, turned: dict[Invariant, Sliced], added: Sequence[tuple[
     new.rt_info.update(node.rt_info)
     drop_unused_inputs(new)
     for old, replacement in zip(node.outputs, new.outputs, strict=True):
-        replacement.names = old.names
+        replacement.copy_names(old)
         replace_output(old, replacement)
     node.graph.remove(node)

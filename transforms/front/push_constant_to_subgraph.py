@@ -44,6 +44,7 @@ class PushConstantToSubgraph(FunctionPass):
             return
         body = parameter.graph
         copy = Constant(constant.tensor, graph=body, name=constant.name)
-        copy.output.names = parameter.output.names
+        copy.origins = constant.origins
+        copy.output.copy_names(parameter.output)
         parameter.output.replace_with(copy.output)
         body.remove(parameter)

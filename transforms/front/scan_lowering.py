@@ -56,7 +56,7 @@ class ScanLowering(FunctionPass):
             new = Loop(_length(scan), go, *inputs, name=scan.name, condition=condition, **maps)
         new.rt_info.update(scan.rt_info)
         for old, replacement in zip(scan.outputs, new.outputs, strict=True):
-            replacement.names = old.names
+            replacement.copy_names(old)
             replace_output(old, replacement)
         graph.remove(scan)
         body.owner = new
