@@ -1,4 +1,4 @@
-"""The chain, top to bottom: the order is what you read."""
+"""The passes of a conversion in the order in which they run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
 from transforms.common.shared_op_optimization import SharedOpOptimization
 from transforms.constant_folding import ConstantFolding
 from transforms.downgrade.downgrade import Downgrade
-from transforms.front.bidirectional_broadcast_to_numpy import BidirectionalBroadcastToNumpy
 from transforms.front.break_state_symbols import BreakStateSymbols
-from transforms.front.broadcast_transition import BroadcastTransition
 from transforms.front.concatenate_along_first_axis import ConcatenateAlongFirstAxis
 from transforms.front.concatenate_appends import ConcatenateAppends
 from transforms.front.copy_if_outputs import CopyIfOutputs
@@ -37,6 +35,7 @@ from transforms.front.make_state_shapes_dynamic import MakeStateShapesDynamic
 from transforms.front.make_trip_counts_dynamic import MakeTripCountsDynamic
 from transforms.front.pack_sequences import PackSequences
 from transforms.front.port_renumbering import PortRenumbering
+from transforms.front.preserve_empty_broadcasts import PreserveEmptyBroadcasts
 from transforms.front.prevent_loop_folding import PreventLoopFolding
 from transforms.front.push_constant_to_subgraph import PushConstantToSubgraph
 from transforms.front.remove_arithmetic_bounds import RemoveArithmeticBounds
@@ -53,79 +52,78 @@ from transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from transforms.function_pass import FunctionPass
 
 COMMON: tuple[type[FunctionPass], ...] = (
-    NopElimination,  # before whatever puts such a node in on purpose: guards, isolation
-    ReshapeToSqueeze,  # of the Reshapes that are left
-    Downgrade,  # nodes at the lowest opset that has them; known pads make Pad-12 a Pad-1
-    ConstantsReduce,  # what reads equal constants may be equal itself
+    NopElimination,  # before the guards and isolations below insert such nodes on purpose
+    ReshapeToSqueeze,  # the Reshapes that remain
+    Downgrade,  # after constants are folded: Pad-12 with known widths becomes Pad-1
+    ConstantsReduce,  # makes the inputs of equal nodes equal for the next pass
     SharedOpOptimization,  # before the passes that look for memory that several nodes read
 )
-"""Makes a graph smaller and plainer; what it computes stays."""
+"""Makes a graph smaller and simpler; its results stay the same."""
 
 FRONT: tuple[type[FunctionPass], ...] = (
-    ConstantFolding,  # trip counts, conditions and lengths that are known must be seen as such by all below
-    UnrollLoops,  # where it is asked for; what its copies have in common is merged below
-    EliminateEmptyLoops,  # a list that grows in such a loop alone stays as it is
-    EliminateLoopInputsOutputs,  # and so it is a capture of the loops around it
-    EliminateUnreachableBodies,  # what reads an element of a list that turns out to be empty
-    LowerOptionals,  # what may be absent is a list of one element or none
-    ReplaceSequencesByElements,  # before the states of loops are looked at
+    ConstantFolding,  # all passes below need the trip counts, conditions and lengths that are known
+    UnrollLoops,  # only with a limit; SharedOpOptimization below merges what the copies have in common
+    EliminateEmptyLoops,  # a sequence that only such a loop appends to does not change
+    EliminateLoopInputsOutputs,  # and becomes an invariant input of the outer loops
+    EliminateUnreachableBodies,  # bodies that read an element of a sequence that is always empty
+    LowerOptionals,  # an optional becomes a sequence of at most one element
+    ReplaceSequencesByElements,  # before any pass looks at the states of loops
     EliminateUnreachableBodies,  # lengths may be known now, and with them conditions
-    ConcatenateAppends,  # lists that a loop only appends to, before they become states that grow
+    ConcatenateAppends,  # sequences that a loop only appends to, before they become states that grow
     EliminateUnreachableBodies,
-    StackSequences,  # lists of one shape, or ragged along one axis
+    StackSequences,  # sequences of one shape, or that differ along one axis
     EliminateUnreachableBodies,
-    PackSequences,  # and all that are left
-    GatherToSqueeze,  # the runtime loses a dimension there
-    *COMMON,  # before the states and ports of loops are looked at: an idle node there hides what they are
-    InsertStaticShapes,  # what is of known shape to the passes below is so to the runtime as well
-    EliminateLoopInputsOutputs,  # a state that never changes is a capture
-    EliminateInvariantOutputs,  # and what it ends as is known outside
-    WhileLoopToCountedLoop,  # while loops whose end is known when they begin; their counters may go unread
-    EliminateUnusedPorts,  # what nobody reads is neither carried nor concatenated
-    EliminateEmptyLoops,  # a loop that provably never runs is its initial values; the runtime would divide by zero
-    HoistInvariants,  # what is the same in every iteration; a loop may slice what was made in its body before
+    PackSequences,  # all other sequences
+    GatherToSqueeze,  # the runtime would lose a dimension
+    *COMMON,  # before any pass looks at states and ports of loops: nodes without effect would hide their form
+    InsertStaticShapes,  # the passes below and the runtime then know the same static shapes
+    EliminateLoopInputsOutputs,  # states that never change become invariant inputs
+    EliminateInvariantOutputs,  # and their final values are the outer tensors
+    WhileLoopToCountedLoop,  # before the next pass: nothing may read their counters then
+    EliminateUnusedPorts,  # values that are not read are neither carried nor concatenated
+    EliminateEmptyLoops,  # the runtime would divide by zero
+    HoistInvariants,  # before LoopToTI: a tensor made in the body can be sliced once it is made outside
     LoopToTI,  # counted loops over slices
-    ScanLowering,  # Scan -> TensorIterator-1 where its length cannot be 0, else Loop-5
-    FuseRecurrentCells,  # cells written out over slices, whatever the loop was
-    ConcatenateAlongFirstAxis,  # behind a dimension of 0 the runtime divides by zero
-    PushConstantToSubgraph,  # constants go into bodies, never through ports
-    GuardTripCounts,  # a negative trip count means none in ONNX, endless in Loop-5
-    GuardZeroTrips,  # concatenated outputs are stale, unread states lost, when a loop does not run
-    RemoveResultBounds,  # the final value of a loop that does not run is its initial one, whatever the body's bounds
-    MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop, whatever grows around it
-    EliminateUnusedPorts,  # again: guards and lowering leave dead ends
-    EliminateUnreadSlices,  # without a slice to read the runtime runs the body once
-    EliminateUnusedPorts,  # what an unread slice was cut from
-    BreakStateSymbols,  # what else has the first size of a growing state would be read off the state
-    RemoveSliceBounds,  # and a piece of bounded size for the whole that it was cut from
-    RemoveArithmeticBounds,  # remainders of bounded sizes would be taken for constants
-    CopyLoopOutputs,  # what a loop returns may lose its memory to a later node
-    CopyIfOutputs,  # what an If returns loses its memory to a later node
-    MakeStateShapesDynamic,  # a state whose final value nobody reads would keep its first shape
-    PreventLoopFolding,  # nothing but constants: the runtime would try to compute it while it reads
-    ReshapeReturnedInputs,  # an input returned as it is comes out as freed memory
-    IdentityToLogicalOr,  # the runtime removes them, and takes another output of the node
-    UnsqueezeToConstantRank,  # the runtime forgets dimensions that a constant adds
-    BidirectionalBroadcastToNumpy,  # the runtime lets a size of 0 grow to 1
-    BroadcastTransition,  # and where it meets 1 in an operation
-    TransposeToSqueezeUnsqueeze,  # the runtime makes a Reshape of it, which misreads a size of 0
-    EmptyConcatToBroadcast,  # the runtime leaves out what has no elements, whatever the axis
-    ConstantsReduce,  # again, with the next: the runtime merges equal nodes itself, after AbsToMaximum has looked
+    ScanLowering,  # TensorIterator-1 if the length cannot be 0, else Loop-5
+    FuseRecurrentCells,  # cells over slices, in a loop of any kind
+    ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis
+    PushConstantToSubgraph,  # constants are in the bodies that read them
+    GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5
+    GuardZeroTrips,  # outputs of a loop that did not run would be old contents
+    RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
+    MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
+    EliminateUnusedPorts,  # guards and lowering leave unread ports
+    EliminateUnreadSlices,  # without a slice the runtime executes the body once
+    EliminateUnusedPorts,  # the tensors that the unread slices came from
+    BreakStateSymbols,  # the runtime would take the size of a state that grows for that of other tensors
+    RemoveSliceBounds,  # and the size of a slice for that of the whole
+    RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
+    CopyLoopOutputs,  # their memory may go to a later node too early
+    CopyIfOutputs,  # likewise
+    MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
+    PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
+    ReshapeReturnedInputs,  # the runtime would return freed memory
+    IdentityToLogicalOr,  # the runtime would read another output of the node
+    UnsqueezeToConstantRank,  # the runtime would lose dimensions that a constant adds
+    PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
+    TransposeToSqueezeUnsqueeze,  # the runtime makes a Reshape of it, in which a 0 means "copy"
+    EmptyConcatToBroadcast,  # the runtime ignores inputs without elements, whatever the axis
+    ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, after AbsToMaximum
     SharedOpOptimization,
-    AbsToMaximum,  # the runtime overwrites what others still read
+    AbsToMaximum,  # the runtime would overwrite a tensor that other nodes still read
     PortRenumbering,  # the canonical order of ports
-    IsolateParameters,  # last: no later pass may undo it
+    IsolateParameters,  # last: a later pass could remove the isolation
 )
-"""Makes a graph as translated one that the runtime computes rightly."""
+"""Turns a translated graph into one that the runtime executes correctly."""
 
 PLACES: dict[str, str] = {
-    "start": FRONT[0].__name__,  # the graph as it was translated: Loop, Scan and If as ONNX has them
-    "lowered": GuardTripCounts.__name__,  # Loop, TensorIterator and If as they will be written, the guards to come
-    "end": PortRenumbering.__name__,  # everything is done but what no later pass may undo
+    "start": FRONT[0].__name__,  # the translated graph: Loop, Scan and If as in ONNX
+    "lowered": GuardTripCounts.__name__,  # Loop, TensorIterator and If of the file, before the guards
+    "end": PortRenumbering.__name__,  # before the passes whose result no other pass may change
 }
-"""Where passes of extensions can go without naming a pass of ours: place -> the pass right behind it."""
+"""Places for the passes of extensions that need no name of a pass: place -> the next pass."""
 
 
 def default_pipeline(unroll: int = 0) -> list[FunctionPass]:
-    """The passes of a plain conversion, fresh instances. Loops of up to `unroll` iterations are written out."""
+    """New instances of the passes of a conversion. Loops of at most `unroll` iterations are unrolled."""
     return [UnrollLoops(unroll) if each is UnrollLoops else each() for each in FRONT]

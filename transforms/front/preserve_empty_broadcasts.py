@@ -1,0 +1,126 @@
+"""Broadcasts to shapes that may contain a 0, before element-wise operations."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Dimension, Shape, low
+from mo_loop.graph.types import i64
+from mo_loop.ops.arithmetic import Binary
+from mo_loop.ops.base import Constant
+from transforms.function_pass import FunctionPass
+from transforms.replace import drop_dead, insert_after, replace_output
+
+
+class PreserveEmptyBroadcasts(FunctionPass):
+    """Broadcast(x : [N], [2,1]) both ways  ->  Broadcast(x, [2,n])     min(c, Broadcast(x))  ->  Broadcast(min(c, x))
+
+    The runtime moves a Broadcast past the element-wise operation that reads it, and takes the larger size of both
+    operands for each dimension of the target: where 0 meets 1, the result has size 1 instead of 0. A bidirectional
+    Broadcast gets its exact target, where n is the size of x. A target that is known only at run time is exact if all
+    dimensions of x are 1 and the target has at least as many dimensions. A Broadcast to a shape that is known only at
+    run time is moved past the operation here, with its own target; then the runtime leaves it where it is.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = self.rewrite_each(graph, ops.Broadcast, self._set_target)
+        if changed:
+            graph.validate()
+        while self._move_each(graph):  # a moved Broadcast may meet the next operation
+            graph.validate()
+            changed = True
+        return changed
+
+    # -- bidirectional Broadcasts
+
+    def _set_target(self, node: ops.Broadcast) -> bool:
+        data, pattern = node.inputs[:2]
+        assert data is not None and pattern is not None
+        if node.mode != "bidirectional" or data.shape is None:
+            return self.refuse(node, "it is not bidirectional, or the rank of its input is unknown")
+        target = _run_time_target(data, pattern) if pattern.type.integers is None else _exact_target(data, pattern)
+        if target is None:
+            return self.refuse(node, "no dimension of 0 can meet one of 1, or the target is known only at run time")
+        replace_output(node.output, ops.Broadcast(data, target).output)
+        drop_dead([node])
+        return self.accept(node)
+
+    # -- Broadcasts to shapes known only at run time
+
+    def _move_each(self, graph: Graph) -> bool:
+        changed = False
+        for node in list(graph.ordered()) if graph.of(ops.Broadcast) else ():
+            if isinstance(node, Binary) and not self.leaves(node):
+                changed = self._move(node) or changed
+        self.at = None
+        return changed
+
+    def _move(self, node: Binary) -> bool:
+        for port, value in enumerate(node.inputs):
+            other = node.inputs[1 - port]
+            if value is None or other is None or not _has_run_time_target(value):
+                continue
+            old = value.node
+            data, sizes = old.inputs[:2]
+            if data is None or not _meets_one(value.shape, data.shape, other.shape):
+                continue
+            node.graph.set_input(node, port, data)
+            insert_after(node.output, partial(_broadcast, sizes))
+            drop_dead([old])
+            return self.accept(node)
+        return self.refuse(node, "it reads no Broadcast to a shape known only at run time in which a 0 can meet a 1")
+
+
+def _run_time_target(data: Value, pattern: Value) -> Value | None:
+    """The pattern itself if all dimensions of `data` are 1 and the pattern has at least as many."""
+    length = pattern.shape[0] if pattern.shape else None
+    dims = data.shape or ()
+    return pattern if isinstance(length, int) and length >= len(dims) and all(dim == 1 for dim in dims) else None
+
+
+def _exact_target(data: Value, pattern: Value) -> Value | None:
+    """The shape of the result; None if no dimension of `data` that may be 0 meets a 1 of the pattern."""
+    wanted = pattern.type.integers or ()
+    rank = max(len(data.type.dims), len(wanted))
+    gap = rank - len(data.type.dims)
+    dims: list[Dimension] = [*[1] * gap, *data.type.dims]
+    wanted = (*[1] * (rank - len(wanted)), *wanted)
+    if not any(_may_be_zero(dim) and size == 1 for dim, size in zip(dims, wanted, strict=True)):
+        return None
+    sizes = [
+        _size(data, axis - gap, dim) if size == 1 else Constant([size], graph=data.graph, dtype=i64).output
+        for axis, (dim, size) in enumerate(zip(dims, wanted, strict=True))
+    ]
+    return ops.Concat(*sizes, axis=0).output
+
+
+def _may_be_zero(dim: Dimension) -> bool:
+    return not isinstance(dim, int) and low(dim) == 0
+
+
+def _size(value: Value, axis: int, dim: Dimension) -> Value:
+    if isinstance(dim, int):
+        return Constant([dim], graph=value.graph, dtype=i64).output
+    return ops.Gather(ops.ShapeOf(value), [axis], 0).output
+
+
+def _broadcast(sizes: Value | None, value: Value) -> ops.Broadcast:
+    return ops.Broadcast(value, sizes)
+
+
+def _has_run_time_target(value: Value) -> bool:
+    node = value.node
+    if not isinstance(node, ops.Broadcast) or node.mode != "numpy" or len(node.inputs) > 2:
+        return False
+    return node.inputs[1] is not None and not isinstance(node.inputs[1].node, Constant)
+
+
+def _meets_one(target: Shape, data: Shape, other: Shape) -> bool:
+    """Whether a size that may be 0 meets 1 in both operands, and no dimension of `other` enlarges the result."""
+    if target is None or data is None or other is None or max(len(data), len(other)) > len(target):
+        return False
+    wide: list[list[Dimension]] = [[*[1] * (len(target) - len(shape)), *shape] for shape in (data, other)]
+    alike = all(b in (1, a) for a, b in zip(*wide, strict=True))
+    return alike and any(_may_be_zero(dim) and a == b == 1 for dim, a, b in zip(target, *wide, strict=True))
