@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mo_loop.api import Model as Model
+    from mo_loop.api import Port as Port
     from mo_loop.api import convert_model as convert_model
     from mo_loop.api import read_model as read_model
     from mo_loop.api import save_model as save_model
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from mo_loop.packed_sequences import unpack_sequence as unpack_sequence
 
 _NAMES = {
-    "mo_loop.api": ("Model", "convert_model", "read_model", "save_model"),
+    "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
     "mo_loop.errors": ("MoLoopError",),
     "mo_loop.extensions": ("Extensions",),
     "mo_loop.graph": ("Graph", "Node", "Value"),

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from mo_loop.conversion import Conversion, phase
 from mo_loop.errors import InputError, UsageError
 from mo_loop.garbage_collection import paused_collector
-from mo_loop.graph import Graph
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import Shape
+from mo_loop.graph.types import ElementType
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.pair import new_pair
 from mo_loop.ir.xml import XmlWriter
@@ -29,6 +31,38 @@ if TYPE_CHECKING:
     from transforms.manager import Observer
 
 
+class Port(str):
+    """An input or output of a Model: a string, its name, that knows its tensor.
+
+    Attributes:
+        names: all names of the tensor.
+        type: its element type (`mo_loop.graph.types`); None where it is not known, or the value is no tensor.
+        shape: its dimensions, ints and symbols; None where the rank is not known.
+        type_text: both as text, `f32[1,3,?,?]`.
+    """
+
+    names: tuple[str, ...]
+    type: ElementType | None
+    shape: Shape
+    type_text: str
+
+    @classmethod
+    def of(cls, name: str, value: Value) -> Port:
+        """The port `name` of this value."""
+        port = cls(name)
+        port.names = value.names or (name,)
+        port.type, port.shape, port.type_text = value.type.dtype, value.shape, str(value.type)
+        return port
+
+    @property
+    def name(self) -> str:
+        """The name as a plain string."""
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.type_text}>"
+
+
 class Model:
     """A converted model, or one that was read: its `graph`, ready to be saved or run."""
 
@@ -36,14 +70,14 @@ class Model:
         self.graph = graph
 
     @property
-    def inputs(self) -> list[str]:
-        """Names of the inputs, in the order of the ONNX model."""
-        return [parameter.name for parameter in self.graph.parameters]
+    def inputs(self) -> list[Port]:
+        """The inputs, in the order of the ONNX model."""
+        return [Port.of(parameter.name, parameter.output) for parameter in self.graph.parameters]
 
     @property
-    def outputs(self) -> list[str]:
-        """Names of the outputs, in the order of the ONNX model."""
-        return [_output_name(result) for result in self.graph.results]
+    def outputs(self) -> list[Port]:
+        """The outputs, in the order of the ONNX model."""
+        return [Port.of(_output_name(result), result.value) for result in self.graph.results]
 
     def to_openvino(self) -> Any:
         """An `openvino.Model` of the same content, made in memory. InputError when the package openvino is missing."""
@@ -89,7 +123,7 @@ def convert_model(
     """Convert an ONNX model.
 
     Args:
-        source: path of an .onnx file, its bytes, or an `onnx.ModelProto`.
+        source: path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
         input, output, freeze, rename, config, unroll, strict, sequence_io, extensions, plugins, layout, mean_values,
         scale_values, scale, reverse_input_channels, batch: as `mo_loop.options.ConvertOptions` says.
         dump: folder that receives the graph as loaded and after every pass that changed it.

@@ -24,8 +24,10 @@ class ConvertOptions:
 
     Args:
         input: what to change about the inputs, as text (`"x[1,3,?,224..512]{f16},rate->16000"`), as name -> shape, or
-            as a list of names and tuples of a name, a shape and an element type. A shape is a sequence of ints, None or
-            -1 (unknown), pairs (bounds) and strings (symbols); inner tensors cut the model; values freeze an input.
+            as a list of names and tuples of a name, a shape and an element type. Without names: one shape, of the first
+            input (`[1, 3, 224, 224]`), or a list of shapes, of the inputs in their order. A shape is a sequence of
+            ints, None or -1 (unknown), pairs (bounds) and strings (symbols), or an `openvino.PartialShape`; inner
+            tensors cut the model; values freeze an input.
         output: names of the tensors (or nodes) that become the outputs.
         freeze: inputs that become constants: name -> value. Inner tensors cut the model.
         rename: tensors that get another name: name -> new name; those in bodies by their path (`loop/step/x`).

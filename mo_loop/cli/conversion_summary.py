@@ -44,15 +44,14 @@ def summary(record: Record, model: Model, source: str, target: str, compressed: 
 
     assert record.model is not None and record.graph is not None
     before, after = onnx_statistics(record.model), graph_statistics(record.graph)
-    graph = record.graph
     return {
         "version": VERSION,
         "ok": True,
         "model": source,
         "xml": _file(target),
         "bin": _file(os.path.splitext(target)[0] + ".bin"),
-        "inputs": [_port(name, node.output) for name, node in zip(model.inputs, graph.parameters, strict=True)],
-        "outputs": [_port(name, node.value) for name, node in zip(model.outputs, graph.results, strict=True)],
+        "inputs": [{"name": each.name, "type": each.type_text} for each in model.inputs],
+        "outputs": [{"name": each.name, "type": each.type_text} for each in model.outputs],
         "operations": {"before": before.operations, "after": after.operations},
         "weights": {"before": before.weights, "after": after.weights, "compressed": compressed},
         "compression": None if record.compression is None else asdict(record.compression),
@@ -66,10 +65,6 @@ def summary(record: Record, model: Model, source: str, target: str, compressed: 
 
 def _file(path: str) -> dict[str, Any]:
     return {"path": path, "bytes": os.stat(path).st_size}
-
-
-def _port(name: str, value: Any) -> dict[str, str]:
-    return {"name": name, "type": str(value.type)}
 
 
 def as_text(found: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
     Cut.of(model, "x[1,3,?,224..512],sr->16000", "logits")
     Cut.of(model, {"x": [1, 3, None, (224, 512)]}, ["logits", "block_3:0"])
+    Cut.of(model, [1, 3, 224, 224], None)                       # the shape of the first input
 
 Tensors are named as in ONNX; a node stands for its first output, `node:1` for another one, `1:node` for what it reads.
 """
@@ -9,7 +10,7 @@ Tensors are named as in ONNX; a node stands for its first output, `node:1` for a
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -197,34 +198,49 @@ def _joined(entry: InputEntry, frozen: InputEntry) -> InputEntry:
 
 
 def _entries(given: Any, names: _Names) -> list[InputEntry]:
-    """The argument `input` in any of its forms as entries."""
+    """The argument `input` in any of its forms as entries; one without a name is about the input at its place."""
     if isinstance(given, str):
         return parse_inputs(given, names)
     if isinstance(given, Mapping):
-        return [_entry(name, *_shape_and_type(each)) for name, each in given.items()]
-    if isinstance(given, tuple) and not all(isinstance(each, str) for each in given):
-        given = [given]  # one ("x", shape, dtype)
+        return [_entry((name, *(each if _is_entry(each) else (each,)))) for name, each in given.items()]
+    if not _is_shape(given):  # an element type
+        return [_entry((given,))]
+    parts = tuple(given)
+    if _is_bare_shape(parts):
+        return [_entry((parts,))]
+    if isinstance(given, tuple) and _is_entry(given):
+        parts = (given,)
     found: list[InputEntry] = []
-    for each in given:
+    for each in parts:
         if isinstance(each, str):
             found.extend(parse_inputs(each, names))
-        elif isinstance(each, tuple) and each and isinstance(each[0], str):
-            found.append(_entry(*each))
         else:
-            hint = 'write ("x", [1, 3]) or ("x", [1, 3], "f32")'
-            raise UsageError(f"{each!r} names no input", hint=hint, code="ML202")
+            found.append(_entry(each if isinstance(each, tuple) and _is_entry(each) else (each,)))
     return found
 
 
-def _shape_and_type(given: Any) -> tuple[Any, ...]:
-    """A shape, or a pair of a shape and an element type."""
-    is_pair = isinstance(given, tuple) and len(given) == 2 and _is_shape(given[0]) and not _is_shape(given[1])
-    return given if is_pair else (given,)
+def _is_bare_shape(parts: tuple[Any, ...]) -> bool:
+    """Whether these are dimensions (also of OpenVINO): neither names, shapes nor element types are numbers."""
+    if any(isinstance(each, int | np.integer) or hasattr(each, "get_min_length") for each in parts):
+        return True
+    return None in parts and all(each is None or isinstance(each, tuple) for each in parts)
 
 
-def _entry(name: str, *parts: Any) -> InputEntry:
-    """Shapes are sequences; what is none is an element type."""
-    entry = InputEntry(name)
+def _is_entry(given: Any) -> bool:
+    """Whether this is a tuple of a name, a shape and an element type: the first or the last may be left out."""
+    if not isinstance(given, tuple) or len(given) < 2 or _is_bare_shape(given):
+        return False
+    first, *others = given
+    if isinstance(first, str):
+        return not all(isinstance(each, str) for each in others)
+    return _is_shape(first) and not _is_entry(first) and len(others) == 1 and not _is_shape(others[0])
+
+
+def _entry(parts: tuple[Any, ...]) -> InputEntry:
+    """Shapes can be iterated over; what follows the name and is no shape is an element type."""
+    entry = InputEntry()
+    if isinstance(parts[0], str):
+        entry, parts = InputEntry(parts[0]), parts[1:]
     for part in parts:
         if part is None or part is KEEP:
             continue
@@ -233,7 +249,7 @@ def _entry(name: str, *parts: Any) -> InputEntry:
 
 
 def _is_shape(given: Any) -> bool:
-    return isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+    return isinstance(given, Iterable) and not isinstance(given, str | Mapping)
 
 
 class _Names:

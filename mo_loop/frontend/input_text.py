@@ -108,9 +108,11 @@ _ALIASES = {
 
 
 def dtype_of(given: Any) -> ElementType:
-    """An element type from its name in the IR, in numpy, or as the precision of a port."""
+    """An element type from its name in the IR, in numpy, as the precision of a port, or from an `openvino.Type`."""
     if isinstance(given, ElementType):
         return given
+    if hasattr(given, "get_type_name"):
+        given = given.get_type_name()
     if isinstance(given, str):
         name = _ALIASES.get(given.lower(), given.lower())
         if name in BY_NAME:

@@ -1,4 +1,4 @@
-"""Opening an ONNX model: from a file, from bytes or from a ModelProto in memory."""
+"""Opening an ONNX model: from a path, from an open file, from bytes or from a ModelProto in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OnnxModel:
 
 
 def load(source: Any) -> OnnxModel:
-    """Open `source`: a path, the bytes of a model, or an `onnx.ModelProto`.
+    """Open `source`: a path, the bytes of a model, a binary file, or an `onnx.ModelProto`.
 
     Raises:
         FileError: there is no such file, it cannot be read, or it is not an ONNX model.
@@ -71,15 +71,17 @@ def opened(source: Any) -> OnnxModel:
     """`source` as it is, whether it can be converted or not. FileError as for `load`."""
     import onnx
 
-    path: Path | None = None
+    own = folder = None
     if isinstance(source, onnx.ModelProto):
         proto, name = source, source.graph.name or "model"
-    elif isinstance(source, bytes):
-        proto, name = _parse(source, "the given bytes"), "model"
+    elif isinstance(source, bytes | bytearray | memoryview):
+        proto, name = _parse(bytes(source), "the given bytes"), "model"
+    elif hasattr(source, "read"):
+        proto, name, folder = _parse(_content(source), "the given file"), "model", _folder_of(source)
     else:
         path = Path(source)
         proto, name = _parse(_read(path), path.name, path), path.stem
-    own, folder = (None, None) if path is None else (str(path), str(path.parent))
+        own, folder = str(path), str(path.parent)
     model = OnnxModel(proto, own, folder, proto.graph.name or name)
     for entry in proto.opset_import:
         model.opsets["" if entry.domain == "ai.onnx" else entry.domain] = entry.version
@@ -87,6 +89,23 @@ def opened(source: Any) -> OnnxModel:
         domain = "" if function.domain == "ai.onnx" else function.domain
         model.functions[domain, function.name, getattr(function, "overload", "")] = function
     return model
+
+
+def _content(file: Any) -> bytes:
+    """What an open file gives from where it stands."""
+    data = file.read()
+    if not isinstance(data, bytes):
+        raise FileError(
+            "the given file is not binary", why=f"read() returns {type(data).__name__}", code="ML212",
+            hint='open it with mode "rb"',
+        )  # fmt: skip
+    return data
+
+
+def _folder_of(file: Any) -> str | None:
+    """Where the external data of an open file lie; None for one in memory."""
+    name = getattr(file, "name", None)
+    return str(Path(name).parent) if isinstance(name, str | os.PathLike) and os.path.isfile(name) else None
 
 
 def _read(path: Path) -> bytes:

@@ -38,6 +38,9 @@ class ElementType:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> Any:
+        return _of_name, (self.name,)  # a copy would not be equal
+
     @cached_property
     def numpy(self) -> np.dtype[Any]:
         """The numpy type whose array holds such elements (one element a cell, also for 4-bit types)."""
@@ -97,6 +100,13 @@ ALL: tuple[ElementType, ...] = (
 )  # fmt: skip
 
 BY_NAME = {each.name: each for each in ALL}
+
+
+def _of_name(name: str) -> ElementType:
+    """What a pickled element type becomes."""
+    return BY_NAME[name]
+
+
 BY_ONNX = {each.onnx: each for each in ALL}
 BY_PRECISION = {each.precision: each for each in ALL if each.precision}
 _BY_NUMPY: dict[np.dtype[Any], ElementType] = {}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import ml_dtypes
 import numpy as np
 import onnx
@@ -14,6 +17,7 @@ from mo_loop.graph.shape import fresh, named
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, FileTensor, pack, pack_strings, unpack
 from mo_loop.graph.types import (
     ALL,
+    BY_NAME,
     KNOWN_LIMIT,
     UNKNOWN,
     ElementType,
@@ -167,3 +171,9 @@ class TestTensorType:
     def test_as_text(self) -> None:
         sequence = SequenceType(TensorType(f32, None))
         assert repr(OptionalType(sequence)) == "optional(seq(f32[...]))" and repr(UNKNOWN) == "?[...]"
+
+
+def test_a_pickled_or_copied_element_type_is_the_same_instance() -> None:
+    """Types are compared by identity; options with types go to worker processes."""
+    for each in BY_NAME.values():
+        assert pickle.loads(pickle.dumps(each)) is copy.deepcopy(each) is each

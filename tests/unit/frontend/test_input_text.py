@@ -145,7 +145,7 @@ class TestShapesAndTypes:
             ("xx", "did you mean 'x'"),
             ("[1],[2],[3],[4]", "there are 3 inputs, but 4 shapes"),
             ("x,x", "named twice"),
-            ([[1, 2]], "names no input"),
+            ([{"x": 1}], "is no element type"),
             ("real:1", "there is no port 1"),
         ],
     )
