@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops clean
+.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops mutants clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +54,9 @@ fuzz: $(VENV)/.installed-verify ## convert and compare random models with contro
 fuzz-ops: $(VENV)/.installed-verify ## convert and compare random configurations of single operators
 	$(PY) tools/fuzz_ops.py $(ARGS)
 
+mutants: $(VENV)/.installed-mutants ## change the code in 300 places, one at a time, and run the tests that should notice
+	$(PY) tools/mutants.py $(ARGS)
+
 clean: ## remove the environment, caches and build leftovers
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find mo_loop transforms tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -67,6 +70,10 @@ $(VENV)/pyvenv.cfg:
 $(VENV)/.installed-verify: $(VENV)/pyvenv.cfg pyproject.toml
 	$(PIP) install --quiet --editable '.[verify]'
 	@touch $@
+
+$(VENV)/.installed-mutants: $(VENV)/pyvenv.cfg pyproject.toml
+	$(PIP) install --quiet --editable '.[mutants]'
+	@touch $(VENV)/.installed-verify $(VENV)/.installed-dev $@
 
 $(VENV)/.installed-dev: $(VENV)/pyvenv.cfg pyproject.toml
 	$(PIP) install --quiet --editable '.[dev]'

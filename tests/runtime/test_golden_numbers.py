@@ -1,0 +1,183 @@
+"""The golden cases are computed: what a pass makes of a graph gives the same numbers as the graph did.
+
+Inputs are drawn for several sizes of the symbols, 0 and 1 among them, and several trip counts. `interpret` computes
+both graphs; what it cannot, OpenVINO does in a worker process. Some inputs make no sense for some graphs (an index
+outside, sizes that do not broadcast) and are left out, but every case needs one that does. Cases that leave the graph
+as it is need no numbers.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.api import Model, save_model
+from mo_loop.graph import Graph
+from mo_loop.graph.types import boolean, string
+from mo_loop.text import parse, to_text
+from tests.golden.test_golden import CASES, FOLDER, Case, passes_of, read
+from tests.harness import native
+from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
+
+SIZES = ((2, 3, 4), (3, 3, 3), (1, 1, 1), (4, 2, 1), (0, 2, 3), (0, 0, 0))
+"""What the first, second and further symbols of a graph stand for; further tries are random."""
+
+NUMBERS = (3, 1, 2, 0)
+"""Values of integer scalars: trip counts, positions."""
+
+ENOUGH, ON_OPENVINO, TRIES = 8, 2, 60
+"""How many inputs that make sense are compared, how many where OpenVINO has to run, and how many are drawn at most."""
+
+UNCHECKED = {
+    "compress_float_constants/weights": "a weight beyond the range of f16 is a new number",
+    "eliminate_unreachable_bodies/collected": "the loop reads an element of a list without any",
+    "eliminate_unused_ports/sink_in_a_body": "what a variable holds is seen by the next inference",
+}
+"""Cases that cannot be compared, and why."""
+
+CHANGED = {
+    "change_layouts/loop": "an input has another layout",
+    "divide_by_scale/": "inputs are scaled",
+    "reverse_channels/": "the channels of inputs are reversed",
+    "subtract_mean/": "a mean is subtracted from inputs",
+}
+"""Cases whose passes are there to change what a graph computes."""
+
+ROUNDED = "compress_float_constants/"
+"""Cases whose constants lose precision."""
+
+GIVEN: dict[str, dict[int, Any]] = {
+    "downgrade/older_opset": {1: np.zeros((1, 4))},
+    "downgrade/pools": {2: np.zeros(3, np.int64)},
+    "eliminate_movement/sizes_that_may_be_zero": {0: np.ones((1, 6)), 1: np.ones((2, 3)), 2: np.ones((3, 2))},
+    "pack_sequences/branches": {1: np.arange(6), 2: np.array([[1, 2], [2, 2]])},
+    "pack_sequences/joined_along_the_second_axis": {0: np.arange(6), 1: np.array([[2, 1], [2, 2]])},
+}
+"""Inputs that random numbers hardly hit, by their places."""
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(FOLDER).with_suffix("").as_posix()
+
+
+READ = {name_of(path): read(path.read_text("utf-8")) for path in CASES}
+REWRITTEN = {name: case for name, case in READ.items() if case.passes and case.expected.strip() != "unchanged"}
+
+
+def test_the_lists_name_cases() -> None:
+    listed = [*UNCHECKED, *CHANGED, *GIVEN, ROUNDED]
+    assert [each for each in listed if not any(name.startswith(each) for name in REWRITTEN)] == []
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_numbers(name: str) -> None:
+    try:
+        compare(REWRITTEN[name], name)
+    except (AssertionError, Invalid, Uninterpreted) as error:
+        assert name in UNCHECKED or name.startswith(tuple(CHANGED)), f"{name}: {error}"
+        return
+    assert name not in UNCHECKED and not name.startswith(tuple(CHANGED)), f"{name} gives equal numbers: not for a list"
+
+
+def compare(case: Case, name: str) -> None:
+    """Both graphs give the same numbers for all inputs that are drawn and make sense; AssertionError where not."""
+    before, after = parse(case.input), rewritten(case)
+    tolerance = 2e-3 if name.startswith(ROUNDED) else 1e-4
+    compared = 0
+    for turn in range(TRIES):
+        feeds = drawn(before, turn)
+        for place, value in GIVEN.get(name, {}).items():
+            feeds[place] = value.astype(feeds[place].dtype)
+        try:
+            expected, is_native = computed(before, feeds)
+        except Invalid:
+            continue
+        found, is_native_too = computed(after, feeds)
+        assert_equal(expected, found, tolerance, f"inputs {feeds}")
+        compared += 1
+        if compared == (ON_OPENVINO if is_native or is_native_too else ENOUGH):
+            break
+    assert compared, "no inputs that make sense"
+
+
+def computed(graph: Graph, feeds: list[Any]) -> tuple[list[Any], bool]:
+    """The results of a graph, and whether OpenVINO had to compute them."""
+    try:
+        return interpret(graph, feeds), False
+    except Uninterpreted:
+        if any(node.type in ("ReadValue", "Assign") for scope in graph.scopes() for node in scope.ordered()):
+            raise
+        if any(0 in np.shape(each) for each in feeds):
+            raise Invalid("the runtime may fail on tensors without elements") from None
+        return native("call", __name__, "on_openvino", to_text(graph), feeds), True
+
+
+def on_openvino(text: str, feeds: list[Any]) -> list[Any]:
+    """What the runtime computes, in a worker process."""
+    from mo_loop.verify.runtime import compile_ir
+
+    graph = parse(text)
+    for number, node in enumerate((*graph.parameters, *graph.results)):
+        node.name = f"port_{number}"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.xml"
+        save_model(Model(graph), path)
+        named = {node.name: value for node, value in zip(graph.parameters, feeds, strict=True)}
+        return [value for _, value in compile_ir(path).run(named)]
+
+
+def rewritten(case: Case) -> Graph:
+    graph = parse(case.input)
+    for each in passes_of(case.passes):
+        each.run(graph)
+        graph.validate()
+    return graph
+
+
+def drawn(graph: Graph, turn: int) -> list[Any]:
+    """Values of the Parameters."""
+    rng = np.random.default_rng(turn)
+    sizes = SIZES[turn] if turn < len(SIZES) else tuple(rng.integers(0, 7, 5).tolist())
+    symbols: dict[Any, int] = {}
+
+    def size(dim: Any) -> int:
+        if isinstance(dim, int):
+            return dim
+        for symbol in dim.symbols():
+            lo, hi = symbol.lo, symbol.hi
+            wanted = sizes[min(len(symbols), len(sizes) - 1)]
+            symbols.setdefault(symbol, max(lo, wanted if hi is None else min(wanted, hi)))
+        return int(dim.const + sum(factor * symbols[symbol] for symbol, factor in dim.terms))
+
+    def value(type_: Any) -> Any:
+        shape = (3,) if type_.shape is None else tuple(size(dim) for dim in type_.shape)
+        if type_.dtype is string:
+            return rng.choice(np.array(["a", "bc", ""], object), shape)
+        if type_.dtype is boolean:
+            return np.array(rng.integers(0, 2, shape), bool) if shape else np.array(turn % 2 == 0)
+        if type_.dtype.is_integer:
+            numbers = rng.integers(0, 4, shape) if shape not in ((), (1,)) else np.full(shape, NUMBERS[turn % 4])
+            return np.array(numbers).astype(type_.dtype.numpy)
+        return rng.standard_normal(shape).astype(type_.dtype.numpy)
+
+    return [value(parameter.output.type) for parameter in graph.parameters]
+
+
+def assert_equal(expected: Any, found: Any, tolerance: float, what: str) -> None:
+    assert len(expected) == len(found)
+    for number, (a, b) in enumerate(zip(expected, found, strict=True)):
+        if a is UNDEFINED:
+            continue
+        if isinstance(a, list):
+            assert_equal(a, b, tolerance, what)
+            continue
+        assert a.shape == b.shape and a.dtype == b.dtype, f"result {number}: {a.shape} {b.shape}, {what}"
+        if a.dtype.kind in "OUSbiu":
+            assert (a == b).all(), f"result {number}: {a} {b}, {what}"
+        else:
+            wide = (a.astype(np.float64), b.astype(np.float64))
+            np.testing.assert_allclose(*wide, tolerance, tolerance / 10, err_msg=what)

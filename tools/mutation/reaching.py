@@ -1,0 +1,124 @@
+"""Which tests execute a line, and how long they take: measured once, by running the tests under coverage."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mutation.running import Tree
+
+
+def measure(tree: Tree, packages: Sequence[str], tests: Sequence[str], folder: Path) -> None:
+    """Run the tests of these files and write down which lines each one executes. What is known of other files stays."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for test in tests:
+        name = folder / test.replace("/", "-")
+        data = name.with_suffix(".coverage")
+        data.unlink(missing_ok=True)
+        tree.call(_record, packages, test, data, name.with_suffix(".json"))
+
+
+def _record(packages: Sequence[str], test: str, data: Path, times: Path) -> int:
+    import coverage
+    import pytest
+
+    recorder = coverage.Coverage(data_file=data, source_pkgs=list(packages), config_file=False, messages=False)
+    recorder.set_option("run:relative_files", True)
+    recorder.set_option("run:disable_warnings", ["no-data-collected", "module-not-imported"])
+    recorder.start()
+    watcher = _Watcher(recorder)
+    code = pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", test], plugins=[watcher])
+    recorder.stop()
+    recorder.save()
+    times.write_text(json.dumps(watcher.seconds))
+    return int(code)
+
+
+class _Watcher:
+    """A plugin of pytest: the lines executed are those of the running test; notes how long tests that pass take."""
+
+    def __init__(self, recorder: Any) -> None:
+        self.recorder = recorder
+        self.seconds: dict[str, float] = {}
+        self._failed: set[str] = set()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.recorder.switch_context(nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.recorder.switch_context("")
+        if nodeid in self._failed:
+            self.seconds.pop(nodeid, None)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if not report.passed:
+            self._failed.add(report.nodeid)
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+
+
+class Reach:
+    """What was measured."""
+
+    def __init__(self, folder: Path) -> None:
+        from coverage import CoverageData
+
+        self.seconds: dict[str, float] = {}
+        self._lines: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for times in sorted(folder.glob("*.json")):
+            self.seconds |= json.loads(times.read_text())
+            data = CoverageData(times.with_suffix(".coverage"))
+            data.read()
+            for file in data.measured_files():
+                for line, contexts in data.contexts_by_lineno(file).items():
+                    self._lines[file][line] += [each for each in contexts if each]
+
+    def tests(self, module: str, line: int, code: str, budget: float) -> list[str]:
+        """Tests that execute the statement of a line, the fastest of every kind first, of `budget` seconds in all.
+
+        Of a statement that is executed by the import alone: those that execute anything in its module.
+        """
+        lines = self._lines.get(module, {})
+        statement = _statement(ast.parse(code), line)
+        reached = {test for number in statement for test in lines.get(number, ())}
+        if not reached:
+            reached = {test for tests in lines.values() for test in tests}
+        return self._chosen((test for test in reached if test in self.seconds), budget)
+
+    def _chosen(self, tests: Iterable[str], budget: float) -> list[str]:
+        kinds: dict[str, list[str]] = defaultdict(list)
+        for test in sorted(tests, key=lambda each: (self.seconds[each], each)):
+            kinds[_kind(test)].append(test)
+        turns = sorted((turn, self.seconds[test], test) for each in kinds.values() for turn, test in enumerate(each))
+        chosen: list[str] = []
+        for _, seconds, test in turns:
+            if seconds <= budget:
+                budget -= seconds
+                chosen.append(test)
+        return chosen
+
+
+def _kind(test: str) -> str:
+    """A test function; of the golden cases, those of one folder."""
+    function, _, parameters = test.partition("[")
+    return function + parameters.rpartition("/")[0]
+
+
+def _statement(tree: ast.Module, line: int) -> range:
+    """The lines of the innermost statement around a line; of a compound one those before its body, of a function whose
+    head the line is in, those of its body."""
+    found: ast.stmt | None = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
+            found = node  # breadth first: the last one is the innermost
+    if found is None:
+        return range(line, line + 1)
+    body = getattr(found, "body", None)
+    if not body:
+        return range(found.lineno, (found.end_lineno or found.lineno) + 1)
+    if isinstance(found, ast.FunctionDef):
+        return range(body[0].lineno, (found.end_lineno or 0) + 1)
+    return range(found.lineno, max(body[0].lineno, found.lineno + 1))
