@@ -25,6 +25,7 @@ from mo_loop.errors import MoLoopError, UsageError
 
 if TYPE_CHECKING:
     from mo_loop.report.record import Record
+    from transforms.manager import Observer, Phase, Step
 
 
 @click.command(cls=FormerCommand)
@@ -88,7 +89,9 @@ def command(
         _require_sense(given, form, quiet, verbose)
         if model is None and not given.passes:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
+        from mo_loop.cli.progress import Progress
         from mo_loop.conversion import Conversion
+        from mo_loop.report.record import Record
 
         if model is None or given.passes:
             show(listing(given, Conversion(options_of(context))))
@@ -101,11 +104,14 @@ def command(
             freeze=dict(_frozen(freeze)), rename=dict(_renamed(rename)),
         )  # fmt: skip
         given = given.told(os.environ)
-        record = _record(verbose, mapping is not None)
-        conversion = Conversion(options, [record], stop_after=given.stop_after, check_passes=given.check_passes)
+        record, progress = Record(tensors=mapping is not None), Progress()
+        shown: list[Observer] = [_show_phase] if verbose else [] if quiet else [progress]
+        conversion = Conversion(
+            options, [record, *shown], stop_after=given.stop_after, check_passes=given.check_passes
+        )
         inside = Inspection(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
         start = time.perf_counter()
-        with opened(model) as path, inside.shown(), _progress(record, quiet or verbose):
+        with opened(model) as path, inside.shown(), progress if progress in shown else nullcontext():
             from mo_loop.api import Model, save_model
 
             converted = Model(conversion.run(path))
@@ -171,19 +177,12 @@ def _pairs(flag: str, form: str, texts: tuple[str, ...]) -> Iterator[tuple[str, 
         yield name, value
 
 
-def _record(verbose: bool, tensors: bool) -> Record:
-    from mo_loop.report.record import Record
+def _show_phase(event: Step | Phase) -> None:
+    """An observer for --verbose: how long each phase took."""
+    from transforms.manager import Phase
 
-    def tell(phase: str, seconds: float) -> None:
-        click.echo(f"{phase:<12} {seconds:8.3f} s", err=True)
-
-    return Record(tell if verbose else None, tensors=tensors)
-
-
-def _progress(record: Record, silent: bool) -> Any:
-    from mo_loop.cli.progress import Progress
-
-    return nullcontext() if silent else Progress(record)
+    if isinstance(event, Phase) and event.seconds is not None:
+        click.echo(f"{event.name:<12} {event.seconds:8.3f} s", err=True)
 
 
 def _save_mapping(file: str, model: str, record: Record) -> None:

@@ -15,19 +15,25 @@ from typing import TYPE_CHECKING
 from mo_loop.cli.conversion_summary import sized
 
 if TYPE_CHECKING:
-    from mo_loop.report.record import Record
+    from transforms.manager import Phase, Step
 
 
 class Progress:
-    """Shows what `record` says while the block runs."""
+    """An observer that shows the phases of a conversion while the block runs."""
 
-    def __init__(self, record: Record, after: float = 1.0) -> None:
+    def __init__(self, after: float = 1.0) -> None:
         """The line appears `after` seconds."""
-        self._record = record
+        self._phase: Phase | None = None
         self._after = after
         self._total = 0
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
+
+    def __call__(self, event: Step | Phase) -> None:
+        from transforms.manager import Phase
+
+        if isinstance(event, Phase):
+            self._phase = event
 
     def __enter__(self) -> Progress:
         if sys.stderr.isatty():
@@ -56,10 +62,11 @@ class Progress:
 
     def line(self, seconds: float) -> str:
         """The text after so many seconds."""
-        text = f"{self._record.now or 'starting'} {seconds:.0f} s"
-        if self._record.now != "writing" or self._record.graph is None:
+        phase = self._phase
+        text = f"{'starting' if phase is None else phase.name} {seconds:.0f} s"
+        if phase is None or phase.name != "writing" or phase.graph is None or phase.subject is None:
             return text
         from mo_loop.report.statistics import graph_statistics
 
-        self._total = self._total or graph_statistics(self._record.graph).bytes
-        return f"{text}, {sized(self._record.written)} of {sized(self._total)}"
+        self._total = self._total or graph_statistics(phase.graph).bytes
+        return f"{text}, {sized(phase.subject.size)} of {sized(self._total)}"

@@ -5,13 +5,10 @@
     save_model(model, "model.xml", observers=[record])
     record.phases                     # {"reading": 0.02, "translating": 0.11, "passes": 0.08, ...}
     outcomes(record)                  # [Outcome("Loop", "TensorIterator", 2), Outcome("If", "decided", 1)]
-
-While a conversion runs, `now` is its phase and `written` the bytes of weights so far; another thread may read both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +62,8 @@ class Outcome:
 class Record:
     """An observer of a conversion and of the writing of its model."""
 
-    def __init__(self, told: Callable[[str, float], None] | None = None, *, tensors: bool = False) -> None:
-        """`told` is called with the name of a phase and its seconds when it ends. `tensors` are noted for a mapping."""
+    def __init__(self, *, tensors: bool = False) -> None:
+        """`tensors` are noted for a mapping."""
         self.phases: dict[str, float] = {}
         self.model: OnnxModel | None = None
         self.graph: Graph | None = None
@@ -74,29 +71,14 @@ class Record:
         self.flows: list[Flow] = []
         self.known: set[tuple[str, str]] = set()
         self.renamed: dict[str, str] = {}
-        self._now: Phase | None = None
-        self._told = told
         self._tensors = tensors
 
     def __call__(self, event: Step | Phase) -> None:
         """Note what happens."""
         if isinstance(event, Step):
             self._after(event)
-        elif event.seconds is None:
-            self._now, self.graph = event, event.graph
-        else:
+        elif event.seconds is not None:
             self._ended(event, event.seconds)
-
-    @property
-    def now(self) -> str:
-        """The name of the present phase, empty before the first."""
-        return "" if self._now is None else self._now.name
-
-    @property
-    def written(self) -> int:
-        """The bytes of weights written so far."""
-        now = self._now
-        return 0 if now is None or now.name != "writing" or now.subject is None else int(now.subject.size)
 
     def _ended(self, phase: Phase, seconds: float) -> None:
         self.phases[phase.name] = self.phases.get(phase.name, 0.0) + seconds
@@ -109,8 +91,6 @@ class Record:
             self.renamed = dict(phase.subject)
         elif phase.name == "compressing":
             self.compression = phase.subject
-        if self._told is not None:
-            self._told(phase.name, seconds)
 
     def _translated(self) -> None:
         """Note the control flow of the graph as it was translated, and which of its tensors are known."""

@@ -17,7 +17,6 @@ from onnx import numpy_helper
 from mo_loop.api import convert_model, save_model
 from mo_loop.cli.conversion_summary import sized
 from mo_loop.cli.progress import Progress
-from mo_loop.report.record import Record
 from tests.harness import floats, parsed
 
 from .commands import LOOP, PROGRAM, PYTORCH, assert_clear, body, convert, invoke, run, saved
@@ -216,7 +215,7 @@ class TestTerminal:
     def test_short_conversions_show_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         stream = Terminal()
         monkeypatch.setattr(sys, "stderr", stream)
-        with Progress(Record(), after=600) as progress:
+        with Progress(after=600) as progress:
             assert progress._thread.is_alive()
         assert stream.getvalue() == "" and not progress._thread.is_alive()
 
@@ -231,11 +230,12 @@ class TestTerminal:
 
 
 def test_bytes_written_so_far(tmp_path: Path) -> None:
-    """What a progress line reads while weights are copied."""
+    """What the progress line shows while weights are copied."""
     made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
     made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
-    record = Record()
-    model = convert_model(made, observers=[record])
-    assert record.written == 0
-    save_model(model, tmp_path / "m.xml", observers=[record])
-    assert record.written == (tmp_path / "m.bin").stat().st_size
+    progress = Progress()
+    assert progress.line(0) == "starting 0 s"
+    model = convert_model(made, observers=[progress])
+    assert progress.line(2) == "checking 2 s"
+    save_model(model, tmp_path / "m.xml", observers=[progress])
+    assert progress.line(3) == "writing 3 s, 16.4 kB of 16.4 kB"
