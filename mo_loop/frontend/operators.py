@@ -8,32 +8,31 @@ lowered    a node of the graph that passes turn into operations of the IR: contr
 function   the body that ONNX itself gives the operator, expanded; each of its operators is handled in its turn
 refused    nothing translates it: `note` says why
 
-Which operations a translator can make is read off its code, so the table cannot differ from it.
+Which operations a translator can make is listed in operations_made.json, an entry for each version from which on it
+differs. Tests compare it with what the translators make of the cases of the ONNX backend test suite;
+`tools/record_operations.py` adds what is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from types import CodeType, FunctionType
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from mo_loop import ops
 from mo_loop.frontend import limits, registry
 from mo_loop.frontend.refusals import reason
-from mo_loop.graph import Node
 
 DIRECT, COMPOSED, LOWERED, FUNCTION, REFUSED = "direct", "composed", "lowered", "function", "refused"
 HOW = (DIRECT, COMPOSED, LOWERED, FUNCTION, REFUSED)
 
-_ITERATIONS = ("Loop-5", "TensorIterator-1")
-_LOWERED: dict[str, tuple[str, ...]] = {
-    "Loop": _ITERATIONS, "Scan": _ITERATIONS, "SequenceMap": _ITERATIONS, "If": ("If-8",),
+ITERATIONS = ("Loop-5", "TensorIterator-1")
+LOWERED_OPERATORS: dict[str, tuple[str, ...]] = {
+    "Loop": ITERATIONS, "Scan": ITERATIONS, "SequenceMap": ITERATIONS, "If": ("If-8",),
     **dict.fromkeys(registry.FAMILIES["sequences"].split(), ()),
 }  # fmt: skip
-_HOMES = ("mo_loop.frontend.ops.", "mo_loop.frontend.registry")
-_PLUMBING = frozenset(("Constant", "Parameter", "Result"))
-"""Operations that any composition may need; they say nothing about an operator."""
 
 
 @dataclass(frozen=True)
@@ -99,57 +98,29 @@ def merged(rows: Iterable[Handling]) -> list[Handling]:
 def _handling(schema: Any) -> Handling:
     domain, name, version = schema.domain, schema.name, schema.since_version
     note = "; ".join(map(str, limits.of(registry.qualified(domain, name))))
-    if not domain and name in _LOWERED:
-        return Handling(domain, name, version, LOWERED, _LOWERED[name], note)
+    if not domain and name in LOWERED_OPERATORS:
+        return Handling(domain, name, version, LOWERED, LOWERED_OPERATORS[name], note)
     translator = registry.find(name, version, domain)
     if translator is not None:
-        made = _made_by(translator.function)
-        kinds = [cls for cls in made if cls.__name__ not in _PLUMBING] or made
-        becomes = tuple(sorted({f"{cls.type}-{cls.opset}" for cls in kinds}))
-        return Handling(domain, name, version, DIRECT if len(made) == 1 else COMPOSED, becomes, note)
+        becomes = operations_of(translator)
+        return Handling(domain, name, version, DIRECT if len(becomes) == 1 else COMPOSED, becomes, note)
     if schema.has_function or schema.has_context_dependent_function:
         return Handling(domain, name, version, FUNCTION, note=note)
     return Handling(domain, name, version, REFUSED, note=reason(domain, name))
 
 
-def _made_by(function: Callable[..., Any]) -> list[Any]:
-    """The classes of operations that a function can make, itself or by functions of the families that it calls."""
-    found: dict[Any, None] = {}
-    pending: list[Any] = [function]
-    seen: set[int] = set()
-    while pending:
-        each = pending.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        if isinstance(each, type) and issubclass(each, Node):
-            if getattr(each, "opset", 0):
-                found[each] = None
-        elif isinstance(each, FunctionType) and each.__module__.startswith(_HOMES):
-            pending.extend(_mentioned(each))
-    return list(found)
+def operations_of(translator: registry.Translator) -> tuple[str, ...]:
+    """The operations of the IR, with their opsets, that a translator can make; constants do not count."""
+    versions = _table().get(registry.qualified(translator.domain, translator.op), {})
+    listed = [each for each in versions if each <= translator.since]
+    return versions[max(listed)] if listed else ()
 
 
-def _mentioned(function: FunctionType) -> Iterator[Any]:
-    """What a function names: operations, functions of its module, tables of either, and what it is closed over."""
-    yield from (cell.cell_contents for cell in function.__closure__ or ())
-    has_ops = function.__globals__.get("ops") is ops
-    for name in _names(function.__code__):
-        yield from _members(function.__globals__.get(name))
-        if has_ops:
-            yield getattr(ops, name, None)
-
-
-def _members(thing: Any) -> Iterator[Any]:
-    """A dict is a table to choose from; a tuple of classes is what `isinstance` takes."""
-    if isinstance(thing, dict):
-        yield from thing.values()
-    else:
-        yield thing
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _names(each)
+@cache
+def _table() -> dict[str, dict[int, tuple[str, ...]]]:
+    """Operator -> version of its domain -> operations, until the next version that is listed."""
+    found = json.loads(Path(__file__).with_name("operations_made.json").read_text("utf-8"))
+    return {
+        name: {int(version): tuple(made.split()) for version, made in versions.items()}
+        for name, versions in found.items()
+    }
