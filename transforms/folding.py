@@ -40,8 +40,8 @@ Step = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 
 UNTOUCHED = (Constant, Parameter, Result, Control)
 
-RELABELLED = (Identity, Reshape, Squeeze, Unsqueeze)
-"""Operations that hand on the bytes of their first input: the .bin holds them once."""
+RESHAPING = (Identity, Reshape, Squeeze, Unsqueeze)
+"""Operations that return the bytes of their first input; the .bin file holds them once."""
 
 ELEMENT_BY_ELEMENT = (Convert, Unary, Binary, Classification)
 """Operations that can be computed block by block, given one large constant and others of one element."""
@@ -171,12 +171,12 @@ class Folding:
         """The data of the used outputs; Left where the node is to stay."""
         if isinstance(node, Convert) and "decompression" in node.rt_info:
             raise Left("marked as decompression")
-        if all(_is_said(output) for output in used):
-            return [_said(output) for output in used]
+        if all(_is_known(output) for output in used):
+            return [_known(output) for output in used]
         made = _size(node, used)
         if made is None:
-            raise Left("the size of the result is not known")
-        if isinstance(node, RELABELLED):
+            raise Left("the size of the result is unknown")
+        if isinstance(node, RESHAPING):
             return [_constants(node)[0].node.tensor.reshaped(node.output.type.dims)]
         self._limit_growth(node, made)
         if max(made, *(value.node.tensor.nbytes for value in _constants(node))) > self._limits.large:
@@ -189,7 +189,7 @@ class Folding:
         given_up = sum(value.node.tensor.nbytes for value in _constants(node) if value.only_use is not None)
         growth = self._limits.growth if made <= self._limits.large else 1
         if made > growth * given_up:
-            raise Left(f"more than {growth:g} times the {given_up} bytes that nothing else reads")
+            raise Left(f"more than {growth:g} times the {given_up} bytes of constants that only it reads")
         if isinstance(node, Convert) and made > _constants(node)[0].node.tensor.nbytes:
             raise Left("the narrower constant and its Convert are smaller")
 
@@ -199,27 +199,27 @@ def _constants(node: Op) -> list[Any]:
 
 
 def _is_foldable(node: Op) -> bool:
-    """Whether everything that reaches the node is constant, or inference knows what leaves it."""
+    """Whether all inputs are constants, or inference knows all outputs that are read."""
     if node.inputs and all(value is None or isinstance(value.node, Constant) for value in node.inputs):
         return True
-    return all(_is_said(output) or not output.is_used for output in node.outputs)
+    return all(_is_known(output) or not output.is_used for output in node.outputs)
 
 
-def _is_said(output: Value) -> bool:
-    """Whether inference knows all values, if only because there are none."""
+def _is_known(output: Value) -> bool:
+    """Whether inference knows all elements, also if there are none."""
     if not isinstance(output.type, TensorType):
         return False
     return output.type.integers is not None or (0 in (output.shape or ()) and is_static(output.shape))
 
 
-def _said(output: Value) -> Tensor:
+def _known(output: Value) -> Tensor:
     numbers = output.type.integers
     values = np.zeros(output.type.dims) if numbers is None else np.array(numbers).reshape(output.type.known.shape)
     return _tensor(values, output)
 
 
 def _size(node: Op, used: Sequence[Value]) -> int | None:
-    """The bytes of the used outputs, None where their shapes or types are not known."""
+    """The bytes of the used outputs; None if shapes or types are unknown."""
     total = 0
     for output in used:
         count = element_count(output.shape) if isinstance(output.type, TensorType) and output.dtype else None
@@ -248,7 +248,7 @@ def _evaluated(node: Op, arrays: Sequence[Any]) -> Any:
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         raise Left(f"numpy refuses it: {error}") from error
     if result is NotImplemented:
-        raise Left("it has no meaning in numpy for these inputs")
+        raise Left("numpy cannot compute it for these inputs")
     return result
 
 
@@ -264,22 +264,22 @@ def _deferred(node: Op) -> Tensor:
     """The result of a large constant, computed in blocks while it is written."""
     large = [port for port, value in enumerate(node.inputs) if value is not None and element_count(value.shape) != 1]
     if not isinstance(node, ELEMENT_BY_ELEMENT) or len(large) != 1:
-        raise Left("too large to be computed in memory, and not element by element")
+        raise Left("it is too large to be computed in memory, and not element-wise")
     (port,) = large
     # Divide, Mod and Power refuse some divisors and exponents, which would be found only while writing.
     if port and isinstance(node, Binary) and type(node).evaluate is not Binary.evaluate:
-        raise Left("too large to be looked through for values that numpy refuses")
+        raise Left("it is too large to be searched for values that numpy refuses")
     source: Tensor = _constants(node)[port].node.tensor
     dtype = node.output.dtype
     if source.dtype.bits < 8 or dtype.bits < 8:
-        raise Left(f"large data of {source.dtype} and {dtype} is not computed in blocks")
+        raise Left(f"large tensors of {source.dtype} and {dtype} are not computed in blocks")
     arrays = [None if value.node.tensor is source else value.node.array.reshape(-1) for value in _constants(node)]
 
     def step(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         given = [values if array is None else array for array in arrays]
         return np.asarray(_evaluated(node, given)).astype(dtype.numpy, copy=False)
 
-    step(np.zeros(0, source.dtype.numpy))  # what numpy refuses it refuses for nothing, too
+    step(np.zeros(0, source.dtype.numpy))  # an operation that numpy refuses fails without elements as well
     if isinstance(source, ComputedTensor):
         return ComputedTensor(source.source, (*source.steps, step), dtype, node.output.type.dims)
     return ComputedTensor(source, (step,), dtype, node.output.type.dims)

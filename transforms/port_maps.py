@@ -20,7 +20,7 @@ def invariant_behind(node: Iteration, entry: Final) -> Value | None:
 
 
 def drop_unused_outputs(node: Control) -> bool:
-    """Remove outputs that nothing reads, and the body Results that fed them alone."""
+    """Remove outputs that are not read, and the Results of the body that only they use."""
     keep = [output.index for output in node.outputs if output.is_used]
     if len(keep) < len(node.outputs):
         node.output_map = tuple(node.output_map[index] for index in keep)
@@ -38,7 +38,7 @@ def drop_unused_outputs(node: Control) -> bool:
 
 
 def live_states(node: Control) -> set[Result]:
-    """Results that must stay although no output shows them: the condition, and states that live values depend on."""
+    """The Results that stay without an output: the condition, and the states that live values depend on."""
     assert isinstance(node, Iteration)
     body = node.body
     live = {entry.result for entry in node.output_map}
@@ -55,8 +55,8 @@ def live_states(node: Control) -> set[Result]:
 
 
 def drop_unused_inputs(node: Control) -> bool:
-    """Remove inputs whose body Parameter nothing reads. A slice that says how often to run stays."""
-    dropped = _forget_iteration(node)
+    """Remove inputs whose Parameter is not read. A slice that gives the number of iterations stays."""
+    dropped = _drop_iteration(node)
     keep: list[int] = []
     entries = list(node.input_map)
     results = {result for body in node.bodies for result in body.results}
@@ -71,19 +71,19 @@ def drop_unused_inputs(node: Control) -> bool:
         if used:
             keep.append(number)
     if not isinstance(node, If | Loop):
-        telling = _telling_slices(node)
-        if telling and not any(number in keep for number in telling):
-            keep = sorted([*keep, telling[0]])
+        counting = _counting_slices(node)
+        if counting and not any(number in keep for number in counting):
+            keep = sorted([*keep, counting[0]])
     if isinstance(node, If):
-        dropped = _forget_unread_branches(node) or dropped
+        dropped = _drop_unread_sides(node) or dropped
     if len(keep) == len(entries):
         return dropped
     keep_inputs(node, keep)
     return True
 
 
-def _telling_slices(node: Control) -> list[int]:
-    """The numbers of the sliced inputs of known length; of all where none is known."""
+def _counting_slices(node: Control) -> list[int]:
+    """The numbers of the sliced inputs of known length; of all sliced inputs if none has a known length."""
     sliced = [number for number, entry in enumerate(node.input_map) if isinstance(entry, Sliced)]
     values = {number: node.data_inputs[number] for number in sliced}
     dims = {number: value.type.dims[node.input_map[number].axis] for number, value in values.items() if value}
@@ -91,7 +91,7 @@ def _telling_slices(node: Control) -> list[int]:
 
 
 def keep_inputs(node: Control, keep: Sequence[int]) -> None:
-    """Keep only the data inputs numbered in `keep`; the unread Parameters of the others go."""
+    """Keep only the data inputs numbered in `keep`; the unread Parameters of the others are removed."""
     for number, entry in enumerate(node.input_map):
         if number not in keep:
             for parameter in _parameters(entry):
@@ -103,7 +103,7 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
     node.graph.set_inputs(node, values)
 
 
-def _forget_iteration(node: Control) -> bool:
+def _drop_iteration(node: Control) -> bool:
     if isinstance(node, Loop) and node.iteration is not None and not node.iteration.output.is_used:
         node.body.remove(node.iteration)
         node.iteration = None
@@ -111,8 +111,8 @@ def _forget_iteration(node: Control) -> bool:
     return False
 
 
-def _forget_unread_branches(node: If) -> bool:
-    """An input that one branch alone reads needs no Parameter in the other."""
+def _drop_unread_sides(node: If) -> bool:
+    """An input that only one branch reads has no Parameter in the other."""
     changed = False
     entries = []
     for entry in node.input_map:

@@ -1,11 +1,11 @@
-"""What the body of a counted loop reads piece by piece, told from what it does with the number of the iteration.
+"""The slices that the body of a counted loop reads, recognised by how it uses the iteration number.
 
     for i in range(n):
         X[i]            Gather(X, i)                  forward, without the axis
         X[:, i:i+1]     Slice(X, [i], [i + 1])        forward, a dimension of 1 at axis 1
         X[n - 1 - i]    Gather(X, (n - 1) - i)        backward; Gather(X, -1 - i) is the same
 
-The number of the iteration is followed as factor * i + offset through additions, subtractions and changes of shape.
+The iteration number is followed as factor * i + offset through additions, subtractions and changes of shape.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from transforms.run_time_slices import TO_THE_END
 
 
 class Index(NamedTuple):
-    """factor * i + offset, i being the number of the iteration."""
+    """factor * i + offset, where i is the iteration number."""
 
     factor: int
     offset: Dimension
@@ -33,14 +33,14 @@ Cut = tuple[int, int, int, int]
 """Start, stop, step and axis of a Slice."""
 
 Items = tuple[Index, ...]
-"""What each element of a scalar or vector is."""
+"""The elements of a scalar or vector."""
 
 
 @dataclass(frozen=True)
 class SliceRead:
-    """`node` reads piece i of the tensor of `entry`, from behind if `reverse`; `keeps` the axis as a dimension of 1.
+    """`node` reads slice i of the tensor of `entry`, in reverse order if `reverse`, with a dimension of 1 if `keeps`.
 
-    `rest` are start, stop, step and axis of what the same Slice cuts off other axes.
+    `rest` holds start, stop, step and axis of what the same Slice selects along other axes.
     """
 
     node: ops.Gather | ops.Slice
@@ -52,16 +52,16 @@ class SliceRead:
 
     @property
     def length(self) -> Dimension:
-        """How many pieces the tensor has."""
+        """The number of slices of the tensor."""
         return self.entry.parameter.output.type.dims[self.axis]
 
 
-class _Other(Exception):
-    """Raised with the reason why the number of the iteration is needed for something else."""
+class _OtherUse(Exception):
+    """Raised with the reason why the iteration number is used for something other than slices."""
 
 
 def slice_reads(loop: Loop) -> tuple[list[SliceRead], str]:
-    """Every read of a piece, if the number of the iteration serves nothing else; otherwise why not."""
+    """All reads of slices if the iteration number is used for nothing else; otherwise the reason."""
     if loop.iteration is None:
         return [], "its body does not read the iteration number"
     entries: dict[Node, Invariant] = {e.parameter: e for e in loop.input_map if isinstance(e, Invariant)}
@@ -76,13 +76,13 @@ def slice_reads(loop: Loop) -> tuple[list[SliceRead], str]:
                 derived[node.outputs[0]] = items
             elif node.is_used:
                 reads.append(_read(node, derived, entries))
-    except _Other as other:
+    except _OtherUse as other:
         return [], str(other)
-    return reads, "" if reads else "nothing is read slice by slice"
+    return reads, "" if reads else "it reads no slices"
 
 
 def _items_made(node: Node, derived: dict[Value, Items]) -> Items | None:
-    """The elements of what `node` makes of indices; None where it is no index any more."""
+    """The elements that `node` computes from indices; None if its output is not an index."""
     if isinstance(node, ops.Concat):
         parts = [_items(value, derived) for value in node.inputs]
         if any(part is None for part in parts) or node.output.rank != 1:
@@ -112,10 +112,10 @@ def _items(value: Value | None, derived: dict[Value, Items]) -> Items | None:
 
 def _read(node: Node, derived: dict[Value, Items], entries: dict[Node, Invariant]) -> SliceRead:
     if not isinstance(node, ops.Gather | ops.Slice):
-        raise _Other("the iteration number serves something else than a read of slices")
+        raise _OtherUse("the iteration number is used for something other than slices")
     data = node.inputs[0]
     if data is None or data in derived or data.node not in entries or data.rank is None:
-        raise _Other(f"a {node.type} by the iteration number reads something made in the body")
+        raise _OtherUse(f"a {node.type} by the iteration number reads a tensor computed in the body")
     if isinstance(node, ops.Gather):
         return _gathered(node, derived, entries[data.node])
     return _sliced(node, derived, entries[data.node])
@@ -126,13 +126,13 @@ def _gathered(node: ops.Gather, derived: dict[Value, Items], entry: Invariant) -
     assert data is not None and index is not None and axis is not None
     items = derived.get(index)
     if items is None or len(items) != 1 or node.batch_dims or axis.type.integers is None or index.rank is None:
-        raise _Other("a Gather by the iteration number reads more than one piece, or along an unknown axis")
+        raise _OtherUse("a Gather by the iteration number reads several slices, or along an unknown axis")
     at = normalise_axis(axis.type.integers[0], len(data.type.dims))
     length = data.type.dims[at]
     for reverse, starts in ((False, (0, -length)), (True, (length - 1, -1))):
         if items[0].factor == (-1 if reverse else 1) and items[0].offset in starts:
             return SliceRead(node, entry, at, reverse, keeps=index.rank == 1)
-    raise _Other("a Gather by the iteration number does not begin at an end")
+    raise _OtherUse("a Gather by the iteration number does not start at an end")
 
 
 def _sliced(node: ops.Slice, derived: dict[Value, Items], entry: Invariant) -> SliceRead:
@@ -140,18 +140,18 @@ def _sliced(node: ops.Slice, derived: dict[Value, Items], entry: Invariant) -> S
     assert data is not None
     start, stop, step = (_items(value, derived) for value in node.inputs[1:4])
     if start is None or stop is None or step is None:
-        raise _Other("a Slice by the iteration number has unknown bounds")
+        raise _OtherUse("a Slice by the iteration number has unknown bounds")
     places = _axes(node, len(start), len(data.type.dims))
     moving = [k for k, bounds in enumerate(zip(start, stop, step, strict=True)) if any(each.factor for each in bounds)]
     if len(moving) != 1:
-        raise _Other("a Slice by the iteration number moves along several axes")
+        raise _OtherUse("a Slice by the iteration number moves along several axes")
     (at,) = moving
     axis = places[at]
     length = data.type.dims[axis]
     first = {1: 0, -1: length - 1}.get(start[at].factor)
     is_piece = stop[at] == Index(start[at].factor, start[at].offset + 1) and step[at] == Index(0, 1)
     if not is_piece or first is None or start[at].offset != first:
-        raise _Other("a Slice by the iteration number is not one piece after another from an end")
+        raise _OtherUse("a Slice by the iteration number does not read one slice after another from an end")
     rest = _rest(start, stop, step, places, at)
     return SliceRead(node, entry, axis, start[at].factor < 0, keeps=True, rest=rest)
 
@@ -161,18 +161,18 @@ def _axes(node: ops.Slice, count: int, rank: int) -> list[int]:
     if axes is None:
         return list(range(count))
     if axes.type.integers is None:
-        raise _Other("the axes of a Slice by the iteration number are unknown")
+        raise _OtherUse("the axes of a Slice by the iteration number are unknown")
     return [normalise_axis(axis, rank) for axis in axes.type.integers]
 
 
 def _rest(start: Items, stop: Items, step: Items, axes: Sequence[int], at: int) -> tuple[Cut, ...]:
-    """What is cut off the other axes; an axis that is kept whole needs nothing."""
+    """What the Slice selects along other axes; an axis that is selected as a whole is left out."""
     rest = []
     for place, axis in enumerate(axes):
         first, end, stride = start[place].offset, stop[place].offset, step[place].offset
         if place == at or (first == 0 and stride == 1 and isinstance(end, int) and end >= TO_THE_END):
             continue
         if not (isinstance(first, int) and isinstance(end, int) and isinstance(stride, int)) or axis == axes[at]:
-            raise _Other("a Slice by the iteration number has unknown bounds along other axes")
+            raise _OtherUse("a Slice by the iteration number has unknown bounds along another axis")
         rest.append((first, end, stride, axis))
     return tuple(rest)

@@ -1,4 +1,4 @@
-"""What nobody can fold: a zero, numbers without bounds, and a shape that stays as it is."""
+"""Values that the runtime cannot fold: a zero, numbers without bounds, and a tensor without bounds on its shape."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mo_loop.ops.control import Branched, Control, If, Invariant
 
 
 def opaque_zero(graph: Graph) -> Value:
-    """0 of type i64[1], a random integer of [0, 1): no inference of shapes or bounds sees that it is constant.
+    """0 of type i64[1], a random integer of [0, 1): no inference of shapes or bounds recognises that it is constant.
 
-    The runtime's own folding stops at random numbers, but its inference of bounds evaluates them; that in turn stops
-    at ReverseSequence, which it cannot evaluate.
+    The runtime does not fold random numbers, but its inference of bounds evaluates them. That inference stops at
+    ReverseSequence, which it cannot evaluate.
     """
     shape = Constant(np.array([1, 1]), graph=graph, dtype=i64)
     low, high = (Constant(each, graph=graph, dtype=i64) for each in (0, 1))
@@ -27,10 +27,10 @@ def opaque_zero(graph: Graph) -> Value:
 
 
 def zero_from_outside(graph: Graph) -> Value:
-    """The same, made in the outermost graph and handed down through all bodies.
+    """The same, made in the outermost graph and passed into all bodies.
 
-    The runtime evaluates loops whose inputs are all constants, and where it cannot evaluate a body, it returns whatever
-    lay in memory.
+    The runtime evaluates loops whose inputs are all constants. If it cannot evaluate a body, it returns arbitrary
+    memory.
     """
     owner = graph.owner
     if owner is None:
@@ -49,7 +49,7 @@ def zero_from_outside(graph: Graph) -> Value:
 
 
 def without_bounds(numbers: Value) -> Value:
-    """Numbers of static shape as they are, of no bounds to the runtime: its inference of them stops at CumSum."""
+    """Numbers of static shape, unchanged, without bounds for the runtime: its inference stops at CumSum."""
     dims = list(numbers.type.dims)
     if dims[:1] == [1]:
         return ops.CumSum(numbers, 0).output
@@ -58,10 +58,13 @@ def without_bounds(numbers: Value) -> Value:
 
 
 def repeated_once(value: Value, axes: Sequence[int], zero: Value) -> Value:
-    """`value` as it is, of unknown size along `axes`: repeated 1 + `zero` times, a zero [1] known only at run time."""
+    """`value` unchanged and of unknown size along `axes`: repeated 1 + `zero` times.
+
+    `zero` is a zero [1] that is known only at run time.
+    """
     once = ops.Add(zero, 1).output
     rank = value.type.rank
-    for axis in axes:  # one at a time: the runtime repeats along several axes wrongly when told at run time
+    for axis in axes:  # one at a time: the runtime fails on several axes if the repeats are known only at run time
         ones = [once if i == axis else Constant([1], graph=value.graph).output for i in range(rank)]
         value = ops.Tile(value, once if rank == 1 else ops.Concat(*ones, axis=0)).output
     return value

@@ -69,7 +69,7 @@ class TestSkips:
             assert not each.run(parse(self.TEXT))
         fill, beyond = each.skipped
         assert (fill.path, fill.type, fill.read, fill.made) == ("fill", "Broadcast", 12, 400)
-        assert fill.reason == "more than 4 times the 12 bytes that nothing else reads"
+        assert fill.reason == "more than 4 times the 12 bytes of constants that only it reads"
         assert (beyond.path, beyond.type, beyond.made) == ("choice/yes/beyond", "Gather", 4)
         assert [record.getMessage() for record in caplog.records] == [str(fill), str(beyond)]
         assert str(fill).startswith("fill (Broadcast) is not folded, 12 -> 400 bytes: more than 4 times")
@@ -101,7 +101,7 @@ class TestSkips:
         graph = parse("%a = Range(0.0, 5.0, 1.0) {output_type: f32}\nResult(%a)")
         each = ConstantFolding()
         assert not each.run(graph)
-        assert [(skip.made, skip.reason) for skip in each.skipped] == [(None, "the size of the result is not known")]
+        assert [(skip.made, skip.reason) for skip in each.skipped] == [(None, "the size of the result is unknown")]
 
 
 class TestGrowth:

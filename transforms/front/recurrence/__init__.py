@@ -1,1 +1,1 @@
-"""Cells written out in the bodies of loops: what they compute, which cells they are, what replaces them."""
+"""Recurrent cells in the bodies of loops: expressions of columns, the cells they form, and what replaces them."""

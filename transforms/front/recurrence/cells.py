@@ -5,8 +5,8 @@
                                             n = tanh(x W + b + (r * h) R)               GRU
     h' = tanh(x W + h R + b), or relu, sigmoid                                          RNN
 
-where f, i, o, z, r are sigmoids and g a tanh of what is affine in x and h. Sums are multiplied out first, so that
-n + z * (h - n) and n * (1 - z) + h * z are the same; z' = 1 - z is a sigmoid of the negative, so it does as well.
+f, i, o, z and r are sigmoids and g is a tanh of affine expressions in x and h. Sums are expanded first, so that n + z *
+(h - n) and n * (1 - z) + h * z are the same. z' = 1 - z is a sigmoid of the negated input, so it is recognised too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_MONOMIALS = 8
 
 @dataclass(frozen=True)
 class Gate:
-    """What goes into an activation: weights of inputs and of the state, [columns, rows], and a bias [columns]."""
+    """The input of an activation: weights of inputs and state, [columns, rows], and a bias [columns]."""
 
     inputs: tuple[tuple[Source, Array], ...]
     recurrence: Array
@@ -51,9 +51,9 @@ class Gate:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: `states` are hidden (and cell) state, `gates` stand in the order of the IR.
+    """A cell. `states` are the hidden state and, for LSTM, the cell state; `gates` are in the order of the IR.
 
-    `recurrent_bias` is that of the candidate of a GRU that resets after the product.
+    `recurrent_bias` is the bias of the candidate of a GRU with linear_before_reset.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Cell:
 
 
 def recognised(columns: Columns, hidden: Merged, states: Sequence[Merged]) -> Cell:
-    """The cell whose hidden state is `hidden`; NotACell with the reason if it is none."""
+    """The cell whose hidden state is `hidden`; NotACell with the reason if there is none."""
     state = hidden.parameter.output
     root = columns.of(hidden.result.value)
     if isinstance(root, Active):
@@ -88,7 +88,7 @@ def _lstm(columns: Columns, monomial: Monomial, hidden: Merged, states: Sequence
     cell_root = tanhs[0].of
     cell = next((each for each in states if columns.found(each.result.value) is cell_root), None)
     if cell is None or cell is hidden:
-        raise NotACell("what the output gate is multiplied by is no state")
+        raise NotACell("the output gate does not multiply the tanh of a state")
     forget, update, candidate = _cell_gates(_monomials(cell_root), cell.parameter.output)
     state = hidden.parameter.output
     found = [_gate(_affine(each.of, state), state) for each in (forget, update, candidate, gates[0])]
@@ -121,10 +121,10 @@ def _gru(monomials: Sequence[Monomial], hidden: Merged) -> Cell:
     if isinstance(candidate.of, Affine):
         return _reset_before(z, candidate.of, hidden)
     if not isinstance(candidate.of, Sum) or len(candidate.of.parts) != 1:
-        raise NotACell("the candidate is no sum of products")
+        raise NotACell("the candidate is not a sum of products")
     (sign, product), outer = candidate.of.parts[0], candidate.of.affine
     if sign != 1 or not isinstance(product, Product):
-        raise NotACell("the candidate is no sum of products")
+        raise NotACell("the candidate is not a sum of products")
     reset, inner = product.a, product.b
     if isinstance(inner, Active):
         reset, inner = inner, reset
@@ -133,7 +133,7 @@ def _gru(monomials: Sequence[Monomial], hidden: Merged) -> Cell:
     r = _gate(_affine(reset.of, state), state)
     given, recurrent = _gate(outer, state), _gate(inner, state)
     if given.recurrence.any() or recurrent.inputs:
-        raise NotACell("the reset gate multiplies something else than the product with the state")
+        raise NotACell("the reset gate does not multiply the product with the state")
     h = Gate(given.inputs, recurrent.recurrence, given.bias)
     return Cell("GRU", (hidden,), (z, r, h), ("sigmoid", "tanh"), True, recurrent.bias)
 
@@ -155,7 +155,7 @@ def _reset_before(z: Gate, affine: Affine, hidden: Merged) -> Cell:
         resets.append(reset)
         terms.append((whole, matrix))
     if len(resets) != 1:
-        raise NotACell("the candidate has no reset gate, or several")
+        raise NotACell("the candidate does not have exactly one reset gate")
     r = _gate(_affine(resets[0].of, state), state)
     h = _gate(Affine(tuple(terms), affine.bias), state)
     return Cell("GRU", (hidden,), (z, r, h), ("sigmoid", "tanh"))
@@ -168,14 +168,14 @@ def _mixture(monomials: Sequence[Monomial], state: Value) -> tuple[Active, Activ
     tanhs = [each for each in atoms.values() if isinstance(each, Active) and each.name == "tanh"]
     wholes = [each for each in atoms.values() if _is_whole(each, state)]
     if (len(sigmoids), len(tanhs), len(wholes), len(atoms)) != (1, 1, 1, 3):
-        raise NotACell("the next state is no mixture of the state and a candidate")
+        raise NotACell("the next state does not have the form (1 - z) * n + z * h")
     z, n, h = sigmoids[0], tanhs[0], wholes[0]
     found = Counter((sign, frozenset(map(id, factors)), len(factors)) for sign, factors in monomials)
     for flipped, (a, b) in enumerate(((n, h), (h, n))):
         wanted = [(1, frozenset([id(a)]), 1), (-1, frozenset([id(z), id(a)]), 2), (1, frozenset([id(z), id(b)]), 2)]
         if found == Counter(wanted):
             return z, n, bool(flipped)
-    raise NotACell("the next state is no mixture of the state and a candidate")
+    raise NotACell("the next state does not have the form (1 - z) * n + z * h")
 
 
 # -- sums multiplied out
@@ -185,7 +185,7 @@ def _monomials(expression: Expression) -> list[Monomial]:
     """The expression as a sum of products of activations and sources."""
     found = list(islice(_expanded(expression), MOST_MONOMIALS + 1))
     if len(found) > MOST_MONOMIALS:
-        raise NotACell("the next state is a sum of too many products")
+        raise NotACell("the next state is a sum of more than 8 products")
     return found
 
 
@@ -198,7 +198,7 @@ def _expanded(expression: Expression) -> Iterator[Monomial]:
     if isinstance(expression, Sum):
         bias = expression.affine.bias
         if expression.affine.terms or not any(np.all(bias == number) for number in (-1, 0, 1)):
-            raise NotACell("the next state has something added to it")
+            raise NotACell("a constant or a product with weights is added to the next state")
         if bias.any():
             yield int(bias.reshape(-1)[0]), ()
         for sign, part in expression.parts:
@@ -225,12 +225,12 @@ def _affine(expression: Expression, state: Value) -> Affine:
     if isinstance(expression, Affine):
         return expression
     if not isinstance(expression, Sum):
-        raise NotACell("what goes into an activation is no sum of products with weights")
+        raise NotACell("the input of an activation is not a sum of products with weights")
     width = width_of(state)
     terms = list(expression.affine.terms)
     for sign, part in expression.parts:
         if not isinstance(part, Source) or (part.first, part.last) != (0, width) or width != width_of(part.value):
-            raise NotACell("what goes into an activation is no sum of products with weights")
+            raise NotACell("the input of an activation is not a sum of products with weights")
         terms.append((part, sign * np.eye(width, dtype=np.float32)))
     return Affine(tuple(terms), expression.affine.bias)
 
@@ -241,7 +241,7 @@ def _gate(affine: Affine, state: Value) -> Gate:
     inputs: list[tuple[Source, Array]] = []
     for source, matrix in affine.terms:
         if not isinstance(source, Source):
-            raise NotACell("weights multiply something else than inputs and the hidden state")
+            raise NotACell("weights multiply a value other than inputs and the hidden state")
         if matrix.shape[1] != width:
             raise NotACell("a gate has another width than the state")
         if source.value is state:

@@ -1,4 +1,4 @@
-"""What the columns of a value in a body are made of, followed back through products, splits and activations.
+"""What the columns of a value in a body are computed from, followed back through products, splits and activations.
 
     gates = MatMul(Concat(x, h), W) + b         W: 3 + 2 rows, 8 columns
     i = Sigmoid(Split(gates)[1])                columns 2..4 of gates
@@ -6,7 +6,7 @@
     Columns(...).of(i)  ->  Active("sigmoid", Affine(x: W[0:3, 2:4], h: W[3:5, 2:4], bias b[2:4]))
 
 A value counts as a matrix of rows (the batch) and columns (the last dimension); dimensions of 1 before the last do not
-matter. Only the columns that are asked for are followed, so the order of gates does not matter either.
+matter. Only the requested columns are followed, so the order of the gates does not matter either.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from mo_loop.ops.base import Constant
 Array = np.ndarray[Any, Any]
 
 MOVES = (ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Convert, ops.Identity)
-"""What may stand between a constant and the product that reads it."""
+"""Operations that may be between a constant and the product that reads it."""
 
 DEEPEST, MOST_TERMS = 100, 64
-"""No cell is written in more steps after each other, or with more products in a sum."""
+"""Limits: no cell needs more operations in a row, or more products in one sum."""
 
 
 class NotACell(Exception):
-    """Raised with the reason why a body computes something else."""
+    """Raised with the reason why a body does not compute a cell."""
 
 
 class Expression:
-    """What some columns are."""
+    """What some columns are computed from."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source(Expression):
-    """Columns `first` to before `last` of a leaf: a state, or a slice of an input."""
+    """Columns `first` to `last` (exclusive) of a leaf: a state, or a slice of an input."""
 
     value: Value
     first: int
@@ -58,7 +58,7 @@ class Active(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Product(Expression):
-    """Element by element."""
+    """An element-wise product."""
 
     a: Expression
     b: Expression
@@ -85,7 +85,7 @@ def batch_of(value: Value) -> Dimension:
     width_of(value)
     rows = [dim for dim in value.type.dims[:-1] if dim != 1]
     if len(rows) > 1:
-        raise NotACell("something in the cell has more than rows and columns")
+        raise NotACell("a value of the cell has more than two dimensions above 1")
     return rows[0] if rows else 1
 
 
@@ -93,13 +93,15 @@ def width_of(value: Value) -> int:
     """The number of columns; NotACell where it is not known."""
     width = value.shape[-1] if value.shape else None
     if not isinstance(width, int):
-        raise NotACell("the last dimension of something in the cell is unknown")
+        raise NotACell("the last dimension of a value of the cell is unknown")
     return width
 
 
 class Columns:
-    """The expressions of one body. `leaves` are the values that are followed no further, `outer` says what invariant
-    Parameters are outside."""
+    """The expressions of one body.
+
+    `leaves` are values that are not followed further; `outer` maps invariant Parameters to their outer values.
+    """
 
     ACTIVATIONS: ClassVar[dict[type[Node], str]] = {ops.Sigmoid: "sigmoid", ops.Tanh: "tanh", ops.ReLU: "relu"}
 
@@ -126,19 +128,19 @@ class Columns:
         key = (value, first, last)
         if key not in self._known:
             if self._depth > DEEPEST:
-                raise NotACell("the next state is computed in too many steps")
+                raise NotACell("the next state is computed by more than 100 operations in a row")
             self._depth += 1
             self._known[key] = self._made(value, first, last)
             self._depth -= 1
         return self._known[key]
 
     def found(self, value: Value) -> Expression | None:
-        """The expression of all columns, if it has been asked for before."""
+        """The expression of all columns, if `of` has made it before."""
         value = self.plain(value)
         return self._known.get((value, 0, width_of(value)))
 
     def plain(self, value: Value) -> Value:
-        """The value before changes of shape that leave rows and columns as they are."""
+        """The value before changes of shape that keep rows and columns."""
         while value not in self._leaves:
             node = value.node
             if not isinstance(node, ops.Squeeze | ops.Unsqueeze | ops.Reshape | ops.Transpose | ops.Identity):
@@ -164,7 +166,7 @@ class Columns:
 
     def _made(self, value: Value, first: int, last: int) -> Expression:
         if batch_of(value) != self._batch:
-            raise NotACell("something in the cell has another batch than the state")
+            raise NotACell("a value of the cell has another batch size than the state")
         if value in self._leaves:
             return Source(value, first, last)
         node = value.node
@@ -182,7 +184,7 @@ class Columns:
         value = node.inputs[port]
         assert value is not None
         if width_of(value) != width_of(node.outputs[0]):
-            raise NotACell("something in the cell is repeated along its columns")
+            raise NotACell("a value of the cell is broadcast along its columns")
         return self.of(value, first, last)
 
     # -- products with constants
@@ -190,14 +192,14 @@ class Columns:
     def _product(self, node: ops.MatMul, first: int, last: int) -> Expression:
         rows, weights = self._factors(node)
         if weights.shape[1] != width_of(node.output):
-            raise NotACell("a product is not one of rows with a matrix")
+            raise NotACell("a product does not multiply rows by a matrix")
         terms: list[tuple[Expression, Array]] = []
         start = 0
         for block, width in self._blocks(rows):
             terms.append((block, weights[start : start + width, first:last]))
             start += width
         if start != weights.shape[0]:
-            raise NotACell("a product is not one of rows with a matrix")
+            raise NotACell("a product does not multiply rows by a matrix")
         return Affine(tuple(terms), np.zeros(last - first, weights.dtype))
 
     def _factors(self, node: ops.MatMul) -> tuple[Value, Array]:
@@ -211,10 +213,10 @@ class Columns:
         if left is not None and b.rank == 1:
             matrix = _matrix(left)
             return b, matrix if node.transpose_a else matrix.T
-        raise NotACell("a product is not one with constant weights")
+        raise NotACell("a product has no constant weights")
 
     def _blocks(self, value: Value) -> list[tuple[Expression, int]]:
-        """The whole rows as expressions side by side, with their numbers of columns."""
+        """The expressions whose columns make up the rows, with their numbers of columns."""
         value = self.plain(value)
         node = value.node
         width = width_of(value)
@@ -222,7 +224,7 @@ class Columns:
             return [block for each in node.inputs if each is not None for block in self._blocks(each)]
         expression = self.of(value)
         if isinstance(expression, Affine | Sum):
-            raise NotACell("a product of a product")
+            raise NotACell("a product is multiplied by weights")
         return [(expression, width)]
 
     # -- element by element
@@ -251,7 +253,7 @@ class Columns:
         if array.size == 1:
             return np.full(last - first, array.reshape(()), array.dtype)
         if array.size != array.shape[-1]:
-            raise NotACell("a constant in the cell differs from row to row")
+            raise NotACell("a constant of the cell differs between rows")
         return array.reshape(-1)[first:last]
 
     # -- pieces
@@ -262,7 +264,7 @@ class Columns:
             return self.of(source, *self._sliced_range(node, first, last))
         axis = node.inputs[1].type.integers
         if axis is None or not _is_last(axis[0], source):
-            raise NotACell("a Split is not one of columns")
+            raise NotACell("a Split does not split columns")
         before = sum(width_of(output) for output in node.outputs[: value.index])
         return self.of(source, before + first, before + last)
 
@@ -271,15 +273,15 @@ class Columns:
         assert source is not None
         start, stop, step, *axes = (None if each is None else each.type.integers for each in node.inputs[1:])
         if start is None or stop is None or step != (1,) or not axes or axes[0] is None:
-            raise NotACell("a Slice is not one of columns")
+            raise NotACell("a Slice does not select columns")
         if not _is_last(axes[0][0], source):
-            raise NotACell("a Slice is not one of columns")
+            raise NotACell("a Slice does not select columns")
         begin, _, _ = slice(start[0], stop[0]).indices(width_of(source))
         return begin + first, begin + last
 
     def _joined(self, node: ops.Concat, first: int, last: int) -> Expression:
         if not _is_last(node.axis, node.output):
-            raise NotACell("a Concat is not one of columns")
+            raise NotACell("a Concat does not concatenate columns")
         start = 0
         for value in node.inputs:
             assert value is not None
@@ -287,12 +289,12 @@ class Columns:
             if start <= first and last <= start + width:
                 return self.of(value, first - start, last - start)
             start += width
-        raise NotACell("a gate is made of several pieces")
+        raise NotACell("a gate is concatenated from several values")
 
     # -- constants
 
     def constant(self, value: Value) -> Array | None:
-        """The data of a value that depends on constants alone, else None."""
+        """The data of a value that depends only on constants, else None."""
         if value not in self._arrays:
             self._arrays[value] = self._evaluated(value)
         return self._arrays[value]
@@ -347,7 +349,7 @@ def added(a: Sum, b: Sum) -> Expression:
 
 
 def scaled(given, factor):
-    """An expression or an array times a number or an array [columns]; NotACell where that is nothing known."""
+    """An expression or array times a number or array [columns]; NotACell if the product is not supported."""
     if isinstance(given, np.ndarray):
         return given * factor
     if np.all(np.asarray(factor) == 1):
@@ -355,7 +357,7 @@ def scaled(given, factor):
     if isinstance(given, Affine):
         return Affine(tuple((each, matrix * factor) for each, matrix in given.terms), given.bias * factor)
     if not np.all(np.asarray(factor) == -1):
-        raise NotACell("something in the cell is scaled")
+        raise NotACell("a value of the cell is multiplied by a constant other than 1 and -1")
     if isinstance(given, Sum):
         return Sum(scaled(given.affine, -1), tuple((-sign, each) for sign, each in given.parts))
     width = given.last - given.first if isinstance(given, Source) else None

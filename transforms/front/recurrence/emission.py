@@ -1,4 +1,4 @@
-"""The LSTMSequence, GRUSequence or RNNSequence that computes what a cell in a loop does.
+"""The LSTMSequence, GRUSequence or RNNSequence that computes what a cell in a loop computes.
 
 x [time, batch, input], h [batch, hidden]  ->  x [batch, time, input], h [batch, 1, hidden]  ->  the sequence
 """
@@ -26,7 +26,7 @@ FROM_THE_END, TO_THE_START = -1, -(2**31) + 1
 
 @dataclass(frozen=True)
 class Leaf:
-    """A slice that the body reads: `value` there, of `outer` along `axis`, from behind if `reverse`."""
+    """A slice that the body reads: `value` in the body, of `outer` along `axis`, in reverse order if `reverse`."""
 
     value: Value
     outer: Value
@@ -36,7 +36,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All hidden states [batch, time, hidden] as the slices stand, and the last ones [batch, hidden]."""
+    """All hidden states [batch, time, hidden] in the order of the slices, and the final states [batch, hidden]."""
 
     node: Any
     every: Value
@@ -45,7 +45,7 @@ class Outcome:
 
 def emitted(cell: Cell, leaves: Sequence[Leaf], initial: Sequence[Value], batch: Dimension, time: Dimension,
             name: str) -> Outcome:  # fmt: skip
-    """The sequence on the outer values. `leaves` are those that the gates read, `initial` the first states."""
+    """The sequence on the outer values. `leaves` are the slices that the gates read, `initial` the initial states."""
     x = joined([_batch_first(leaf) for leaf in leaves])
     graph, hidden, dtype = x.graph, len(cell.gates[0].bias), x.dtype
     places, start = {}, 0
@@ -70,7 +70,7 @@ def emitted(cell: Cell, leaves: Sequence[Leaf], initial: Sequence[Value], batch:
     node = kind(x, *firsts, _lengths(x, batch, time), *constants, name=name, **attributes)
     every = ops.Squeeze(node.outputs[0], [1]).output
     last = [ops.Squeeze(output, [1]).output for output in node.outputs[1:]]
-    if low(time) < 1:  # after no steps at all the runtime leaves the last states as they were
+    if low(time) < 1:  # without a step the runtime leaves old contents in the final states
         ran = ops.Greater(ops.Gather(ops.ShapeOf(x), 1, 0), 0).output
         last = [ops.Select(ran, a, rows(b)).output for a, b in zip(last, initial, strict=True)]
         every = every if isinstance(batch, int) else _cut(every, ran)
@@ -78,7 +78,7 @@ def emitted(cell: Cell, leaves: Sequence[Leaf], initial: Sequence[Value], batch:
 
 
 def _cut(every: Value, ran: Value) -> Value:
-    """Nothing of a batch of unknown size where there were no steps, as ONNX Runtime gives it."""
+    """A tensor without elements if there were no steps and the batch size is dynamic, as in ONNX Runtime."""
     large, none = (Constant(np.array([end]), graph=every.graph) for end in (TO_THE_END, 0))
     end = without_bounds(ops.Select(ran, large, none).output)
     return ops.Slice(every, [0], end, [1], [0]).output
@@ -97,7 +97,7 @@ def _weights(gate: Gate, places: dict[Value, int], width: int):
 
 
 def _lengths(x: Value, batch: Dimension, time: Dimension) -> Value:
-    """Every sequence is as long as the input."""
+    """The lengths of the sequences: each is as long as the input."""
     if isinstance(batch, int) and isinstance(time, int):
         return Constant(np.full(batch, time, np.int32), graph=x.graph).output
     dims = ops.ShapeOf(x).output
@@ -110,18 +110,18 @@ def _lengths(x: Value, batch: Dimension, time: Dimension) -> Value:
 
 
 def joined(values: Sequence[Value]) -> Value:
-    """Side by side along the last axis."""
+    """Concatenated along the last axis."""
     return values[0] if len(values) == 1 else ops.Concat(*values, axis=2).output
 
 
 def row_axis(dims: Sequence[Dimension], taken: int | None = None) -> int | None:
-    """The axis of the batch among those before the last: the one that is not 1, else the first; None without any."""
+    """The axis of the batch before the last: the one that is not 1, else the first; None if there is no axis."""
     free = [axis for axis in range(len(dims) - 1) if axis != taken]
     return next((axis for axis in free if dims[axis] != 1), free[0] if free else None)
 
 
 def rows(value: Value) -> Value:
-    """[batch, columns] of a value that has dimensions of 1 besides, or no batch."""
+    """The value as [batch, columns], without dimensions of 1 and with a batch."""
     dims = value.type.dims
     batch = row_axis(dims)
     if batch is None:
@@ -145,7 +145,7 @@ def _batch_first(leaf: Leaf) -> Value:
 
 
 def as_final(value: Value, dims: Sequence[Dimension]) -> Value:
-    """[batch, columns] in the shape that a Result has in the body."""
+    """[batch, columns] in the shape of a Result of the body."""
     batch = row_axis(dims)
     if batch is None:
         return ops.Squeeze(value, [0]).output
@@ -154,7 +154,7 @@ def as_final(value: Value, dims: Sequence[Dimension]) -> Value:
 
 
 def as_concatenated(value: Value, dims: Sequence[Dimension], axis: int) -> Value:
-    """[batch, time, columns] as the pieces of shape `dims` joined along `axis`."""
+    """[batch, time, columns] as slices of shape `dims` concatenated along `axis`."""
     batch = row_axis(dims, axis)
     if batch is None:
         return ops.Squeeze(value, [0]).output

@@ -1,4 +1,4 @@
-"""One cell of one loop made a sequence operation, or the reason why not."""
+"""One cell of one loop becomes a sequence operation, or there is a reason why not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from transforms.slice_reads import slice_reads
 
 
 def fused(node: Iteration) -> str:
-    """Fuse a cell that the loop computes; why there is none, else empty."""
+    """Fuse one cell that the loop computes; returns the reason if there is none, else an empty string."""
     reason = "it has no states"
     try:
         leaves = _leaves(node)
@@ -46,9 +46,9 @@ def _is_matrix(value: Value) -> bool:
 
 
 def _leaves(node: Iteration) -> list[Leaf]:
-    """What the body reads slice by slice, if it runs once for every slice; NotACell if that is not certain."""
+    """The slices that the body reads, if it has exactly one iteration per slice; NotACell otherwise."""
     if not isinstance(node, Loop | TensorIterator):
-        raise NotACell("it is no Loop or TensorIterator yet")
+        raise NotACell("it is a Scan still")
     if isinstance(node, Loop):
         go = node.inputs[1]
         if go is None or go.type.integers != (1,) or not node.continues_always:
@@ -64,8 +64,8 @@ def _leaves(node: Iteration) -> list[Leaf]:
         found += [Leaf(read.node.output, outer[read.entry], read.axis, read.reverse) for read in reads if not read.rest]
     counted = [leaf for leaf in found if _length(leaf) == node.count]
     if not counted:
-        unproven = "how often it runs is not proven to be the length of what it reads slice by slice"
-        raise NotACell(unproven if found else "it reads nothing slice by slice")
+        unproven = "its number of iterations is not proven to be the length of its slices"
+        raise NotACell(unproven if found else "it reads no slices")
     return counted
 
 
@@ -74,13 +74,13 @@ def _length(leaf: Leaf) -> Dimension:
 
 
 def _is_plain(entry: Sliced | Concatenated) -> bool:
-    """Whether it is one slice after another from an end to the other."""
+    """Whether it is one slice after another, from one end to the other."""
     bounds = (entry.start, entry.end, entry.stride, entry.part_size)
     return bounds in ((0, -1, 1, 1), (-1, 0, -1, 1))
 
 
 class _Fusion:
-    """One cell of one loop: everything is looked at first, then changed."""
+    """One cell of one loop: all conditions are checked first, then the graph is changed."""
 
     def __init__(self, node: Iteration, leaves: list[Leaf], states: list[Merged], hidden: Merged) -> None:
         self.node = node
@@ -111,18 +111,18 @@ class _Fusion:
         return found
 
     def require_fit(self) -> None:
-        """Refuse batches that are not proven equal outside, too, and what does not run inside a TensorIterator."""
+        """NotACell if batches are not proven equal outside the loop, or a TensorIterator could not run the result."""
         if any(value.shape is None or batch_of(value) != self.batch for value in self.initial):
-            raise NotACell("the first state is not proven to have the batch of the others")
+            raise NotACell("the initial state is not proven to have the batch size of the other states")
         if any(leaf.axis == len(leaf.outer.type.dims) - 1 for leaf in self.leaves):
-            raise NotACell("slices are taken along the columns")
+            raise NotACell("the last dimension is sliced")
         if len({_length(leaf) for leaf in self.leaves}) > 1:
-            raise NotACell("slices of different numbers")
+            raise NotACell("the sliced inputs have different lengths")
         is_static = isinstance(self.batch, int) and isinstance(self.time, int)
         if isinstance(self.node.graph.owner, TensorIterator) and not is_static:
-            raise NotACell("it is directly inside a TensorIterator, and batch or length are not static")
+            raise NotACell("it is directly in the body of a TensorIterator, and batch or length are dynamic")
 
-    # -- what becomes of the outputs
+    # -- outputs
 
     def _is_direct(self, output: Value) -> bool:
         """Whether an output is a state in another layout."""
@@ -135,7 +135,7 @@ class _Fusion:
         return root is self.roots[0] and axis < len(dims) - 1 and dims[axis] == 1 and _is_plain(entry)
 
     def _needs_slices(self) -> bool:
-        """Whether the rest of the body reads the next hidden state; NotACell if it reads anything else of the cell."""
+        """Whether the rest of the body reads the next hidden state; NotACell if it reads another value of the cell."""
         own = {state.result for state in self.cell.states}
         rest = [self.node.output_map[o.index].result for o in self.node.outputs if o.is_used and o not in self.direct]
         rest += [state.result for state in self.node.back_edges if state.result not in own]
@@ -150,12 +150,12 @@ class _Fusion:
                 continue
             seen.add(value)
             if value in forbidden:
-                raise NotACell("something else in the body reads a state of the cell")
+                raise NotACell("another node of the body reads a state of the cell")
             if value is not self.roots[0]:
                 pending.extend(value.node.inputs)
         sliced = {entry.parameter.output for entry in self.node.input_map if isinstance(entry, Sliced)}
         if rest and isinstance(self.node, TensorIterator) and seen.isdisjoint({*sliced, self.roots[0]}):
-            raise NotACell("the rest of the body reads no slices, and the runtime would run it once")
+            raise NotACell("the rest of the body reads no slices: the runtime would execute it once")
         return self.roots[0] in seen
 
     # -- changes
@@ -174,7 +174,7 @@ class _Fusion:
             return
         node.body.sweep()
         drop_unused_inputs(node)
-        if self.direct:  # model outputs among them bear the name now
+        if self.direct:  # model outputs among them have the name now
             node.name = f"{node.name}/rest"
 
     def _outer(self, output: Value, outcome: Outcome) -> Value:
@@ -188,7 +188,7 @@ class _Fusion:
         return made if (entry.stride < 0) == self.leaves[0].reverse else reversed_along(made, axis)
 
     def _slice(self, outcome: Outcome) -> None:
-        """The body reads the hidden states slice by slice instead of computing them."""
+        """The body reads slices of the hidden states instead of computing them."""
         node, root = self.node, self.roots[0]
         readers = root.uses
         piece = outcome.every.type

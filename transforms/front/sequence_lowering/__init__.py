@@ -1,1 +1,1 @@
-"""What the passes on sequences share: layouts of a sequence, and the walk that replaces sequences by their tensors."""
+"""The lowering of sequences: how tensors hold a sequence, and the traversal that replaces sequences by tensors."""

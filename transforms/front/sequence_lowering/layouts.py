@@ -1,13 +1,13 @@
-"""How a sequence is held in tensors, and what its operations are on each way.
+"""How tensors hold a sequence, and the sequence operations on each layout.
 
-    Kind      what is fixed for a state of a loop: element type, sizes that are known, the axis of the pieces
+    Kind      fixed for a state of a loop: element type, known dimensions, the axis along which elements differ
     Layout    a sequence of that kind: its tensors
 
-    Stacked   S[N, ...]         elements of one shape      at(i) = S[i]                append: Concat, a new row
-    Joined    J, L[N]           ragged along one axis      at(i) = J[O[i] : O[i+1]]    append: Concat, on both
-    Packed    D[?], T[N, R]     ragged in any dimension    at(i) = D[O[i] : O[i+1]] reshaped to T[i]
+    Stacked   S[N, ...]         elements of one shape         at(i) = S[i]                append: Concat, one more row
+    Joined    J, L[N]           elements differ on one axis   at(i) = J[O[i] : O[i+1]]    append: Concat of both
+    Packed    D[?], T[N, R]     elements of any shape         at(i) = D[O[i] : O[i+1]] reshaped to T[i]
 
-O are the offsets: running sums of the sizes. Places may be negative; one that is out of range is not noticed.
+O are the offsets, the running sums of the sizes. Positions may be negative; a position out of range is not detected.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Joined:
-    """Elements joined along `axis`, and their sizes along it, L[N]."""
+    """Elements concatenated along `axis`, and their sizes along it, L[N]."""
 
     data: Value
     sizes: Value
@@ -139,8 +139,11 @@ class Joined:
 
 @dataclass(frozen=True)
 class Packed:
-    """Elements flattened and joined, D[?], and the table of their shapes, T[N,R]; `dims` are those all elements have,
-    -1 for others. Elements of rank 0 are held as rank 1: `dims` is () for them."""
+    """Elements flattened and concatenated, D[?], and the table of their shapes, T[N,R].
+
+    `dims` holds the dimensions that all elements have, -1 for the others. Elements of rank 0 are held with rank 1;
+    `dims` is () for them.
+    """
 
     data: Value
     table: Value
@@ -163,7 +166,7 @@ class Packed:
     def at(self, place: Value) -> Value:
         position = from_front(as_list(place), size(self.table, 0))
         start, stop = bounds(self._sizes(), position)
-        # The runtime mistakes a 0 that it finds in a pattern for "as it was".
+        # The runtime takes a 0 that it finds in a pattern for "copy this dimension".
         row = ops.Reshape(without_bounds(ops.Gather(self.table, position, 0).output), [max(len(self.dims), 1)]).output
         dims = [dim if dim >= 0 else ops.Gather(row, [i], 0).output for i, dim in enumerate(self.dims)]
         return reshaped(cut(self.data, 0, start, stop), dims)
@@ -189,7 +192,7 @@ class Packed:
             return moved(reshaped(self.data, [size(self.table, 0), *self._common()]), 0, axis)
         dims = self._common(but=axis)
         sizes = ops.Gather(self.table, np.array(axis), 1).output
-        total = ops.Gather(offsets(sizes), [-1], 0).output  # [1] to the runtime, however little it knows of N
+        total = ops.Gather(offsets(sizes), [-1], 0).output  # [1] to the runtime, even for unknown N
         data = self.data if axis == 0 else self._interleaved(axis, dims, sizes, total)
         return reshaped(data, [*dims[:axis], total, *dims[axis + 1 :]])
 
@@ -216,7 +219,7 @@ class Packed:
         return ops.ReduceProd(self.table, [1]).output
 
     def _common(self, but: int = -1) -> list[Value | int]:
-        """The dimensions that all elements have (0 where there is no element and nothing else says)."""
+        """The dimensions that all elements have; 0 if there is no element and the type does not say."""
         found: list[Value | int] = []
         for axis, dim in enumerate(self.dims):
             if dim >= 0 or axis == but:
@@ -233,7 +236,7 @@ Layout: TypeAlias = Stacked | Joined | Packed
 
 @dataclass(frozen=True)
 class Kind:
-    """What is fixed for a sequence held in tensors. `dims` are those of an element, -1 where they differ."""
+    """The fixed part of a sequence that tensors hold. `dims` are the dimensions of an element, -1 where they differ."""
 
     dtype: ElementType
     dims: tuple[int, ...]
@@ -258,7 +261,7 @@ class Kind:
         return self.dims.index(-1)
 
     def types(self) -> tuple[TensorType, ...]:
-        """Types of the tensors, whatever the length."""
+        """The types of the tensors, for any length."""
         if self.way is Stacked:
             return (TensorType(self.dtype, (fresh(), *self.dims)),)
         if self.way is Joined:
@@ -267,7 +270,7 @@ class Kind:
         return TensorType(self.dtype, (fresh(),)), TensorType(i64, (fresh(), max(len(self.dims), 1)))
 
     def made(self, tensors: Sequence[Value]) -> Layout:
-        """A sequence given by these tensors."""
+        """The sequence that these tensors hold."""
         if self.way is Stacked:
             return Stacked(*tensors)
         data, beside = tensors
@@ -280,7 +283,7 @@ class Kind:
         return self.made([data, *(numbers(graph, np.zeros([0, *each.dims[1:]])) for each in rest)])
 
     def of_items(self, items: Sequence[Value]) -> Layout:
-        """A sequence of these elements, at least one."""
+        """The sequence of these elements, at least one."""
         graph = items[0].graph
         if self.way is Stacked:
             return Stacked(joined([ops.Unsqueeze(each, [0]).output for each in items], 0))
@@ -292,10 +295,10 @@ class Kind:
         return Packed(flat, joined(lines, 0), self.dims)
 
     def of_layout(self, layout: Layout) -> Layout:
-        """The same sequence held in this way."""
+        """The same sequence in the layout of this kind."""
         if self.way is Packed:
             loose = packed(layout)
-            return Packed(loose.data, loose.table, self.dims)  # what it holds now may be more alike than what may come
+            return Packed(loose.data, loose.table, self.dims)  # later elements may differ in more dimensions
         if isinstance(layout, self.way) and not (isinstance(layout, Joined) and layout.axis != self.axis):
             return layout
         if self.way is Joined:
@@ -312,7 +315,7 @@ class Kind:
 
 
 def packed(layout: Layout) -> Packed:
-    """Any sequence as data and table."""
+    """Any sequence as Packed."""
     if isinstance(layout, Packed):
         return layout
     graph = layout.tensors[0].graph
@@ -323,7 +326,7 @@ def packed(layout: Layout) -> Packed:
         table = ops.Broadcast(line, vector(graph, [dims[0], max(len(dims) - 1, 1)])).output
         return Packed(flat, table, _static(layout.stack.type.dims[1:]))
     dims = dims_of(layout.data)
-    if not isinstance(dims[layout.axis], int):  # the runtime may take the size of a Concat for another one
+    if not isinstance(dims[layout.axis], int):  # the runtime may confuse the size of a Concat with another one
         dims[layout.axis] = ops.Gather(offsets(layout.sizes), [-1], 0).output
     count = size(layout.sizes, 0)
     columns = [layout.sizes if i == layout.axis else repeated(dim, count, graph) for i, dim in enumerate(dims)]
@@ -349,33 +352,33 @@ def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
     sizes = ops.Maximum(ops.Gather(layout.sizes, element, 0), np.int64(1))
     local = ops.Subtract(row, ops.Multiply(start, before)).output
     within = ops.FloorMod(local, sizes)
-    block = ops.Divide(ops.Subtract(local, within), sizes)  # without a rest, which the runtime may round
+    block = ops.Divide(ops.Subtract(local, within), sizes)  # divisible: the runtime may round otherwise
     place = ops.Add(ops.Multiply(block, total), ops.Add(start, within))
     lines = ops.Reshape(layout.data, vector(graph, [ops.Multiply(before, total).output, after])).output
     return ops.Gather(lines, place, 0).output
 
 
 def _owner(row: Value, ends: Value) -> Value:
-    """For each row the number of pieces that end at it or before: the piece it belongs to."""
+    """For each row the number of parts that end at or before it: the index of its part."""
     over = ops.GreaterEqual(column(row), ends)
     return ops.ReduceSum(ops.Convert(over, destination_type=i64), [1]).output
 
 
 def bounds(sizes: Value, position: Value) -> tuple[Value, Value]:
-    """Where the piece at a position ([1], not negative) starts and stops."""
+    """Start and end of the part at a position ([1], not negative)."""
     starts = offsets(sizes)
     next_ = plus(position, np.array([1]))
     return ops.Gather(starts, position, 0).output, ops.Gather(starts, next_, 0).output
 
 
 def _position(place: Value | None, sizes: Value) -> Value:
-    """A place, by default the last, as [1], counted from the front."""
+    """A position, by default the last, as [1], counted from the front."""
     last = numbers(sizes.graph, [-1])
     return from_front(last if place is None else as_list(place), size(sizes, 0))
 
 
 def _spliced(x: Value, axis: int, start: Value, stop: Value, *between: Value) -> Value:
-    """x[:start], what comes between, x[stop:]."""
+    """x[:start], the values `between`, x[stop:], concatenated."""
     return ops.Concat(cut(x, axis, None, start), *between, cut(x, axis, stop, None), axis=axis).output
 
 

@@ -1,6 +1,6 @@
-"""Arithmetic on shapes and places that the layouts are written in; what is known at conversion is folded at once.
+"""Arithmetic on shapes and positions for the layouts of sequences; what is known at conversion is folded at once.
 
-Numbers are i64. A place is a scalar, a size or an offset a tensor [1].
+Numbers are i64. A position is a scalar, a size or an offset a tensor [1].
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
 
 LARGEST = (1 << 63) - 1
-"""A Slice that stops at this constant stops at the end. Of any other the runtime infers that no more is left."""
+"""A Slice with this constant as its end goes to the end. From any other constant the runtime infers an upper bound."""
 
 
 def numbers(graph: Graph, values) -> Value:
@@ -23,7 +23,7 @@ def numbers(graph: Graph, values) -> Value:
 
 
 def known(value: Value) -> int | None:
-    """The only number in a value, where it is known."""
+    """The only number of a value, if it is known."""
     integers = value.type.integers
     if integers is None and value.constant is not None:
         integers = tuple(int(each) for each in np.asarray(value.constant).reshape(-1))
@@ -31,7 +31,7 @@ def known(value: Value) -> int | None:
 
 
 def folded(value: Value) -> Value:
-    """A constant where inference knows all numbers."""
+    """A constant, if inference knows all numbers; else the value."""
     integers = value.type.integers
     if integers is None or isinstance(value.node, Constant):
         return value
@@ -55,7 +55,7 @@ def as_list(place: Value) -> Value:
 
 
 def from_front(place: Value, length: Value) -> Value:
-    """A place, of the shape of `length`, that counts from behind below 0, counted from the front."""
+    """A position of the shape of `length`, counted from the front; below 0 it counts from the end."""
     number = known(place)
     if number is not None and number >= 0:
         return place
@@ -70,7 +70,7 @@ def plus(a: Value, b) -> Value:
 
 
 def cut(x: Value, axis: int, start: Value | None, stop: Value | None) -> Value:
-    """x[start:stop] along an axis; None is an end of it."""
+    """x[start:stop] along an axis; None means an end of it."""
     first = numbers(x.graph, [0]) if start is None else start
     last = numbers(x.graph, [LARGEST]) if stop is None else stop
     return ops.Slice(x, first, last, [1], [axis]).output
@@ -81,7 +81,7 @@ def joined(values: Sequence[Value], axis: int) -> Value:
 
 
 def vector(graph: Graph, parts: Sequence[Value | int]) -> Value:
-    """Numbers and tensors [1] as one list."""
+    """Numbers and tensors [1] as one vector."""
     if all(isinstance(part, int) for part in parts):
         return numbers(graph, list(parts))
     values = [numbers(graph, [part]) if isinstance(part, int) else part for part in parts]
@@ -89,7 +89,7 @@ def vector(graph: Graph, parts: Sequence[Value | int]) -> Value:
 
 
 def reshaped(x: Value, dims: Sequence[Value | int]) -> Value:
-    """`x` in a shape of numbers and tensors [1]; one that is not known is worked out from the rest where it can be."""
+    """`x` with these dimensions, numbers and tensors [1]; a single unknown one becomes -1 where that is possible."""
     open_ = [i for i, dim in enumerate(dims) if not isinstance(dim, int)]
     rest = [dim for dim in dims if isinstance(dim, int)]
     if len(open_) == 1 and 0 not in rest and -1 not in rest:
@@ -103,7 +103,7 @@ def dims_of(x: Value) -> list[Value | int]:
 
 
 def merged(x: Value, axis: int) -> Value:
-    """The dimensions `axis` and `axis + 1` as one."""
+    """The dimensions `axis` and `axis + 1` merged into one."""
     dims = dims_of(x)
     a, b = dims[axis], dims[axis + 1]
     if isinstance(a, int) and isinstance(b, int):
@@ -114,7 +114,7 @@ def merged(x: Value, axis: int) -> Value:
 
 
 def moved(x: Value, source: int, target: int) -> Value:
-    """One axis elsewhere, the others in order."""
+    """One axis moved, the others in order."""
     if source == target:
         return x
     order = [axis for axis in range(x.type.rank) if axis != source]
@@ -129,7 +129,7 @@ def repeated(number: Value | int, count: Value, graph: Graph) -> Value:
 
 
 def offsets(sizes: Value) -> Value:
-    """Where each of the pieces starts, and behind the last where it ends: [N+1]."""
+    """The start of each part, and the end of the last: [N+1]."""
     return ops.Concat(numbers(sizes.graph, [0]), ops.CumSum(sizes, 0), axis=0).output
 
 

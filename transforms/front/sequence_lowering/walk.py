@@ -1,13 +1,13 @@
-"""Sequences replaced by their tensors, in a graph and its bodies.
+"""Sequences are replaced by tensors, in a graph and its bodies.
 
     s = SequenceInsert(StackedSequence(S), x)         s = StackedSequence(Concat(S, Unsqueeze(x, 0)))
     y = SequenceAt(s, p)                        ->    y = Gather(Concat(...), p)
     t = Loop(s) {..}                                  t = StackedSequence(Loop(S) {..})
 
-A walk goes through a graph in order. Every sequence it has dealt with is the output of a node that says which tensors
-it is given by (`SequenceEmpty`, `SequenceConstruct`, `StackedSequence`, `JoinedSequence`, `PackedSequence`), so that
-one step suffices for each operation, and what a pass leaves alone the next one understands. Loops and Ifs get ports for
-the tensors; the node that makes a sequence of them stands behind the ports, inside and outside.
+The traversal visits the nodes of a graph in order. Each sequence that it has replaced is the output of a node whose
+inputs are the tensors of the sequence (`SequenceEmpty`, `SequenceConstruct`, `StackedSequence`, `JoinedSequence`,
+`PackedSequence`). So each operation is replaced by itself, and a later pass understands what an earlier pass leaves.
+Loops and Ifs get ports for the tensors; the node that makes a sequence of them follows the port, inside and outside.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from transforms.replace import drop_dead, replace_output
 Rule: TypeAlias = "Callable[[SequencePass, Any], Value | Sequence[Value] | None]"
 
 GIVEN = (ops.SequenceEmpty, ops.SequenceConstruct, ops.StackedSequence, ops.JoinedSequence, ops.PackedSequence)
-"""The nodes that say which tensors a sequence is given by."""
+"""The nodes that make a sequence of its tensors or elements."""
 
 
 class SequencePass(FunctionPass):
-    """A pass that replaces the sequences of some kinds by their tensors; `kind` says which."""
+    """A pass that replaces sequences of some kinds by their tensors; `kind` says which kinds."""
 
-    bodies = "never"  # it goes into bodies when it has come to the node that holds them
+    bodies = "never"  # it visits the bodies of a node when it comes to the node
 
     def kind(self, type_: SequenceType):
-        """How sequences of a type are held; None for those that are left alone."""
+        """The kind of the sequences of a type; None if the pass leaves them unchanged."""
         raise NotImplementedError
 
     def rule(self, node: Node) -> Rule | None:
-        """What makes the tensors for an operation; None where it is left alone."""
+        """The function that makes the outputs of an operation; None if the operation is left unchanged."""
         return RULES.get(type(node))
 
     def run(self, graph: Graph) -> bool:
-        """The whole graph. What has become constant is folded: the runtime does not compile pieces of size 0."""
+        """Replace sequences in the whole graph, then fold constants: the runtime does not compile parts of size 0."""
         changed = super().run(graph)
         if changed:
             graph.validate()
@@ -73,21 +73,21 @@ class SequencePass(FunctionPass):
     def _rewrite(self, node: Node) -> bool:
         ports = (*node.inputs, *node.outputs)
         if any(value is not None and value.type is UNKNOWN for value in ports):
-            return self.refuse(node, "it depends on an element of a sequence that is always empty")
+            return self.refuse(node, "it depends on an element of an empty sequence")
         rule = self.rule(node)
         made = rule(self, node) if rule is not None else None
         if made is None:
-            return self.refuse(node, "its sequences are not of a kind that this pass replaces")
+            return self.refuse(node, "this pass does not replace sequences of this kind")
         values = [made] if isinstance(made, Value) else made
         for old, new in zip(node.outputs, values, strict=True):
             replace_output(old, new)
         drop_dead([node])
         return self.accept(node)
 
-    # -- what rules ask for
+    # -- called by the rules
 
     def held(self, sequence: Value, kind=None):
-        """A sequence in tensors: of a kind, else as it is given or as its type says. None where that cannot be."""
+        """The layout of a sequence, as the given kind or as it is; None if it has none."""
         if sequence.type is UNKNOWN:
             return None
         layout = None if sequence.type.is_empty else layout_of(sequence)
@@ -146,7 +146,7 @@ class SequencePass(FunctionPass):
         ports.replace_input(number, list(zip(entries, layout.tensors, strict=True)))
 
     def _received(self, parameter: Parameter | None, layout) -> list[Parameter | None]:
-        """New Parameters for the tensors of a sequence, in place of one for the sequence."""
+        """New Parameters for the tensors of a sequence, in place of its Parameter."""
         if parameter is None:
             return [None for _ in layout.tensors]
         made = [Parameter(graph=parameter.graph, type=each.type) for each in layout.tensors]
@@ -154,15 +154,15 @@ class SequencePass(FunctionPass):
         return list(made)
 
     def captured(self, value: Value, parameters: Sequence[Parameter]):
-        """How a sequence goes into bodies, as these Parameters there; None to leave it."""
+        """The layout in which a sequence enters bodies through these Parameters; None to leave it unchanged."""
         return Nothing() if value.type.is_empty else self.held(value)
 
     def state_kind(self, entry: Merged, initial: Value):
-        """How a state is held; None to leave it."""
+        """The kind of a state; None to leave it unchanged."""
         return self.kind(entry.parameter.output.type)
 
     def branch_kind(self, node: Control, number: int):
-        """How an output of an If is held; None to leave it."""
+        """The kind of an output of an If; None to leave it unchanged."""
         return self.kind(node.outputs[number].type)
 
     def _leave(self, node: Control, ports: _Ports) -> None:
@@ -185,18 +185,18 @@ class SequencePass(FunctionPass):
             self._next(ports, result)
 
     def _next(self, ports: _Ports, result: Result) -> list[Result]:
-        """The Results of a state's tensors."""
+        """The Results for the tensors of a state."""
         if result not in ports.results:
             layout = self.held(result.value, ports.states[result])
             if layout is None:
-                raise InternalError(f"the next value of a state is no {ports.states[result]}", where=result.origin)
+                raise InternalError(f"the next value of a state is not {ports.states[result]}", where=result.origin)
             ports.results[result] = [Result(each) for each in layout.tensors]
         return ports.results[result]
 
 
 @dataclass
 class _Ports:
-    """What becomes of the ports of a control-flow node."""
+    """The new ports of a control-flow node."""
 
     node: Control
     inputs: dict[int, list[tuple[Any, Value]]] = field(default_factory=dict)
@@ -215,7 +215,7 @@ class _Ports:
         self.outputs[number] = (kind, entries)
 
     def rebuild(self) -> None:
-        """A node with the new ports in place of the old one."""
+        """Replace the node by one with the new ports."""
         node = self.node
         pairs: list[tuple[Any, Value]] = []
         gone: list[Any] = []
@@ -233,7 +233,7 @@ class _Ports:
             output_map.extend(self.outputs[number][1])
             gone.extend(each for each in vars(entry).values() if isinstance(each, Result))
         _remove(gone)
-        for entry, value in pairs:  # its type is found anew from what comes in
+        for entry, value in pairs:  # its type is inferred again from its input
             if isinstance(entry, Merged) and any(entry is each for new in self.inputs.values() for each, _ in new):
                 entry.parameter.retype(value.type.without_known())
         attributes = {key: getattr(node, key) for key in node.attributes}
@@ -244,7 +244,7 @@ class _Ports:
         self._hand_over(new)
 
     def _paired(self, entries: list[tuple[Any, Value]]) -> list[tuple[Any, Value]]:
-        """States with the Results of their tensors in the place of that of the sequence."""
+        """The entries of a state, each with the Result of its tensor."""
         paired = []
         for number, (entry, value) in enumerate(entries):
             if isinstance(entry, Merged):
@@ -268,7 +268,7 @@ class _Ports:
 
 
 def _remove(ends: Sequence[Any]) -> None:
-    """Take out Results and then Parameters of bodies; what only they read goes with them."""
+    """Remove Results and then Parameters of bodies, and the nodes that only they read."""
     unique = dict.fromkeys(ends)
     for result in [end for end in unique if isinstance(end, Result) and end in end.graph]:
         producer = result.value.node
@@ -280,7 +280,7 @@ def _remove(ends: Sequence[Any]) -> None:
 
 
 def _stand_for(parameter: Parameter, layout) -> None:
-    """What read a Parameter reads the sequence given by other tensors."""
+    """Readers of a Parameter read the sequence made of other tensors."""
     parameter.output.replace_with(_sequence(layout, parameter.graph, parameter.output.type))
 
 
@@ -292,18 +292,18 @@ def _sequence(layout, graph: Graph, type_: SequenceType) -> Value:
 
 
 def _is_unknown(entry) -> bool:
-    """Whether a Parameter that an input feeds is of unknown type, in a body that cannot run."""
+    """Whether an input feeds a Parameter of unknown type, in a body that is never executed."""
     return any(isinstance(each, Parameter) and each.output.type is UNKNOWN for each in vars(entry).values())
 
 
 def _is_concerned(node: Node) -> bool:
-    """Whether a node may have to do with sequences."""
+    """Whether a node may have sequences as inputs or outputs."""
     if isinstance(node, Control | OnSequences):
         return not isinstance(node, GIVEN)
     return isinstance(node, Identity) and isinstance(node.output.type, SequenceType)
 
 
-# -- sequences without elements need no tensors
+# -- sequences without elements have no tensors
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ NOTHING = NothingKind()
 
 
 def layout_of(sequence: Value) -> Layout | None:
-    """The tensors that a sequence is given by."""
+    """The tensors of a sequence; None if it is not made of tensors."""
     node = sequence.node
     tensors: list[Any] = list(node.inputs)
     if isinstance(node, ops.StackedSequence):
@@ -349,7 +349,7 @@ def layout_of(sequence: Value) -> Layout | None:
     return Packed(tensors[0], tensors[1], node.dims) if isinstance(node, ops.PackedSequence) else None
 
 
-# -- rules: an operation in terms of layouts
+# -- rules: operations on layouts
 
 
 def _at(walk: SequencePass, node: ops.SequenceAt) -> Value | None:
@@ -422,7 +422,7 @@ def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
 
 
 def _chunk_sizes(total: Value, each: Value) -> Value:
-    """The sizes of pieces of one size but the last, which is what is left: min(each, total - each*i)."""
+    """Sizes of parts that are equal except for the last, smaller one: min(each, total - each*i)."""
     enough = ops.Add(total, ops.Subtract(each, np.int64(1)))
     count = ops.Divide(ops.Subtract(enough, ops.FloorMod(enough, each)), each)
     scalar = ops.Reshape(count, np.zeros(0, np.int64))
@@ -438,7 +438,7 @@ def _pack(walk: SequencePass, node: ops.PackSequence) -> Sequence[Value] | None:
 
 
 def same(walk: SequencePass, node: Node) -> Value | None:
-    """The rule of a node that hands its input on."""
+    """The rule of a node that returns its input."""
     return node.inputs[0]
 
 
@@ -453,4 +453,4 @@ RULES: dict[type[Node], Rule] = {
     ops.PackSequence: _pack,
     Identity: same,
 }
-"""Operation -> what makes its outputs; the nodes in GIVEN need nothing."""
+"""Operation -> the function that makes its outputs. The nodes of GIVEN need no rule."""
