@@ -19,7 +19,8 @@ from mo_loop.cli.error_output import reported, told_warnings
 from mo_loop.cli.file_checks import opened, require_places
 from mo_loop.cli.legacy_flags import Former, FormerCommand, target_of, with_shapes
 from mo_loop.cli.output import show
-from mo_loop.cli.pass_inspection import Inspection, listing
+from mo_loop.cli.pass_inspection import Inspection
+from mo_loop.cli.pass_listing import listing
 from mo_loop.cli.pass_options import PassOptions, pass_options
 from mo_loop.errors import MoLoopError, UsageError
 

@@ -1,0 +1,81 @@
+"""Which passes of a conversion run under its options: the list of --passes, and options that make no sense."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mo_loop.cli.output import table
+from mo_loop.cli.pass_options import PassOptions
+from mo_loop.errors import UsageError
+
+if TYPE_CHECKING:
+    from mo_loop.conversion import Conversion
+    from transforms.selection import Entry, Selection
+
+
+def listing(options: PassOptions, conversion: Conversion) -> str:
+    """The pipeline in order: place, name, whether it runs, how it treats bodies, and what it does in a line."""
+    rows: list[tuple[str, ...]] = []
+    place = 0
+    for entry in selection_of(options, conversion).entries:
+        place += not entry.depth
+        rows.append(
+            (
+                "" if entry.depth else str(place),
+                "  " * entry.depth + entry.name,
+                "on" if entry.runs else "off" if not entry.enabled else "not reached",
+                entry.each.bodies,
+                (inspect.getdoc(type(entry.each)) or "").partition("\n")[0],
+            )
+        )
+    return table([("", "pass", "runs", "bodies", "what it does"), *rows], right=(0,))
+
+
+def selection_of(options: PassOptions, conversion: Conversion) -> Selection:
+    """What runs under these options; UsageError for names that no pass has and options that change nothing."""
+    from transforms.selection import PARTS, Selection
+
+    selection = Selection(conversion.manager, options.stop_after)
+    selection.require(*options.explain_pass, *options.visualize_after)
+    by_default = {entry.name for entry in selection.entries if entry.by_default}
+    for name in options.disable_pass:
+        if name in options.enable_pass:
+            raise UsageError(f"{name} is both enabled and disabled")
+        if name not in by_default:
+            raise UsageError(f"--disable-pass {name} has no effect: it is off by default")
+    for name in options.enable_pass:
+        if name in by_default or not selection.runs(name):
+            why = "it runs by default" if name in by_default else _why_not(selection.entries, name)
+            raise UsageError(f"--enable-pass {name} has no effect: {why}")
+    for flag, names in (("--explain-pass", options.explain_pass), ("--visualize-after", options.visualize_after)):
+        for name in names:
+            if not selection.runs(name):
+                raise UsageError(f"{flag} {name} has no effect: {_why_not(selection.entries, name)}")
+    for name in options.visualize_after:
+        if name not in selection.steps:
+            raise UsageError(f"--visualize-after {name} has no effect: it is no step of its own", hint=PARTS)
+    if options.visualize is None:
+        for key in ("visualize_after", "visualize_shapes", "visualize_types"):
+            if getattr(options, key):
+                raise UsageError(f"--{key.replace('_', '-')} has no effect without --visualize")
+    return selection
+
+
+def _why_not(entries: Iterable[Entry], name: str) -> str:
+    is_off = all(not entry.enabled for entry in entries if entry.name == name)
+    return "it is disabled" if is_off else "it comes behind the pass that the run stops after"
+
+
+def warn_of_skipped(selection: Selection) -> None:
+    """Passes of the front chain make what the runtime needs; the last check sees only some of what they leave."""
+    from transforms.config import name_of
+    from transforms.pipelines import COMMON, FRONT
+
+    front = {name_of(each) for each in FRONT if each not in COMMON}
+    skipped = [name for name in selection.skipped if name in front]
+    if skipped:
+        shown = ", ".join(skipped[:5]) + (f" and {len(skipped) - 5} more" if len(skipped) > 5 else "")
+        warnings.warn(f"the runtime may refuse or miscompute the result: {shown} did not run", stacklevel=2)
