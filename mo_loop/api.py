@@ -192,6 +192,8 @@ def save_model(
             halving.run(graph)
             graph.validate()
             compressing.subject = halving.counts
+            parameters = graph.rt_info.get("conversion_parameters", {})
+            graph.rt_info["conversion_parameters"] = {**parameters, "compress_to_fp16": "True"}
     with paused_collector(), phase("writing", observers, graph) as writing, new_pair(path) as (data, xml):
         writing.subject = weights = Weights(data)
         XmlWriter(xml, weights).write(graph)

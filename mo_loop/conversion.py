@@ -56,6 +56,7 @@ from mo_loop.last_check import failures, last_check
 from mo_loop.options import ConvertOptions
 from mo_loop.preprocessing.preparation import Preprocessing
 from mo_loop.renaming import rename_tensors
+from mo_loop.report.conversion_info import conversion_info
 from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
 CHECK_PASSES = False
@@ -147,7 +148,10 @@ class Conversion:
                     self._check(graph)
             if not has_utf8_names(graph):
                 require_utf8_names(model.proto)
-        return None if self.errors else graph
+        if self.errors:
+            return None
+        graph.rt_info = {**conversion_info(self.options), **graph.rt_info}
+        return graph
 
     # -- the parts
 

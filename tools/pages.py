@@ -1,9 +1,9 @@
-"""Write the pages of docs/ that are made from the program itself, or tell which are out of date.
+"""Write the pages of docs/ that are generated from the program, or list those that are out of date.
 
     python tools/pages.py            write them
-    python tools/pages.py --check    exit 1 and name those that would change
+    python tools/pages.py --check    exit 1 and list those that would change
 
-A test holds them against the program, so that they stay true.
+A test compares the pages with the program.
 """
 
 from __future__ import annotations
@@ -38,22 +38,21 @@ def operators() -> str:
 OPERATORS = """\
 # Operators
 
-What becomes of each ONNX operator, by the version of its domain (onnx {version}). `mo-loop ops` prints the same,
-whole or for single operators, also as JSON:
+How each ONNX operator is converted, by the version of its domain (onnx {version}). `mo-loop ops` prints the same for
+all or for some operators, as text, JSON or Markdown:
 
     mo-loop ops Softmax Resize
     mo-loop ops --how refused --format json
 
 {kinds}
 
-The last column says what is known to be refused, or computed otherwise, of an operator that is translated: the
-condition, and why. An unknown rank is refused wherever the axes depend on it. Of all operators:
+The last column lists uses of an operator that are refused, or that give other numbers than ONNX, and why. An unknown
+rank is refused wherever the axes depend on it. These limits apply to all operators:
 
 {general}
 
-Random configurations of single operators (`tools/fuzz_ops.py`) meet most of these, and fail on anything else. Functions
-of the model itself are expanded as well; translators for operators of other domains can be added
-([passes.md](passes.md)).
+`tools/fuzz_ops.py` tests random configurations of single operators; it accepts these limits and nothing else. Functions
+of a model are expanded. Translators for operators of other domains can be added ([passes.md](passes.md)).
 
 {table}
 """
@@ -68,7 +67,7 @@ def _described(text: str) -> list[tuple[str, str]]:
 
 
 def commands() -> str:
-    """docs/cli.md: what every command says of itself in --help."""
+    """docs/cli.md: the --help of every command."""
     import click
 
     from mo_loop.cli import COMMANDS, main
@@ -88,16 +87,16 @@ CLI = """\
 
 {commands}
 
-`mo-loop --version` prints the version, `-h` or `--help` behind any command what is written here. Results go to stdout,
-everything else to stderr. Colours appear on a terminal only, and never where `NO_COLOR` is set.
+`mo-loop --version` prints the version; `-h` or `--help` after a command prints the text on this page. Results go to
+stdout, everything else to stderr. Colours appear only on a terminal, and never if `NO_COLOR` is set.
 
 | exit code | |
 |---|---|
-| 0 | ok |
-| 1 | a check found something, a comparison a difference, or a batch had failures |
-| 2 | bad input or usage |
-| 3 | the model holds what the IR cannot express |
-| 4 | a bug of mo-loop |
+| 0 | success |
+| 1 | a check or a comparison found a difference, or some models of a batch failed |
+| 2 | bad input or wrong usage |
+| 3 | the model needs something that the IR cannot express |
+| 4 | a bug in mo-loop |
 | 130, 143 | ended by Ctrl-C, by SIGTERM |
 
 {pages}"""
@@ -122,7 +121,7 @@ def _cell(text: str) -> str:
 
 
 def codes() -> str:
-    """docs/codes.md: every code of an error or a finding."""
+    """docs/codes.md: every code of an error, a warning or a note."""
     from mo_loop.cli.check import code_table
 
     return CODES_PAGE.format(table=code_table("markdown"))
@@ -131,22 +130,22 @@ def codes() -> str:
 CODES_PAGE = """\
 # Codes
 
-Every error has a code, and so has everything that `mo-loop check` finds. A code never changes its meaning. Errors stop
-a conversion: ML2xx are about the input (exit code 2), ML3xx about what the IR cannot express (3), ML4xx are bugs of
-mo-loop (4). Warnings tell of numbers that may differ, notes of costs and leftovers. `mo-loop check --codes` prints the
-same.
+Every error, and every warning and note of `mo-loop check`, has a code. A code never changes its meaning. Errors stop a
+conversion: ML2xx mean wrong input (exit code 2), ML3xx something that the IR cannot express (3), ML4xx a bug in mo-loop
+(4). Warnings announce numbers that may differ, notes announce costs and unused parts. `mo-loop check --codes` prints
+the same table.
 
 {table}
 """
 
 
 def migrating() -> str:
-    """docs/migrating.md: the flags of the former tools and ours."""
+    """docs/migrating.md: the flags of mo and ovc, and the options here."""
     from mo_loop.cli.legacy_flags import TABLE
 
     lines = ["| flag of mo or ovc | here | |", "|---|---|---|"]
     for flag in TABLE:
-        ours = f"`{_cell(flag.ours)}`" if flag.ours else "refused" if flag.is_refused else "passed over with a note"
+        ours = f"`{_cell(flag.ours)}`" if flag.ours else "refused" if flag.is_refused else "ignored with a note"
         lines.append(f"| `{flag.name}` | {ours} | {_cell(flag.why)} |")
     return MIGRATING.format(table="\n".join(lines))
 
@@ -154,7 +153,7 @@ def migrating() -> str:
 MIGRATING = """\
 # From mo and ovc
 
-Scripts go on as they are: put `mo-loop convert` in the place of `mo` or `ovc`. Flags may be written with underscores.
+In scripts, replace `mo` or `ovc` by `mo-loop convert`. Flags can be written with underscores or dashes.
 
     mo  --input_model model.onnx --output_dir ir --data_type FP16
     ovc model.onnx --output_model ir/model.xml --input "x[1,3,?,224..512]" --compress_to_fp16=False
@@ -162,15 +161,15 @@ Scripts go on as they are: put `mo-loop convert` in the place of `mo` or `ovc`. 
     mo-loop convert --input_model model.onnx --output_dir ir --data_type FP16
     mo-loop convert model.onnx --output_model ir/model.xml --input "x[1,3,?,224..512]" --compress_to_fp16=False
 
-What is different:
+Differences:
 
-- Weights stay as they are. ovc compresses f32 to f16 unless it is told `--compress_to_fp16=False`; here
-  `--compress-to-fp16` asks for it, and the summary says what was done.
-- A flag that would change nothing is an error (exit code 2), and so are flags that contradict each other.
-- Exit codes tell what failed: 2 the input, 3 the model holds what the IR cannot express, 4 mo-loop itself.
-- Only ONNX is read.
+- Weights keep their precision. ovc compresses f32 to f16 unless `--compress_to_fp16=False` is given; here
+  `--compress-to-fp16` switches compression on, and the summary reports it.
+- A flag without effect is an error (exit code 2), and so are flags that contradict each other.
+- The exit code shows the kind of failure: 2 wrong input, 3 something that the IR cannot express, 4 a bug in mo-loop.
+- Only ONNX models are read.
 - In Python, `openvino.convert_model(path)` is `mo_loop.convert_model(path)`, and `openvino.save_model(model, xml)` is
-  `mo_loop.save_model(model, xml)`, which does not compress unless it is told `compress_to_fp16=True`.
+  `mo_loop.save_model(model, xml)`, which compresses only with `compress_to_fp16=True`.
   `model.to_openvino()` gives the `openvino.Model`.
 
 Every flag of both tools:
@@ -181,11 +180,11 @@ Every flag of both tools:
 PAGES: dict[str, Callable[[], str]] = {
     "operators.md": operators, "cli.md": commands, "migrating.md": migrating, "codes.md": codes,
 }  # fmt: skip
-"""Page -> what writes it."""
+"""Page -> the function that writes it."""
 
 
 def stale() -> list[str]:
-    """The names of pages that are not what the program would write."""
+    """The names of pages that differ from what the program writes."""
     return [name for name, make in PAGES.items() if _held(name) != make()]
 
 

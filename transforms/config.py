@@ -64,6 +64,16 @@ class PassConfig:
         return self._enabled.get(name_of(each), getattr(each, "enabled_by_default", True))
 
     @property
+    def disabled(self) -> list[str]:
+        """The names of the passes that were disabled, sorted."""
+        return sorted(name for name, enabled in self._enabled.items() if not enabled)
+
+    @property
+    def enabled(self) -> list[str]:
+        """The names of the passes that were enabled, sorted."""
+        return sorted(name for name, enabled in self._enabled.items() if enabled)
+
+    @property
     def named(self) -> frozenset[str]:
         """The names of all passes that something here is about."""
         vetoed = (name for names, _ in self._vetoes for name in names)

@@ -1,10 +1,10 @@
-"""Every code, its meaning, and what can be done: the one table behind `mo-loop check --codes`, reports and rules.
+"""CODES: every code with its meaning, reason and help, for `mo-loop check --codes`, reports and SARIF rules.
 
     ML20x  arguments       ML21x  files          ML22x  broken models      ML23x, ML24x  types and shapes
     ML25x  broken IR       ML26x  extensions     ML3xx  not supported      ML4xx  bugs of mo_loop
-    ML50x  other numbers   ML51x  assumed of the model   ML52x  loops      ML53x  compilation     ML54x  leftovers
+    ML50x  other numbers   ML51x  assumptions about the model   ML52x  loops   ML53x  compilation   ML54x  leftovers
 
-A code never changes its meaning; one that is no longer given stays reserved.
+A code never changes its meaning; a code that is no longer used stays reserved.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Code:
-    """What a code means: a title, the reason in general, what to do about it, and how much it weighs."""
+    """The meaning of a code: a title, the general reason, what the user can do, and the level."""
 
     title: str
     why: str = ""
@@ -23,31 +23,31 @@ class Code:
     level: Literal["error", "warning", "note"] = "error"
 
 
-_CHECKER = "onnx.checker.check_model says more about the model; export it again, or mend it with the onnx package"
+_CHECKER = "run onnx.checker.check_model on the model; export it again, or repair it with the onnx package"
 _RANK = "declare the shapes of the inputs (--input), or export with fixed ranks"
-_COPY = "copy the file again, with what lies beside it"
-_REPORT = "report it with the model, or a smaller one that shows it"
+_COPY = "copy the file again, together with its data files"
+_REPORT = "report it with the model, or with a smaller model that causes it"
 
 CODES: dict[str, Code] = {
     # -- arguments
     "ML200": Code("bad input"),
-    "ML201": Code("an argument that makes no sense"),
+    "ML201": Code("an invalid argument"),
     "ML202": Code("an input or output that the model does not have, or a shape, type or value that does not fit it"),
     "ML203": Code("a Python package that is not installed"),
     "ML209": Code("graph text that cannot be parsed"),
     # -- files
     "ML210": Code("a file that does not exist"),
-    "ML211": Code("a folder where a file is wanted"),
+    "ML211": Code("a folder in place of a file"),
     "ML212": Code("a file that cannot be read"),
-    "ML213": Code("a data file that is too short", "the weights would be cut off", _COPY),
-    "ML214": Code("a file of another kind, or one cut short"),
-    "ML215": Code("external data of a model in memory", "it has no folder that they could lie in"),
+    "ML213": Code("a data file that is too short", "some weights would be incomplete", _COPY),
+    "ML214": Code("a file of another format, or a truncated file"),
+    "ML215": Code("external data of a model in memory", "without a file there is no folder to find the data in"),
     "ML216": Code(
         "external data outside the model's folder",
-        "a model must not read files elsewhere on the machine",
+        "a model must not read other files of the machine",
         "put the data beside the model and save it with paths relative to its folder",
     ),
-    "ML217": Code("a data file that is missing", "weights lie in files of their own", _COPY),
+    "ML217": Code("a data file that is missing", "the model stores weights in separate files", _COPY),
     "ML218": Code("an output that cannot be written"),
     "ML219": Code("a file that cannot be written"),
     # -- broken models
@@ -58,43 +58,43 @@ CODES: dict[str, Code] = {
     ),
     "ML222": Code("an operator set that is newer than the installed onnx package"),
     "ML223": Code("a name that nothing defines", help=_CHECKER),
-    "ML224": Code("nodes that depend on each other in a circle", help=_CHECKER),
+    "ML224": Code("nodes that depend on each other in a cycle", help=_CHECKER),
     "ML225": Code("a tensor whose data do not fit its type and shape", help=_CHECKER),
-    "ML226": Code("a body with another number of inputs or outputs than its node gives it", help=_CHECKER),
+    "ML226": Code("a body whose number of inputs or outputs is not that of its node", help=_CHECKER),
     "ML227": Code(
         "an attribute, input or output that the operator does not have, or one that is missing",
         "the signature of an operator is that of the operator set that the model imports",
         _CHECKER,
     ),
-    "ML228": Code("functions that call each other in a circle", help="break the circle"),
-    "ML229": Code("a trip count or condition of several elements, or an assumption in a strict conversion"),
+    "ML228": Code("functions that call each other in a cycle", help="remove one of the calls"),
+    "ML229": Code("a trip count or condition of several elements, or an assumption that --strict refuses"),
     # -- types and shapes
     "ML230": Code("types or shapes that do not fit an operation", help=_CHECKER),
     "ML231": Code("an axis outside a tensor", help=_CHECKER),
     "ML232": Code("shapes that cannot be broadcast", help=_CHECKER),
     "ML233": Code("dimensions that contradict each other", help=_CHECKER),
-    "ML234": Code("an operation with another number of inputs than it has ports"),
-    "ML235": Code("a value that the operation does not take", help=_CHECKER),
+    "ML234": Code("an operation with a wrong number of inputs"),
+    "ML235": Code("a value that is not valid for the operation", help=_CHECKER),
     "ML236": Code("an attribute with a value that is not valid", help=_CHECKER),
-    "ML237": Code("a port map of another length than the inputs"),
+    "ML237": Code("a port map whose length is not the number of inputs"),
     "ML238": Code("a loop whose states have no common type"),
-    "ML239": Code("values of two types in one place: a state that changes its type, branches of different types"),
+    "ML239": Code("one value with two types: a state that changes its type, branches of different types"),
     "ML240": Code("inputs of different element types", help=_CHECKER),
     "ML241": Code("the element of an optional that is empty"),
     "ML243": Code("an element of a sequence that is always empty"),
     # -- broken IR
     "ML250": Code("an IR that breaks a rule of its format"),
-    "ML251": Code("two layers or ports of one id"),
-    "ML252": Code("an edge that leads nowhere, or an input that is not fed"),
-    "ML253": Code("layers that depend on each other in a circle"),
+    "ML251": Code("two layers or ports with the same id"),
+    "ML252": Code("an edge to a missing layer, or an input without a value"),
+    "ML253": Code("layers that depend on each other in a cycle"),
     "ML254": Code("a control-flow layer whose port map does not fit its bodies"),
     "ML255": Code("a constant whose data do not fit its type and shape"),
     # -- extensions
-    "ML260": Code("something that is no extension"),
+    "ML260": Code("an object that is not an extension"),
     "ML261": Code("an extension file that is missing or cannot be read"),
     "ML262": Code("an extension that fails while it is loaded"),
-    "ML263": Code("an extension that registers what is no pass, translator or place"),
-    "ML264": Code("an extension that names a pass or place there is not"),
+    "ML263": Code("an extension that registers an invalid pass, translator or place"),
+    "ML264": Code("an extension that names a pass or place that does not exist"),
     "ML265": Code("a pass of an extension that fails"),
     "ML266": Code("a translator of an extension that fails"),
     "ML267": Code("an installed package whose extension cannot be loaded"),
@@ -102,39 +102,39 @@ CODES: dict[str, Code] = {
     "ML300": Code("valid ONNX that cannot be expressed in the IR"),
     "ML301": Code("an element type that the IR does not have"),
     "ML302": Code(
-        "an operator that nothing translates",
+        "an operator that is not supported",
         "",
-        "cut the model before it (--output), or give a translator by --extension",
+        "cut the model before it (--output), or add a translator (--extension)",
     ),
     "ML303": Code(
         "an operation on strings",
-        "the runtime has none, or corrupts memory in it",
-        "cut the model behind its text processing, and give it the numbers as inputs",
+        "the runtime does not have it, or corrupts memory in it",
+        "cut the model after its text processing (--input), and pass numbers as inputs",
     ),
-    "ML310": Code("a sequence or an optional at the boundary of the model", "only tensors enter and leave an IR"),
-    "ML311": Code("a value of a kind that cannot be expressed: a map, a sparse tensor"),
+    "ML310": Code("a sequence or an optional as input or output of the model", "those of an IR are tensors"),
+    "ML311": Code("a value of a kind that the IR does not have: a map, a sparse tensor"),
     "ML312": Code("bodies or calls that are nested too deeply"),
     "ML313": Code("an attribute of a kind that no operator uses"),
     "ML314": Code("an operator on a tensor of unknown rank", "its form in the IR depends on the rank", _RANK),
     "ML315": Code(
         "branches of an If that return different ranks",
-        "a value of the IR has one rank",
+        "in the IR a value has one rank",
         "give the condition a constant value (--input name->value), or make both branches return one rank",
     ),
-    "ML316": Code("a use of an operator that cannot be expressed"),
-    "ML317": Code("a cast that the runtime rounds otherwise than ONNX"),
+    "ML316": Code("a use of an operator that cannot be expressed in the IR"),
+    "ML317": Code("a cast that the runtime rounds differently from ONNX"),
     "ML320": Code("an operation that no pass could lower to the IR"),
-    "ML321": Code("a value that is no tensor", "the IR has tensors only"),
+    "ML321": Code("a value that is not a tensor", "the IR has only tensors"),
     "ML322": Code("an element type that the IR does not have"),
     "ML323": Code("a tensor of unknown rank", "the runtime compiles known ranks only", _RANK),
     "ML324": Code("a TensorIterator directly inside another one", "the runtime refuses it"),
-    "ML325": Code("a value that is an optional sequence at one time, a tensor at another"),
-    "ML330": Code("an IR of another version than 10 and 11"),
+    "ML325": Code("a value that is a tensor in some cases and an optional sequence in others"),
+    "ML330": Code("an IR of a version other than 10 and 11"),
     "ML331": Code("an element or layer of the IR that cannot be read"),
     # -- bugs
     "ML400": Code("a bug of mo_loop", "", _REPORT),
     "ML410": Code("a pass that broke the graph: a bug of mo_loop", "", _REPORT),
-    "ML499": Code("an error that mo_loop did not foresee: a bug of mo_loop", "", _REPORT),
+    "ML499": Code("an unexpected error: a bug of mo_loop", "", _REPORT),
     # -- other numbers
     "ML501": Code(
         "f64 that is computed in f32",
@@ -146,69 +146,69 @@ CODES: dict[str, Code] = {
         "an integer constant beyond 32 bits",
         "the runtime computes 64-bit integers in 32 bits: constants are limited to that range, inputs lose their high "
         "bits",
-        'use smaller numbers; an end that means "to the end" may be 2147483647',
+        'use smaller numbers; for an end that means "to the end", 2147483647 is enough',
         "warning",
     ),
     "ML503": Code(
         "random numbers",
-        "the generator is another one than ONNX Runtime's: the numbers differ, their distribution does not",
-        "make the random numbers an input of the model where they must be reproduced",
+        "OpenVINO's generator is not that of ONNX Runtime: the numbers differ, their distribution does not",
+        "if the numbers must be reproducible, make them an input of the model",
         "warning",
     ),
     "ML504": Code(
         "weights that f16 cannot hold",
-        "finite values beyond 65504 become 65504 when weights are compressed",
-        "scale the weights, or leave --compress-to-fp16 out",
+        "finite values above 65504 become 65504 when weights are compressed",
+        "scale the weights, or omit --compress-to-fp16",
         "warning",
     ),
-    # -- assumed of the model
+    # -- assumptions about the model
     "ML510": Code(
-        "a declared type that cannot be",
-        "the value is computed from inputs that lead to another one; the declaration is passed over",
+        "a declared type that contradicts inference",
+        "the inputs of the node imply another type; the declaration is ignored",
         "remove the declaration, or run onnx.shape_inference.infer_shapes on a model without it",
         "warning",
     ),
     "ML511": Code(
         "a name in a body that hides an outer one",
-        "ONNX forbids it; the inner value is meant (--strict refuses)",
+        "ONNX forbids it; the conversion uses the inner value (--strict refuses)",
         "give the values different names",
         "warning",
     ),
     "ML512": Code(
-        "a branch taken to be never run",
-        "what follows cannot read what it returns (--strict refuses)",
+        "a branch that is assumed never to run",
+        "the nodes after the If cannot read the values that it returns (--strict refuses)",
         "give the condition a constant value (--input name->value)",
         "warning",
     ),
     "ML513": Code(
         "onnx.checker refuses the model",
-        "it converts, but other tools may refuse it or read it otherwise",
-        "export it again, or mend it with the onnx package",
+        "it converts, but other tools may refuse it or read it differently",
+        "export it again, or repair it with the onnx package",
         "note",
     ),
     "ML514": Code(
-        "a Reshape that holds the old batch size",
-        "its shape begins with 1 where --batch made more of it: the samples are joined in another dimension",
-        "export the model with a dynamic batch, or reshape to -1 there",
+        "a Reshape that contains the old batch size",
+        "its shape begins with 1, but --batch is larger: the samples end up in another dimension",
+        "export the model with a dynamic batch, or with a Reshape to -1 in this dimension",
         "warning",
     ),
     # -- loops
     "ML520": Code(
-        "a loop whose number of iterations only the run can tell",
-        "it stays a Loop with guards for zero iterations; what its body holds cannot be unrolled or sliced",
-        "where the number never changes, make it a constant (--input name->value)",
+        "a loop whose number of iterations is known only at run time",
+        "it stays a Loop with guards for zero iterations, and cannot be unrolled or become a TensorIterator",
+        "if the number never changes, make it a constant (--input name->value)",
         "note",
     ),
     "ML521": Code(
         "a state that grows in each iteration",
-        "all of it is copied every time: the cost is quadratic in the length",
-        "return the new part as a scan output; it is joined once",
+        "each iteration copies the whole state: the cost is quadratic in the length",
+        "return the new part as a scan output; the parts are concatenated once",
         "note",
     ),
     "ML522": Code(
-        "a list that is kept as packed data",
-        "its elements have no common shape that is known: every change copies all of it",
-        "declare the shapes of the elements, or append inside a loop and join behind it",
+        "a list that is stored as packed data",
+        "no common shape of its elements is known: every change copies the whole list",
+        "declare the shapes of the elements, or append inside a loop and concatenate after it",
         "note",
     ),
     # -- compilation
@@ -220,11 +220,11 @@ CODES: dict[str, Code] = {
     ),
     # -- leftovers
     "ML540": Code(
-        "an input that nothing reads", "it stays an input of the IR", "leave it out when the model is exported", "note"
+        "an input that no node reads", "it stays an input of the IR", "export the model without it", "note"
     ),
     "ML541": Code(
-        "an initializer that nothing reads",
-        "it is not written, but the ONNX file carries it",
+        "an initializer that no node reads",
+        "the IR does not contain it, but the ONNX file does",
         "remove it from the model",
         "note",
     ),

@@ -1,9 +1,9 @@
-"""What is refused, or computed otherwise, of operators that are translated: the sentences of the operator table.
+"""LIMITS: uses of supported operators that are refused or give other numbers, as the operator table lists them.
 
-    of("Div")       # (Limit("Div Mod", "integers of 32 bits beyond 2^24", "the runtime divides in f32"),)
+    of("Div")       # (Limit("Div Mod", "32-bit integers above 2^24", "the runtime divides in f32"),)
 
-That an unknown rank is refused where axes depend on it goes without saying, and is not repeated here. What random
-configurations of operators meet of this (`tools/fuzz_ops.py`) is held against these entries by their names.
+An unknown rank is refused wherever axes depend on it; that is not repeated for each operator. The random configurations
+of `tools/fuzz_ops.py` name the entry that explains a failure, and any other failure is a bug.
 """
 
 from __future__ import annotations
@@ -23,94 +23,96 @@ class Limit:
         return f"{self.condition}: {self.reason}"
 
 
-_RANK = "the rank of the result hangs on it, and the runtime compiles known ranks only"
+_RANK = "the rank of the result depends on it, and the runtime compiles only known ranks"
 _NO_TYPE = "refused; the IR does not have them"
-_STRINGS = "refused; the IR passes strings through, and has no operation on them"
+_STRINGS = "refused; the IR has string tensors, but no operation on them"
 
 LIMITS: dict[str, Limit] = {
     # -- of all operators
     "strings": Limit("*", "strings", "the runtime's operations on strings corrupt memory, or do not exist"),
     "infinite doubles": Limit(
-        "*", "f64 with infinities", "the runtime computes f64 in f32 and brings infinities to its largest number"
+        "*", "f64 with infinities", "the runtime computes f64 in f32 and replaces infinities by its largest number"
     ),
     "wide integers": Limit(
         "*",
-        "integers of 64 bits, or of 32 without sign, beyond 2^24",
-        "the runtime holds all integers in 32 bits with a sign, and compares, divides and adds up in f32",
+        "64-bit integers, or unsigned 32-bit integers, above 2^24",
+        "the runtime stores integers as signed 32-bit numbers, and compares, divides and sums in f32",
     ),
     "empty constants": Limit(
         "*",
-        "a constant without elements beside a tensor of unknown size",
-        "the runtime does not survive the compilation",
+        "a constant without elements and a tensor of unknown size as inputs of one operation",
+        "the runtime crashes when it compiles the model",
     ),
     "unknown lengths": Limit(
-        "*", "axes, a shape or repeats of which not even the number is known before the run", _RANK
+        "*", "axes, a shape or repeats whose number of elements is known only at run time", _RANK
     ),
     # -- of some
     "small floats": Limit(
         "QuantizeLinear Cast CastLike",
         "to 8-bit floats",
-        "the runtime rounds to 16 bits first: a number beside the middle between two others goes the other way",
+        "the runtime rounds to 16 bits first: a number close to the middle of two others can be rounded the other way",
     ),
-    "integer division": Limit("Div Mod", "integers of 32 bits beyond 2^24", "the runtime divides in f32"),
+    "integer division": Limit("Div Mod", "32-bit integers above 2^24", "the runtime divides in f32"),
     "reducing no integers": Limit(
         "ReduceMax ReduceMin",
-        "no integers of 64 bits",
+        "64-bit integers without any elements",
         "the limit of the type does not fit into the 32 bits of the runtime",
     ),
     "empty products": Limit(
         "Gemm",
-        "sums over nothing",
-        "the runtime leaves what was in memory where the common dimension is 0 and something is added",
+        "a common dimension of 0",
+        "the runtime returns uninitialised memory if a bias is added",
     ),
-    "unknown depth": Limit("GatherND", "indices whose last dimension is known at run time only", _RANK),
-    "squeezing unknown sizes": Limit("Squeeze", "no axes, and a dimension that is known at run time only", _RANK),
+    "unknown depth": Limit("GatherND", "indices whose last dimension is known only at run time", _RANK),
+    "squeezing unknown sizes": Limit("Squeeze", "no axes, and a dimension that is known only at run time", _RANK),
     "samples by region": Limit(
         "RoiAlign",
         "mode max without a number of samples",
-        "how many samples there are hangs on the size of each region; the runtime's own maximum is another one",
+        "the number of samples depends on the size of each region; the runtime computes another maximum",
     ),
-    "NaN beside bounds": Limit("Clip Relu Max Min", "NaN", "the runtime's Clamp, Maximum and Minimum do not keep it"),
+    "NaN beside bounds": Limit("Clip Relu Max Min", "NaN", "the runtime's Clamp, Maximum and Minimum lose NaN"),
     "absent bounds": Limit(
         "Clip",
-        "infinities, and a bound that is absent",
-        "an absent bound is no bound: ONNX takes the largest finite number",
+        "infinities, and an absent bound",
+        "an absent bound does not limit infinities; ONNX uses the largest finite number",
     ),
     "unknown filters": Limit(
         "Conv ConvTranspose ConvInteger QLinearConv",
-        "filters, or their zero points, of which a size is known at run time only",
+        "filters, or their zero points, with a size that is known only at run time",
         "the runtime has no convolution for them",
     ),
-    "far slices": Limit("Slice", "bounds of the run beyond 32 bits", "the runtime cuts 64-bit inputs off at 32 bits"),
+    "far slices": Limit(
+        "Slice", "bounds above 32 bits that are known only at run time", "the runtime truncates inputs to 32 bits"
+    ),
     "empty batches": Limit(
-        "MaxPool AveragePool LpPool", "a batch of 0", "the runtime gives no tensor of the right shape"
+        "MaxPool AveragePool LpPool", "a batch size of 0", "the runtime returns a tensor of a wrong shape"
     ),
     "no steps": Limit(
-        "LSTM GRU RNN", "a length of 0", "the runtime's sequences of length 0 leave their last state as it was"
+        "LSTM GRU RNN", "a length of 0", "the runtime does not write the last state of a sequence of length 0"
     ),
-    "no channels": Limit("BatchNormalization", "no channels", "the runtime wants one at least"),
+    "no channels": Limit("BatchNormalization", "no channels", "the runtime needs at least one"),
     "places without padding": Limit(
         "MaxPool",
-        "indices, and padding by a rule that hangs on a size known at run time only",
-        "the runtime finds the indices without that padding",
+        "indices, and automatic padding that depends on a size known only at run time",
+        "the runtime computes the indices without this padding",
     ),
     "one hidden unit": Limit(
         "LSTM GRU RNN",
         "a hidden size of 1",
-        "the runtime does not compile two products in a row with inner dimensions of 1",
+        "the runtime does not compile two consecutive matrix products with inner dimensions of 1",
     ),
-    "mean of nothing": Limit("ReduceMean", "nothing", "the mean of nothing is 0 in the runtime"),
+    "mean of nothing": Limit("ReduceMean", "no elements", "the runtime returns 0 as the mean of no elements"),
     "training on nothing": Limit(
-        "BatchNormalization", "training on nothing", "the mean of nothing is 0 in the runtime"
+        "BatchNormalization", "training mode with no elements", "the runtime returns 0 as the mean of no elements"
     ),
     "types of casts": Limit("Cast CastLike", "f8e4m3fnuz, f8e5m2fnuz, i2 and complex numbers", _NO_TYPE),
-    "rounding of casts": Limit("Cast CastLike", "to f4e2m1 and f8e8m0", "refused; the runtime rounds otherwise"),
+    "rounding of casts": Limit("Cast CastLike", "to f4e2m1 and f8e8m0", "refused; the runtime rounds differently"),
     "types of quantisation": Limit("QuantizeLinear DequantizeLinear", "f8e4m3fnuz, f8e5m2fnuz and i2", _NO_TYPE),
     "products of small floats": Limit(
-        "QLinearMatMul", "8-bit floats", "refused; DequantizeLinear and MatMul do the same"
+        "QLinearMatMul", "8-bit floats", "refused; use DequantizeLinear and MatMul"
     ),
     "bits of floats": Limit(
-        "BitCast", "between floats and integers known at run time only", "refused; arithmetic loses the bits of NaN"
+        "BitCast", "between floats and integers known only at run time", "refused; arithmetic loses the bits of NaN"
     ),
     "strings of words": Limit(
         "Equal TfIdfVectorizer ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::LinearClassifier "
@@ -120,40 +122,40 @@ LIMITS: dict[str, Limit] = {
     ),
     "wide keys": Limit(
         "ai.onnx.ml::LabelEncoder ai.onnx.ml::OneHotEncoder",
-        "keys beyond 32 bits",
-        "refused; the runtime holds integers in 32 bits",
+        "keys above 32 bits",
+        "refused; the runtime stores integers in 32 bits",
     ),
     "seeds": Limit(
         "RandomUniform RandomUniformLike RandomNormal RandomNormalLike Bernoulli Multinomial",
         "a seed",
-        "gives the same numbers each time the model is loaded, but not those of other runtimes",
+        "the numbers are the same each time the model is loaded, but not those of other runtimes",
     ),
     "votes": Limit(
         "ai.onnx.ml::TreeEnsembleClassifier",
-        "two classes of which not all leaves vote for the first",
-        "refused; the text of ONNX and what runtimes do contradict each other",
+        "two classes, and leaves that do not all vote for the first",
+        "refused; runtimes contradict the specification",
     ),
     "support vectors": Limit(
         "ai.onnx.ml::SVMClassifier",
         "fitted probabilities, or no support vectors",
-        "refused; the votes of pairs of classes are not translated",
+        "refused; votes of pairs of classes are not translated",
     ),
-    "deformed volumes": Limit("DeformConv", "other tensors than images", "refused; the runtime has images alone"),
+    "deformed volumes": Limit("DeformConv", "tensors that are not images", "refused; the runtime supports only images"),
     "cubic volumes": Limit("GridSample", "cubic interpolation of volumes", "refused; linear and nearest are composed"),
     "unknown axes": Limit(
-        "Squeeze Unsqueeze Tile", "axes or repeats known at run time only, and their number too", _RANK
+        "Squeeze Unsqueeze Tile", "axes or repeats of which not even the number is known before run time", _RANK
     ),
     "far trips": Limit(
         "Loop",
-        "a trip count beyond 2^31 - 1 that is known at run time only",
-        "the runtime cannot tell it from a negative one",
+        "a trip count above 2^31 - 1 that is known only at run time",
+        "the runtime cannot distinguish it from a negative one",
     ),
 }
 """Name -> limit. Those of all operators come first."""
 
 
 def of(operator: str) -> tuple[Limit, ...]:
-    """The limits of one operator by itself, given with its domain where that is not the default one."""
+    """The limits of one operator, named with its domain unless that is the default one."""
     return tuple(limit for limit in LIMITS.values() if operator in limit.operators.split())
 
 

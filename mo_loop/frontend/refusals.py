@@ -1,38 +1,37 @@
-"""Why nothing translates an operator: the sentences of the error and of the operator table.
+"""REASONS: why an operator is not supported, as the error message and the operator table say it.
 
-An operator that is neither here nor translated is expanded into the body that its schema gives it, or unknown.
+An operator that is neither listed here nor translated is expanded into the function body of its schema, or unknown.
 """
 
 from __future__ import annotations
 
 from mo_loop.frontend.registry import qualified
 
-_CHARACTERS = "the IR passes strings through, and has no operation that reads or makes their characters"
-_MAPS = "the IR has tensors alone, and no maps from one kind of key to values"
+_CHARACTERS = "the IR has string tensors, but no operation that reads or makes characters"
+_MAPS = "the IR has only tensors, and no maps from keys to values"
 
 REASONS: dict[str, str] = {
-    "ImageDecoder": "the IR has no operation that decodes images: the model has to begin with the pixels",
+    "ImageDecoder": "the IR has no operation that decodes images: pass pixels to the model",
     "RegexFullMatch": _CHARACTERS,
     "StringConcat": _CHARACTERS,
     "StringNormalizer": _CHARACTERS,
     "StringSplit": _CHARACTERS,
     "ai.onnx.ml::CastMap": _MAPS,
-    "ai.onnx.ml::CategoryMapper": "it turns strings into numbers or numbers into strings, which no operation of the IR "
-    "does",
+    "ai.onnx.ml::CategoryMapper": "the IR has no operation that converts strings to numbers or numbers to strings",
     "ai.onnx.ml::DictVectorizer": _MAPS,
-    "ai.onnx.ml::ZipMap": _MAPS + ": end the model at its input, which holds the same numbers",
-    "ai.onnx.preview.training::Gradient": "the IR computes and does not differentiate: export the gradient as a graph",
+    "ai.onnx.ml::ZipMap": _MAPS + ": cut the model at the input of ZipMap, which has the same numbers (--output)",
+    "ai.onnx.preview.training::Gradient": "the IR has no differentiation: export the gradient as a graph",
 }
-"""Operator, with its domain unless that is the default one -> why no IR can express it, or this program does not."""
+"""Operator, with its domain unless that is the default one -> why it is not translated."""
 
 
 def reason(domain: str, op: str) -> str:
-    """Why nothing translates the operator; empty where nothing is known about it."""
+    """Why the operator is not translated; empty for an unknown operator."""
     return REASONS.get(qualified(domain, op), "")
 
 
 def when(op: str, opset: int) -> str:
-    """From which opset on ONNX has an operator of the default domain, if the model's is older; else empty."""
+    """The first opset with an operator of the default domain, if the opset of the model is older; else empty."""
     import onnx
 
     schemas = onnx.defs.get_all_schemas_with_history()

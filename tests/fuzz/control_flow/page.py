@@ -1,4 +1,4 @@
-"""The page docs/control-flow.md: what is said once, and the table of a run over all features."""
+"""Writes the page docs/control-flow.md: fixed text, and the tables of a run over all features."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ Tally = Mapping[str, tuple[int, int]]
 
 HEAD = """# Control flow
 
-What ONNX's `Loop`, `Scan` and `If` can say, and what becomes of it. This page is written by
-`python tools/fuzz_controlflow.py --docs docs/control-flow.md`: it generates random models, converts each, runs several
-input sets in changing order on one compiled model (CPU device), and compares with ONNX Runtime.
+How `Loop`, `Scan` and `If` of ONNX are interpreted and converted. `python tools/fuzz_controlflow.py --docs
+docs/control-flow.md` writes this page: it generates random models, converts each, runs several input sets in changing
+order on one compiled model (CPU device), and compares with ONNX Runtime.
 
-## How the standard is read
+## Interpretation of the standard
 
-- Trip count and condition are tensors of one element and any rank. A condition of integers is true where it is not 0.
-- A trip count of 0 or below means no iteration, an omitted one no limit. What the body returns as its condition is
-  heeded in every mode, with an omitted condition too: so ONNX Runtime and the exporters read the standard.
-- Integers are of 32 bits in the runtime. A trip count from 2^31 - 1 on is no limit where the body can stop by itself;
-  one above that which is known only at run time cannot be told from a smaller or a negative one.
-- The rank of the iteration number and of the condition in a body is that which the body declares, else a scalar, or the
-  rank of the condition that is given; without one, the rank of what the body returns.
-- After no iterations a final value is the initial one, and a scan output has length 0. Its other dimensions are those
-  that are known, else those that the body declares for its output, else 0.
-- A name in a body means the innermost value of that name; that it hides an outer one is a warning, and an error in a
-  strict conversion. Nodes may be listed in any order. Body inputs are bound by position.
-- Branches of an If may differ in shape. Where they differ in rank, what reads the value moves into the branches.
+- Trip count and condition are tensors of one element and any rank. An integer condition is true if it is not 0.
+- A trip count of 0 or below means no iteration; without a trip count there is no limit. The condition that the body
+  returns is used in every mode, also if the initial condition is omitted, as in ONNX Runtime and the exporters.
+- Integers have 32 bits in the runtime. A trip count of 2^31 - 1 or more is no limit if the body can end the loop. If
+  such a trip count is known only at run time, it cannot be distinguished from a smaller or a negative one.
+- The iteration number and the condition have the rank that the body declares. Without a declaration the iteration
+  number is a scalar, and the condition has the rank of the initial one or else of the one that the body returns.
+- After zero iterations a final value is the initial value, and a scan output has length 0. Its other dimensions are
+  the known ones, else those that the body declares for its output, else 0.
+- A name in a body means the innermost value of that name. If it hides an outer value, there is a warning, and an error
+  with `--strict`. Nodes can be listed in any order. Body inputs are bound by position.
+- Branches of an If can differ in shape. If they differ in rank, the nodes that read the value move into the branches.
 
 ## What is refused
 
 | what | code |
 |---|---|
-| a body with another number of inputs or outputs than its node has; Scan inputs of different lengths | ML226 |
+| a body whose number of inputs or outputs is not that of its node; Scan inputs of different lengths | ML226 |
 | a missing initial value, an unknown attribute, an output that the node does not have | ML227 |
-| functions that call each other in a circle (the circle is printed) | ML228 |
-| a trip count or condition that has several elements for certain | ML229 |
-| a name that nothing defines, a circle of nodes | ML223, ML224 |
+| functions that call each other in a cycle (the message shows the cycle) | ML228 |
+| a trip count or condition that is known to have several elements | ML229 |
+| a name that nothing defines, a cycle of nodes | ML223, ML224 |
 | a state whose element type changes, branches of different element types | ML239 |
 | bodies nested deeper than 32 | ML312 |
 | Scan over a tensor of unknown rank | ML314 |
-| branches of different rank whose value leaves the graph, or is carried by a loop | ML315 |
+| branches of different rank whose value is an output of the model, or is carried by a loop | ML315 |
 
-The message names the node by its path through the bodies. A branch that is never taken may hold anything.
+The message names the node by its path through the bodies. A branch that is never executed is not checked.
 
 ## What converts
 
@@ -54,8 +54,8 @@ def page(results: Mapping[str, Tally], counts: Mapping[str, int], models: int, s
     """The whole page. `results` has one tally a converter, `counts` the models that have each feature."""
     names = list(results)
     lines = [
-        f"{models} models of seed {seed}. A number is the share of the models with the feature, among others, that "
-        "were converted, compiled, and gave the expected numbers in all inferences.",
+        f"{models} models of seed {seed}. Each number is the share of the models with a feature that were converted, "
+        "compiled, and gave the expected numbers in all inferences.",
         "",
         f"All models: {', '.join(f'{_name(name)} {_overall(results[name])}' for name in names)}.",
         "",

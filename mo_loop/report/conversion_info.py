@@ -1,0 +1,71 @@
+"""conversion_info: the converter, its version and the options of a conversion, as the IR records them.
+
+    graph.rt_info.update(conversion_info(ConvertOptions(input="x[1,3]", strict=True)))
+
+    <converter><name value="mo_loop" /><version value="0.1.0" /></converter>
+    <conversion_parameters><input value="x[1,3]" /><strict value="True" /></conversion_parameters>
+
+ovc writes `conversion_parameters` in the same place. Only options that differ from their default are recorded. Folders
+of files and times are not: the same model and options give the same bytes on every machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from mo_loop import __version__
+from mo_loop.options import ConvertOptions
+
+_SHOWN = 16
+"""The largest number of elements of an array that is recorded by its values."""
+
+
+def conversion_info(options: ConvertOptions) -> dict[str, Any]:
+    """The entries of the model's rt_info."""
+    parameters: dict[str, str] = {}
+    for option in fields(options):
+        value = getattr(options, option.name)
+        if option.name == "config":
+            parameters |= {} if value is None else _passes(value)
+        elif option.name == "extensions":
+            names = [_extension(each) for each in (value if isinstance(value, list | tuple) else [value])]
+            parameters |= {"extensions": ",".join(names)} if names else {}
+        elif option.name == "compress_to_fp16":
+            continue  # save_model records it: conversion alone compresses nothing
+        elif _text(value) != _text(option.default):
+            parameters[option.name] = _text(value)
+    return {
+        "converter": {"name": "mo_loop", "version": __version__},
+        "conversion_parameters": parameters,
+    }
+
+
+def _passes(config: Any) -> dict[str, str]:
+    """The passes that a PassConfig switches on or off, under the names of the command's options."""
+    named = {"disable_pass": config.disabled, "enable_pass": config.enabled}
+    return {key: ",".join(names) for key, names in named.items() if names}
+
+
+def _extension(given: Any) -> str:
+    """A file by its name without the folder, a module or function by its name."""
+    if isinstance(given, str | os.PathLike):
+        return os.path.basename(given)
+    return str(getattr(given, "__name__", type(given).__name__))
+
+
+def _text(value: Any) -> str:
+    """A value as text; an object of another kind by its class, for its address differs in each run."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={_text(each)}" for key, each in value.items())
+    if isinstance(value, np.ndarray):
+        return _text(value.tolist()) if value.size <= _SHOWN else f"{value.dtype}{list(value.shape)}"
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return f"[{','.join(map(_text, value))}]"
+    if isinstance(value, str | int | float | np.generic):
+        return str(value)
+    return "?" if value is None else type(value).__name__
