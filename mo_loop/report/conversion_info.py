@@ -37,7 +37,7 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
             parameters |= {"extensions": ",".join(names)} if names else {}
         elif option.name == "compress_to_fp16":
             continue  # save_model records it: conversion alone compresses nothing
-        elif _text(value) != _text(option.default):
+        elif _text(value) not in (_text(option.default), "", "[]"):
             parameters[option.name] = _text(value)
     return {
         "converter": {"name": "mo_loop", "version": __version__},

@@ -37,7 +37,8 @@ def test_three_bad_ones_among_sixty(tmp_path: Path) -> None:
     wanted = sorted([".mo-loop.json", *(f"{name}.{kind}" for name in names for kind in ("xml", "bin"))])
     assert files_in(tmp_path / "out") == wanted
     for name in (names[0], names[-1]):
-        assert run(f"in/{name}.onnx", "-o", "one.xml", cwd=tmp_path).returncode == 0
+        done = run(f"in/{name}.onnx", "-o", "one.xml", "--extension", tmp_path / "trouble.py", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
         assert (tmp_path / "one.xml").read_bytes() == (tmp_path / "out" / f"{name}.xml").read_bytes()
 
 
