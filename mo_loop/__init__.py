@@ -10,8 +10,7 @@ Each name loads its module on first use: importing the package costs nothing.
 from typing import TYPE_CHECKING
 
 from mo_loop.lazy_names import lazy_names
-
-__version__ = "0.1.0"
+from mo_loop.version import __version__
 
 if TYPE_CHECKING:
     from mo_loop.api import Model as Model

@@ -1,4 +1,4 @@
-"""The IR operation set, one class an operation, by family. Families load on first use:
+"""The operations of the IR, one class for each, in families. A family is loaded when one of its classes is used:
 
 >>> from mo_loop import ops
 >>> ops.Softmax.type

@@ -1,4 +1,4 @@
-"""Activations: functions of one element, and those normalised along an axis."""
+"""Activation functions, element by element, and softmax along an axis."""
 
 import math
 from typing import Any, ClassVar, Literal
@@ -21,7 +21,7 @@ class ReLU(Unary, opset=1):
 
 
 class PReLU(Op, opset=1):
-    """x, or slope * x where x is negative; a vector of slopes holds one a channel. Spec: PReLU-1."""
+    """x, or slope * x where x is negative; a vector of slopes has one for each channel. Spec: PReLU-1."""
 
     def infer(self, x, slope):
         self.require(x.dtype is slope.dtype, f"the slope is {slope.dtype}")
@@ -83,7 +83,7 @@ class Clamp(Unary, opset=1):
     max: float
 
     def infer(self, x):
-        self.require(self.min <= self.max, f"the bounds {self.min} and {self.max} are the wrong way round")
+        self.require(self.min <= self.max, f"the bounds {self.min} and {self.max} are in the wrong order")
         if x.known is None or not (self.min.is_integer() and self.max.is_integer()):
             return x
         lo, hi = int(self.min), int(self.max)

@@ -18,7 +18,7 @@ class Binary(Op, abstract=True):
     auto_broadcast: Literal["numpy", "none"] = "numpy"
 
     _rule: ClassVar[Callable[..., Any] | None] = None
-    """How one value of the result follows from one of each input; None where no shape arithmetic uses the operation."""
+    """One value of the result from one of each input; None if shape arithmetic does not use the operation."""
     _numpy: ClassVar[Any] = None
 
     def infer(self, a, b):
@@ -124,10 +124,10 @@ class SquaredDifference(Binary, opset=1):
 
 
 class Unary(Op, abstract=True):
-    """One tensor in, one of the same type and shape out."""
+    """One input; the output has the same type and shape."""
 
     _rule: ClassVar[Callable[..., Any] | None] = None
-    """How a value of the result follows from one of x; None where no shape arithmetic uses the operation."""
+    """One value of the result from one of x; None if shape arithmetic does not use the operation."""
     _numpy: ClassVar[Any] = None
 
     def infer(self, x):

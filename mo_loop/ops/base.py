@@ -1,4 +1,4 @@
-"""What all IR operations share: attributes declared as annotations, inference before attachment, arguments made Values.
+"""Op, the base class of all operations, with Parameter, Result and Constant.
 
     class Softmax(Op, opset=8, type="SoftMax"):
         axis: int = 1                            # an attribute: validated, printed, written to the XML
@@ -11,7 +11,7 @@
 
 `Softmax(...)` takes Values, single-output nodes, None (an absent optional input), or scalars and arrays, which become
 Constants: of type i64 at the ports named in the class keyword `index`, else of the type of the first Value. The graph
-is that of the first Value. Inference runs before anything is attached, so a failed construction leaves nothing behind.
+is that of the first Value. Inference runs before the node is attached, so a failed construction does not change it.
 """
 
 import inspect
@@ -33,18 +33,18 @@ _MISSING = object()
 class Op(Node):
     """Base of all operations. Class keywords: `opset` (the lowest that has it), `type` (the IR's name, default the
     class name), `index` (input ports whose scalars and arrays become i64), `abstract` (a base class of a family),
-    `random` (two equal nodes are not the same value), `kept` (a node stays though nothing reads it: a sink, which
-    acts by being run)."""
+    `random` (two equal nodes are not the same value), `kept` (a node without readers stays: a sink, which has an
+    effect when it runs)."""
 
     type: ClassVar[str] = ""
     opset: ClassVar[int] = 0
     """The IR opset that first has the operation; 0 for operations that never reach the IR."""
     attributes: ClassVar[dict[str, Any]] = {}
-    """Attribute name -> default; `Op.REQUIRED` where there is none."""
+    """Attribute name -> default; `Op.REQUIRED` without a default."""
     index_ports: ClassVar[frozenset[int]] = frozenset()
     random: ClassVar[bool] = False
     port_info: ClassVar[Mapping[tuple[str, int], Any]] = {}
-    """What a file that was read says of ports: ("input" or "output", index) -> rt_info."""
+    """The rt_info of ports: ("input" or "output", index) -> rt_info."""
     abstract: ClassVar[bool] = True
     REQUIRED: ClassVar[object] = _MISSING
 
@@ -71,7 +71,7 @@ class Op(Node):
                 continue
             cls._kinds[name] = kind
             cls.attributes[name] = cls.__dict__.get(name, _MISSING)
-        code = cls.infer.__code__  # inspect.signature would take a third of what it costs to load the operations
+        code = cls.infer.__code__  # inspect.signature would take a third of the time that loading the operations takes
         cls._variadic = bool(code.co_flags & inspect.CO_VARARGS)
         cls._ports = code.co_varnames[1 : code.co_argcount]
         cls._least = len(cls._ports) - len(cls.infer.__defaults__ or ())
@@ -150,7 +150,7 @@ class Op(Node):
         raise NotImplementedError
 
     def evaluate(self, *inputs: np.ndarray[Any, Any] | None):
-        """The operation's meaning in numpy: arrays in, an array or a tuple out; NotImplemented where it has none."""
+        """The operation in numpy: arrays in, an array or a tuple out; NotImplemented without a numpy form."""
         return NotImplemented
 
     def infer_types(self) -> Sequence[Any]:
@@ -169,7 +169,7 @@ class Op(Node):
                 message = f"{self.type}({shown}): {message}"
             raise error.at(None if error.where else self._place, message=message) from error.__cause__
         results: Sequence[Any] = result if isinstance(result, tuple | list) else (result,)
-        # An input's type handed back as the output's says nothing about the values.
+        # An input type that is returned as the output type does not mean equal values.
         return [r.without_known() if isinstance(r, TensorType) and _among(r, types) else r for r in results]
 
     @property
@@ -196,7 +196,7 @@ class Op(Node):
         return {key: self.__dict__[key] for key in self.attributes}
 
     def xml_attributes(self) -> dict[str, Any]:
-        """What the writer puts into <data>; None leaves an attribute out. Override where the IR spells differently."""
+        """The attributes of <data>; None omits one. Override this if the IR uses another spelling."""
         return self.attribute_values()
 
     @classmethod
@@ -262,7 +262,7 @@ class Parameter(Op, opset=1, kept=True):
             graph.parameters.append(self)
 
     def retype(self, type_) -> None:
-        """Give the Parameter another type; what depends on it is inferred anew."""
+        """Give the Parameter another type; dependent types are inferred again."""
         if type_ != self.value_type:
             self.__dict__["value_type"] = type_
             self.graph.touch(self)
@@ -289,11 +289,11 @@ class Result(Op, opset=1, kept=True):
         return ()
 
     def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:
-        return ()  # also where the value is of unknown type
+        return ()  # also if the type of the value is unknown
 
     @property
     def value(self) -> Value:
-        """The value that leaves the graph here."""
+        """The value that is the output of the graph."""
         assert self.inputs[0] is not None
         return self.inputs[0]
 
@@ -339,9 +339,9 @@ class Constant(Op, opset=1, type="Const"):
 
 
 class Identity(Op, opset=1, type="Convert"):
-    """The input unchanged, as a node that can bear a name of its own.
+    """The input unchanged, as a node with its own name.
 
-    Identity is of opset 16 in the IR; a Convert to the same type says the same to older runtimes."""
+    The IR has Identity since opset 16; it is written as a Convert to the same type, which older runtimes know."""
 
     def infer(self, x):
         return TensorType(x.dtype, x.shape, x.known) if isinstance(x, TensorType) else x

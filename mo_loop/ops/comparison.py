@@ -12,7 +12,7 @@ from mo_loop.ops.infer import elementwise, same_dtype
 
 
 class Comparison(Binary, abstract=True):
-    """Two tensors of one type in, booleans out."""
+    """Comparison of two tensors of one type; the result is boolean."""
 
     def infer(self, a, b):
         same_dtype(a, b)
@@ -151,7 +151,7 @@ class Select(Op, opset=1):
 
 
 class Classification(Op, abstract=True):
-    """Booleans that say of what kind each number is."""
+    """Tests of each number; the result is boolean."""
 
     _numpy: ClassVar[Any] = None
 
@@ -169,7 +169,7 @@ class IsNaN(Classification, opset=10):
 
 
 class IsInf(Classification, opset=10):
-    """Infinite, of the signs that are asked for. Spec: IsInf-10."""
+    """Whether a number is infinite, with the signs that the attributes select. Spec: IsInf-10."""
 
     detect_negative: bool = True
     detect_positive: bool = True

@@ -1,13 +1,13 @@
-"""Loop-5, TensorIterator-1 and If-8, with the port maps that tie their bodies to them.
+"""Loop-5, TensorIterator-1 and If-8, with the port maps that connect them with their bodies.
 
-A port map refers to Parameter and Result NODES of the body; ids exist only in the file. `input_map` runs parallel to
-the data inputs, `output_map` parallel to the outputs:
+A port map refers to Parameter and Result nodes of the body; ids exist only in the file. `input_map` has an entry for
+each data input, `output_map` one for each output:
 
     Invariant(p)              the whole tensor, the same in every iteration
     Merged(p, r)              the initial value of a state; result r is its next value (a back edge)
     Sliced(p, axis, ...)      piece number i of the tensor in iteration i
     Final(r)                  the value of r in the last iteration
-    Concatenated(r, axis)     the values of r of all iterations, joined along an axis
+    Concatenated(r, axis)     the values of r of all iterations, concatenated along an axis
 """
 
 from collections.abc import Callable, Sequence
@@ -67,10 +67,10 @@ class Final:
 
 @dataclass(frozen=True)
 class Concatenated:
-    """The values of `result` of all iterations, joined along `axis`; a stride below 0 joins them in reverse.
+    """The values of `result` of all iterations, concatenated along `axis`; with a negative stride in reverse order.
 
-    `declared` holds dimensions of the whole that only the model's declaration tells, -1 for all others: those that an
-    output without iterations has.
+    `declared` has the dimensions of the whole that are known only from the declaration in the model, -1 for others. An
+    output after zero iterations has these dimensions.
     """
 
     result: Result
@@ -84,7 +84,7 @@ class Concatenated:
 
 @dataclass(frozen=True)
 class Branched:
-    """An input of If: the Parameter it feeds in each branch, None where the branch does not read it."""
+    """An input of If: the Parameter that receives it in each branch, None if the branch does not read it."""
 
     then: Parameter | None
     else_: Parameter | None
@@ -92,14 +92,14 @@ class Branched:
 
 @dataclass(frozen=True)
 class Selected:
-    """An output of If: the Result of each branch that supplies it."""
+    """An output of If: its Result in each branch."""
 
     then: Result
     else_: Result
 
 
 def slice_count(dim: Dimension, start: int, end: int, stride: int, part_size: int) -> Dimension:
-    """How many pieces a dimension is cut into; negative `start` and `end` count from behind, -1 being the very end."""
+    """The number of slices of a dimension; negative `start` and `end` count from the end, -1 is the end itself."""
     step = abs(stride) or 1
     first, last = (start, end) if stride > 0 else (end, start)
     if first == 0 and last == -1:
@@ -121,11 +121,11 @@ def iteration_count(
     goes_on: bool = True,
     stops: bool = False,
 ) -> Dimension:
-    """How often a body runs, as exactly as can be said.
+    """The number of iterations, as exactly as it is known.
 
     Args:
-        trip: type of the trip count input; None where there is none (TensorIterator, Scan).
-        sliced: number of pieces of each sliced input, where there is no trip count.
+        trip: type of the trip count input; None without one (TensorIterator, Scan).
+        sliced: number of slices of each sliced input, if there is no trip count.
         starts: the execution condition is proven true before the first iteration.
         goes_on: the body's own condition is proven true.
         stops: the body's own condition is proven false: there is no second iteration.
@@ -161,13 +161,13 @@ class Control(Op, abstract=True):
 
     @property
     def fed(self) -> list[tuple[Any, Value]]:
-        """The entries of the input map, each with the outer value that feeds it."""
+        """The entries of the input map, each with its outer value."""
         pairs = zip(self.input_map, self.data_inputs, strict=True)
         return [(entry, value) for entry, value in pairs if value is not None]
 
     @property
     def data_inputs(self) -> tuple[Value | None, ...]:
-        """The inputs that the input map runs parallel to: all but trip count and conditions."""
+        """The inputs that have an entry in the input map: all except trip count and condition."""
         return self.inputs[self.first_data_port :]
 
     def xml_attributes(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class Control(Op, abstract=True):
 
 
 class Iteration(Control, abstract=True):
-    """What Loop and TensorIterator share: one body, states, slices."""
+    """Base of Loop and TensorIterator: one body, states, slices."""
 
     body: Graph
 
@@ -201,7 +201,7 @@ class Iteration(Control, abstract=True):
 
     @property
     def count(self) -> Dimension:
-        """How often the body runs."""
+        """The number of iterations."""
         sliced = [self._slice_type(entry, value.type)[1] for entry, value in self.fed if isinstance(entry, Sliced)]
         return iteration_count(None, sliced)
 
@@ -211,10 +211,10 @@ class Iteration(Control, abstract=True):
         self._remapped(nodes)
 
     def _infer_body(self, types: Sequence[TensorType]) -> list[Dimension]:
-        """Type the body by fixpoint from the initial types; returns the numbers of slices."""
+        """Infer the types of the body by fixpoint from the initial types; returns the numbers of slices."""
         if len(types) != len(self.input_map):
             raise TypeError_(f"{len(types)} inputs for a port map of {len(self.input_map)}", code="ML237")
-        # Widening starts afresh only when what comes in has changed: else nested growing states would cost a product.
+        # Widening starts again only after the inputs changed: otherwise the cost of nested growing states multiplies.
         before = self.__dict__["_initial"]
         afresh = before is not None and before != list(types)
         self.__dict__["_initial"] = list(types)
@@ -233,7 +233,7 @@ class Iteration(Control, abstract=True):
             self.body.validate()
             if not self._widen_states(outer):
                 return counts
-        raise TypeError_("the types of the states do not settle", code="ML238")
+        raise TypeError_("the types of the states do not converge", code="ML238")
 
     def _widen_states(self, outer: set[Symbol]) -> bool:
         changed = False
@@ -249,7 +249,7 @@ class Iteration(Control, abstract=True):
         return changed
 
     def _slice_type(self, entry: Sliced, type_: TensorType) -> tuple[TensorType, Dimension]:
-        """The type of one piece, and how many there are."""
+        """The type of one slice, and the number of slices."""
         if type_.shape is None:
             return type_.without_known(), fresh()
         axis = normalise_axis(entry.axis, len(type_.shape))
@@ -292,9 +292,9 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
     """Runs the body while a condition holds and a trip count is not reached. Spec: Loop-5.
 
     Inputs: trip count (i32 or i64, below 0 is endless), execution condition, then the data inputs. `iteration` is the
-    body Parameter that receives the number of the iteration (None: not read), `condition` the body Result that says
-    whether another one follows. `none_below_zero` says that the trip count is one of ONNX, where below 0 means none;
-    GuardTripCounts makes it one of Loop-5.
+    body Parameter that receives the iteration number (None: not read), `condition` the body Result that decides
+    whether another iteration follows. With `none_below_zero` a negative trip count means no iteration, as in ONNX;
+    GuardTripCounts changes the trip count to the meaning of Loop-5.
     """
 
     iteration: Any = None
@@ -333,7 +333,7 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
 
     @property
     def count(self) -> Dimension:
-        """How often the body runs, as far as known."""
+        """The number of iterations, as far as it is known."""
         trip, condition = self.inputs[0], self.inputs[1]
         assert trip is not None and condition is not None
         return self._count(trip.type, condition.type)

@@ -1,4 +1,4 @@
-"""Convolutions and their transposes, in groups or not."""
+"""Convolutions and transposed convolutions, with and without groups."""
 
 
 from mo_loop.graph.shape import Dimension, fresh, merge_dim
@@ -23,12 +23,12 @@ class Convolution(Windowed, opset=1):
         sizes = self.spatial(x, len(kernel))
         batch = fresh() if x.shape is None else x.shape[0]
         if x.shape is not None:
-            merge_dim(x.shape[1], channels)  # refuses what cannot be
+            merge_dim(x.shape[1], channels)  # raises if the shapes do not fit
         return TensorType(dtype, (batch, outputs, *self.windows(sizes, kernel, self.dilations)))
 
 
 class GroupConvolution(Convolution, opset=1):
-    """Convolution of each group of channels with filters of its own [G, O/G, C/G, K...]. Spec: GroupConvolution-1."""
+    """Convolution of each group of channels with separate filters [G, O/G, C/G, K...]. Spec: GroupConvolution-1."""
 
     def infer(self, x, filters):
         dtype = same_dtype(x, filters)
@@ -60,7 +60,7 @@ class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
         sizes = self.spatial(x, len(kernel))
         batch = fresh() if x.shape is None else x.shape[0]
         if x.shape is not None:
-            merge_dim(x.shape[1], channels)  # refuses what cannot be
+            merge_dim(x.shape[1], channels)  # raises if the shapes do not fit
         if asked is None:
             spatial = self._grown(sizes, kernel)
         elif asked.known is not None:

@@ -1,4 +1,4 @@
-"""Regions of images: suppression of overlapping boxes, pooling of regions, sampling at given places."""
+"""Operations on regions of images: non-maximum suppression, pooling of regions, sampling at given positions."""
 
 from typing import Any, Literal
 
@@ -9,8 +9,8 @@ from mo_loop.ops.window import Windowed
 
 
 class NonMaxSuppression(Op, opset=5, index=("max_boxes",)):
-    """Boxes [N, B, 4] of the best scores [N, C, B] that overlap no better one: [number, 3] (image, class, box), their
-    scores likewise, and how many they are. Spec: NonMaxSuppression-5."""
+    """Selects from boxes [N, B, 4] with scores [N, C, B] those that overlap no box of a higher score. Outputs:
+    [number, 3] (image, class, box), the scores in the same form, the number of boxes. Spec: NonMaxSuppression-5."""
 
     box_encoding: Literal["corner", "center"] = "corner"
     sort_result_descending: bool = True
@@ -58,7 +58,7 @@ class ROIAlign(Op, opset=3):
 
 
 class ROIAlign9(ROIAlign, opset=9, type="ROIAlign"):
-    """As ROIAlign, the corners shifted by half a pixel if asked. Spec: ROIAlign-9."""
+    """As ROIAlign; an attribute shifts the corners by half a pixel. Spec: ROIAlign-9."""
 
     aligned_mode: Literal["asymmetric", "half_pixel_for_nn", "half_pixel"] = "asymmetric"
 
@@ -85,7 +85,7 @@ class ROIPooling(Op, opset=2):
 
 
 class GridSample(Op, opset=9):
-    """x [N, C, H, W] read at the places of a grid [N, h, w, 2], each from -1 to 1. Spec: GridSample-9."""
+    """x [N, C, H, W] sampled at the positions of a grid [N, h, w, 2], each from -1 to 1. Spec: GridSample-9."""
 
     align_corners: bool = False
     mode: Literal["bilinear", "bicubic", "nearest"] = "bilinear"

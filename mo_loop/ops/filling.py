@@ -1,4 +1,4 @@
-"""Tensors made larger, or made from nothing: Broadcast, Tile, Pad, Range, Eye."""
+"""Operations that enlarge or create tensors: Broadcast, Tile, Pad, Range, Eye."""
 
 import math
 from typing import Any, Literal
@@ -20,7 +20,7 @@ class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
         if target_shape.known is not None:
             target: Any = dims_of(target_shape.known)
             for dim in target:
-                self.require(not isinstance(dim, int) or dim >= 0, f"{dim} is no dimension")
+                self.require(not isinstance(dim, int) or dim >= 0, f"{dim} is not a dimension")
         elif target_shape.shape is not None and isinstance(target_shape.shape[0], int):
             target = tuple(fresh() for _ in range(target_shape.shape[0]))
         else:
@@ -28,7 +28,7 @@ class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
         if self.mode == "bidirectional":
             target = broadcast(data.shape, target)
         elif target is not None and data.shape is not None and self.mode == "numpy":
-            broadcast(data.shape, target)  # refuses what cannot be
+            broadcast(data.shape, target)  # raises if the shapes do not fit
             gap = len(target) - len(data.shape)
             self.require(gap >= 0, f"rank {len(data.shape)} into rank {len(target)}")
             target = (*target[:gap], *map(_grown, data.shape, target[gap:]))
@@ -107,7 +107,7 @@ class Pad(Op, opset=1, index=("begin", "end")):
 
 
 class Pad12(Pad, opset=12, type="Pad", index=("begin", "end")):
-    """As Pad, and negative pads take elements away. Spec: Pad-12."""
+    """As Pad; negative pads remove elements. Spec: Pad-12."""
 
 
 def _grown(dim: Dimension, target: Dimension) -> Dimension:

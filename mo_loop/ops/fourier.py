@@ -11,14 +11,14 @@ from mo_loop.ops.base import Op
 
 
 class Fourier(Op, abstract=True):
-    """What the transforms share. `signal_size` says for each axis how long the signal is cut or filled up with zeros
-    to be, -1 for as long as it is."""
+    """Base of the transforms. `signal_size` is for each axis the length to which the signal is cut or padded with
+    zeros; -1 keeps the length."""
 
     def _require_floats(self, x) -> None:
         self.require(x.dtype in (f32, f16, bf16), f"{x.dtype}, not one of f32, f16, bf16")
 
     def _places(self, axes, rank: int) -> list[int] | None:
-        """The axes of a tensor of that rank without the complex dimension; None where they are not known."""
+        """The axes of a tensor of that rank without the complex dimension; None if they are not known."""
         if axes.integers is None:
             return None
         places = [normalise_axis(axis, rank) for axis in axes.integers]
@@ -31,7 +31,7 @@ class Fourier(Op, abstract=True):
         self.require(not isinstance(last, int) or last == 2, f"a last dimension of {last}, not of 2")
 
     def _resized(self, dims: Sequence[Dimension], places: Sequence[int] | None, signal_size) -> list[Dimension]:
-        """The dimensions with the signal sizes in their places."""
+        """The dimensions, those of the axes replaced by the signal sizes."""
         if places is None:
             return [fresh() for _ in dims]
         result = list(dims)
@@ -62,7 +62,7 @@ class IDFT(DFT, opset=7, index=("axes", "signal_size")):
 
 
 class RDFT(Fourier, opset=9, index=("axes", "signal_size")):
-    """Real to complex, the half of the last axis that the other half follows from. Spec: RDFT-9."""
+    """Real to complex; of the last axis only the first half, which determines the other half. Spec: RDFT-9."""
 
     def infer(self, x, axes, signal_size=None):
         self._require_floats(x)

@@ -1,4 +1,4 @@
-"""Operations of the front end's making that never reach the IR: passes lower them, the last check refuses leftovers."""
+"""Operations that only the front end makes: passes lower them, and the last check refuses those that remain."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +13,9 @@ from mo_loop.ops.joining import exported
 
 
 class Failed(Op):
-    """Stands for a node that could not be translated or typed. Its outputs are of unknown type, or of those `assumed`.
+    """Replaces a node whose translation or inference failed. The types of its outputs are unknown, or those `assumed`.
 
-    `error` is what happened, None when the node merely depends on another that failed.
+    `error` is the reason; None if the node only depends on another one that failed.
     """
 
     error: Any = None
@@ -36,10 +36,10 @@ class Failed(Op):
 
 
 class Scan(Iteration):
-    """ONNX's Scan: as TensorIterator, but the body sees elements, not slices: the axis is gone inside.
+    """Scan of ONNX. It differs from TensorIterator in that the body receives elements without the axis, not slices.
 
-    A `Sliced` input is squeezed at its axis, a `Concatenated` output unsqueezed at its; both say the direction by
-    their stride. ScanLowering makes TensorIterator-1 or Loop-5 of it.
+    A `Sliced` input is squeezed at its axis, a `Concatenated` output unsqueezed at its axis; the stride is the
+    direction. ScanLowering makes a TensorIterator-1 or a Loop-5 of it.
     """
 
     def infer(self, *types):

@@ -1,4 +1,4 @@
-"""Elements picked, put and found by index."""
+"""Operations that read, write and find elements by index."""
 
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ Reduction = Literal["none", "sum", "prod", "min", "max", "mean"]
 
 
 class Gather(Op, opset=8, index=("indices", "axis")):
-    """Slices picked by index along an axis, negative indices from behind. Spec: Gather-8."""
+    """Slices selected by index along an axis; negative indices count from the end. Spec: Gather-8."""
 
     batch_dims: int = 0
 
@@ -45,7 +45,7 @@ class Gather(Op, opset=8, index=("indices", "axis")):
 
 
 class GatherElements(Op, opset=6, index=("indices",)):
-    """out[i, j] = data[indices[i, j], j] for axis 0, alike for others. Spec: GatherElements-6."""
+    """out[i, j] = data[indices[i, j], j] for axis 0, likewise for other axes. Spec: GatherElements-6."""
 
     axis: int
 
@@ -67,7 +67,7 @@ class GatherElements(Op, opset=6, index=("indices",)):
 
 
 class GatherND(Op, opset=8, index=("indices",)):
-    """Slices of data; the last dimension of the indices holds where they start. Spec: GatherND-8."""
+    """Slices of data; the last dimension of the indices is their position. Spec: GatherND-8."""
 
     batch_dims: int = 0
 
@@ -110,7 +110,7 @@ class ScatterUpdate(Op, opset=3, index=("indices", "axis")):
 
 
 class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis")):
-    """data[indices[i, j], j] = updates[i, j] for axis 0, alike for others. Spec: ScatterElementsUpdate-3."""
+    """data[indices[i, j], j] = updates[i, j] for axis 0, likewise for other axes. Spec: ScatterElementsUpdate-3."""
 
     def infer(self, data, indices, updates, axis):
         same_dtype(data, updates)
@@ -129,7 +129,7 @@ class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis")):
 
 
 class ScatterElementsUpdate12(Op, opset=12, type="ScatterElementsUpdate", index=("indices", "axis")):
-    """As ScatterElementsUpdate, with the old and all new values of a place combined. Spec: ScatterElementsUpdate-12."""
+    """As ScatterElementsUpdate; a reduction combines old and new values. Spec: ScatterElementsUpdate-12."""
 
     reduction: Reduction = "none"
     use_init_val: bool = True
@@ -140,7 +140,7 @@ class ScatterElementsUpdate12(Op, opset=12, type="ScatterElementsUpdate", index=
 
 
 class ScatterNDUpdate(Op, opset=4, index=("indices",)):
-    """Slices of data replaced; the last dimension of the indices holds where they start. Spec: ScatterNDUpdate-4."""
+    """Slices of data replaced; the last dimension of the indices is their position. Spec: ScatterNDUpdate-4."""
 
     def infer(self, data, indices, updates):
         same_dtype(data, updates)
@@ -160,7 +160,7 @@ class ScatterNDUpdate(Op, opset=4, index=("indices",)):
 
 
 class ScatterNDUpdate15(ScatterNDUpdate, opset=15, type="ScatterNDUpdate", index=("indices",)):
-    """As ScatterNDUpdate, with the old and all new values of a place combined. Spec: ScatterNDUpdate-15."""
+    """As ScatterNDUpdate; a reduction combines the old and new values of a position. Spec: ScatterNDUpdate-15."""
 
     reduction: Literal["none", "sum", "sub", "prod", "min", "max"] = "none"
 
@@ -172,7 +172,7 @@ class ScatterNDUpdate15(ScatterNDUpdate, opset=15, type="ScatterNDUpdate", index
 
 
 def _put(data, indices, updates):
-    """The known values of a vector after some were replaced: shapes are computed this way."""
+    """The known values of a vector after some were replaced, as in computed shapes."""
     if data.known is None or data.known.ndim != 1 or indices.integers is None or updates.known is None:
         return None
     size = len(data.known)
@@ -185,7 +185,7 @@ def _put(data, indices, updates):
 
 
 class NonZero(Op, opset=3):
-    """Where the elements are that are not 0, one column each. Spec: NonZero-3."""
+    """The indices of the elements that are not 0, a column for each. Spec: NonZero-3."""
 
     output_type: ElementType = i64
 
@@ -252,7 +252,7 @@ class TopK11(TopK, opset=11, type="TopK", index=("k",)):
 
 
 class Unique(Op, opset=10, index=("axis",)):
-    """Values without repetition, where each first stood, which one stood where, how often. Spec: Unique-10."""
+    """Distinct values, their first positions, the inverse indices, and their counts. Spec: Unique-10."""
 
     sorted: bool = True
     index_element_type: ElementType = i64
@@ -282,5 +282,5 @@ class Unique(Op, opset=10, index=("axis",)):
 
 
 def _distinct(total: Dimension | None) -> tuple[int, int | None]:
-    """How many distinct ones there are among `total`, at least and at most."""
+    """The least and the largest number of distinct values among `total`."""
     return (0, None) if total is None else (min(low(total), 1), high(total))

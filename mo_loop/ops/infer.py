@@ -12,7 +12,7 @@ from mo_loop.ops import values
 
 
 def same_dtype(*types: TensorType) -> ElementType:
-    """The element type that all share; TypeError_ when they differ."""
+    """The common element type. Raises TypeError_ if the element types differ."""
     first = types[0].dtype
     for each in types[1:]:
         if each.dtype is not first:
@@ -24,7 +24,7 @@ def same_dtype(*types: TensorType) -> ElementType:
 def elementwise(
     types: Sequence[TensorType], dtype: ElementType | None = None, rule: Callable[..., Dimension] | None = None
 ) -> TensorType:
-    """A numpy-broadcast operation on tensors of one type. `rule` makes one value (see values.py) of one of each."""
+    """The type of a numpy-broadcast operation. `rule` computes one value (see values.py) from one of each input."""
     result = dtype or same_dtype(*types)
     shape = broadcast(*(each.shape for each in types))
     if rule is None or all(type_.known is None for type_ in types):
@@ -36,7 +36,7 @@ def elementwise(
 
 
 def reduced(shape: Shape, axes: Sequence[int] | None, keep_dims: bool) -> Shape:
-    """The shape after a reduction; `axes` None means that they are known only at run time."""
+    """The shape after a reduction; `axes` is None if they are known only at run time."""
     if shape is None:
         return None
     if axes is None:
@@ -61,6 +61,6 @@ def dims_of(known) -> tuple[Dimension, ...]:
 
 
 def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Floats of 16 bits and fewer as f32, in which the runtime computes too: sums would lose digits and overflow."""
+    """Floats of at most 16 bits as f32, as in the runtime: in their own type sums would lose digits and overflow."""
     is_small = array.dtype.kind in "fV" and array.dtype.itemsize < 4
     return array.astype(np.float32) if is_small else array

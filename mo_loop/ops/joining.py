@@ -1,11 +1,11 @@
-"""Joining and widening of types: tensors, sequences and optionals alike.
+"""join_types and widening, for types of tensors, sequences and optionals.
 
 >>> from mo_loop.ops.joining import join_types
 >>> from mo_loop.graph.types import SequenceType, TensorType, f32
 >>> join_types(SequenceType(TensorType(f32, None), 0), SequenceType(TensorType(f32, (2, 3)), 1))
 seq(f32[2,3], 0..1)
 
-An empty sequence has no element: joined with another it takes over that one's.
+An empty sequence has no element type; joined with another sequence it gets the element type of that one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType
 
 
 def join_types(a, b):
-    """The type of a value that is of one type or the other.
+    """The type of a value that has one type or the other.
 
     Raises:
         TypeError_: no value is of both kinds, or element types differ.
@@ -54,9 +54,10 @@ def join_elements(a: SequenceType, b: SequenceType) -> TensorType:
 
 
 def widen_types(old, new, outer: Collection[Symbol]):
-    """`old` where it covers `new`, else a type of both whose changing sizes are unbounded at once: the steps end.
+    """`old` if it covers `new`, else a type that covers both. Sizes that change become unbounded at once, so that the
+    fixpoint ends.
 
-    `outer` are the symbols of what surrounds the loop; a size that changes cannot be one of them.
+    `outer` are the symbols of the graph around the loop; a size that changes cannot be one of them.
 
     Raises:
         TypeError_: no value is of both kinds, or element types differ.
@@ -81,7 +82,7 @@ def widen_types(old, new, outer: Collection[Symbol]):
 
 
 def covers_type(wide, narrow, outer: Collection[Symbol]) -> bool:
-    """Whether a state of type `wide` may hold a value of type `narrow` as well."""
+    """Whether a value of type `narrow` is also one of type `wide`."""
     try:
         return bool(wide.known is None and widen_types(wide, narrow, outer) == wide)
     except TypeError_:
@@ -101,7 +102,7 @@ def symbols_in(type_) -> Iterator[Symbol]:
 
 
 def exported(type_, visible: set[Symbol]):
-    """A body's type as seen outside: a symbol born in the body may differ each time, so it means nothing there."""
+    """A type of the body as a type outside. A symbol of the body can differ in each iteration: it is replaced."""
     if isinstance(type_, SequenceType):
         length = None if type_.length is None else _exported_dim(type_.length, visible)
         return SequenceType(exported(type_.element, visible), length)
@@ -113,7 +114,7 @@ def exported(type_, visible: set[Symbol]):
 
 
 def of_one_element(type_: SequenceType) -> TensorType:
-    """The type of one element. Sizes that may differ from element to element are new ones."""
+    """The type of one element. Sizes that can differ between elements get new symbols."""
     shape = type_.element.shape
     if shape is None:
         return TensorType(type_.element.dtype, None)
@@ -121,7 +122,7 @@ def of_one_element(type_: SequenceType) -> TensorType:
 
 
 def is_some_size(dim: Dimension) -> bool:
-    """Whether a dimension of an element type need not be the same for two elements."""
+    """Whether a dimension can differ between two elements."""
     return isinstance(dim, Dim) and dim.has_fresh()
 
 
@@ -163,7 +164,7 @@ def _widened_element(old: SequenceType, new: SequenceType, outer: Collection[Sym
 
 
 def _loosened(shape: Shape) -> Shape:
-    """A shape whose fresh sizes are those of nothing in particular."""
+    """A shape in which fresh symbols are replaced by new ones."""
     return None if shape is None else tuple(fresh(low(dim), high(dim)) if is_some_size(dim) else dim for dim in shape)
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices and sums of products."""
+"""MatMul and Einsum: matrix products and sums of products."""
 
 
 import numpy as np
@@ -39,7 +39,7 @@ class MatMul(Op, opset=1):
 
 
 class Einsum(Op, opset=7):
-    """Sums of products over the subscripts that the result does not bear. Spec: Einsum-7."""
+    """Sums of products over the subscripts that the result does not have. Spec: Einsum-7."""
 
     equation: str
 
@@ -71,7 +71,7 @@ class Einsum(Op, opset=7):
 
 
 def subscripts(equation: str) -> tuple[list[str], str]:
-    """The terms of an equation and its result, which is made up where the equation has none."""
+    """The terms of an equation and its result, which is derived if the equation has none."""
     equation = equation.replace(" ", "")
     left, arrow, result = equation.partition("->")
     terms = left.split(",")

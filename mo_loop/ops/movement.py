@@ -1,4 +1,4 @@
-"""Shapes and the moving of elements: what changes where an element stands, not what it is."""
+"""Operations that move elements without changing them: Reshape, Transpose, Concat, Split, Slice and others."""
 
 from typing import Any, Literal
 
@@ -47,18 +47,18 @@ class Reshape(Op, opset=1, index=("pattern",)):
                 self.require(x.shape is None or i < len(x.shape), f"0 at {i} copies no dimension of rank {x.rank}")
                 shape.append(fresh() if x.shape is None else x.shape[i])
             elif isinstance(item, int) and item < -1:
-                self.require(False, f"{item} is no dimension")
+                self.require(False, f"{item} is not a dimension")
             else:
                 shape.append(item)
-        # A symbol could turn out as -1 or 0 only in a model that abuses the pattern: sizes stand for themselves. A
-        # value of which nothing is known may be either; alone, it is what is left in both cases.
+        # A symbol is a size, so it is assumed not to be the special value -1 or 0. An unknown value can be either; if
+        # it is the only one, it is the remaining size in both cases.
         doubtful = [i for i, dim in enumerate(shape) if isinstance(dim, Dim) and dim.is_fresh and dim.lo < 0]
         for i in doubtful:
             shape[i] = -1 if len(doubtful) == 1 and -1 not in shape and not self.special_zero else fresh()
         total = element_count(x.shape)
         vague = [(i, dim) for i, dim in enumerate(shape) if isinstance(dim, Dim)]
         if isinstance(total, int) and len(vague) == 1 and not {-1, 0} & set(shape) and vague[0][1].is_fresh:
-            shape[vague[0][0]] = -1  # the others leave one size only
+            shape[vague[0][0]] = -1  # the other sizes determine it
         holes = [i for i, dim in enumerate(shape) if dim == -1]
         self.require(len(holes) <= 1, "more than one -1")
         if holes:
@@ -78,7 +78,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
                 return 0 if total == 0 else fresh()
             self.require(total % rest == 0, f"{total} elements do not divide by {rest}")
             return total // rest
-        # Cancel the factors that both products share; what is left over is the dimension.
+        # Cancel the common factors of both products; the rest is the dimension.
         left, right = list(x.shape), list(others)
         for dim in others:
             if dim in left:
@@ -98,7 +98,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
 
 
 class Squeeze(Op, opset=1, index=("axes",)):
-    """Dimensions of 1 taken out, those at `axes` or all. Spec: Squeeze-1."""
+    """Removes dimensions of 1, those at `axes` or all. Spec: Squeeze-1."""
 
     def infer(self, x, axes=None):
         if x.shape is None:
@@ -125,7 +125,7 @@ class Squeeze(Op, opset=1, index=("axes",)):
 
 
 class Unsqueeze(Op, opset=1, index=("axes",)):
-    """Dimensions of 1 put in, so that they stand at `axes` of the result. Spec: Unsqueeze-1."""
+    """Inserts dimensions of 1 at `axes` of the result. Spec: Unsqueeze-1."""
 
     def infer(self, x, axes):
         if x.shape is None:
@@ -166,7 +166,7 @@ class Transpose(Op, opset=1, index=("order",)):
 
 
 class Concat(Op, opset=1):
-    """Tensors joined along an axis. Spec: Concat-1."""
+    """Tensors concatenated along an axis. Spec: Concat-1."""
 
     axis: int
 
@@ -238,7 +238,7 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
 
 
 class Split(Op, opset=1, index=("axis",)):
-    """Cut into `num_splits` equal pieces along an axis. Spec: Split-1."""
+    """`num_splits` equal pieces along an axis. Spec: Split-1."""
 
     num_splits: int
 
@@ -256,11 +256,11 @@ class Split(Op, opset=1, index=("axis",)):
 
 
 class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
-    """Cut into pieces of the given lengths along an axis, -1 for what is left. Spec: VariadicSplit-1."""
+    """Pieces of the given lengths along an axis; -1 stands for the rest. Spec: VariadicSplit-1."""
 
     def infer(self, x, axis, lengths):
         count: Any = lengths.shape[0] if lengths.shape is not None and len(lengths.shape) == 1 else None
-        self.require(isinstance(count, int), "how many pieces there are is not known")
+        self.require(isinstance(count, int), "the number of pieces is not known")
         if x.shape is None or axis.integers is None:
             shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
             return tuple(TensorType(x.dtype, shape) for _ in range(count))
@@ -268,13 +268,13 @@ class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
         if lengths.known is None:
             return _pieces(x, at, [fresh(0, high(x.shape[at])) for _ in range(count)])
         sizes = list(dims_of(lengths.known))
-        # A length of which nothing is known may be -1: alone, it is what is left in both cases.
+        # An unknown length can be -1; if it is the only one, it is the rest in both cases.
         doubtful = [i for i, size in enumerate(sizes) if isinstance(size, Dim) and size.is_fresh and size.lo < 0]
         for i in doubtful:
             sizes[i] = -1 if len(doubtful) == 1 and -1 not in sizes else fresh(0, high(x.shape[at]))
         vague = [(i, size) for i, size in enumerate(sizes) if isinstance(size, Dim)]
         if isinstance(x.shape[at], int) and len(vague) == 1 and -1 not in sizes and vague[0][1].is_fresh:
-            sizes[vague[0][0]] = -1  # the others leave one size only
+            sizes[vague[0][0]] = -1  # the other sizes determine it
         sizes = [size if size == -1 else capped(size, x.shape[at]) for size in sizes]
         holes = [i for i, size in enumerate(sizes) if size == -1]
         self.require(len(holes) <= 1, "more than one -1")
@@ -306,7 +306,7 @@ def _pieces(x, axis: int, sizes: list[Any]) -> tuple[TensorType, ...]:
 
 
 class ReverseSequence(Op, opset=1, index=("lengths",)):
-    """The first `lengths[i]` elements along `seq_axis` backwards, i along `batch_axis`. Spec: ReverseSequence-1."""
+    """The first `lengths[i]` elements along `seq_axis` reversed, i along `batch_axis`. Spec: ReverseSequence-1."""
 
     batch_axis: int = 0
     seq_axis: int = 1

@@ -87,7 +87,7 @@ class NormalizeL2(Op, opset=1, index=("axes",)):
 class GroupNormalization(Op, opset=12):
     """Normalisation over groups of channels, then one scale and bias a channel. Spec: GroupNormalization-12.
 
-    Inside bodies the runtime refuses it: translators write it out."""
+    The runtime refuses it inside bodies, so translators compose it of other operations."""
 
     num_groups: int
     epsilon: float

@@ -1,4 +1,4 @@
-"""Operations of an IR that have no class here: kept as they stand in the file."""
+"""Opaque: an operation of an IR without a class here, kept as it is in the file."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,8 +12,8 @@ from mo_loop.ops.base import Op
 class Opaque(Op, opset=1, random=True):
     """An operation of which only type, version and attributes are known, as written in the file.
 
-    Its outputs have the types that the file declares: `precisions` and `shapes`, -1 for an unknown dimension. Nothing
-    is inferred, evaluated, or taken as equal to another one.
+    Its outputs have the types that the file declares: `precisions` and `shapes`, -1 for an unknown dimension. It is not
+    inferred, evaluated, or merged with an equal one.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Opaque(Op, opset=1, random=True):
         return self._declared()
 
     def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:
-        return self._declared()  # also where an input is of unknown type
+        return self._declared()  # also if the type of an input is unknown
 
     def _declared(self) -> Sequence[Any]:
         return [
@@ -46,11 +46,11 @@ class Opaque(Op, opset=1, random=True):
 
 
 class OpaqueSink(Opaque, opset=1, random=True, kept=True):
-    """An opaque operation that acts by being run, such as Assign of a version unknown here."""
+    """An opaque operation that has an effect when it runs, such as Assign of a version unknown here."""
 
 
 @cache
 def element_type(precision: str, name: str = "") -> ElementType:
-    """The element type of a port precision; a placeholder that nothing computes with where the table has none."""
+    """The element type of a port precision; for an unknown precision a placeholder."""
     known = BY_PRECISION.get(precision)
     return known or ElementType(name or precision.lower(), precision, 0, 8, "foreign", "object")

@@ -32,7 +32,7 @@ class MaxPool(Pool, opset=1):
 
 
 class MaxPool8(Pool, opset=8, type="MaxPool"):
-    """The largest elements, and where they stand in x flattened from dimension `axis` on. Spec: MaxPool-8."""
+    """The largest elements, and their positions in x flattened from dimension `axis` on. Spec: MaxPool-8."""
 
     dilations: tuple[int, ...]
     rounding_type: Rounding = "floor"
@@ -45,7 +45,7 @@ class MaxPool8(Pool, opset=8, type="MaxPool"):
 
 
 class MaxPool14(MaxPool8, opset=14, type="MaxPool"):
-    """MaxPool whose rounding may drop a last window that starts in the padding. Spec: MaxPool-14."""
+    """MaxPool with a rounding mode that drops a last window in the padding. Spec: MaxPool-14."""
 
 
 class AvgPool(Pool, opset=1):
@@ -66,4 +66,4 @@ class AvgPool(Pool, opset=1):
 
 
 class AvgPool14(AvgPool, opset=14, type="AvgPool"):
-    """AvgPool whose rounding may drop a last window that starts in the padding. Spec: AvgPool-14."""
+    """AvgPool with a rounding mode that drops a last window in the padding. Spec: AvgPool-14."""

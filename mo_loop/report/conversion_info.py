@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import __version__
 from mo_loop.options import ConvertOptions
+from mo_loop.version import __version__
 
 _SHOWN = 16
 """The largest number of elements of an array that is recorded by its values."""
