@@ -1,15 +1,15 @@
-"""Which passes run, on which nodes, and what they said about the nodes they left alone.
+"""Which passes run, on which nodes, and the reasons why they leave nodes unchanged.
 
     config = PassConfig()
     config.disable("LoopToTI")                                     # by name or by class
     config.enable(UnrollLoops)                                     # a pass that is disabled by default
-    config.veto(lambda node: node.name == "keep", "SoftSignDecomposition")   # these passes leave that node alone
+    config.veto(lambda node: node.name == "keep", "SoftSignDecomposition")   # this pass does not change that node
     config.explain("LoopToTI")
     Manager(passes, config=config).run(graph)
-    config.explanations                                            # one entry a candidate of LoopToTI
+    config.explanations                                            # one entry per candidate of LoopToTI
 
-One PassConfig belongs to one Manager and is shared by everything registered in it, nested passes included. Nothing of
-it is global, and it does not matter whether it is changed before or after passes are registered.
+A PassConfig belongs to one Manager and is shared by all passes registered in it, nested ones included. No part of it is
+global. It can be changed before and after passes are registered.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from mo_loop.graph import Node
 from transforms.old_names import current_name
 
 Veto = Callable[[Node], bool | str]
-"""Called with a candidate: False lets the pass go on; True, or a text that says why, makes it leave the node alone."""
+"""Called with a candidate node. If it returns True, or a text with the reason, the pass does not change the node."""
 
 
 @dataclass(frozen=True)
 class Explanation:
     """What a pass did with one candidate.
 
-    `outcome` is `changed`, `refused` or `vetoed`; `reason` says what refused, `depth` how many values of the pattern
-    had been found by then (0 where a pass has no pattern).
+    `outcome` is `changed`, `refused` or `vetoed`; `reason` is the reason of a refusal or veto; `depth` is the number of
+    values of the pattern that matched before (0 for a pass without a pattern).
     """
 
     pass_name: str
@@ -52,15 +52,15 @@ class PassConfig:
     # -- which passes run
 
     def disable(self, *passes: Any) -> None:
-        """Passes, by name, class or instance, that are not to run."""
+        """Do not run these passes, given by name, class or instance."""
         self._enabled.update((name_of(each), False) for each in passes)
 
     def enable(self, *passes: Any) -> None:
-        """Passes that are to run, those that are disabled by default included."""
+        """Run these passes, also those that are disabled by default."""
         self._enabled.update((name_of(each), True) for each in passes)
 
     def is_enabled(self, each: Any) -> bool:
-        """Whether a pass runs: as configured, else as the pass itself says by default."""
+        """Whether a pass runs: as configured, else by the default of the pass."""
         return self._enabled.get(name_of(each), getattr(each, "enabled_by_default", True))
 
     @property
@@ -75,26 +75,26 @@ class PassConfig:
 
     @property
     def named(self) -> frozenset[str]:
-        """The names of all passes that something here is about."""
+        """The names of all passes that this configuration mentions."""
         vetoed = (name for names, _ in self._vetoes for name in names)
         return frozenset((*self._enabled, *vetoed, *self._explained))
 
     def adopt(self, other: PassConfig) -> None:
-        """Take over what `other` says; where both say whether a pass runs, this one is right."""
+        """Add the settings of `other`; where both say whether a pass runs, this configuration takes precedence."""
         if other is not self:
             self._enabled = {**other._enabled, **self._enabled}
             self._vetoes += other._vetoes
             self._explained |= other._explained
             self.explanations += other.explanations
 
-    # -- which nodes a pass leaves alone
+    # -- which nodes a pass must not change
 
     def veto(self, callback: Veto, *passes: Any) -> None:
-        """`callback` is asked about every candidate of `passes` (of all passes when none is named)."""
+        """`callback` is called with each candidate of `passes`, or of all passes if none is given."""
         self._vetoes.append((frozenset(name_of(each) for each in passes), callback))
 
     def vetoed(self, each: Any, node: Node) -> str:
-        """Why the pass has to leave `node` alone; empty when it need not."""
+        """The reason why the pass must not change `node`; empty if it may."""
         if not self._vetoes:
             return ""
         name = name_of(each)
@@ -103,13 +103,13 @@ class PassConfig:
                 continue
             answer = callback(node)
             if answer:
-                return answer if isinstance(answer, str) else f"vetoed by {_spoken(callback)}"
+                return answer if isinstance(answer, str) else f"vetoed by {_name_of_callback(callback)}"
         return ""
 
-    # -- what passes said
+    # -- explanations
 
     def explain(self, *passes: Any) -> None:
-        """Passes whose decisions are to be recorded in `explanations`."""
+        """Record the decisions of these passes in `explanations`."""
         self._explained.update(name_of(each) for each in passes)
 
     def explains(self, each: Any) -> bool:
@@ -129,6 +129,6 @@ def name_of(each: Any) -> str:
     return name
 
 
-def _spoken(callback: Veto) -> str:
+def _name_of_callback(callback: Veto) -> str:
     name = getattr(callback, "__name__", "")
     return "a callback" if not name or name == "<lambda>" else name

@@ -1,9 +1,9 @@
-"""Passes of extensions put into a pipeline.
+"""Passes of extensions at their places in a pipeline.
 
     placed = [Placed(MyPass, before="LoopToTI"), Placed(Other, at="end")]
     Manager(arranged(default_pipeline(), placed)).run(graph)
 
-Several at one place stand in the order in which they are given. A place may be a pass that was placed before.
+Several passes at one place run in the order in which they are given. A place may be another placed pass.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from transforms.pipelines import PLACES
 
 @dataclass(frozen=True)
 class Placed:
-    """A pass (a class, of which every conversion makes an instance, or an instance) and where it goes.
+    """A pass, as an instance or as a class that is instantiated for each conversion, and its place.
 
-    `before` and `after` name a pass, `at` one of PLACES; exactly one of the three is given. Where a pass stands in the
-    pipeline more than once, `before` means the first time and `after` the last. `origin` is the extension, for errors.
+    `before` and `after` name a pass, `at` one of PLACES; exactly one of the three is given. If a pass is in the
+    pipeline more than once, `before` refers to the first and `after` to the last. `origin` is the extension, for error
+    messages.
     """
 
     each: FunctionPass | type[FunctionPass]
@@ -32,10 +33,10 @@ class Placed:
     at: str = ""
     origin: str = "an extension"
     where: str = ""
-    """The line that asked for it."""
+    """The line of the extension that places it."""
 
     def made(self) -> FunctionPass:
-        """The instance that runs. ExtensionError when the class cannot be called without arguments."""
+        """The instance that runs. ExtensionError if the class cannot be called without arguments."""
         if isinstance(self.each, FunctionPass):
             made = self.each
         else:
@@ -48,9 +49,9 @@ class Placed:
 
 
 def arranged(pipeline: Iterable[FunctionPass], placed: Iterable[Placed]) -> list[FunctionPass]:
-    """The passes of `pipeline` with the `placed` ones among them. ExtensionError for a place that there is not."""
+    """The passes of `pipeline` and the `placed` ones in order. ExtensionError for a place that does not exist."""
     passes = list(pipeline)
-    behind: dict[FunctionPass, str] = {}  # what was placed after which name: the next one goes behind it
+    behind: dict[FunctionPass, str] = {}  # placed pass -> the name that it comes after: the next one comes after it
     for each in placed:
         new = each.made()
         name = PLACES.get(each.at, "") or name_of(each.before or each.after)
@@ -69,7 +70,7 @@ def arranged(pipeline: Iterable[FunctionPass], placed: Iterable[Placed]) -> list
 
 
 def _is_called(each: FunctionPass, name: str) -> bool:
-    """Whether a pass, or one that it holds, has the name; the place is beside the one that holds it."""
+    """Whether a pass, or one that it contains, has the name. The place is beside the outermost one."""
     return each.name == name or any(_is_called(inner, name) for inner in getattr(each, "passes", ()))
 
 
@@ -88,8 +89,8 @@ def _no_such_place(each: Placed, passes: Iterable[FunctionPass]) -> MoLoopError:
     name = each.at or each.before or each.after
     close = get_close_matches(name.lower(), [other.lower() for other in known], 1, 0.5)
     meant = next((other for other in known if [other.lower()] == close), "")
-    listed = "the places are " + ", ".join(PLACES) if each.at else "the passes are those of transforms/pipelines.py"
+    listed = "the places are " + ", ".join(PLACES) if each.at else "transforms/pipelines.py lists the passes"
     return ExtensionError(
-        f"{each.origin} puts {name_of(each.each)} at the {what} {name!r}, which there is not", where=each.where,
+        f"{each.origin} puts {name_of(each.each)} at the {what} {name!r}, which does not exist", where=each.where,
         code="ML264", hint=f"did you mean {meant!r}?" if meant else listed,
     )  # fmt: skip

@@ -57,7 +57,7 @@ class FunctionPass:
     origin: str = ""
     """The extension that the pass comes from; empty for those of this library."""
     matches: int = 0
-    """How many places it has changed so far, where it counts them."""
+    """The number of places that it has changed so far, if it counts them."""
 
     _at: Node | None = None
     _config: PassConfig | None = None
@@ -85,7 +85,7 @@ class FunctionPass:
         return self._config
 
     def use(self, config: PassConfig) -> None:
-        """Share `config`, which takes over what was said to this pass alone, and hand it on to the passes it holds."""
+        """Use `config`, which adopts the settings of this pass, here and in the passes that this one contains."""
         if self._config is not None and not self._shares:
             config.adopt(self._config)
         self._config, self._shares = config, True
@@ -115,17 +115,17 @@ class FunctionPass:
                     changed = self.run(body) or changed
         return changed
 
-    # -- what a pass says about the nodes it looks at
+    # -- candidates, refusals and changes
 
     def candidates(self, graph: Graph, kind: type[N]) -> Iterator[N]:
-        """The nodes of a class that are still there and that no veto protects."""
+        """The nodes of a class that are still in the graph and that no veto protects."""
         for node in graph.of(kind):
             if node in graph and not self.leaves(node):
                 yield node
         self.at = None
 
     def rewrite_each(self, graph: Graph, kind: type[N], rewrite: Callable[[N], bool]) -> bool:
-        """Call `rewrite` with every candidate of a class; True if it said so of any."""
+        """Call `rewrite` with every candidate of a class; True if it returned True for any."""
         changed = False
         for node in self.candidates(graph, kind):
             changed = rewrite(node) or changed
@@ -144,7 +144,7 @@ class FunctionPass:
         return bool(reason)
 
     def refuse(self, node: Node, reason: str, depth: int = 0) -> Literal[False]:
-        """Say why a candidate is left as it is, which is kept only when this pass is to be explained; always False."""
+        """Record why a candidate is not changed, if this pass is explained; always False."""
         self._record(node, "refused", reason, depth)
         return False
 

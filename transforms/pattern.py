@@ -33,7 +33,7 @@ Way = tuple[Agenda, Bound]
 
 
 class Pattern:
-    """What all patterns share. `when` holds questions to the value; `name` is what explanations call it."""
+    """The base of all patterns. `when` is a condition on the value; `name` is used in explanations."""
 
     __slots__ = ("name", "when")
 
@@ -45,15 +45,15 @@ class Pattern:
         self.name = name
 
     def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
-        """Check `value` itself and put its inputs on the agenda; what refused it, if anything did."""
+        """Check `value` itself and put its inputs on the agenda; returns the refusal, if there is one."""
         return self.when if self.when is not None and not self.when.check(value) else None
 
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
-        """The ways of a pattern that `chooses`, best first."""
+        """The ways in which a pattern that `chooses` can match, best first."""
         raise NotImplementedError
 
     def parts(self) -> Iterable[Pattern]:
-        """The patterns that this one is directly made of."""
+        """The direct parts of this pattern."""
         return ()
 
     def root_types(self) -> frozenset[type[Node]] | None:
@@ -105,7 +105,7 @@ class _WrapType(Pattern):
         return None
 
     def fits(self, value: Value) -> Refusal | None:
-        """What refuses the node as it is, its inputs apart."""
+        """The refusal of the node itself, without its inputs."""
         node = value.node
         if not isinstance(node, self.classes):
             return f"is a {type(node).__name__}"
@@ -157,7 +157,7 @@ class _WrapType(Pattern):
 
 
 class _AnyOrder(_WrapType):
-    """A node whose inputs may stand in any order."""
+    """A node with inputs in any order."""
 
     __slots__ = ()
 
@@ -240,7 +240,7 @@ class _Optional(Pattern):
 
 
 class _Repeated(Pattern):
-    """A chain of equal steps above `source`, as long as it goes."""
+    """The longest chain of equal steps above `source`."""
 
     __slots__ = ("at_least", "at_most", "hole", "outer", "source", "step")
 
@@ -253,8 +253,8 @@ class _Repeated(Pattern):
         self.hole: Pattern = _AnyInput(name="previous")
         self.step = step(self.hole)
         if self.hole not in _within(self.step):
-            raise InternalError("a step of `repeated` reads the pattern that it is given: the step before it")
-        # What a second step names as well comes from outside: it stands for the same value in all steps.
+            raise InternalError("the step of `repeated` does not use its argument, the pattern of the previous step")
+        # Patterns that a second step contains too come from outside: they stand for one value in all steps.
         again = set(_within(step(_AnyInput())))
         self.outer = tuple(each for each in _within(self.step) if each in again)
         self.source = source
@@ -262,7 +262,7 @@ class _Repeated(Pattern):
         self.at_most = at_most
 
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
-        steps: list[Bound] = []  # what each step found anew, from the last step of the chain upwards
+        steps: list[Bound] = []  # the values of each step, from the last step of the chain upwards
         above, shared = value, [dict[Pattern, Any]()]
         while self.at_most is None or len(steps) < self.at_most:
             found = solve([(self.step, above)], {**bound, **shared[-1]}, trace)
@@ -286,7 +286,7 @@ class _Repeated(Pattern):
 
 
 class _Output(Pattern):
-    """One output of a node of several."""
+    """One output of a node with several outputs."""
 
     __slots__ = ("index", "pattern")
 
@@ -314,7 +314,7 @@ class _Output(Pattern):
         return self.name or f"output {self.index} of {self.pattern!r}"
 
 
-# -- what patterns are made of
+# -- the parts of patterns
 
 
 def any_input(when: Check | None = None, *, name: str = "") -> Pattern:
@@ -374,7 +374,7 @@ def constant(when: Check | None = None, *, name: str = "") -> Pattern:
 
 
 class Match:
-    """Where a pattern was found. Indexed by patterns it gives Values."""
+    """The result of a match. Indexed by patterns it returns Values."""
 
     __slots__ = ("_bound", "_pattern", "root")
 
@@ -390,7 +390,7 @@ class Match:
         return (pattern.step if isinstance(pattern, _Optional) else pattern) in self._bound
 
     def get(self, pattern: Pattern) -> Value | None:
-        """The value of a pattern; None for one that an `optional` or `any_of` did without."""
+        """The value of a pattern; None for a pattern that an `optional` or `any_of` did not use."""
         return self._bound[pattern] if pattern in self else None
 
     def node(self, pattern: Pattern) -> Any:
@@ -404,11 +404,11 @@ class Match:
 
     @property
     def nodes(self) -> list[Node]:
-        """All nodes of the match that a `wrap_type` names, those in the steps of a `repeated` too; the root first."""
+        """All nodes that a `wrap_type` of the pattern matched, also in the steps of a `repeated`; the root first."""
         return list(dict.fromkeys((self.root, *_named(self._bound))))
 
     def leaks(self) -> Value | None:
-        """An inner value that something outside the match reads; None when the match is contained."""
+        """An inner value that a node outside the match reads; None if there is none."""
         inner = [node for node in self.nodes if node is not self.root and not isinstance(node, Constant)]
         within = {*inner, self.root}
         for node in inner:
@@ -419,7 +419,7 @@ class Match:
 
 
 class Trace:
-    """Remembers the refusal that came when most of a pattern had been found."""
+    """Keeps the refusal at which the largest part of a pattern had matched."""
 
     def __init__(self) -> None:
         self.depth = -1
@@ -433,17 +433,17 @@ class Trace:
 
 
 class Matcher:
-    """One pattern, asked about one node after another."""
+    """Matches one pattern at any number of nodes."""
 
     __slots__ = ("contained", "pattern")
 
     def __init__(self, pattern: Pattern, *, contained: bool = False) -> None:
-        """With `contained`, a match of which something outside reads an inner value is none."""
+        """With `contained`, a match is refused if a node outside it reads an inner value."""
         self.pattern = pattern
         self.contained = contained
 
     def match(self, node: Node, trace: Trace | None = None) -> Match | None:
-        """The match with `node` as its root, or None; `trace` learns why."""
+        """The match with `node` as its root, or None; `trace` records why."""
         for value in node.outputs:
             bound = solve([(self.pattern, value)], {}, trace)
             if bound is None:
@@ -453,12 +453,12 @@ class Matcher:
             if leak is None:
                 return match
             if trace is not None:
-                trace.refused(len(bound), self.pattern, leak, "something outside the match reads it")
+                trace.refused(len(bound), self.pattern, leak, "a node outside the match reads it")
         return None
 
 
 def solve(agenda: Agenda, bound: Bound, trace: Trace | None) -> Bound | None:
-    """Match everything on the agenda, consistently with what is bound; None if that cannot be done."""
+    """Match all pairs on the agenda, consistently with the bound values; None if that is impossible."""
     while agenda:
         pattern, value = agenda.pop()
         seen = bound.get(pattern)
@@ -466,7 +466,7 @@ def solve(agenda: Agenda, bound: Bound, trace: Trace | None) -> Bound | None:
             if seen is value:
                 continue
             if trace is not None:
-                trace.refused(len(bound), pattern, value, f"is not the value that {pattern!r} was before")
+                trace.refused(len(bound), pattern, value, f"is not the value that {pattern!r} stands for already")
             return None
         if pattern.chooses:
             for more, chosen in pattern.ways(value, bound, trace):
@@ -484,7 +484,7 @@ def solve(agenda: Agenda, bound: Bound, trace: Trace | None) -> Bound | None:
 
 
 def _within(pattern: Pattern) -> list[Pattern]:
-    """The pattern and all that it is made of, each once."""
+    """The pattern and all its parts, each once."""
     found = {pattern: None}
     pending = [pattern]
     while pending:

@@ -1,8 +1,9 @@
-"""What a pattern may ask of a value, each question with the reason it gives for a no.
+"""Conditions on a value in a pattern, each with the reason for a refusal.
 
     wrap_type(ops.Add, x, any_input(when=value_equals(0)), when=consumers_count(1) & has_static_shape())
 
-A predicate is called with a Value. `a & b`, `a | b` and `~a` combine them; a plain function of a Value is one as well.
+A predicate is called with a Value. `a & b`, `a | b` and `~a` combine predicates; any function of a Value is one as
+well.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Check = Callable[[Value], Any]
 
 
 class Predicate:
-    """A question with a name: `check` answers it, `found` says what there was instead."""
+    """A condition with a name: `check` evaluates it, `found` describes the value that does not meet it."""
 
     __slots__ = ("check", "found", "wanted")
 
@@ -34,7 +35,7 @@ class Predicate:
         return bool(self.check(value))
 
     def reason(self, value: Value) -> str:
-        """Why it refused `value`."""
+        """Why `value` does not meet the condition."""
         found = self.found(value) if self.found is not None else str(value.type)
         return f"wants {self.wanted}, found {found}"
 
@@ -56,7 +57,7 @@ class Predicate:
 
 
 def _grouped(each: Predicate, *joints: str) -> str:
-    """Its text in brackets where another word would bind to a part of it alone."""
+    """The name of the condition, in parentheses where it is combined from others."""
     return f"({each.wanted})" if any(joint in each.wanted for joint in (" or ", *joints)) else each.wanted
 
 
@@ -127,9 +128,9 @@ def is_constant() -> Predicate:
 
 
 def value_equals(wanted: Any, limit: int = 1 << 16) -> Predicate:
-    """Every element is `wanted` (or, of an array, equal to it elementwise); constants above `limit` bytes never match.
+    """Every element equals `wanted`, or the element of an array `wanted`; constants above `limit` bytes never match.
 
-    Looks through operations on small constants, as `Value.constant` does.
+    Operations on small constants are evaluated, as `Value.constant` does.
     """
 
     def check(value: Value) -> bool:

@@ -1,4 +1,4 @@
-"""How long passes took and what they did: an observer that a table is made of.
+"""The time of each pass and what it changed: an observer that makes a table.
 
     profile = Profile()
     model = convert_model("model.onnx", observers=[profile])     # or of passes alone: Manager(passes, [profile])
@@ -15,7 +15,7 @@
     passes           0.76     7%           38 -> 35
     all             11.56
 
-What observers take belongs to no row.
+The time of observers is in no row.
 """
 
 from __future__ import annotations

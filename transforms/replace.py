@@ -1,12 +1,12 @@
-"""Replacing, inserting and eliminating nodes without losing what users know them by.
+"""Replacing, inserting and eliminating nodes without losing the names that users know.
 
     replace_node(div, ops.Multiply(x, ops.Power(y, -1.0)))    # every output and its names
     replace_output(value, other)                              # one value
     insert_after(value, ops.Relu)                             # between a value and its consumers
     eliminate(node)                                           # its first input instead of its output
 
-A friendly name stays on the last node of what replaces a node, so that model outputs and layers that users asked for
-keep theirs; tensor names move with the value. What nothing reads any more is dropped; a value with other readers stays.
+The last node of a replacement gets the friendly name of the replaced node, so that model outputs keep their names;
+tensor names move with the value. Nodes that are no longer read are removed; a value with other readers stays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 
 
 def replace_node(old: Node, new: Any) -> None:
-    """`new` (a node, a value, or a value for each output) stands for `old` from now on.
+    """Replace `old` by `new`: a node, a value, or a value for each output.
 
     Raises:
         InternalError: `old` and `new` have different numbers of outputs.
@@ -40,19 +40,18 @@ def replace_node(old: Node, new: Any) -> None:
 
 
 def replace_output(old: Value, new: Value) -> None:
-    """Consumers of `old` read `new`; tensor names move along, and so does the name that a model output bears.
+    """Consumers of `old` read `new`; tensor names move, and so does the name of a model output.
 
-    A Result of `old` whose replacement already has a name of its own (it is an input, a constant, or another output, or
-    its node bears the name of one) gets an Identity between, so that the node before a Result keeps bearing the model
-    output's name.
+    The node before a Result has the name of the model output. If `new` cannot take that name (it is an input, a
+    constant, or another output, or its node has the name of one), an Identity with the name is inserted.
     """
     if new is old:
         return
-    bears = _can_bear(new, old)  # before the first Result of `old` reads it
+    takes_name = _can_take_name(new, old)  # before the first Result of `old` reads it
     for node, port in old.uses:
         if node is new.node:
             continue
-        if isinstance(node, Result) and node.output_names and not bears:
+        if isinstance(node, Result) and node.output_names and not takes_name:
             bridge = Identity(new, name=old.node.name)
             bridge.output.copy_names(old)
             node.graph.set_input(node, port, bridge.output)
@@ -60,17 +59,17 @@ def replace_output(old: Value, new: Value) -> None:
             node.graph.set_input(node, port, new)
             if isinstance(node, Result) and node.output_names and isinstance(new.node, Op):
                 new.node.name = old.node.name
-    if bears:
+    if takes_name:
         new.take_names(old)
 
 
 def replace_output_update_name(old: Value, new: Value) -> bool:
-    """`replace_output` only where it needs no node between; rt_info that the node of `new` lacks goes to it.
+    """`replace_output` if it needs no Identity; the node of `new` gets the rt_info that it lacks.
 
-    False, and nothing is changed, when `old` is a model output whose name `new` cannot bear: it is an input, a
-    constant, or another output, or its node bears the name of one already.
+    Returns False and changes nothing if `old` is a model output whose name `new` cannot take: it is an input, a
+    constant, or another output, or its node has the name of one already.
     """
-    if _is_model_output(old) and not _can_bear(new, old):
+    if _is_model_output(old) and not _can_take_name(new, old):
         return False
     for key, value in _info(old.node).items():
         new.node.rt_info.setdefault(key, value)
@@ -80,7 +79,7 @@ def replace_output_update_name(old: Value, new: Value) -> bool:
 
 
 def eliminate(node: Node, port: int = 0) -> bool:
-    """Readers of the only output of `node` read its input `port` instead, if that can bear the names; True if so."""
+    """Readers of the only output of `node` read its input `port` instead, if that can take the names; True if so."""
     value = node.inputs[port]
     return value is not None and replace_output_update_name(node.output, value)
 
@@ -88,7 +87,7 @@ def eliminate(node: Node, port: int = 0) -> bool:
 def insert_after(value: Value, make: Callable[[Value], Any]) -> Any:
     """Put the node that `make` returns for `value` between it and all its present consumers; returns the node.
 
-    Names move to the new node: its output is what they meant. rt_info stays where it is.
+    Names move to the output of the new node. rt_info stays where it is.
     """
     readers = value.uses
     node = make(value)
@@ -99,7 +98,7 @@ def insert_after(value: Value, make: Callable[[Value], Any]) -> Any:
 def insert_before(node: Node, port: int, make: Callable[[Value], Any]) -> Any:
     """Put the node that `make` returns for input `port` of `node` between the two; returns it.
 
-    Before a model output it gets that output's name, which the value before it loses.
+    Before a model output the new node gets the name of the output, which the old one loses.
     """
     value = node.inputs[port]
     if value is None:
@@ -123,7 +122,7 @@ def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) ->
 
 
 def drop_dead(nodes: Iterable[Node]) -> None:
-    """Remove those of `nodes` that nothing reads, and then what only they read. Parameters, Results and sinks stay."""
+    """Remove those of `nodes` that are not read, and then what only they read. Parameters, Results and sinks stay."""
     pending = list(nodes)
     while pending:
         node = pending.pop()
@@ -192,7 +191,7 @@ def _is_model_output(value: Value) -> bool:
     return any(isinstance(use.node, Result) and use.node.output_names for use in value.uses)
 
 
-def _can_bear(new: Value, old: Value) -> bool:
+def _can_take_name(new: Value, old: Value) -> bool:
     if isinstance(new.node, Parameter | Constant) or _is_model_output(new):
         return False
     if new.node.name == old.node.name or not _is_model_output(old):

@@ -10,15 +10,15 @@
             self.register_matcher(any_order(ops.Multiply, self.x, self.gate), self.fuse)
 
         def fuse(self, match) -> bool:
-            return self.replace(match, ops.HSwish(match[self.x]))     # moves uses, names and rt_info; drops what died
+            return self.replace(match, ops.HSwish(match[self.x]))     # moves uses, names, rt_info
 
     HSwishFusion().run(graph)                                         # the whole graph, bodies included
     HSwishFusion().run_on_node(node)                                  # one node
     GraphRewrite([HSwishFusion(), GeluFusion()]).run(graph)           # both in one traversal
 
-`GraphRewrite` walks the nodes once, producers first, and asks about each the matchers whose root can be of its class
-and whose next level can be of the classes above it. Who they are is remembered for each such combination, so the cost
-of a node does not grow with the number of matchers. The first callback that returns True ends the visit of a node.
+`GraphRewrite` visits each node once, producers first, and tries the matchers whose root can have the class of the node
+and whose inputs can have the classes of its producers. They are cached for each combination of classes, so the cost of
+a node does not grow with the number of matchers. The first callback that returns True ends the visit of a node.
 Nodes given to `register_new_node` are visited next.
 """
 
@@ -49,10 +49,10 @@ class MatcherPass(FunctionPass):
         self._new: list[Node] = []
 
     def register_matcher(self, pattern: Pattern, callback: Callback, *, contained: bool = False) -> None:
-        """Say what to look for and what to do. Only one matcher for a pass.
+        """Set the pattern and the callback. A pass has one matcher.
 
-        An inner value that something outside the match reads stays as it is beside the replacement; with `contained`
-        such a match is left alone.
+        If a node outside the match reads an inner value, that value stays beside the replacement. With `contained` such
+        a match is refused.
         """
         if self._matcher is not None:
             raise InternalError(f"{self.name} registers a second matcher; a MatcherPass has one")
@@ -74,7 +74,7 @@ class MatcherPass(FunctionPass):
     def run_on_node(self, node: Node) -> bool:
         """Match `node`, and call back unless a veto protects it; True if the callback replaced it."""
         self._at = node
-        matcher = self._matcher or self.matcher  # asked so often that a call less is worth it
+        matcher = self._matcher or self.matcher  # a hot path: the property is called only for the error
         trace = Trace() if self.config.explains(self) else None
         match = matcher.match(node, trace)
         if match is None:
@@ -89,7 +89,7 @@ class MatcherPass(FunctionPass):
             done = self._callback(match)
         if done:
             self.accept(node)
-        elif trace is not None and len(self.config.explanations) == said:  # the callback may say it better
+        elif trace is not None and len(self.config.explanations) == said:  # the callback may have given a better reason
             self.refuse(node, "the pattern matched, but the callback changed nothing", len(match.nodes))
         return done
 
@@ -99,7 +99,7 @@ class MatcherPass(FunctionPass):
     # -- for callbacks
 
     def register_new_node(self, node: Any) -> Any:
-        """Have `node` visited next; returns it. Several nodes are given in topological order."""
+        """Visit `node` next; returns it. Several nodes are given in topological order."""
         self._new.append(node)
         return node
 
@@ -108,15 +108,15 @@ class MatcherPass(FunctionPass):
         return bool(self._new)
 
     def take_new_nodes(self) -> list[Node]:
-        """What callbacks registered since this was last called."""
+        """The nodes that callbacks registered since the last call."""
         new, self._new = self._new, []
         return new
 
     def replace(self, match: Match, replacement: Any, *, also: Sequence[Node] = ()) -> bool:
-        """The root of `match` gives way to `replacement` (a node, a value, or a value for each output); always True.
+        """Replace the root of `match` by `replacement` (a node, a value, or a value for each output); always True.
 
-        Uses, tensor names and the friendly name move; rt_info of the matched nodes goes to the replacement and to the
-        nodes in `also`, the inner ones of a larger replacement. Nodes that nothing reads any more are dropped.
+        Uses, tensor names and the friendly name move. The rt_info of the matched nodes goes to the replacement and to
+        the nodes in `also`, the inner nodes of a larger replacement. Nodes that are no longer read are removed.
         """
         matched = match.nodes
         fresh = [*also, replacement] if isinstance(replacement, Node) else [*also]
@@ -140,7 +140,7 @@ class GraphRewrite(FunctionPass):
 
     def add_matcher(self, each: MatcherPass) -> MatcherPass:
         """Register a matcher; those registered first run first."""
-        each.matcher  # noqa: B018  # a pass without a matcher is refused here, not in the middle of a run
+        each.matcher  # noqa: B018  # raises here for a pass without a matcher, not during a run
         self.passes.append(each)
         each.use(self.config)
         return each
@@ -155,7 +155,7 @@ class GraphRewrite(FunctionPass):
         """Run `passes`, in this order, on the nodes of one graph; True if anything changed."""
         dispatch = Dispatch(passes)
         changed = False
-        for node in tuple(self.start(graph)):  # as they are now: new nodes are visited where they are registered
+        for node in tuple(self.start(graph)):  # a snapshot: new nodes are visited where they are registered
             if dispatch.of(node):
                 changed = self._visit(graph, node, dispatch) or changed
         return changed
@@ -203,7 +203,7 @@ class Dispatch:
 
     def of(self, node: Node) -> Passes:
         """The passes to run, in the order of their registration."""
-        # One lookup for most nodes, and no more of them than it takes to find that no pass matches.
+        # Most nodes need one lookup; the next ones follow only while a pass can still match.
         cls = type(node)
         candidates = self._by_root.get(cls)
         if candidates is None:
@@ -234,7 +234,7 @@ def _has_root(each: MatcherPass, cls: type[Node]) -> bool:
 
 
 def _narrowed(passes: Passes, cls: type[Node], producers: Sequence[type[Node] | None]) -> Passes:
-    # A pass that is to be explained runs on every candidate root: it knows the reason better.
+    # A pass that is explained runs on every candidate root: it gives a more precise reason.
     return tuple(
         each for each in passes if each.config.explains(each) or each.matcher.pattern.may_match(cls, producers)
     )

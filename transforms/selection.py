@@ -1,12 +1,12 @@
-"""Which passes of a pipeline run, and whether names that a user gave are names of passes.
+"""Which passes of a pipeline run, and whether the names that a user gave are names of passes.
 
     chosen = Selection(Manager(default_pipeline(), config=config), stop_after="LoopToTI")
     chosen.require("LoopToTi")          # UsageError: did you mean 'LoopToTI'?
-    chosen.runs("PortRenumbering")      # False: it comes behind the last one
-    chosen.skipped                      # what a plain run would have done besides
+    chosen.runs("PortRenumbering")      # False: it comes after the last pass
+    chosen.skipped                      # the passes that run by default, and not now
     chosen.held("NopElimination")       # the matchers of that GraphRewrite
 
-Nothing runs here, and no observer is made.
+No pass is run and no observer is made.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from transforms.function_pass import FunctionPass
 from transforms.manager import Manager, flattened
 from transforms.rewrite import GraphRewrite
 
-PARTS = "name the pass that holds it, or one that it holds: --passes shows which"
+PARTS = "give the pass that contains it, or one that it contains; --passes lists them"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One pass in its place. `depth` counts the Managers and GraphRewrites that hold it."""
+    """One pass at its position. `depth` is the number of Managers and GraphRewrites that contain it."""
 
     each: FunctionPass
     depth: int
@@ -44,10 +44,10 @@ class Entry:
 
 
 class Selection:
-    """What the configuration of `manager` and `stop_after` leave of its passes.
+    """The passes of `manager` that run with its configuration and `stop_after`.
 
     Raises:
-        UsageError: they name a pass that there is not, or the last one is disabled.
+        UsageError: a name is not that of a pass, or the last pass is disabled.
     """
 
     def __init__(self, manager: Manager, stop_after: str | None = None) -> None:
@@ -61,9 +61,9 @@ class Selection:
         self.entries: list[Entry] = list(self._walk(manager.passes, 0, True, True))
         self.require(*sorted(self._config.named), *([] if stop_after is None else [stop_after]))
         if stop_after is not None and self._last is None:
-            raise UsageError(f"the run cannot stop after {stop_after}, which is no step of its own", hint=PARTS)
+            raise UsageError(f"the run cannot stop after {stop_after}: it is not a step of its own", hint=PARTS)
         if not all(entry.enabled for entry in self.entries if entry.each is self._last):
-            raise UsageError(f"the run cannot stop after {stop_after}, which is disabled")
+            raise UsageError(f"the run cannot stop after {stop_after}: it is disabled")
 
     def _walk(self, passes: Iterable[FunctionPass], depth: int, on: bool, default: bool) -> Iterator[Entry]:
         for each in passes:
@@ -76,7 +76,7 @@ class Selection:
                 self._reached = False
 
     def require(self, *names: str) -> None:
-        """UsageError for the first of `names` that no pass has."""
+        """UsageError for the first of `names` that is not the name of a pass."""
         known = {entry.name for entry in self.entries}
         for name in map(name_of, names):
             if name not in known:
@@ -87,11 +87,11 @@ class Selection:
 
     @property
     def steps(self) -> list[str]:
-        """The names of the passes that observers hear of: no Managers, and not what is within a GraphRewrite."""
+        """The names of the passes that observers are called for: no Managers, and no matchers of a GraphRewrite."""
         return [each.name for each in self._steps]
 
     def held(self, name: str) -> list[str]:
-        """The names of the matchers within the pass of that name that run; its own if it holds none."""
+        """The names of the matchers in the pass of that name that run; its own name if it contains none."""
         name = name_of(name)
         found: list[str] = []
         within: int | None = None
@@ -104,14 +104,14 @@ class Selection:
         return list(dict.fromkeys(found)) or [name]
 
     def runs(self, name: str) -> bool:
-        """Whether a pass of that name runs, at least once."""
+        """Whether a pass of that name runs at least once."""
         return any(entry.runs for entry in self.entries if entry.name == name)
 
     @property
     def skipped(self) -> list[str]:
-        """The passes that run by default and do not run now, in order, those within them left out."""
+        """The passes that run by default and do not run now, in order, without the passes that they contain."""
         found: list[str] = []
-        above: int | None = None  # the depth of a skipped pass that the next entries are inside of
+        above: int | None = None  # the depth of a skipped pass that contains the next entries
         for entry in self.entries:
             if above is not None and entry.depth > above:
                 continue

@@ -1,4 +1,4 @@
-"""Types and shapes anew, where something changed."""
+"""Inference of types and shapes where something changed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from transforms.function_pass import FunctionPass
 
 
 class Validate(FunctionPass):
-    """the types of changed nodes and of what depends on them  ->  what inference gives now
+    """the types of changed nodes, and of all nodes that depend on them  ->  inferred again
 
-    The Manager runs it after every pass that changed something; a function that runs passes by hand does so itself.
+    The Manager runs this pass after each pass that changed something. Code that runs passes without a Manager calls it.
     """
 
     bodies = "never"  # inference descends by itself: a body is typed when its owner is

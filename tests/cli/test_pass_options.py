@@ -266,7 +266,7 @@ class TestVisualize:
         """Observers hear of the whole traversal alone."""
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [GraphRewrite([NegTwice()])])
         done = invoke(loop, "-o", target, "--visualize", "v", "--visualize-after", "NegTwice")
-        refused(done, "no step of its own", "the pass that holds it")
+        refused(done, "no step of its own", "the pass that contains it")
 
     def test_a_folder_that_cannot_be_made(self, loop: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "taken").write_text("kept")

@@ -1,1 +1,1 @@
-"""What an input goes through before the model, built into the model."""
+"""Passes that build the preprocessing of inputs into the model."""

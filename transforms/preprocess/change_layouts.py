@@ -1,4 +1,4 @@
-"""--layout, of inputs and outputs."""
+"""--layout: the layouts of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from transforms.replace import insert_before
 
 
 class ChangeLayouts(LayoutPass):
-    """x [N,H,W,C]  ->  transpose(x [N,C,H,W], [0, 2, 3, 1]), so that the model reads what it did
+    """x [N,H,W,C]  ->  transpose(x [N,C,H,W], [0, 2, 3, 1]), so that the model reads the same tensor as before
 
-    An output is transposed before it leaves. A layout that is given without a new one is recorded only: the file says
-    it, and it tells where channels and batch are.
+    An output is transposed before its Result. A layout without a new layout is only recorded in the file; other passes
+    use it to find channels and batch.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:

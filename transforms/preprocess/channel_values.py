@@ -1,4 +1,4 @@
-"""Arithmetic with one number for each channel of an input."""
+"""Arithmetic of an input with one number for each channel."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Values = tuple[float, ...]
 
 
 class ChannelValues(FunctionPass):
-    """x  ->  x op values, one value for each channel or one for all
+    """x  ->  x op values, with one value for each channel, or one for all
 
-    Computed in the element type of the input, which has to be a floating-point one: on integers a mean could not be
-    subtracted without rounding, and the model converts them itself where it wants to.
+    It is computed in the element type of the input, which must be a floating-point type: with integers the subtraction
+    of a mean would round, and the model itself converts the input later.
     """
 
     bodies = "never"

@@ -1,4 +1,4 @@
-"""What --batch cannot mend: shapes that hold the batch size the model was exported with."""
+"""Shapes that contain the batch size with which the model was exported; --batch cannot change them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from transforms.function_pass import FunctionPass
 
 
 class CheckBatch(FunctionPass):
-    """Warns of reshape(x [N, ...], [1, ...]): with the batch size N the samples are joined along another dimension
+    """Warns of reshape(x [N,...], [1,...]): with the batch size N the samples are merged into another dimension
 
-    Only where inference finds nothing wrong with it: it may be meant, as in a convolution of groups.
+    Only if inference finds no error: the Reshape may be intended, as in a grouped convolution.
     """
 
     def __init__(self, batch: int) -> None:

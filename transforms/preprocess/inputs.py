@@ -1,4 +1,4 @@
-"""What the passes of this folder share: which inputs are meant, where their channels are, what was done before."""
+"""What the passes of this folder share: which inputs are meant, the axis of their channels, what is done already."""
 
 from __future__ import annotations
 

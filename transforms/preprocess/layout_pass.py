@@ -16,7 +16,7 @@ FLAG = "--layout"
 
 
 class LayoutPass(FunctionPass):
-    """A pass over the inputs and outputs whose layout was given."""
+    """A pass over the inputs and outputs that --layout names."""
 
     bodies = "never"
 

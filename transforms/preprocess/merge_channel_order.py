@@ -1,13 +1,13 @@
-"""The order of channels, merged into the weights of what reads them.
+"""The order of channels is merged into the weights of the convolutions that read them.
 
     gather(x, [2, 1, 0], 1) - mean  ->  convolution with W
     x - mean[[2, 1, 0]]             ->  convolution with W[:, [2, 1, 0]]
 
-Read y[c] = x[p[c]] for the gather. It moves towards the model's outputs through everything that treats channels alike
-or with one constant for each, k[c] there becoming k[q[c]] with q the inverse of p, and ends in convolutions, which
-sum over channels: W[o, c] becomes W[o, q[c]]. A depthwise convolution has a filter for each channel: it keeps the
-order of its input, in groups, and the gather goes on behind it. All ways have to end in convolutions, or nothing is
-changed.
+Let y[c] = x[p[c]] be the Gather and q the inverse of p. The Gather moves towards the outputs, past operations that
+treat all channels alike and operations with a constant per channel, where k[c] becomes k[q[c]]. It ends in
+convolutions, which sum over channels: W[o, c] becomes W[o, q[c]]. A depthwise convolution has one filter per channel,
+so its output keeps the order, in groups, and the Gather moves on. Every path has to end in a convolution, otherwise
+nothing is changed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 
 LIMIT = 256
-"""Values that the order is followed through before it is given up."""
+"""The order is followed through at most this number of values."""
 
 CHANNEL = 1
 """The axis of the channels in what a convolution reads."""
 
 
 class Ordered(NamedTuple):
-    """A value whose channels along `axis` are to come in the order `order`: wanted[c] = value[order[c]]."""
+    """A value whose channels along `axis` must come in the order `order`: wanted[c] = value[order[c]]."""
 
     value: Value
     axis: int
@@ -42,7 +42,10 @@ class Ordered(NamedTuple):
 
 @dataclass
 class Plan:
-    """The constants to replace: input `port` of a node, with the new values. `refused` says what stands in the way."""
+    """The constants to replace: input `port` of a node, with the new values.
+
+    `refused` is the reason if the order cannot be merged.
+    """
 
     changes: list[tuple[Node, int, np.ndarray[Any, Any]]] = field(default_factory=list)
     refused: str = ""
@@ -51,8 +54,9 @@ class Plan:
 class MergeChannelOrder(FunctionPass):
     """convolution(gather(x, [2, 1, 0], 1), W)  ->  convolution(x, W[:, [2, 1, 0]])
 
-    Also through element-wise operations, transposes, pads and depthwise convolutions; see above. Weights have to be
-    plain constants: those that are computed (quantised ones are) stay, and so does the gather.
+    Also past element-wise operations, Transpose, Pad and depthwise convolutions. Weights must be Constants; computed
+    weights, such as quantised ones, stay, and so does the Gather. OpenVINO has ReverseInputChannelsFusion for this
+    purpose.
     """
 
     bodies = "never"
@@ -63,7 +67,7 @@ class MergeChannelOrder(FunctionPass):
     def _merge(self, gather: ops.Gather) -> bool:
         start = _order_of(gather)
         if start is None:
-            return self.refuse(gather, "it is no constant order of all channels")
+            return self.refuse(gather, "it is not a constant permutation of all channels")
         plan = planned(start)
         if plan.refused:
             return self.refuse(gather, plan.refused)
@@ -79,7 +83,7 @@ class MergeChannelOrder(FunctionPass):
 
 
 def _order_of(gather: ops.Gather) -> Ordered | None:
-    """What a Gather does, if it does nothing but order all channels anew."""
+    """The order of a Gather that only permutes channels, else None."""
     x, indices, axis = gather.inputs
     assert x is not None and indices is not None and axis is not None
     where, order = axis.type.integers, indices.type.integers
@@ -92,14 +96,14 @@ def _order_of(gather: ops.Gather) -> Ordered | None:
 
 
 def planned(start: Ordered) -> Plan:
-    """What has to change where, so that the order is in the weights alone."""
+    """The changes that move the order into the weights."""
     plan = Plan()
     pending, seen = [start], 0
     while pending and not plan.refused:
         at = pending.pop()
         seen += 1
         if seen > LIMIT:
-            plan.refused = "the channels go to too many places"
+            plan.refused = "more than 256 values depend on the channels"
         for use in at.value.uses:
             if not plan.refused:
                 pending += _passed(use, at, plan)
@@ -109,7 +113,7 @@ def planned(start: Ordered) -> Plan:
 
 
 def _passed(use: Use, at: Ordered, plan: Plan) -> list[Ordered]:
-    """One reader of ordered channels: what it makes of them, where they are in order again."""
+    """One reader of ordered channels: its output and the order of the channels there."""
     node = use.node
     if isinstance(node, ops.GroupConvolution) and use.port == 0:
         return _grouped(node, at, plan)
@@ -125,12 +129,12 @@ def _passed(use: Use, at: Ordered, plan: Plan) -> list[Ordered]:
             return [at._replace(value=node.output, axis=counts[0].index(at.axis))]
         if isinstance(node, ops.Pad) and all(each and each[at.axis] == 0 for each in counts):
             return [at._replace(value=node.output)]
-    plan.refused = f"{node.path} reads the channels as well"
+    plan.refused = f"{node.path} depends on the order of the channels"
     return []
 
 
 def _absorbed(node: Node, at: Ordered, weight_axis: int, plan: Plan) -> list[Ordered]:
-    """A convolution sums over the channels: nothing is left of their order behind it."""
+    """A convolution sums over the channels: its output does not depend on their order."""
     weights = _plain(node, 1, plan)
     if at.axis != CHANNEL:
         plan.refused = f"{node.path} has its channels in another dimension"
@@ -157,7 +161,7 @@ def _grouped(node: ops.GroupConvolution, at: Ordered, plan: Plan) -> list[Ordere
 
 
 def _with_constant(node: Binary, port: int, at: Ordered, plan: Plan) -> list[Ordered]:
-    """An element-wise operation with a constant, which has one value for each channel or one for all."""
+    """An element-wise operation with a constant that has one value per channel or one for all."""
     constant = _plain(node, port, plan)
     if constant is None:
         return []
@@ -173,9 +177,9 @@ def _with_constant(node: Binary, port: int, at: Ordered, plan: Plan) -> list[Ord
 
 
 def _plain(node: Node, port: int, plan: Plan) -> Constant | None:
-    """The Constant at a port; without one the order cannot be merged."""
+    """The Constant at a port; None, and the plan is refused, if there is none."""
     value = node.inputs[port]
     if value is not None and isinstance(value.node, Constant):
         return value.node
-    plan.refused = plan.refused or f"{node.path} reads no plain constant beside the channels"
+    plan.refused = plan.refused or f"{node.path} has no Constant as its other input"
     return None

@@ -1,4 +1,4 @@
-"""The layouts of outputs, said in the file."""
+"""The layouts of outputs in the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from transforms.preprocess.layout_pass import LayoutPass
 
 
 class RecordLayouts(LayoutPass):
-    """Notes the layout of each output on the value that leaves there, when no pass replaces it any more"""
+    """Records the layout of each output on its value; runs last, when no pass replaces the value any more"""
 
     def run_on_graph(self, graph: Graph) -> bool:
         for result, (_, layout) in self.outputs(graph):

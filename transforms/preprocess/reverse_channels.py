@@ -23,8 +23,8 @@ CHANNELS = 3
 class ReverseChannels(FunctionPass):
     """x  ->  gather(x, [2, 1, 0], C): RGB <-> BGR
 
-    Of every input with three channels: those that its layout says are three, or, without a layout, the only dimension
-    of size 3 behind the first one of four. What else has a dimension of size 3 is no picture.
+    For every input with three channels: its layout says so, or it has no layout and four dimensions, of which exactly
+    one after the first is 3.
     """
 
     bodies = "never"
