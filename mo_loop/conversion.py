@@ -39,7 +39,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, TypeError_, UnsupportedError, UsageError
@@ -47,15 +47,16 @@ from mo_loop.extensions import collect_extensions
 from mo_loop.frontend.boundary import boundary_errors
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, load
+from mo_loop.frontend.onnx_tensors import has_tensor
 from mo_loop.frontend.translate import translate
 from mo_loop.frontend.unsupported_operators import unsupported_operators
 from mo_loop.frontend.utf8 import check_names_on_error, has_utf8_names, require_utf8_names
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph
+from mo_loop.graph.renaming import rename_tensors
 from mo_loop.last_check import failures, last_check
 from mo_loop.options import ConvertOptions
 from mo_loop.preprocessing.preparation import Preprocessing
-from mo_loop.renaming import rename_tensors
 from mo_loop.report.conversion_info import conversion_info
 from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
@@ -143,7 +144,8 @@ class Conversion:
                 if self.options.rename:
                     with phase("renaming", self.observers, graph, self.options.rename):
                         # Diagnostics name what is in the model, so they look at a graph without the new names.
-                        rename_tensors(graph.clone() if self._collect else graph, self.options.rename, model)
+                        renamed = graph.clone() if self._collect else graph
+                        rename_tensors(renamed, self.options.rename, partial(has_tensor, model))
                 with phase("checking", self.observers, graph):
                     self._check(graph)
             if not has_utf8_names(graph):

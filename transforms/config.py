@@ -15,10 +15,11 @@ global. It can be changed before and after passes are registered.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mo_loop.graph import Node
+from mo_loop.graph.origin import Origin
 from transforms.old_names import current_name
 
 Veto = Callable[[Node], bool | str]
@@ -38,6 +39,7 @@ class Explanation:
     outcome: Literal["changed", "refused", "vetoed"]
     reason: str = ""
     depth: int = 0
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 class PassConfig:

@@ -158,7 +158,7 @@ class FunctionPass:
         self, node: Node, outcome: Literal["changed", "refused", "vetoed"], reason: str = "", depth: int = 0
     ) -> None:
         if self.config.explains(self):
-            self.config.record(Explanation(self.name, node.path, outcome, reason, depth))
+            self.config.record(Explanation(self.name, node.path, outcome, reason, depth, node.origin))
 
 
 def blamed(error: Exception, each: FunctionPass) -> MoLoopError:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.errors import MoLoopError
+from mo_loop.graph.origin import Origin
 
 Level = Literal["error", "warning", "note"]
 
@@ -31,6 +32,12 @@ class Place:
     node: str = ""
     operator: str = ""
 
+    @classmethod
+    def of(cls, origin: Origin) -> Place:
+        """The place that an origin names."""
+        name = origin.output or origin.node
+        return cls(origin.path, Origin(origin.scope).path, name, origin.operator)
+
     def __str__(self) -> str:
         return f"{self.path} ({self.operator})" if self.path and self.operator else self.path or self.operator
 
@@ -50,11 +57,13 @@ class Finding:
         return CODES[self.code].level if self.code in CODES else "error"
 
     @classmethod
-    def of_error(cls, error: MoLoopError, place: Place) -> Finding:
+    def of_error(cls, error: MoLoopError, place: Place | None = None) -> Finding:
         """What an error of the conversion says; where it gives no reason or help, those of its code."""
         known = CODES.get(error.code)
         why, help_ = (known.why, known.help) if known else ("", "")
         message = f"{error.message} (in {error.during})" if error.during else error.message
+        if place is None:
+            place = Place(error.where, node=error.where) if error.origin is None else Place.of(error.origin)
         return cls(error.code, message, place, error.why or why, error.hint or help_)
 
     @classmethod

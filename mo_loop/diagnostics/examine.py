@@ -19,7 +19,6 @@ from typing import Any
 from mo_loop.conversion import Conversion
 from mo_loop.diagnostics import ir_checks, onnx_checks
 from mo_loop.diagnostics.diagnostic import Finding, Place, Report
-from mo_loop.diagnostics.locator import Locator
 from mo_loop.errors import (
     ConversionErrors,
     ConversionWarning,
@@ -58,24 +57,23 @@ def examine(source: Any, options: ConvertOptions | None = None) -> Report:
     except (FileError, UsageError) as error:
         return Report(file, refused=error)
     except MoLoopError as error:  # nested too deeply, for one
-        return Report(file, [Finding.of_error(error, Place(error.where))])
+        return Report(file, [Finding.of_error(error)])
     with warnings.catch_warnings(record=True) as heard, paused_collector():
         warnings.simplefilter("always")
         try:
             report = _examined(file, model, cut, conversion, seen)
         except Exception as error:
             bug = MoLoopError(f"{type(error).__name__}: {error}", code="ML499")
-            found = [Finding.of_error(each, Place(each.where)) for each in (*conversion.errors, bug)]
+            found = [Finding.of_error(each) for each in (*conversion.errors, bug)]
             report = Report(file, found, trouble=traceback.format_exc())
     told = [each.message for each in heard if isinstance(each.message, ConversionWarning)]
     for each in heard:
         if not isinstance(each.message, ConversionWarning):  # of an extension or a library: it is not about the model
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return Report(file, [*report.findings, *_told(told, model)], report.refused, report.trouble)
+    return Report(file, [*report.findings, *_told(told)], report.refused, report.trouble)
 
 
 def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen) -> Report:
-    locator = Locator(model)
     usage = onnx_checks.Usage(model, cut)
     lost = onnx_checks.LostData()
     graph: Graph | None = None
@@ -87,10 +85,10 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
         return Report(file, refused=error)
     except MoLoopError as error:
         conversion.errors += error.errors if isinstance(error, ConversionErrors) else [error]
-    errors = [each for each in conversion.errors if usage.is_needed(each.where) and not lost.explains(each)]
-    findings = [*lost.findings, *(Finding.of_error(each, locator.at(each.where)) for each in _once(errors))]
+    errors = [each for each in conversion.errors if usage.is_needed(each.origin) and not lost.explains(each)]
+    findings = [*lost.findings, *(Finding.of_error(each) for each in _once(errors))]
     if graph is not None and not lost.inputs:
-        findings += ir_checks.findings(graph, seen, locator)
+        findings += ir_checks.findings(graph, seen)
         findings += ir_checks.clipped(graph) if conversion.options.compress_to_fp16 else ()
     findings += onnx_checks.leftovers(usage)
     if all(each.level != "error" for each in findings):
@@ -103,10 +101,9 @@ def _once(errors: Sequence[MoLoopError]) -> list[MoLoopError]:
     return list({(each.code, each.message, each.where): each for each in errors}.values())
 
 
-def _told(heard: Sequence[ConversionWarning], model: OnnxModel) -> list[Finding]:
-    locator = Locator(model)
+def _told(heard: Sequence[ConversionWarning]) -> list[Finding]:
     found = {}
     for each in heard:
         text = each.message.removeprefix(f"{each.where}: ")
-        found[each.code, text, each.where] = Finding.of_code(each.code, text, locator.at(each.where))
+        found[each.code, text, each.where] = Finding.of_code(each.code, text, Place.of(each.origin))
     return list(found.values())

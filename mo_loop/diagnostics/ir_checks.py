@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mo_loop.diagnostics.diagnostic import Finding
-from mo_loop.diagnostics.locator import Locator, kind_of
+from mo_loop.diagnostics.diagnostic import Finding, Place
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If, Iteration, Loop, Merged
@@ -42,30 +42,30 @@ class Seen:
     """An observer of what can be seen while a conversion runs, and not afterwards. `config` is that of its passes."""
 
     config: PassConfig
-    uncounted_loops: set[str] = field(default_factory=set)
-    """The paths of Loops whose trip count the model does not say."""
+    uncounted_loops: set[Origin] = field(default_factory=set)
+    """The origins of Loops whose trip count the model does not say."""
 
     def __call__(self, event: Step | Phase) -> None:
         if isinstance(event, Phase) and event.name == "passes" and event.seconds is None and event.graph is not None:
             loops = (node for scope in event.graph.scopes() for node in scope.of(Loop))
-            self.uncounted_loops = {node.path for node in loops if not isinstance(node.count, int)}
+            self.uncounted_loops = {node.origin for node in loops if not isinstance(node.count, int)}
 
     @property
-    def packed(self) -> list[str]:
-        """The paths of operations on sequences that are kept as packed data."""
+    def packed(self) -> list[Origin]:
+        """The origins of operations on sequences that are kept as packed data."""
         said = (each for each in self.config.explanations if each.pass_name == "PackSequences")
-        return [each.node for each in said if each.outcome == "changed"]
+        return [each.origin for each in said if each.outcome == "changed"]
 
 
-def findings(graph: Graph, seen: Seen, locator: Locator) -> Iterator[Finding]:
+def findings(graph: Graph, seen: Seen) -> Iterator[Finding]:
     """All of them; `seen` is what was noted on the way."""
     for check in (_doubles, _wide_integers, _random, _growing, _nested_ifs, _unread_inputs):
-        yield from check(graph, locator)
-    yield from _uncounted(graph, seen, locator)
-    yield from _packed(seen, locator)
+        yield from check(graph)
+    yield from _uncounted(graph, seen)
+    yield from _packed(seen)
 
 
-def _doubles(graph: Graph, locator: Locator) -> Iterator[Finding]:
+def _doubles(graph: Graph) -> Iterator[Finding]:
     nodes = [
         node
         for scope in graph.scopes()
@@ -78,14 +78,14 @@ def _doubles(graph: Graph, locator: Locator) -> Iterator[Finding]:
         text = " and ".join(
             f"{n} {what}{'s' * (n != 1)}" for n, what in ((inputs, "input"), (others, "operation")) if n
         )
-        yield Finding.of_code("ML501", f"{text} of f64: computed in f32", locator.of(nodes[0]))
+        yield Finding.of_code("ML501", f"{text} of f64: computed in f32", Place.of(nodes[0].origin))
 
 
 def _is_double(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.dtype is f64
 
 
-def _wide_integers(graph: Graph, locator: Locator) -> Iterator[Finding]:
+def _wide_integers(graph: Graph) -> Iterator[Finding]:
     for scope in graph.scopes():
         for node in scope.of(Constant):
             tensor = node.tensor
@@ -97,28 +97,28 @@ def _wide_integers(graph: Graph, locator: Locator) -> Iterator[Finding]:
             readers = [use.node for use in node.output.uses if not _saturates(use.node, use.port)]
             if readers:
                 worst = high if high >= 2**31 else low
-                yield Finding.of_code("ML502", f"the constant {worst} is beyond 32 bits", locator.of(readers[0]))
+                yield Finding.of_code("ML502", f"the constant {worst} is beyond 32 bits", Place.of(readers[0].origin))
 
 
 def _saturates(node: Node, port: int) -> bool:
     return kind_of(node) in _SATURATING or (isinstance(node, Loop) and port == 0)
 
 
-def _random(graph: Graph, locator: Locator) -> Iterator[Finding]:
+def _random(graph: Graph) -> Iterator[Finding]:
     for scope in graph.scopes():
         for node in scope.ordered():
             if kind_of(node) in _RANDOM:
-                yield Finding.of_code("ML503", "random numbers are drawn", locator.of(node))
+                yield Finding.of_code("ML503", "random numbers are drawn", Place.of(node.origin))
 
 
-def _growing(graph: Graph, locator: Locator) -> Iterator[Finding]:
+def _growing(graph: Graph) -> Iterator[Finding]:
     for scope in graph.scopes():
         for node in scope.of(Iteration):
             for entry in node.input_map:
                 if isinstance(entry, Merged) and _grows(entry):
                     name = entry.parameter.name
                     text = f"the state {name!r} grows in each iteration" if name else "a state grows in each iteration"
-                    yield Finding.of_code("ML521", text, locator.of(node))
+                    yield Finding.of_code("ML521", text, Place.of(node.origin))
 
 
 def _grows(entry: Merged) -> bool:
@@ -140,7 +140,7 @@ def _source(value: Value) -> Value:
         value = first
 
 
-def _nested_ifs(graph: Graph, locator: Locator) -> Iterator[Finding]:
+def _nested_ifs(graph: Graph) -> Iterator[Finding]:
     """One finding for each outermost If with too many below it, wherever loops stand between them."""
     depths: dict[Graph, int] = {}
     worst: dict[Node, int] = {}
@@ -156,20 +156,20 @@ def _nested_ifs(graph: Graph, locator: Locator) -> Iterator[Finding]:
             worst[tops[scope]] = max(worst.get(tops[scope], 0), depths[scope])
     for node, depth in worst.items():
         if depth >= DEEP:
-            yield Finding.of_code("ML530", f"Ifs are nested {depth} deep", locator.of(node))
+            yield Finding.of_code("ML530", f"Ifs are nested {depth} deep", Place.of(node.origin))
 
 
-def _unread_inputs(graph: Graph, locator: Locator) -> Iterator[Finding]:
+def _unread_inputs(graph: Graph) -> Iterator[Finding]:
     for parameter in graph.parameters:
         if not parameter.output.is_used:
-            yield Finding.of_code("ML540", f"nothing reads the input {parameter.name!r}", locator.of(parameter))
+            yield Finding.of_code("ML540", f"nothing reads the input {parameter.name!r}", Place.of(parameter.origin))
 
 
-def _uncounted(graph: Graph, seen: Seen, locator: Locator) -> Iterator[Finding]:
+def _uncounted(graph: Graph, seen: Seen) -> Iterator[Finding]:
     for scope in graph.scopes():
         for node in scope.of(Loop):
-            if node.path in seen.uncounted_loops:
-                yield Finding.of_code("ML520", "only the run tells how often the body runs", locator.of(node))
+            if node.origin in seen.uncounted_loops:
+                yield Finding.of_code("ML520", "only the run tells how often the body runs", Place.of(node.origin))
 
 
 def clipped(graph: Graph) -> Iterator[Finding]:
@@ -183,8 +183,12 @@ def clipped(graph: Graph) -> Iterator[Finding]:
         yield Finding.of_code("ML504", f"{count} weight{'s are' if count > 1 else ' is'} beyond the range of f16")
 
 
-def _packed(seen: Seen, locator: Locator) -> Iterator[Finding]:
-    for path in dict.fromkeys(seen.packed):
-        place = locator.at(path)
-        if place.operator in _CHANGING:
-            yield Finding.of_code("ML522", "a list is changed that is kept as packed data", place)
+def _packed(seen: Seen) -> Iterator[Finding]:
+    for origin in dict.fromkeys(seen.packed):
+        if origin.operator in _CHANGING:
+            yield Finding.of_code("ML522", "a list is changed that is kept as packed data", Place.of(origin))
+
+
+def kind_of(node: Node) -> str:
+    """The type of an operation as the IR spells it."""
+    return str(getattr(node, "type", type(node).__name__))

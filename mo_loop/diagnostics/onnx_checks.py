@@ -17,13 +17,12 @@ from mo_loop.frontend.onnx_graphs import (
     all_graphs,
     called,
     function_graph,
-    label,
     main_graph,
     needed,
-    operator_of,
 )
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.tensor_protos import tensor_from
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import from_onnx
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
@@ -52,9 +51,9 @@ class Usage:
                 function = called(model, node)
                 if function is not None and id(function) not in functions:
                     functions.add(id(function))
-                    inner = function_graph(model, function, scope.path_of(node))
+                    inner = function_graph(model, function, scope.origin_of(node).inner_scope)
                     stack.append((inner, inner.output_names))
-        self._dead_paths = tuple(scope.path_of(node) for scope, node in self.dead)
+        self._dead_scopes = frozenset(scope.origin_of(node).inner_scope for scope, node in self.dead)
 
     def _kept(self, scope: OnnxGraph, wanted: list[str], given: frozenset[str]) -> list[Any]:
         live = needed(scope.nodes, wanted, given, self._reads)
@@ -65,9 +64,10 @@ class Usage:
             (self.read if each.name in names else self.unread).append((scope, each))
         return kept
 
-    def is_needed(self, path: str) -> bool:
-        """Whether what stands at a scope path is no part of a node that reaches no output."""
-        return not any(path == dead or path.startswith(f"{dead}/") for dead in self._dead_paths)
+    def is_needed(self, origin: Origin | None) -> bool:
+        """Whether what stands there is no part of a node that reaches no output."""
+        path = () if origin is None else origin.inner_scope
+        return self._dead_scopes.isdisjoint(path[:length] for length in range(1, len(path) + 1))
 
 
 # -- data
@@ -112,8 +112,7 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
             pass  # what is wrong with the tensor itself is found in translation
     for (_, location), each in groups.items():
         first, scope, name = each[0]
-        path = f"{scope.path}/{name}" if scope.path else name
-        finding = Finding.of_error(first, Place(path, scope.path, name))
+        finding = Finding.of_error(first, Place.of(Origin(scope.scope, output=name)))
         if len(each) > 1:
             text = f"{first.message}; {len(each)} tensors lie in {location!r} and have this fault"
             finding = Finding(finding.code, text, finding.place, finding.why, finding.help)
@@ -134,11 +133,10 @@ def leftovers(usage: Usage) -> Iterator[Finding]:
     if usage.cuts:
         return
     for scope, node in usage.dead:
-        place = Place(scope.path_of(node), scope.path, label(node), operator_of(node))
-        yield Finding.of_code("ML542", "the node reaches no output", place)
+        yield Finding.of_code("ML542", "the node reaches no output", Place.of(scope.origin_of(node)))
     for scope, tensor in usage.unread:
-        path = f"{scope.path}/{tensor.name}" if scope.path else tensor.name
-        yield Finding.of_code("ML541", "nothing reads the initializer", Place(path, scope.path, tensor.name))
+        place = Place.of(Origin(scope.scope, output=tensor.name))
+        yield Finding.of_code("ML541", "nothing reads the initializer", place)
 
 
 # -- rules

@@ -14,6 +14,7 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.onnx_graphs import main_graph
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.shape import fresh
@@ -36,7 +37,7 @@ def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | Optio
         value.define(origin)
         return value
     if not packed:
-        raise refused(f"the input {name!r}", "enter", type_, name)
+        raise refused(f"the input {name!r}", "enter", type_, origin)
     if isinstance(type_, OptionalType):
         return made_input(graph, name, type_.element, packed)
     element = type_.element
@@ -64,7 +65,8 @@ def make_result(value: Value, name: str, packed: bool) -> None:
             make_result(Identity(each).output, f"{name}.{part}", packed)
         return
     if isinstance(value.type, SequenceType | OptionalType):
-        raise refused(f"the output {name!r}", "leave", value.type, name)
+        origin = next((each for each in value.origins if each.output == name), Origin(output=name))
+        raise refused(f"the output {name!r}", "leave", value.type, origin)
     node = value.node
     taken = any(use.node.type == "Result" for use in value.uses if isinstance(use.node, Op))
     if node.name != name and (isinstance(node, Parameter | Constant) or (taken and len(node.outputs) == 1)):
@@ -77,10 +79,10 @@ def make_result(value: Value, name: str, packed: bool) -> None:
     Result(value, name=f"{name}/sink_port_0", names=(name,))
 
 
-def refused(what: str, way: str, type_: SequenceType | OptionalType, name: str) -> UnsupportedError:
+def refused(what: str, way: str, type_: SequenceType | OptionalType, origin: Origin) -> UnsupportedError:
     """The error for what is no tensor at the boundary; `way` is "enter" or "leave"."""
     text = f"{what} is a {type_}: only tensors can {way} an IR"
-    return UnsupportedError(text, code="ML310", where=Origin(output=name), hint=PACK)
+    return UnsupportedError(text, code="ML310", where=origin, hint=PACK)
 
 
 def boundary_errors(model: OnnxModel, cut: Cut, packed: bool) -> Iterator[UnsupportedError]:
@@ -100,4 +102,4 @@ def boundary_errors(model: OnnxModel, cut: Cut, packed: bool) -> Iterator[Unsupp
         if name in declared and declared[name].WhichOneof("value") in ("sequence_type", "optional_type"):
             type_ = type_from(declared[name], symbolic=True)
             if isinstance(type_, SequenceType | OptionalType):
-                yield refused(f"the output {name!r}", "leave", type_, name)
+                yield refused(f"the output {name!r}", "leave", type_, main_graph(model).tensor(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mo_loop.errors import ModelError, MoLoopError, UnsupportedError
@@ -43,7 +43,7 @@ class Translation(ABC):
         """The types that the states of a body turned out to need, remembered between its translations."""
 
     @abstractmethod
-    def warn_of_hidden_names(self, proto: Any, scope: Scope) -> None:
+    def warn_of_hidden_names(self, proto: Any, scope: Scope, origin: Origin) -> None:
         """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
 
     @abstractmethod
@@ -65,7 +65,8 @@ class Context:
         self.opset = opset
         self.op_type: str = proto.op_type
         self.outputs: tuple[str, ...] = tuple(proto.output)
-        self.origin = Origin(scope.path, label(proto), operator_of(proto))
+        moved = next((scope.moved[name] for name in self.outputs if name in scope.moved), None)
+        self.origin = Origin(scope.path, label(proto), operator_of(proto)) if moved is None else moved.of_node()
 
     @property
     def graph(self) -> Graph:
@@ -88,6 +89,10 @@ class Context:
         """Whether the error is of a node in a body of this one, or in a function that it calls."""
         return isinstance(error, MoLoopError) and error.origin is not None and error.origin.is_below(self.origin)
 
+    def tensor(self, name: str) -> Origin:
+        """The tensor of the model that the output `name` is."""
+        return self.scope.moved.get(name) or self.origin._replace(output=name)
+
     def wants(self, index: int) -> bool:
         """Whether the node's output number `index` is named, hence possibly used."""
         return index < len(self.outputs) and bool(self.outputs[index])
@@ -104,12 +109,16 @@ class Context:
 class Body:
     """A GRAPH attribute. Each `translate` makes a new Graph, under the types it is given."""
 
-    def __init__(self, translation: Translation, proto: Any, scope: Scope, path: tuple[str, ...]) -> None:
-        """`scope` is the one around the body, `path` that of the body itself."""
+    def __init__(
+        self, translation: Translation, proto: Any, scope: Scope, origin: Origin,
+        moved: Mapping[str, Origin] | None = None,
+    ) -> None:  # fmt: skip
+        """`scope` is the one around the body, `origin` that of the body itself, `moved` what `Scope.moved` says."""
         self._translation = translation
+        self._moved = moved or {}
         self.proto = proto
         self.scope = scope
-        self.path = path
+        self.origin = origin
 
     @property
     def inputs(self) -> list[str]:
@@ -139,13 +148,14 @@ class Body:
                 f"the body has {len(self.proto.input)} inputs, the operator gives it {len(types)}", code="ML226"
             )
         graph = Graph(self.proto.name or "body")
-        graph.scope = self.path
-        scope = Scope(graph, self.scope, self.path)
+        graph.scope = self.origin.scope
+        scope = Scope(graph, self.scope, self.origin.scope)
+        scope.moved = self._moved
         if scope.depth > DEPTH_LIMIT:
             raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312")
-        self._translation.warn_of_hidden_names(self.proto, scope)
+        self._translation.warn_of_hidden_names(self.proto, scope, self.origin)
         for entry, type_ in zip(self.proto.input, types, strict=True):
-            origin = Origin(self.path, output=entry.name)
+            origin = Origin(self.origin.scope, output=entry.name)
             with made_for((origin,)):
                 value = Parameter(graph=graph, type=type_, name=entry.name).output
             value.define(origin)
@@ -157,15 +167,16 @@ class Body:
 
     def within(self, scope: Scope) -> Body:
         """The same body, its outer names looked up in another scope."""
-        return Body(self._translation, self.proto, scope, self.path)
+        return Body(self._translation, self.proto, scope, self.origin, self._moved)
 
     def replaced(self, proto: Any) -> Body:
         """Another body, in the place of this one."""
-        return Body(self._translation, proto, self.scope, self.path)
+        return Body(self._translation, proto, self.scope, self.origin, self._moved)
 
     def inline(self, values: Sequence[Value] = ()) -> list[Value]:
         """The body's nodes right in the surrounding graph (a branch always taken), its inputs being `values`."""
-        scope = Scope(self.scope.graph, self.scope, self.path)
+        scope = Scope(self.scope.graph, self.scope, self.origin.scope)
+        scope.moved = self._moved
         scope.values.update(zip(self.inputs, values, strict=True))
         self._translation.statements(self.proto, scope)
         return [scope[entry.name] for entry in self.proto.output]

@@ -294,8 +294,9 @@ class _Names:
     def _elsewhere(self, name: str) -> str:
         """Which body has a tensor of that name, told by its path or alone."""
         for scope in all_graphs(self._model):
-            wanted = (name, name.removeprefix(f"{scope.path}/"))
-            if scope.path and any(tensor.name in wanted for tensor in tensors_of(scope)):
+            names = {tensor.name for tensor in tensors_of(scope)}
+            paths = (Origin(scope.scope, output=each).path for each in names)
+            if scope.scope and (name in names or name in paths):
                 return f"it stands in the body {scope.path}, and a model is cut in its main graph alone"
         return ""
 

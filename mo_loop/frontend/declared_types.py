@@ -53,7 +53,8 @@ def contradictions(proto: Any, values: Mapping[str, Value], path: tuple[str, ...
             continue
         if _contradicts(entry.type.tensor_type, value.type):
             declared = type_from(entry.type, symbolic=True)
-            where = Origin(path, output=entry.name)
+            where = next((each for each in value.origins if each.scope == path and each.output == entry.name), None)
+            where = where or Origin(path, output=entry.name)
             text = f"{where.path} is declared as {declared}, but it is {value.type}"
             found.append(ConversionWarning(text, where=where, code="ML510"))
     return found

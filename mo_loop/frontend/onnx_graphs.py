@@ -2,7 +2,6 @@
 
     for scope in all_graphs(model):
         for node in scope.nodes: print(scope.path_of(node), node.op_type)
-    placed(model, "loop/step/add")          # a scope path that an error names -> its scope and node
 
 Paths are those of translation: the node that holds a body, the name of the body, the node.
 """
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.graph.origin import Origin
 
 _GRAPH, _GRAPHS = 5, 10  # AttributeProto.AttributeType
 
@@ -25,7 +25,7 @@ class OnnxGraph:
     `outer` and `owner` are the scope and the node that hold a body; None for the others.
     """
 
-    path: str
+    scope: tuple[str, ...]
     kind: str
     proto: Any
     opsets: Mapping[str, int]
@@ -37,8 +37,26 @@ class OnnxGraph:
         nodes: Sequence[Any] = self.proto.node
         return nodes
 
+    @property
+    def path(self) -> str:
+        """The path as text."""
+        return Origin(self.scope).path
+
+    @property
+    def is_in_function(self) -> bool:
+        """Whether it is the graph of a function, or a body in one."""
+        return self.kind == "function" if self.outer is None else self.outer.is_in_function
+
+    def origin_of(self, node: Any) -> Origin:
+        return Origin(self.scope, label(node), operator_of(node))
+
+    def tensor(self, name: str) -> Origin:
+        """A tensor of the graph, with the node that makes it if there is one."""
+        maker = next((node for node in self.nodes if name in node.output), None)
+        return Origin(self.scope, output=name) if maker is None else self.origin_of(maker)._replace(output=name)
+
     def path_of(self, node: Any) -> str:
-        return f"{self.path}/{label(node)}" if self.path else label(node)
+        return self.origin_of(node).path
 
     @property
     def input_names(self) -> list[str]:
@@ -57,8 +75,8 @@ class OnnxGraph:
         """The scopes right below one of the nodes."""
         for attribute in node.attribute:
             for graph in graphs_of(attribute):
-                path = f"{self.path_of(node)}/{graph.name or 'body'}"
-                yield OnnxGraph(path, attribute.name, graph, self.opsets, self, node)
+                scope = (*self.scope, label(node), body_name(node, attribute.name, graph))
+                yield OnnxGraph(scope, attribute.name, graph, self.opsets, self, node)
 
 
 def graphs_of(attribute: Any) -> Sequence[Any]:
@@ -73,6 +91,13 @@ def body_protos(node: Any) -> Iterator[Any]:
     """The GraphProtos right below a node."""
     for attribute in node.attribute:
         yield from graphs_of(attribute)
+
+
+def body_name(node: Any, attribute: str, graph: Any) -> str:
+    """The name of a body of `node`; that of the attribute which holds it where another body has the same name."""
+    name: str = graph.name or "body"
+    same = sum((each.name or "body") == name for each in body_protos(node))
+    return name if same < 2 else attribute
 
 
 def label(node: Any) -> str:
@@ -90,12 +115,12 @@ def operator_of(node: Any) -> str:
 
 
 def main_graph(model: OnnxModel) -> OnnxGraph:
-    return OnnxGraph("", "model", model.proto.graph, model.opsets)
+    return OnnxGraph((), "model", model.proto.graph, model.opsets)
 
 
-def function_graph(model: OnnxModel, function: Any, path: str) -> OnnxGraph:
+def function_graph(model: OnnxModel, function: Any, scope: tuple[str, ...]) -> OnnxGraph:
     inner = {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in function.opset_import}
-    return OnnxGraph(path, "function", function, {**model.opsets, **inner})
+    return OnnxGraph(scope, "function", function, {**model.opsets, **inner})
 
 
 def called(model: OnnxModel, node: Any) -> Any:
@@ -106,73 +131,13 @@ def called(model: OnnxModel, node: Any) -> Any:
 def all_graphs(model: OnnxModel) -> Iterator[OnnxGraph]:
     """The main graph and all bodies, outer ones first, then each function with its bodies, under its name."""
     starts = [main_graph(model)]
-    starts += [function_graph(model, each, each.name) for each in model.functions.values()]
+    starts += [function_graph(model, each, (each.name,)) for each in model.functions.values()]
     for start in starts:
         stack = [start]
         while stack:
             scope = stack.pop()
             yield scope
             stack += reversed([body for node in scope.nodes if node.attribute for body in scope.bodies(node)])
-
-
-# -- from a path to what stands there
-
-
-class Places:
-    """Finds what stands at a scope path. Names may hold slashes themselves, so paths are followed from the top."""
-
-    def __init__(self, model: OnnxModel) -> None:
-        self._model = model
-        self._known: dict[str, tuple[dict[str, Any], list[Any]]] = {}
-        self._makers: dict[str, dict[str, Any]] = {}
-
-    def find(self, path: str) -> tuple[OnnxGraph, Any] | None:
-        """The scope and the node at `path`; the node is None where the path is that of a value or a body."""
-        return self._below(main_graph(self._model), path) if path else None
-
-    def made(self, path: str, names: Collection[str]) -> tuple[OnnxGraph, Any] | None:
-        """The scope at `path` (empty for the main graph) and the node in it that is, or makes, one of `names`."""
-        found = self.find(path) if path else (main_graph(self._model), None)
-        if found is None or found[0].path != path:
-            return None
-        scope = found[0]
-        nodes, _ = self._index(scope)
-        if path not in self._makers:
-            self._makers[path] = {name: node for node in scope.nodes for name in node.output if name}
-        makers = self._makers[path]
-        return next(((scope, table[name]) for name in names for table in (nodes, makers) if name in table), None)
-
-    def _below(self, scope: OnnxGraph, rest: str) -> tuple[OnnxGraph, Any] | None:
-        nodes, holders = self._index(scope)
-        if rest in nodes:
-            return scope, nodes[rest]
-        for node in holders:
-            name = label(node)
-            if not rest.startswith(f"{name}/"):
-                continue
-            function = called(self._model, node)
-            if function is not None:
-                inner = function_graph(self._model, function, scope.path_of(node))
-                return self._below(inner, rest[len(name) + 1 :])
-            for body in scope.bodies(node):
-                tail = body.path[len(scope.path_of(node)) + 1 :]
-                after = rest[len(name) + 1 :]
-                if after == tail:
-                    return body, None
-                if after.startswith(f"{tail}/"):
-                    return self._below(body, after[len(tail) + 1 :])
-        return scope, None
-
-    def _index(self, scope: OnnxGraph) -> tuple[dict[str, Any], list[Any]]:
-        if scope.path not in self._known:
-            nodes = {label(node): node for node in reversed(scope.nodes)}
-            holders = [node for node in scope.nodes if _has_bodies(node) or called(self._model, node) is not None]
-            self._known[scope.path] = nodes, holders
-        return self._known[scope.path]
-
-
-def _has_bodies(node: Any) -> bool:
-    return any(True for _ in body_protos(node))
 
 
 # -- what is needed

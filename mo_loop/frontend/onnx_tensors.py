@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, label, operator_of
-from mo_loop.graph import Graph
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, operator_of
+from mo_loop.graph.origin import Origin
 
 
 class OnnxTensor(NamedTuple):
@@ -29,20 +29,10 @@ def tensors_of(scope: OnnxGraph) -> Iterator[OnnxTensor]:
         yield from (OnnxTensor(name, operator_of(node)) for name in node.output if name)
 
 
-def paths_in(graph: Graph, model: OnnxModel) -> dict[str, str]:
-    """The paths of the graphs of a model, and those of the same graphs in `graph`; bodies that are gone are left out.
-
-    They differ where a node of control flow bears the name of a model output.
-    """
-    present = {scope.path for scope in graph.scopes()}
-    found = {"": ""}
-    for scope in all_graphs(model):
-        if scope.outer is None or scope.outer.path not in found:
-            continue
-        outer = found[scope.outer.path]
-        for name in (label(scope.owner), *filter(None, scope.owner.output)):
-            path = f"{outer}/{name}/{scope.proto.name or 'body'}".removeprefix("/" if not outer else "")
-            if path in present:
-                found[scope.path] = path
-                break
-    return found
+def has_tensor(model: OnnxModel, path: str) -> bool:
+    """Whether a tensor of the model has this path, for tensors of the main graph their name."""
+    return any(
+        Origin(graph.scope, output=tensor.name).path == path
+        for graph in all_graphs(model)
+        for tensor in tensors_of(graph)
+    )

@@ -8,12 +8,12 @@ visible there; anything else becomes a Parameter, and `captures` remembers which
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from mo_loop.errors import ModelError
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.origin import made_for
+from mo_loop.graph.origin import Origin, made_for
 from mo_loop.ops.base import Constant, Parameter
 
 
@@ -34,6 +34,8 @@ class Scope:
         self.values: dict[str, Value] = {}
         self.lazy: dict[str, Callable[[], Value]] = {}
         self.captures: list[Capture] = []
+        # The tensors that nodes make which were moved here from an outer graph, by the names that they have here.
+        self.moved: Mapping[str, Origin] = {}
         self._fed: dict[Value, Value] = {}
         # Names under which this scope knows outer values whose own names something inside hides.
         self.aliases: dict[str, str] = {}

@@ -19,7 +19,7 @@ from typing import Any
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.branch_extension import extended
 from mo_loop.frontend.context import Body, Context, TranslatedBody, Translation, as_values
-from mo_loop.frontend.onnx_graphs import label, operator_of
+from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
 from mo_loop.frontend.ops.control import if_, is_decided
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
@@ -189,7 +189,11 @@ class _Sinking:
             scope.depth = self.scope.depth
             scope.aliases = aliases
         context = self._context()
-        return Body(self.translation, proto, scope, (*context.origin.inner_scope, branch.name or "body"))
+        made = zip(nodes, proto.node[len(branch.node) :], strict=True)
+        moved_names = (pair for node, copy in made for pair in zip(node.output, copy.output, strict=True))
+        moved_origins = {there: self.origins[here] for here, there in moved_names if here}
+        path = (*context.origin.inner_scope, body_name(self.proto, key, branch))
+        return Body(self.translation, proto, scope, Origin(path, operator=context.origin.operator), moved_origins)
 
     def _move(self, moved: frozenset[int], differing: set[str]) -> frozenset[int]:
         made = [*self.own, *(name for i in sorted(moved) for name in self.rest[i].output if name)]

@@ -30,6 +30,7 @@ from mo_loop.frontend.declared_types import contradictions, type_from
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import in_order, listed_order
+from mo_loop.frontend.onnx_graphs import body_name
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
@@ -151,7 +152,7 @@ class ModelTranslation(Translation):
             for warning in found:
                 warnings.warn(warning, stacklevel=3)
 
-    def warn_of_hidden_names(self, proto: Any, scope: Scope) -> None:
+    def warn_of_hidden_names(self, proto: Any, scope: Scope, origin: Origin) -> None:
         """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
         if id(proto) in self._warned:
             return
@@ -159,8 +160,7 @@ class ModelTranslation(Translation):
         named = [each.name for each in (*proto.input, *proto.initializer)]
         for name in dict.fromkeys([*named, *(name for node in proto.node for name in node.output if name)]):
             if scope.is_outer_name(name):
-                where = Origin(scope.path)
-                self.doubt(f"{where.path}: {name!r} hides an outer value of that name", where=where, code="ML511")
+                self.doubt(f"{origin.path}: {name!r} hides an outer value of that name", where=origin, code="ML511")
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. A name the scope has already is not made again."""
@@ -326,7 +326,8 @@ class ModelTranslation(Translation):
         if kind == _SPARSE:
             return dense_from_sparse(proto.sparse_tensor, self.model.folder, self.model.path)
         if kind == _GRAPH:
-            return Body(self, proto.g, context.scope, (*context.origin.inner_scope, proto.g.name or "body"))
+            path = (*context.origin.inner_scope, body_name(context.proto, proto.name, proto.g))
+            return Body(self, proto.g, context.scope, Origin(path, operator=context.origin.operator))
         if kind == _TYPE_PROTO:
             return type_from(proto.tp, symbolic=False)
         raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
@@ -366,7 +367,7 @@ class ModelTranslation(Translation):
             if value is None:
                 raise InternalError(f"the output {name!r} was not made", where=context.origin)
             context.scope.values[name] = value
-            value.define(context.origin._replace(output=name))
+            value.define(context.tensor(name), name)
         for name in filter(None, context.outputs[len(values) :]):
             if not self._may_have(context, len(context.outputs)):
                 raise ModelError(f"{context.op_type} (opset {context.opset}) has no output for {name!r}", code="ML227")

@@ -13,7 +13,7 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend import registry
 from mo_loop.frontend.custom_translators import CustomTranslators
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import label, operator_of
+from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
 from mo_loop.frontend.translate import unsupported
 from mo_loop.graph.origin import Origin
 
@@ -42,9 +42,8 @@ def _nodes(
             yield unsupported(domain, node.op_type, opset, custom).at(origin)
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                graph = attribute.g
-                inner_path = (*origin.inner_scope, graph.name or "body")
-                yield from _nodes(model, custom, graph.node, opsets, inner_path, calls)
+                inner_path = (*origin.inner_scope, body_name(node, attribute.name, attribute.g))
+                yield from _nodes(model, custom, attribute.g.node, opsets, inner_path, calls)
 
 
 def _is_translated(domain: str, op: str, opset: int) -> bool:

@@ -126,9 +126,9 @@ class Value:
         if name not in self.names:
             self.names = (*self.names, name)
 
-    def define(self, tensor: Origin) -> None:
-        """This value holds a tensor of the ONNX model: it has its name and its origin."""
-        self.add_name(tensor.output)
+    def define(self, tensor: Origin, name: str = "") -> None:
+        """This value holds a tensor of the ONNX model: it has its origin, and its name unless another is given."""
+        self.add_name(name or tensor.output)
         self.origins = joined(self.origins, (tensor,))
 
     def copy_names(self, other: Value) -> None:

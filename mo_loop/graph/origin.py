@@ -23,7 +23,8 @@ class Origin(NamedTuple):
     `scope` is the path of the ONNX graph that holds it: for each body the name of the node and that of the body, for a
     function the name of the node that calls it. `node` is the name of the node, that of its first output where it has
     none; it is empty for an input, an initializer, and a graph as a whole. `operator` is the node's, with its domain
-    where that is not the default one. `output` is the name of a tensor, empty for a node.
+    where that is not the default one; of a body it is that of the node which holds it. `output` is the name of a
+    tensor, empty for a node.
     """
 
     scope: tuple[str, ...] = ()
@@ -35,12 +36,16 @@ class Origin(NamedTuple):
     def path(self) -> str:
         """The path as text. It is for people: names may hold slashes, so it cannot be taken apart again."""
         name = self.output or self.node
-        return "/".join((*self.scope, name) if name else self.scope)
+        return "/".join(map(str, (*self.scope, name) if name else self.scope))  # a damaged file has names in bytes
 
     @property
     def inner_scope(self) -> tuple[str, ...]:
         """The path of a function that the node calls; the paths of its bodies begin so."""
         return (*self.scope, self.node)
+
+    def of_node(self) -> Origin:
+        """The node that makes a tensor."""
+        return self._replace(output="")
 
     def is_below(self, node: Origin) -> bool:
         """Whether it stands in a body of `node`, or in a function that `node` calls."""

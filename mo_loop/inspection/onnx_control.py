@@ -32,7 +32,7 @@ class Controls:
     def all(self) -> list[Control]:
         """The control flow of the main graph and of all functions, with nested control flow inside."""
         starts = [main_graph(self._model)]
-        starts += [function_graph(self._model, each, each.name) for each in self._model.functions.values()]
+        starts += [function_graph(self._model, each, (each.name,)) for each in self._model.functions.values()]
         return [each for start in starts for each in self._of(start)]
 
     def _of(self, scope: OnnxGraph) -> list[Control]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.frontend.onnx_tensors import paths_in
 from mo_loop.graph import Graph, Node
+from mo_loop.graph.origin import Origins
 from mo_loop.ops.control import Control, Iteration
 from transforms.manager import Phase, Step
 
@@ -36,10 +36,14 @@ class Flow:
 
     def __init__(self, node: Any) -> None:
         self.kind: str = node.type
-        self.names = {node.name, *(name for value in node.outputs for name in value.names)}
+        self.origins: Origins = node.origins
         self.nodes: dict[Any, None] = {node: None}
         self.count = 0
         self.fate = ""
+
+    def has_origin_of(self, node: Node) -> bool:
+        """Whether `node` was made for the same node of the model."""
+        return not set(self.origins).isdisjoint(node.origins)
 
     @property
     def became(self) -> str:
@@ -69,8 +73,7 @@ class Record:
         self.graph: Graph | None = None
         self.compression: Compression | None = None
         self.flows: list[Flow] = []
-        self.known: set[tuple[str, str]] = set()
-        self.renamed: dict[str, str] = {}
+        self.known: set[tuple[tuple[str, ...], str]] = set()
         self._tensors = tensors
 
     def __call__(self, event: Step | Phase) -> None:
@@ -87,27 +90,20 @@ class Record:
             self.model = phase.subject
         elif phase.name == "translating":
             self._translated()
-        elif phase.name == "renaming":
-            self.renamed = dict(phase.subject)
         elif phase.name == "compressing":
             self.compression = phase.subject
 
     def _translated(self) -> None:
         """Note the control flow of the graph as it was translated, and which of its tensors are known."""
-        model, graph = self.model, self.graph
-        assert model is not None and graph is not None
+        graph = self.graph
+        assert graph is not None
         self.flows = [Flow(node) for scope in graph.scopes() for node in _flows(scope)]
         if self._tensors:
-            inner = {path: onnx for onnx, path in paths_in(graph, model).items()}
-            self.known = {
-                (inner.get(scope.path, scope.path), name)
-                for scope in graph.scopes()
-                for value in _known(scope)
-                for name in value.names
-            }
+            values = (value for scope in graph.scopes() for value in _known(scope))
+            self.known = {(each.scope, each.output) for value in values for each in value.origins}
 
     def _after(self, step: Step) -> None:
-        """Note what a pass did to control flow. A node that takes the place of another bears its name, or begins so."""
+        """Note what a pass did to control flow. A node that takes the place of another has its origin."""
         if not step.changed or not self.flows:
             return
         present = dict.fromkeys(node for scope in step.graph.scopes() for node in _flows(scope))
@@ -117,7 +113,7 @@ class Record:
             gone = [node for node in flow.nodes if node not in present]
             for node in gone:
                 del flow.nodes[node]
-                flow.nodes.update((each, None) for each in new if _stands_for(each, node))
+                flow.nodes.update((each, None) for each in new if flow.has_origin_of(each))
             if gone and not flow.nodes and not flow.fate:
                 flow.fate = FATES.get(step.name, "removed")
                 flow.count = _count(gone[0]) if flow.fate == "unrolled" else 0
@@ -125,10 +121,6 @@ class Record:
 
 def _flows(graph: Graph) -> list[Any]:
     return [node for node in graph.nodes_with_bodies() if isinstance(node, Control)]
-
-
-def _stands_for(new: Node, old: Node) -> bool:
-    return new.name == old.name or new.name.startswith(f"{old.name}/")
 
 
 def _count(node: Node) -> int:

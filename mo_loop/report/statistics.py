@@ -18,8 +18,9 @@ from typing import Any
 
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, domain_of, label
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, operator_of
 from mo_loop.graph import Graph
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import from_onnx
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.report.record import Outcome, Record
@@ -88,17 +89,16 @@ def outcomes(record: Record) -> list[Outcome]:
     counts = Counter((flow.kind, flow.became) for flow in record.flows)
     left = list(record.flows)
     for node in _control_flow(record.model):
-        names = {label(node), *node.output} - {""}
-        flow = next((each for each in left if each.kind == node.op_type and each.names & names), None)
+        flow = next((each for each in left if each.kind == node.operator and node in each.origins), None)
         if flow is not None:
             left.remove(flow)
         else:  # translation replaces an If of known condition by one branch, and does not read the other branch
-            counts[node.op_type, "decided" if node.op_type == "If" else "not needed"] += 1
+            counts[node.operator, "decided" if node.operator == "If" else "not needed"] += 1
     return [Outcome(kind, became, count) for (kind, became), count in counts.items()]
 
 
-def _control_flow(model: OnnxModel) -> Iterator[Any]:
+def _control_flow(model: OnnxModel) -> Iterator[Origin]:
     for scope in all_graphs(model):
         if scope.kind == "function":
             continue  # counted at its call
-        yield from (node for node in scope.nodes if node.op_type in CONTROL_FLOW and not domain_of(node))
+        yield from (scope.origin_of(node) for node in scope.nodes if operator_of(node) in CONTROL_FLOW)

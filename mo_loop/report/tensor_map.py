@@ -23,12 +23,11 @@ and `id` are those of the file, `port` the output port. In a later version field
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs
-from mo_loop.frontend.onnx_tensors import OnnxTensor, paths_in, tensors_of
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.onnx_graphs import all_graphs, called, function_graph, main_graph
+from mo_loop.frontend.onnx_tensors import OnnxTensor, tensors_of
 from mo_loop.graph import Graph
 from mo_loop.ir.xml import layer_names, layer_order, output_port
 from mo_loop.ops.base import Constant
@@ -47,25 +46,24 @@ class Place(NamedTuple):
     is_constant: bool
 
 
-Found = dict[tuple[str, str], Place]
-"""(path of a graph, tensor name) -> its place."""
+Tensor = tuple[tuple[str, ...], str]
+"""The scope path of an ONNX graph, and the name of a tensor in it."""
 
 
 def mapping(record: Record) -> dict[str, Any]:
     """The tensors of the recorded model, those of all scopes, in the order of the file. Call it after `save_model`."""
     assert record.model is not None and record.graph is not None
-    onnx_paths = {path: onnx for onnx, path in paths_in(record.graph, record.model).items()}
-    found = dict(_places(record.graph, onnx_paths))
-    listed = {scope.path: (scope, list(tensors_of(scope))) for scope in all_graphs(record.model)}
-    names = {path: {tensor.name for tensor in tensors} for path, (_, tensors) in listed.items()}
-    alone = _told_by_name_alone(found, names)
+    found = _places(record.graph)
+    calls = _calls(record.model, {scope for scope, _ in found})
     rows = []
-    for path, (scope, tensors) in listed.items():
-        for tensor in tensors:
-            name = record.renamed.get(f"{path}/{tensor.name}" if path else tensor.name, tensor.name)
-            place = found.get((path, name)) or _moved(scope, name, found, names) or alone.get(name)
-            known = (path, tensor.name) in record.known
-            rows.append({"scope": path, "tensor": tensor.name, "kind": tensor.kind, **_fate(tensor, place, known)})
+    for graph in all_graphs(record.model):
+        scopes = calls.get(graph.scope, []) if graph.is_in_function else [graph.scope]
+        for tensor in tensors_of(graph):
+            here = [(scope, tensor.name) for scope in scopes]
+            place = next((found[each] for each in here if each in found), None)
+            known = not record.known.isdisjoint(here)
+            row = {"scope": graph.path, "tensor": tensor.name, "kind": tensor.kind}
+            rows.append({**row, **_fate(tensor, place, known)})
     return {"version": VERSION, "model": record.model.path, "tensors": rows}
 
 
@@ -78,31 +76,36 @@ def _fate(tensor: OnnxTensor, place: Place | None, known: bool) -> dict[str, Any
     return {"became": became, "where": place.where, "layer": place.layer, "id": place.id, "port": place.port}
 
 
-def _places(graph: Graph, onnx_paths: dict[str, str]) -> Iterator[tuple[tuple[str, str], Place]]:
-    """(path of the graph as the model has it, tensor name) -> its place."""
+def _places(graph: Graph) -> dict[Tensor, Place]:
+    """Where each tensor is. One that bodies capture is outside of them as well, which is its place."""
+    found: dict[Tensor, Place] = {}
     for scope in graph.scopes():
-        path = onnx_paths.get(scope.path, scope.path)
         order = layer_order(scope)
         for number, (node, name) in enumerate(zip(order, layer_names(order), strict=True)):
             for value in node.outputs:
                 place = Place(scope.path, name, number, output_port(value), isinstance(node, Constant))
-                yield from (((path, each), place) for each in value.names)
+                for each in value.origins:
+                    found.setdefault((each.scope, each.output), place)
+    return found
 
 
-def _moved(scope: OnnxGraph, name: str, found: Found, names: dict[str, set[str]]) -> Place | None:
-    """The tensor in a graph around its own, where that was inlined; not what bears its name there anyway."""
-    outer = scope.outer
-    while outer is not None:
-        if name in names[outer.path]:
-            return None
-        if (outer.path, name) in found:
-            return found[outer.path, name]
-        outer = outer.outer
-    return None
+def _calls(model: OnnxModel, present: set[tuple[str, ...]]) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
+    """The scope path of each function, and of each body in one, with the paths that it has where it is called.
 
-
-def _told_by_name_alone(found: Found, names: dict[str, set[str]]) -> dict[str, Place]:
-    """Names that one graph of the model and one of the IR has: a body may have got another path."""
-    in_model = Counter(name for held in names.values() for name in held)
-    in_ir = Counter(name for _, name in found)
-    return {name: place for (_, name), place in found.items() if in_model[name] == in_ir[name] == 1}
+    Only those that are `present` in the IR are followed.
+    """
+    found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    prefixes = {path[:length] for path in present for length in range(len(path) + 1)}
+    stack = [(main_graph(model), main_graph(model))]
+    while stack:
+        listed, graph = stack.pop()
+        if listed.is_in_function:
+            found.setdefault(listed.scope, []).append(graph.scope)
+        for node in graph.nodes:
+            stack += zip(listed.bodies(node), graph.bodies(node), strict=True)
+            function = called(model, node)
+            scope = graph.origin_of(node).inner_scope
+            if function is not None and scope in prefixes:
+                by_name = function_graph(model, function, (function.name,))
+                stack.append((by_name, function_graph(model, function, scope)))
+    return found

@@ -124,7 +124,7 @@ def _unroll_one(node: Iteration) -> None:
         states = {entry: results[entry.result] for entry in states}
     for each in graph.ordered():  # a name means one tensor
         for output in each.outputs if each not in before else ():
-            output.names = ()
+            output.names = output.origins = ()
     for entry, output in zip(node.output_map, node.outputs, strict=True):
         if not output.is_used:
             continue

@@ -1,6 +1,6 @@
 """rename_tensors: gives tensors other names in the IR (`--rename`).
 
-    rename_tensors(graph, {"x": "image", "loop/step/t": "state"}, model)
+    rename_tensors(graph, {"x": "image", "loop/step/t": "state"})
 
 A layer with the same name as its tensor is renamed too, and so are inputs and outputs. All names change at once, so two
 tensors can exchange their names.
@@ -9,26 +9,26 @@ tensors can exchange their names.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from mo_loop.errors import UsageError
-from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import all_graphs
-from mo_loop.frontend.onnx_tensors import paths_in, tensors_of
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Result
 
 
-def rename_tensors(graph: Graph, names: Mapping[str, str], model: OnnxModel) -> None:
+def rename_tensors(graph: Graph, names: Mapping[str, str], is_known: Callable[[str], bool] = lambda _: False) -> None:
     """Rename tensors: `names` maps the present name (for a tensor in a body, the scope path) to the new one.
+
+    `is_known` says whether the ONNX model has a tensor of a name or scope path, for the error about one that is gone.
 
     Raises:
         UsageError: the IR has no such tensor, or another tensor has the new name.
     """
     places: dict[Graph, dict[str, str]] = {}
     for old, new in names.items():
-        scope, name = _place(graph, old, model)
+        scope, name = _place(graph, old, is_known)
         if name == new or not new.strip():
             what = "is already its name" if new else "is not a valid name"
             raise UsageError(f"{old!r} cannot be renamed: {new!r} {what}", hint="write old=new", code="ML202")
@@ -39,28 +39,25 @@ def rename_tensors(graph: Graph, names: Mapping[str, str], model: OnnxModel) -> 
         _rename(scope, renamed)
 
 
-def _place(graph: Graph, old: str, model: OnnxModel) -> tuple[Graph, str]:
-    """The graph of a scope path, and the name of the tensor in it."""
-    if old in set(_tensor_names(graph)):
-        return graph, old
-    onnx_paths = {path: onnx for onnx, path in paths_in(graph, model).items()}
-    known: list[str] = []
+def _place(graph: Graph, old: str, is_known: Callable[[str], bool]) -> tuple[Graph, str]:
+    """The graph that a name or scope path means, and the name of the tensor in it."""
+    known: dict[str, tuple[Graph, str]] = {}
     for scope in graph.scopes():
-        path = onnx_paths.get(scope.path, scope.path)
-        inner = old.removeprefix(f"{path}/")
-        here = set(_tensor_names(scope))
-        if scope is not graph and inner != old and inner in here:
-            return scope, inner
-        known += [f"{path}/{name}" if path else name for name in here]
-    raise _missing(old, sorted(known), model)
+        for value in _values(scope):
+            for name in value.names:
+                path = name if scope is graph else Origin(scope.scope, output=name).path
+                known.setdefault(path, (scope, name))
+    for scope in graph.scopes():  # a tensor that was moved out of its body is found by its path in the model as well
+        for value in _values(scope):
+            for each in value.origins:
+                if each.output in value.names and len(each.scope) > len(scope.scope):
+                    known.setdefault(each.path, (scope, each.output))
+    if old not in known:
+        raise _missing(old, sorted(known), is_known(old))
+    return known[old]
 
 
-def _missing(old: str, known: list[str], model: OnnxModel) -> UsageError:
-    was_there = any(
-        old == (f"{scope.path}/{tensor.name}" if scope.path else tensor.name)
-        for scope in all_graphs(model)
-        for tensor in tensors_of(scope)
-    )
+def _missing(old: str, known: list[str], was_there: bool) -> UsageError:
     why = "the tensor was folded, fused or not needed" if was_there else "the model has no tensor of that name"
     close = difflib.get_close_matches(old, known, 1)
     close = close or [name for name in known if name.endswith(f"/{old}")][:1]
@@ -86,7 +83,7 @@ def _require_free(scope: Graph, renamed: Mapping[str, str]) -> None:
         if new in others or new in taken:
             what = f"{taken[new]!r} gets the same name" if new in taken else "the IR has a tensor or layer of that name"
             raise UsageError(
-                f"{old!r} cannot be renamed to {new!r}", where=scope.path, why=what, hint="take another name",
+                f"{old!r} cannot be renamed to {new!r}", where=scope.origin, why=what, hint="take another name",
                 code="ML202",
             )  # fmt: skip
         taken[new] = old
