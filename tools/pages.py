@@ -87,8 +87,9 @@ CLI = """\
 
 {commands}
 
-`mo-loop --version` prints the version; `-h` or `--help` after a command prints the text on this page. Results go to
-stdout, everything else to stderr. Colours appear only on a terminal, and never if `NO_COLOR` is set.
+`mo-loop MODEL` is short for `mo-loop convert MODEL`. `mo-loop -V` prints the version; `-h` or `--help` after a command
+prints the text on this page. Results go to stdout, everything else to stderr. Colours appear only on a terminal, and
+never if `NO_COLOR` is set.
 
 | exit code | |
 |---|---|

@@ -18,11 +18,11 @@ from typing import Any
 
 from mo_loop.api import Model, save_model
 from mo_loop.batch.fingerprint import Made, stamp
-from mo_loop.batch.result import Error, Facts
+from mo_loop.batch.result import Facts, errors_of
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
 from mo_loop.conversion import Conversion
-from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
+from mo_loop.errors import MoLoopError, UsageError
 from mo_loop.frontend.external_data import external_files
 
 gc.freeze()  # what was imported stays: a search for cycles after each model need not go through it
@@ -37,7 +37,7 @@ def convert(task: Task) -> Done:
         except Exception as error:
             if _wanted_memory(error):
                 raise MemoryError(f"{type(error).__name__}: {error}") from error
-            done = Done(None, _errors(error), _exit_code(error), _detail(error))
+            done = Done(None, errors_of(error), _exit_code(error), _detail(error))
     gc.collect(0)  # all of this model: a conversion pauses the collector, so nothing of it has grown old
     return replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
 
@@ -85,20 +85,6 @@ def _wanted_memory(error: BaseException) -> bool:
         seen.add(id(each))
         pending += [each.__cause__, each.__context__, *getattr(each, "errors", ())]
     return False
-
-
-def _errors(error: Exception) -> tuple[Error, ...]:
-    if not isinstance(error, MoLoopError):
-        return (Error("ML499", f"{type(error).__name__}: {error}", (), "", "", 4),)
-    groups: dict[Error, list[str]] = {}
-    for each in error.errors if isinstance(error, ConversionErrors) else (error,):
-        message = f"{each.message} (in {each.during})" if each.during else each.message
-        group = Error(each.code, message, (), each.why, each.hint, each.exit_code)
-        groups.setdefault(group, []).extend([each.where] if each.where else [])
-    return tuple(
-        Error(group.code, group.message, tuple(places), group.why, group.hint, group.exit_code)
-        for group, places in groups.items()
-    )
 
 
 def _exit_code(error: Exception) -> int:

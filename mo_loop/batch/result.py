@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mo_loop.batch.plan import Planned
+from mo_loop.errors import ConversionErrors, MoLoopError
 
 CONVERTED, SKIPPED, FAILED, CRASH, TIMEOUT, MEMORY, CANCELLED = STATUSES = (
     "converted", "skipped", "failed", "crash", "timeout", "memory", "cancelled"
@@ -115,3 +116,18 @@ class Results:
     def is_known(self, result: Result) -> bool:
         """Whether a model fails as it did in the batch that this one is compared with."""
         return result.status in BAD and result.model.name in self.known
+
+
+def errors_of(error: Exception) -> tuple[Error, ...]:
+    """What an exception says, equal errors of several places in one; an exception of another kind is a bug."""
+    if not isinstance(error, MoLoopError):
+        return (Error("ML499", f"{type(error).__name__}: {error}", (), "", "", 4),)
+    groups: dict[Error, list[str]] = {}
+    for each in error.errors if isinstance(error, ConversionErrors) else (error,):
+        message = f"{each.message} (in {each.during})" if each.during else each.message
+        group = Error(each.code, message, (), each.why, each.hint, each.exit_code)
+        groups.setdefault(group, []).extend([each.where] if each.where else [])
+    return tuple(
+        Error(group.code, group.message, tuple(places), group.why, group.hint, group.exit_code)
+        for group, places in groups.items()
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -32,7 +33,20 @@ class _Lazy(click.Group):
         command: click.Command = import_module(f"mo_loop.cli.{name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in COMMANDS or args[0].startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches
+
+        error = click.UsageError(f"there is no command and no file {args[0]!r}", ctx)
+        error.possibilities = get_close_matches(args[0], COMMANDS, 1, 0.5)  # type: ignore[attr-defined]
+        raise error
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in COMMANDS and _is_model(args[0]):
+            args = ["convert", *args]
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -49,6 +63,11 @@ class _Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _is_model(argument: str) -> bool:
+    """Whether the first argument is the path of a model, not the name of a command."""
+    return argument.endswith(".onnx") or "/" in argument or os.sep in argument or os.path.isfile(argument)
+
+
 def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
     """A usage error looks like all others; only then is it worth the import. Help without arguments is none."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
@@ -58,12 +77,13 @@ def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
     end_with_usage(ctx, error)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="mo-loop")
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, "-V", "--version", prog_name="mo-loop")
 def main() -> None:
-    """ONNX to OpenVINO IR, at home with loops.
+    """Convert ONNX models, with their control flow, to OpenVINO IR.
 
-    \b
-    Exit codes: 0 ok, 1 a check or comparison found a difference or a batch had failures,
-    2 bad input or usage, 3 unsupported, 4 a bug of mo-loop, 130 interrupted.
+    mo-loop MODEL [OPTIONS] is short for mo-loop convert MODEL [OPTIONS].
+
+    Exit codes: 0 ok, 1 a check or comparison found a difference or a batch had failures, 2 bad input or usage,
+    3 unsupported, 4 a bug of mo-loop, 130 interrupted.
     """

@@ -18,6 +18,7 @@ import click
 
 from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
 from mo_loop.cli.error_output import message, reported, told_warnings
+from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import PassOptions, pass_choice
 from mo_loop.cli.preprocessing_options import preprocessing_flags
@@ -48,27 +49,27 @@ class Size(click.ParamType):
         return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1 if found[2] else 0))
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "-o", "--output-dir", "folder", required=True, type=click.Path(file_okay=False), metavar="DIR",
-    help="Where the pairs go; the tree below the common root of PATH... is mirrored.",
+    help="Folder of the .xml and .bin files; they lie in it as the models lie below the common root of PATH....",
 )  # fmt: skip
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Models at a time.  [default: one for each processor]"
 )
 @click.option(
     "--timeout", type=click.FloatRange(0, LONGEST, min_open=True), default=600.0, show_default=True, metavar="SECONDS",
-    help="End the conversion of a model that takes longer.",
+    help="Stop the conversion of a model that takes longer.",
 )  # fmt: skip
 @click.option(
     "--memory", type=Size(), metavar="SIZE",
     help="Memory that a worker may allocate, for example 4G. Has no effect on Windows and macOS.",
 )  # fmt: skip
 @click.option(
-    "--keep-going/--fail-fast", default=True, help="After a failure, go on (default), or begin no other model."
+    "--keep-going/--fail-fast", default=True, help="After a failure, go on (default), or start no other model."
 )
-@click.option("--force", is_flag=True, help="Convert also what is up to date.")
+@click.option("--force", is_flag=True, help="Convert models that are up to date as well.")
 @click.option("--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JSON.")
 @click.option("--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JUnit XML.")
 @click.option(
@@ -79,7 +80,7 @@ class Size(click.ParamType):
     "--baseline", type=click.Path(dir_okay=False), metavar="FILE",
     help="The report of an earlier batch: what failed in it does not count for the exit code.",
 )  # fmt: skip
-@click.option("-q", "--quiet", is_flag=True, help="Show errors alone: no progress, no warnings, no last line.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors alone: no progress, no warnings, no last line.")
 @conversion_options
 @pass_choice
 @click.option("--debug", is_flag=True, help="Show the traceback of an error of the batch itself.")

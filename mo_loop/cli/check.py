@@ -14,6 +14,7 @@ import click
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import message, reported, told_warnings
 from mo_loop.cli.file_checks import opened
+from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import painted, show, table
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("models", nargs=-1, type=click.Path(), metavar="MODEL...")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "sarif", "markdown"]), default="text", show_default=True,
-    help="The form of the report.",
+    help="The format of the report.",
 )  # fmt: skip
 @click.option(
     "--level", type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
-    help="Show findings of this level and worse ones. The exit code does not depend on it.",
+    help="Show findings of this level and above. The exit code does not depend on it.",
 )  # fmt: skip
 @click.option(
     "--codes",
@@ -41,7 +42,8 @@ COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
     help="List all codes and what they mean, as text, JSON or Markdown, and end. Needs no MODEL.",
 )
 @click.option(
-    "--input", "inputs", metavar="TEXT", help="Inputs as for convert: x[1,3,?,224..512],rate->16000. For every MODEL."
+    "--input", "inputs", metavar="TEXT",
+    help='Inputs as for convert: "x[1,3,?,224..512],rate->16000". For every MODEL.',
 )
 @click.option("--output", "outputs", metavar="NAMES", help="Tensors that become the outputs, separated by commas.")
 @conversion_options

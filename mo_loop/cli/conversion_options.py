@@ -82,11 +82,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--unroll", type=click.IntRange(min=0), default=0, metavar="N", expose_value=False, callback=_keep,
-        help="Write out loops of a known number of iterations up to N.",
+        help="Unroll loops whose number of iterations is known and at most N.",
     ),
     click.option(
         "--strict", is_flag=True, expose_value=False, callback=_keep,
-        help="Refuse what is otherwise assumed of a model with a warning.",
+        help="Make errors of the warnings about what the conversion assumes of the model.",
     ),
     click.option(
         "--sequence-io", type=click.Choice(["packed"]), expose_value=False, callback=_keep,
@@ -94,11 +94,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--extension", metavar="FILE", multiple=True, type=click.Path(), expose_value=False, callback=_keep,
-        help="A Python file with passes or translators; it is run. May be given more than once.",
+        help="A Python file with passes or translators, which is executed. May be given more than once.",
     ),
     click.option(
         "--no-plugins", is_flag=True, expose_value=False, callback=_keep,
-        help="Leave out extensions that installed packages offer.",
+        help="Ignore the extensions of installed packages.",
     ),
 )  # fmt: skip
 

@@ -20,7 +20,12 @@ Counts are those of all scopes. As JSON (`--format json`) it is one object:
      "control_flow": [{"operator": "Loop", "became": "TensorIterator", "count": 1}, ...],
      "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
 
-where `weights` are bytes by element type. Of a conversion that failed: {"version": 1, "ok": false, "error": {...}}.
+where `weights` are bytes by element type. Of a conversion that failed:
+
+    {"version": 1, "ok": false, "exit_code": 2, "error": {...},
+     "errors": [{"code": "ML230", "message": "...", "where": ["loop/node"], "why": "", "hint": "", "exit_code": 2}]}
+
+`errors` are as in the report of a batch; `error` is the first of them, with one place as text.
 """
 
 from __future__ import annotations

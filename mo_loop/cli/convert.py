@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +38,12 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--input", "inputs", metavar="TEXT",
-    help="Inputs as name[shape]{type}->value, separated by commas: x[1,3,?,224..512],rate->16000.",
+    help='Inputs as "name[shape]{type}->value", separated by commas: "x[1,3,?,224..512],rate->16000".',
 )  # fmt: skip
 @click.option("--output", "outputs", metavar="NAMES", help="Tensors that become the outputs, separated by commas.")
 @click.option(
     "--freeze", metavar="NAME=VALUE", multiple=True,
-    help="Make an input a constant: rate=16000, flags=[1,0]. May be given more than once.",
+    help='Make an input a constant: rate=16000, "flags=[1,0]". May be given more than once.',
 )  # fmt: skip
 @click.option(
     "--rename", metavar="OLD=NEW", multiple=True,
@@ -54,11 +55,11 @@ if TYPE_CHECKING:
 )
 @pass_options
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The form of the summary on stdout."
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the summary on stdout."
 )
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing unless it fails.")
-@click.option("-v", "--verbose", is_flag=True, help="Say on stderr how long each phase took.")
-@click.version_option(__version__, prog_name="mo-loop")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors alone.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the time of each phase on stderr.")
+@click.version_option(__version__, "-V", "--version", prog_name="mo-loop")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
 def command(
@@ -195,12 +196,22 @@ def _save_mapping(file: str, model: str, record: Record) -> None:
 
 @contextmanager
 def _errors_as_json(wanted: bool) -> Iterator[None]:
-    """An error inside is an object on stdout as well, for programs."""
+    """Errors inside are an object on stdout as well, for programs."""
     try:
         yield
-    except MoLoopError as error:
-        if wanted:
-            fields = ("code", "message", "where", "why", "hint")
-            told = {name: getattr(error, name) for name in fields}
-            show(json.dumps({"version": 1, "ok": False, "exit_code": error.exit_code, "error": told}, indent=1))
+    except click.ClickException:
         raise
+    except Exception as error:
+        if wanted:
+            show(json.dumps(_failure(error), indent=1))
+        raise
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    from mo_loop.batch.result import errors_of
+    from mo_loop.cli.conversion_summary import VERSION
+
+    errors = [asdict(each) for each in errors_of(error)]
+    first = {**errors[0], "where": next(iter(errors[0]["where"]), "")}
+    exit_code = error.exit_code if isinstance(error, MoLoopError) else 4
+    return {"version": VERSION, "ok": False, "exit_code": exit_code, "error": first, "errors": errors}

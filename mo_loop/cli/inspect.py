@@ -25,7 +25,7 @@ STATES = 8
 @click.argument("model", type=click.Path(), metavar="MODEL")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="The form of what is shown. The JSON says its version first.",
+    help="The format of the output.",
 )  # fmt: skip
 @click.option(
     "--depth", type=click.IntRange(min=0), metavar="N",

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from mo_loop.cli.error_output import message, reported
+from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -122,7 +123,7 @@ class Former:
         return found
 
 
-class FormerCommand(click.Command):
+class FormerCommand(GroupedCommand):
     """A command that takes the flags of the former tools as well."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -130,6 +131,13 @@ class FormerCommand(click.Command):
         with reported("--debug" in args):
             args = _Rewriting(own, Former.of(ctx)).run(args)
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The groups, and what the flags of the former tools are called here."""
+        super().format_options(ctx, formatter)
+        with formatter.section("Flags of mo and ovc, with underscores or dashes"):
+            renamed = (flag for flag in TABLE if flag.ours and flag.ours != flag.name.replace("_", "-"))
+            formatter.write_dl([(flag.name, flag.ours) for flag in renamed])
 
 
 class _Rewriting:
@@ -277,8 +285,13 @@ _HANDLERS: dict[str, Callable[[_Rewriting, str, str | None], None]] = {
 def target_of(source: str, given: str | None, former: Former) -> str:
     """The .xml to write. A folder gets the name of the model, a name without an ending gets .xml.
 
-    UsageError for contradictions, and where nothing names the file.
+    UsageError for contradictions, for standard output, and where nothing names the file.
     """
+    if given == "-":
+        raise UsageError(
+            "-o - is not possible", why="an IR is two files, the .xml and the .bin: both cannot go to standard output",
+            hint="name the file: -o model.xml",
+        )  # fmt: skip
     if given is not None and (former.output_dir is not None or former.model_name is not None):
         other = "--output_dir" if former.output_dir is not None else "--model_name"
         if former.output_dir is not None or given.endswith(".xml"):

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 @click.option("--domain", metavar="NAME", help="Only this domain; ai.onnx is the one without a name.")
 @click.option(
     "--how", type=click.Choice(["direct", "composed", "lowered", "function", "refused"]),
-    multiple=True, help="Only what is handled so; may be repeated.",
+    multiple=True, help="Only operators that are handled in this way; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
-    help="How the table is printed.",
+    help="The format of the table.",
 )  # fmt: skip
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(

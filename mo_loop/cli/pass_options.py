@@ -119,9 +119,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     *_CHOICE,
     click.option(
         "--stop-after", metavar="NAME", expose_value=False, callback=_keep_name,
-        help=_help("--stop-after", "Run no pass behind this one and write the graph as it is then. For debugging."),
+        help=_help("--stop-after", "Run no pass after this one and write the graph as it is then. For debugging."),
     ),
-    _passes("--explain-pass", "Say of every candidate of a pass what was done, or what refused it; may be repeated."),
+    _passes("--explain-pass", "Print what a pass did with each candidate, or why it left it alone; may be repeated."),
     _flag("--profile", "Show the time, matches and nodes of each pass as a table on stderr."),
     _text("--profile-json", "FILE", "Write the same as JSON."),
     click.option(
@@ -138,7 +138,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     _passes("--visualize-after", "Draw it after these passes only; may be repeated, or names separated by commas."),
     _flag("--visualize-shapes", "Show shapes in the pictures of --visualize."),
     _flag("--visualize-types", "Show element types in the pictures of --visualize."),
-    _flag("--check-passes", "Hold the graph against its invariants after each pass that changed it; slow."),
+    _flag("--check-passes", "Check the invariants of the graph after each pass that changed it; slow."),
 )  # fmt: skip
 
 

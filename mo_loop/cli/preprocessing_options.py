@@ -33,7 +33,8 @@ def layout_of(flags: Mapping[str, Any]) -> Any:
     if flags["source_layout"] is None and flags["target_layout"] is None:
         return flags["layout"]
     if flags["layout"] is not None:
-        raise UsageError("--layout goes with neither --source-layout nor --target-layout", hint="write nhwc->nchw")
+        hint = 'write --layout "nhwc->nchw"'
+        raise UsageError("--layout goes with neither --source-layout nor --target-layout", hint=hint)
     source = _named(flags["source_layout"], "--source-layout")
     target = _named(flags["target_layout"], "--target-layout")
     return {name: (source.get(name), target.get(name, source.get(name))) for name in {**source, **target}}
@@ -59,20 +60,20 @@ def _option(name: str, metavar: str, text: str, type_: Any = None) -> Callable[[
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     _option(
-        "--layout", "TEXT", "What the dimensions of inputs and outputs are, and with an arrow what they become in the "
-        "IR: nchw, or x(nhwc->nchw),y(n...).",
+        "--layout", "TEXT", "The layout of inputs and outputs, and with an arrow the one they get in the IR: "
+        'nchw, or "x(nhwc->nchw),y(n...)".',
     ),
     _option("--source-layout", "TEXT", "The left side of the arrow in --layout: the layout of the model."),
     _option("--target-layout", "TEXT", "The right side of the arrow in --layout: the layout in the IR."),
     _option(
         "--mean-values", "TEXT", "Numbers subtracted from inputs, for each channel or one for all: "
-        "[123.7,116.3,103.5], or x[127.5],y[1,2,3].",
+        '"[123.7,116.3,103.5]", or "x[127.5],y[1,2,3]".',
     ),
-    _option("--scale-values", "TEXT", "Numbers by which inputs are divided, after the mean; written likewise."),
+    _option("--scale-values", "TEXT", "Numbers by which inputs are divided, after the mean, in the same form."),
     _option("--scale", "NUMBER", "One number by which every input is divided, after the mean.", float),
     click.option(
         "--reverse-input-channels", is_flag=True, expose_value=False, callback=_keep,
-        help="RGB <-> BGR: reverse the channels of every input that has three, before mean and scale.",
+        help="Reverse the channels, RGB or BGR, of every input that has three, before mean and scale.",
     ),
     _option("--batch", "N", "The batch size of all inputs: the dimension N of their layout, or the first.",
             click.IntRange(min=1)),

@@ -1,0 +1,134 @@
+"""The command as a whole: the shortcut of convert, typing errors, the version, and --help: its groups and its width."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from mo_loop import __version__
+from mo_loop.cli import main
+from mo_loop.cli.option_groups import GROUPS, GroupedCommand
+from tests.harness import parsed
+
+from .commands import PLAIN, saved
+
+GROUPED = ("convert", "batch", "check")
+
+
+def mo_loop(*arguments: object, **settings: str | None) -> Result:
+    return CliRunner(env=settings).invoke(main, [*map(str, arguments)])
+
+
+def options_of(name: str) -> dict[str, click.Option]:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    return {max(each.opts, key=len): each for each in command.params if isinstance(each, click.Option)}
+
+
+class TestShortcut:
+    def test_a_model_without_a_command_is_converted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        saved(parsed(PLAIN), tmp_path)
+        saved(parsed(PLAIN), tmp_path, "plain")
+        monkeypatch.chdir(tmp_path)
+        for number, source in enumerate(("model.onnx", "plain", tmp_path / "model.onnx")):
+            done = mo_loop(source, "-o", f"{number}.xml", "--compress-to-fp16")
+            assert done.exit_code == 0, done.stderr
+            assert (tmp_path / f"{number}.xml").is_file()
+
+    @pytest.mark.parametrize("source", ["gone.onnx", "folder/gone", "./gone"])
+    def test_what_looks_like_a_model_is_missed_as_one(self, source: str) -> None:
+        done = mo_loop(source)
+        assert done.exit_code == 2 and f"there is no file {source.removeprefix('./')}" in done.stderr
+
+    def test_a_command_goes_before_a_file_of_its_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "ops").write_bytes(b"no model")
+        monkeypatch.chdir(tmp_path)
+        assert "Relu" in mo_loop("ops", "Relu").stdout
+
+    @pytest.mark.parametrize(("word", "command"), [("chek", "check"), ("convrt", "convert"), ("Batch", "batch")])
+    def test_a_typing_error_of_a_command(self, word: str, command: str) -> None:
+        done = mo_loop(word, "x")
+        assert done.exit_code == 2
+        assert (
+            done.stderr == f"error: ML201: there is no command and no file '{word}'\n  help:  did you mean {command}?\n"
+        )
+
+    def test_a_word_like_no_command(self) -> None:
+        done = mo_loop("zzz")
+        assert done.exit_code == 2 and "--help says more" in done.stderr and "did you mean" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("-V",), ("--version",), ("convert", "-V"), ("convert", "--version")])
+def test_version(arguments: tuple[str, ...]) -> None:
+    assert mo_loop(*arguments).stdout == f"mo-loop, version {__version__}\n"
+
+
+def test_standard_output_is_no_place_for_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = saved(parsed(PLAIN), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = mo_loop("convert", source, "-o", "-")
+    assert done.exit_code == 2
+    assert "-o - is not possible" in done.stderr and "help:  name the file: -o model.xml" in done.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_errors_as_json_are_those_of_a_batch(tmp_path: Path) -> None:
+    """Every error with all its places; `error` is the first of them alone."""
+    source = saved(parsed("main (float[2] x) => (float[2] y) { [a] t = odd.A (x) [b] u = odd.A (t) [c] y = odd.B (u) }",
+                          odd=1), tmp_path)  # fmt: skip
+    done = mo_loop("convert", source, "-o", tmp_path / "m.xml", "--format", "json")
+    found = json.loads(done.stdout)
+    report = tmp_path / "report.json"
+    mo_loop("batch", source, "-o", tmp_path / "out", "--report", report)
+    assert found["errors"] == json.loads(report.read_text())["models"][0]["errors"]
+    assert [(each["code"], each["where"]) for each in found["errors"]] == [("ML302", ["a", "b"]), ("ML302", ["c"])]
+    assert (found["ok"], found["exit_code"], done.exit_code) == (False, 3, 3)
+    assert found["error"] == {**found["errors"][0], "where": "a"}
+
+
+def help_of(name: str) -> str:
+    """What --help prints; a CliRunner would set its own width."""
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    parent = click.Context(main, info_name="mo-loop", **main.context_settings)
+    return command.get_help(click.Context(command, info_name=name, parent=parent))
+
+
+class TestHelp:
+    @pytest.mark.parametrize("name", GROUPED)
+    def test_every_option_is_in_a_group(self, name: str) -> None:
+        assert "Other options" not in help_of(name)
+        titles = [line.removesuffix(":") for line in help_of(name).splitlines() if line.removesuffix(":") in GROUPS]
+        own = {*options_of(name), "--help"}
+        assert titles == [title for title, names in GROUPS.items() if own & set(names)]
+
+    def test_every_grouped_name_is_an_option(self) -> None:
+        known = {each for name in GROUPED for option in options_of(name).values() for each in option.opts}
+        assert {name for names in GROUPS.values() for name in names} <= known | {"--help"}
+
+    def test_an_option_without_a_group_is_shown_last(self) -> None:
+        made = GroupedCommand("made", params=[click.Option(["--strict"]), click.Option(["--new"])])
+        shown = made.get_help(click.Context(made)).split()
+        assert shown.index("Other") < shown.index("--new") and shown.index("--strict") < shown.index("Other")
+
+    def test_the_flags_of_other_tools_are_shown(self) -> None:
+        shown = help_of("convert")
+        assert "Flags of mo and ovc" in shown and "--input_model" in shown and "--silent" in shown
+
+    @pytest.mark.parametrize("name", GROUPED)
+    def test_help_fits_the_terminal(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        widest = {}
+        for width in (80, 110, 300):
+            monkeypatch.setenv("COLUMNS", str(width))
+            widest[width] = max(map(len, help_of(name).splitlines()))
+        assert widest[80] <= 80 < widest[110] <= 110 < widest[300] <= 120
+
+    @pytest.mark.parametrize("name", ["convert", "check"])
+    def test_what_a_shell_would_redirect_is_quoted(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "300")
+        quoted = " ".join(help_of(name).split()).split('"')
+        assert "->" not in "".join(quoted[::2]) and "->" in "".join(quoted[1::2])
