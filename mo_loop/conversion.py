@@ -15,20 +15,17 @@ What the options hold, and what becomes of it:
 
     passes of Preprocessing  [ passes of transforms/pipelines.py, those of Extensions among them ]  RecordLayouts
 
-`run` tells the observers what happens: with a Phase (transforms/manager.py) when a part of the conversion begins and
-when it has ended, with a Step after every pass. Whatever looks at a conversion is an observer: times (Profile), files
-of each step (Dumper), the summary (Record), the invariants of the graph, the end after a pass.
+`run` calls the observers with a Phase (transforms/manager.py) when a part of the conversion begins and when it has
+ended, and with a Step after every pass. Times (Profile), files of each step (Dumper), the summary (Record), the check
+of invariants and the stop after a pass are observers:
 
-    Phase("reading")      begins        nothing is known yet
-    Phase("reading")      has ended     subject: the OnnxModel
-    Phase("translating")  has ended     graph: as translated
-    Phase("passes")       begins
-    Step(ConstantFolding), Step(UnrollLoops), ...
-    Phase("passes")       has ended
-    Phase("renaming")                   only with `rename`; subject: old name -> new name
-    Phase("checking")                   the last check
-    Phase("compressing")                of save_model; subject: how many constants were compressed, ...
-    Phase("writing")                    of save_model; subject, set on the way: the Weights, which count bytes
+    Phase("reading")       subject, when it has ended: the OnnxModel
+    Phase("translating")   graph, when it has ended: as translated
+    Phase("passes")        between its beginning and its end: Step(ConstantFolding), Step(UnrollLoops), ...
+    Phase("renaming")      only with `rename`; subject: old name -> new name
+    Phase("checking")      the last check
+    Phase("compressing")   of save_model; subject, when it has ended: the counts of compressed constants
+    Phase("writing")       of save_model; subject: the Weights, which count the bytes written so far
 
 A conversion ends at the first part that has errors, and raises them. With `collect` it goes on as far as it can and
 keeps all `errors`: that is `mo-loop check` (mo_loop/diagnostics/examine.py).
@@ -61,7 +58,7 @@ from mo_loop.report.conversion_info import conversion_info
 from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
 CHECK_PASSES = False
-"""Whether a conversion that is not told checks the invariants of the graph after each pass. The tests set it."""
+"""Whether invariants are checked after each pass where the argument `check_passes` is not given. The tests set it."""
 
 
 class Conversion:
@@ -75,7 +72,7 @@ class Conversion:
 
         Args:
             options: how the model is converted.
-            observers: called with a Phase or a Step whenever something happens.
+            observers: called, one after the other, with each Phase and each Step.
             stop_after: the name of the last pass to run. For debugging: the later ones make what the runtime needs.
             check_passes: check the invariants of the graph after every pass that changed it; slow.
 
@@ -191,7 +188,7 @@ class Conversion:
             manager.run(graph)
 
     def _check(self, graph: Graph) -> None:
-        """The last check; what it finds may come of passes that were skipped, so the errors name them."""
+        """The last check. A skipped pass may be the reason of what it finds, so the errors name the skipped passes."""
         try:
             last_check(graph)
         except ConversionErrors as found:
@@ -206,7 +203,7 @@ class Conversion:
 
     @contextmanager
     def _collected(self) -> Iterator[None]:
-        """Errors about the model inside are kept in `errors` where they are collected."""
+        """With `collect`, errors about the model that are raised inside go to `errors`."""
         try:
             yield
         except MoLoopError as error:
@@ -235,7 +232,7 @@ class Conversion:
 def phase(
     name: str, observers: Sequence[Observer], graph: Graph | None = None, subject: Any = None
 ) -> Iterator[Phase]:
-    """Tell `observers` that a part of a conversion begins, and after the block that it has ended."""
+    """Call `observers` when a part of a conversion begins, and when the block has ended without an exception."""
     event = Phase(name, graph, subject)
     for observer in observers:
         observer(event)

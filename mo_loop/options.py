@@ -33,16 +33,16 @@ class ConvertOptions:
         rename: tensors that get another name: name -> new name; those in bodies by their path (`loop/step/x`).
         config: passes to enable, to disable or to explain, and vetoes of single nodes (`transforms.config`).
         unroll: loops of a known number of iterations up to this one are unrolled (`UnrollLoops`); 0: none.
-        strict: refuse what is otherwise assumed with a warning: inner names that hide outer ones, branches that cannot
-            be taken because what follows cannot read what they return.
+        strict: refuse models that are converted with a warning without it: inner names that hide outer ones, branches
+            whose outputs the following nodes cannot read.
         sequence_io: "packed" lets sequences cross the boundary: `x` becomes the tensors `x.data`, all elements
-            flattened and joined, and `x.shapes`, one row each (`mo_loop.pack_sequence`); an optional input is taken to
-            be there. Without it a sequence at the boundary is refused.
-        extensions: what adds passes and translators (`mo_loop.extensions`): paths of Python files, which are run,
-            modules, functions `register`, Extensions; or one alone.
-        plugins: whether extensions that installed packages offer take part as well.
-        layout: what the dimensions of inputs and outputs are, recorded in the IR, and with an arrow what they are to be
-            in it: `"nchw"`, `"x(nhwc->nchw),y(nc)"`, or a dict by name. In the IR an input then has the new layout.
+            flattened and concatenated, and `x.shapes`, one row each (`mo_loop.pack_sequence`); an optional input is
+            assumed to be present. Without it a sequence at the boundary is refused.
+        extensions: passes and translators of the user (`mo_loop.extensions`): paths of Python files, which are run,
+            modules, functions `register`, Extensions; one of them or a list.
+        plugins: whether the extensions of installed packages are used.
+        layout: the layouts of inputs and outputs, recorded in the IR; an arrow changes one: `"nchw"`,
+            `"x(nhwc->nchw),y(nc)"`, or a dict by name. In the IR an input then has the layout behind the arrow.
         mean_values: numbers subtracted from inputs, one for each channel or one for all: `"[123.7,116.3,103.5]"`,
             `"x[127.5],y(1,2,3)"`, a list, or a dict by name.
         scale_values: numbers by which inputs are divided, after the mean, in the same forms.

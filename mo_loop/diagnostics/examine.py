@@ -2,9 +2,9 @@
 
     report = examine("model.onnx", ConvertOptions(strict=True))
 
-The model is converted in memory by the Conversion that `convert_model` runs, which collects its errors here; to them
-comes what the ONNX model alone shows (onnx_checks.py) and what the finished graph shows (ir_checks.py). Nothing is
-written.
+The model is converted in memory by a Conversion that collects its errors (mo_loop/conversion.py). onnx_checks.py adds
+what the ONNX model alone shows, ir_checks.py what the finished graph shows.
+Nothing is written.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from transforms.config import PassConfig
 def examine(source: Any, options: ConvertOptions | None = None) -> Report:
     """Everything that would stop or worsen the conversion of `source`.
 
-    A file that cannot be read, or an option that does not fit this model, is not raised but said in the Report.
+    The Report says it when the file cannot be read, or when an option does not fit this model.
 
     Raises:
         UsageError: an option makes no sense for any model.
