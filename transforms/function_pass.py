@@ -162,10 +162,10 @@ class FunctionPass:
 
 
 def blamed(error: Exception, each: FunctionPass) -> MoLoopError:
-    """The error with the pass that raised it and the candidate it looked at.
+    """The error with the pass that raised it and the candidate that it examined.
 
-    Anything unexpected is our own bug, but that of the extension where the pass comes from one; of errors that such a
-    pass raises, only those stay as they are that say what the user asked for or what is not supported.
+    An unexpected error is a bug of this library, or of the extension that the pass comes from. An error of such a pass
+    stays as it is only if it reports wrong usage or an unsupported model.
     """
     raised = error
     if each.origin and not isinstance(error, UnsupportedError | UsageError | ExtensionError):

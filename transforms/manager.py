@@ -127,7 +127,7 @@ def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
     try:
         changed = each.run(graph)
         each.at = None  # inference looks at nodes of its own
-        if each.origin:  # a pass of an extension may forget to say so
+        if each.origin:  # a pass of an extension may return False by mistake
             changed = bool(changed) or graph.is_dirty
         if changed:
             Validate().run(graph)

@@ -5,7 +5,7 @@
     hswish = any_order(Multiply, x, gate)          # x * HSigmoid(x), whichever way round
 
     match = Matcher(hswish).match(node)            # a fresh Match, or None; nothing to clear
-    match[x], match.node(gate), match.root         # a Value, its Node, the node that was asked about
+    match[x], match.node(gate), match.root         # a Value, its Node, the root node
 
 A pattern stands for one value: used twice, it means the same value twice. Matching goes from the root to its producers
 and tries every way that `any_of`, `any_order`, `optional` and `repeated` leave open; the first that fits is taken.

@@ -9,6 +9,7 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import low
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced
+from transforms.replace import replace_output
 
 
 def invariant_behind(node: Iteration, entry: Final) -> Value | None:
@@ -17,6 +18,15 @@ def invariant_behind(node: Iteration, entry: Final) -> Value | None:
         if isinstance(outer, Invariant) and entry.result.value is outer.parameter.output:
             return value
     return None
+
+
+def replace_iteration(old: Iteration, new: Iteration) -> None:
+    """Replace `old` by `new`, which has its body and the same outputs; readers, names and rt_info move."""
+    new.rt_info.update(old.rt_info)
+    for output, replacement in zip(old.outputs, new.outputs, strict=True):
+        replacement.copy_names(output)
+        replace_output(output, replacement)
+    old.graph.remove(old)
 
 
 def drop_unused_outputs(node: Control) -> bool:

@@ -60,6 +60,12 @@ class _OtherUse(Exception):
     """Raised with the reason why the iteration number is used for something other than slices."""
 
 
+def ends_by_trip_count(loop: Loop) -> bool:
+    """Whether its execution condition and its condition are proven true: only the trip count ends the loop."""
+    starts = loop.inputs[1]
+    return starts is not None and starts.type.integers == (1,) and loop.continues_always
+
+
 def slice_reads(loop: Loop) -> tuple[list[SliceRead], str]:
     """All reads of slices if the iteration number is used for nothing else; otherwise the reason."""
     if loop.iteration is None:

@@ -117,7 +117,7 @@ def _values(tensor: Tensor) -> Iterator[np.ndarray]:
 
 def _clipped(tensor: Tensor) -> int | None:
     """How many values are outside the range of f16; None if the constant has to keep its type."""
-    beyond = vanishing = 0
+    outside = vanishing = 0
     for values in _values(tensor):
         sizes = np.abs(values)
         vanishing += int(np.count_nonzero(values) - np.count_nonzero(~(sizes < SMALLEST)))
@@ -125,11 +125,11 @@ def _clipped(tensor: Tensor) -> int | None:
             continue
         large = values[(sizes > EXACT) & np.isfinite(values)]
         within = np.abs(large) <= LARGEST
-        beyond += large.size - int(np.count_nonzero(within))
+        outside += large.size - int(np.count_nonzero(within))
         inside = large[within]
         if np.any(np.abs(inside - inside.astype(np.float16).astype(inside.dtype)) > 1):
             return None
-    return beyond if beyond + vanishing < FEW * tensor.size else None
+    return outside if outside + vanishing < FEW * tensor.size else None
 
 
 def _in_f16(tensor: Tensor, clips: bool) -> Tensor:

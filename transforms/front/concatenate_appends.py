@@ -116,7 +116,6 @@ def _rebuild(loop: Loop, found: dict[Merged, list[_Piece]]) -> None:
             made = whole if first.type.is_empty else ops.SequenceExtend(first, whole).output
         replace_output(old, made)
     loop.graph.remove(loop)
-    new.body.owner = new
 
 
 def _remove_state(entry: Merged) -> None:

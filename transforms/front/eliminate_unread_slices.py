@@ -9,8 +9,7 @@ from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Loop, Sliced, TensorIterator
 from transforms.function_pass import FunctionPass
-from transforms.port_maps import drop_unused_inputs, keep_inputs
-from transforms.replace import replace_output
+from transforms.port_maps import drop_unused_inputs, keep_inputs, replace_iteration
 
 
 class EliminateUnreadSlices(FunctionPass):
@@ -39,12 +38,7 @@ class EliminateUnreadSlices(FunctionPass):
             _length(node), go, *node.inputs, name=node.name, body=body, input_map=node.input_map,
             output_map=node.output_map, condition=condition,
         )  # fmt: skip
-        new.rt_info.update(node.rt_info)
-        for old, replacement in zip(node.outputs, new.outputs, strict=True):
-            replacement.copy_names(old)
-            replace_output(old, replacement)
-        graph.remove(node)
-        body.owner = new
+        replace_iteration(node, new)
         drop_unused_inputs(new)
         return self.accept(new)
 

@@ -10,9 +10,8 @@ from mo_loop.graph.shape import low
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Invariant, Loop, Sliced, TensorIterator
 from transforms.function_pass import FunctionPass
-from transforms.port_maps import drop_unused_inputs
-from transforms.replace import replace_output
-from transforms.slice_reads import SliceRead, slice_reads
+from transforms.port_maps import drop_unused_inputs, replace_iteration
+from transforms.slice_reads import SliceRead, ends_by_trip_count, slice_reads
 
 Key = tuple[Invariant, int, bool]
 """One sliced input: a tensor, the axis along which it is read, and whether in reverse."""
@@ -50,14 +49,12 @@ class LoopToTI(FunctionPass):
 
 
 def counted_reads(node: Loop) -> tuple[list[SliceRead], str]:
-    """What the loop reads slice by slice, if it runs once for every slice, whatever happens; else why not."""
-    go = node.inputs[1]
-    assert go is not None
-    if go.type.integers != (1,) or not node.continues_always:
+    """The slices that the loop reads, if it has exactly one iteration per slice; else the reason why not."""
+    if not ends_by_trip_count(node):
         return [], "its condition may be false"
     reads, reason = slice_reads(node)
     if not reason and any(read.length != node.count for read in reads):
-        return [], "its trip count is not proven to be the length of what it reads slice by slice"
+        return [], "its trip count is not proven to be the length of its slices"
     return reads, reason
 
 
@@ -108,9 +105,5 @@ def _replace(node: Loop, turned: dict[Invariant, Sliced], added: Sequence[tuple[
         *node.data_inputs, *(value for _, value in added), graph=node.graph, name=node.name, body=body,
         input_map=(*entries, *(entry for entry, _ in added)), output_map=node.output_map,
     )  # fmt: skip
-    new.rt_info.update(node.rt_info)
     drop_unused_inputs(new)
-    for old, replacement in zip(node.outputs, new.outputs, strict=True):
-        replacement.copy_names(old)
-        replace_output(old, replacement)
-    node.graph.remove(node)
+    replace_iteration(node, new)

@@ -15,7 +15,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Concatenated, Iteration, Loop, Sliced, TensorIterator
 from mo_loop.ops.front import Scan
 from transforms.function_pass import FunctionPass
-from transforms.replace import replace_output
+from transforms.port_maps import replace_iteration
 
 
 class ScanLowering(FunctionPass):
@@ -54,12 +54,7 @@ class ScanLowering(FunctionPass):
             condition = Result(always.output)
             go = Constant(np.array(True), graph=graph, dtype=boolean)
             new = Loop(_length(scan), go, *inputs, name=scan.name, condition=condition, **maps)
-        new.rt_info.update(scan.rt_info)
-        for old, replacement in zip(scan.outputs, new.outputs, strict=True):
-            replacement.copy_names(old)
-            replace_output(old, replacement)
-        graph.remove(scan)
-        body.owner = new
+        replace_iteration(scan, new)
 
 
 def _squeeze_inside(entry: Sliced, scan: Scan) -> None:

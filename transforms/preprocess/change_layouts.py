@@ -58,7 +58,7 @@ def _order(value: Value, name: str, said: Layouts, done: bool) -> tuple[int, ...
 
 
 def _transpose_input(parameter: Parameter, order: tuple[int, ...]) -> None:
-    """Give an input its axes in that order, and the model the old ones."""
+    """Permute the axes of an input, and transpose it back for the model."""
     type_ = parameter.value_type
     back = np.argsort(order)
 
@@ -71,7 +71,7 @@ def _transpose_input(parameter: Parameter, order: tuple[int, ...]) -> None:
 
 
 def _transpose_output(result: Result, name: str, order: tuple[int, ...]) -> None:
-    """Have an output leave with its axes in that order. The layer before a Result bears the output's name, no other."""
+    """Transpose an output. Only the layer before its Result has the name of the output."""
     if result.value.node.name == name:
         result.value.node.name = f"{name}/before_layout"
     insert_before(result, 0, lambda x: ops.Transpose(x, np.array(order, np.int64)))

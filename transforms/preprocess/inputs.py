@@ -43,9 +43,9 @@ def put_behind(parameter: Parameter, make: Callable[[Value], Node]) -> Node:
 
 
 def narrow(parameter: Parameter, axis: int, size: int) -> None:
-    """Have a dimension of an input that is not known be `size`: what was asked for fits nothing else.
+    """Set an unknown dimension of an input to `size`, the only size that fits the option.
 
-    TypeError_ where it cannot be.
+    Raises TypeError_ if the dimension cannot have this size.
     """
     shape = parameter.value_type.shape
     if shape[axis] != size:

@@ -281,7 +281,7 @@ class TestExplanations:
             manager.run(graph)
         assert [(each.outcome, each.reason) for each in manager.config.explanations] == [
             ("changed", ""),
-            ("refused", "its trip count is not proven to be the length of what it reads slice by slice"),
+            ("refused", "its trip count is not proven to be the length of its slices"),
             ("refused", "its body does not read the iteration number"),
         ]
         assert {each.node for each in manager.config.explanations} == {"loop"}

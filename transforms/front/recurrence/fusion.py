@@ -20,7 +20,7 @@ from transforms.front.recurrence.emission import (
 )
 from transforms.port_maps import drop_unused_inputs, drop_unused_outputs
 from transforms.replace import copy_runtime_info, replace_output
-from transforms.slice_reads import slice_reads
+from transforms.slice_reads import ends_by_trip_count, slice_reads
 
 
 def fused(node: Iteration) -> str:
@@ -49,10 +49,8 @@ def _leaves(node: Iteration) -> list[Leaf]:
     """The slices that the body reads, if it has exactly one iteration per slice; NotACell otherwise."""
     if not isinstance(node, Loop | TensorIterator):
         raise NotACell("it is a Scan still")
-    if isinstance(node, Loop):
-        go = node.inputs[1]
-        if go is None or go.type.integers != (1,) or not node.continues_always:
-            raise NotACell("its condition may be false")
+    if isinstance(node, Loop) and not ends_by_trip_count(node):
+        raise NotACell("its condition may be false")
     found = [
         Leaf(entry.parameter.output, value, entry.axis, entry.stride < 0)
         for entry, value in node.fed

@@ -263,8 +263,6 @@ class _Ports:
             tensors = [next(made) for _ in entries]
             replace_output(old, _sequence(kind.made(tensors), new.graph, old.type))
         new.graph.remove(self.node)
-        for body in new.bodies:
-            body.owner = new
 
 
 def _remove(ends: Sequence[Any]) -> None:
