@@ -1,0 +1,349 @@
+"""Nodes and values know the ONNX node or tensor they come from, whatever passes do to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from mo_loop import convert_model, ops
+from mo_loop.frontend.model import load
+from mo_loop.frontend.onnx_graphs import all_graphs
+from mo_loop.frontend.onnx_tensors import tensors_of
+from mo_loop.frontend.translate import translate
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.origin import Origin, current, joined, made_for
+from mo_loop.graph.renaming import rename_tensors
+from mo_loop.graph.types import f32
+from mo_loop.report.record import Record
+from mo_loop.report.tensor_map import mapping
+from tests.harness import parsed
+from transforms import FunctionPass, Manager, MatcherPass, any_input, wrap_type
+from transforms.replace import copy_runtime_info, insert_after, replace_node
+
+MODELS = sorted((Path(__file__).parents[1] / "models").glob("*/*.onnx"))
+
+LOOP = """
+main (float[3] x, int64 n) => (float[3] y) {
+  [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+    d = Identity (c) BODY }> }"""
+
+TWO_BRANCHES = """
+main (float[3] x, bool f) => (float[3] y) {
+  [choice] y = If (f) <then_branch = sub () => (float[3] p) { [n] q = Neg (x) [m] p = Abs (q) },
+    else_branch = sub () => (float[3] p) { [n] q = Exp (x) [m] p = Sqrt (q) }> }"""
+
+
+def translated(text: str, **domains: int) -> Graph:
+    return translate(load(parsed(text, **domains)))
+
+
+def converted(text: str, **options: Any) -> Graph:
+    return convert_model(parsed(text), **options).graph
+
+
+def only(graph: Graph, kind: type[Node]) -> Node:
+    found = [node for scope in graph.scopes() for node in scope.of(kind)]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def rows(text: str, **options: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    record = Record(tensors=True)
+    model = convert_model(parsed(text), observers=[record], **options)
+    record.graph = model.graph
+    return {(row["scope"], row["tensor"]): row for row in mapping(record)["tensors"]}
+
+
+# -- the front end
+
+
+def test_node_and_tensor() -> None:
+    graph = translated("main (float[3] x) => (float[3] y) { [first] a = Neg (x) y = Abs (a) }")
+    negative, absolute = only(graph, ops.Negative), only(graph, ops.Abs)
+    assert negative.origins == (Origin((), "first", "Neg"),)
+    assert negative.output.origins == (Origin((), "first", "Neg", "a"),)
+    assert absolute.origin == Origin((), "y", "Abs")  # without a name it is that of its output
+    assert graph.parameters[0].origin == graph.parameters[0].output.origin == Origin(output="x")
+
+
+def test_what_one_node_becomes_has_its_origin() -> None:
+    graph = translated("main (float[2,3] x) => (float[2,3] y) { [m] y = Mod <fmod = 1> (x, x) }")
+    made = [node for node in graph if not isinstance(node, ops.Parameter)]
+    assert {node.origin for node in made} == {Origin((), "m", "Mod")}
+
+
+def test_functions_and_domains() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 18, "my": 1]>
+      main (float[3] x) => (float[3] y) { [call] y = my.Twice (x) }
+      <domain: "my", opset_import: ["": 18]> Twice (a) => (b) { [add] b = Add (a, a) }""")
+    add = only(translate(load(model)), ops.Add)
+    assert add.origin == Origin(("call",), "add", "Add")
+    assert add.output.origins == (Origin(("call",), "add", "Add", "b"), Origin((), "call", "my::Twice", "y"))
+
+
+def test_names_with_slashes() -> None:
+    text = """main (float[3] x, int64 n) => (float[3] y) {
+      l = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+        d = Identity (c) u = Neg (s) t = Exp (u) }> y = Abs (l) }"""
+    model = parsed(text)
+    loop = model.graph.node[0]
+    loop.name, loop.output[0], loop.attribute[0].g.name = "/a/Loop", "/a/Loop_0", "b/c"
+    model.graph.node[1].input[0] = "/a/Loop_0"
+    inner = loop.attribute[0].g
+    inner.node[1].name, inner.node[1].output[0], inner.node[2].input[0] = "/d/Neg", "/d/Neg_0", "/d/Neg_0"
+    graph = convert_model(model).graph
+    origin = only(graph, ops.Negative).origin
+    assert origin == Origin(("/a/Loop", "b/c"), "/d/Neg", "Neg")
+    assert origin.path == "/a/Loop/b/c//d/Neg"
+    rename_tensors(graph, {"/a/Loop/b/c//d/Neg_0": "negative", "/a/Loop_0": "last"})
+    assert only(graph, ops.Negative).output.names == ("negative",)
+    assert any("last" in value.names for node in graph for value in node.outputs)
+
+
+def test_equal_names_in_two_bodies() -> None:
+    """Even where the bodies have one name as well: the attributes that hold them tell them apart."""
+    graph = converted(TWO_BRANCHES)
+    assert only(graph, ops.Negative).origin == Origin(("choice", "then_branch"), "n", "Neg")
+    assert only(graph, ops.Exp).origin == Origin(("choice", "else_branch"), "n", "Exp")
+    found = rows(TWO_BRANCHES)
+    assert found["choice/then_branch", "q"]["kind"] == "Neg" and found["choice/else_branch", "q"]["kind"] == "Exp"
+    assert {found[f"choice/{branch}", "q"]["became"] for branch in ("then_branch", "else_branch")} == {"kept"}
+
+
+def test_renaming_in_one_of_two_bodies() -> None:
+    graph = converted(TWO_BRANCHES)
+    rename_tensors(graph, {"choice/else_branch/q": "other"})
+    assert only(graph, ops.Exp).output.names == ("other",)
+    assert only(graph, ops.Negative).output.names == ("q",)
+
+
+def test_an_inner_name_that_hides_an_outer_one() -> None:
+    text = LOOP.replace("BODY", "n = Neg (s) t = Exp (n)")
+    with pytest.warns(match="hides an outer value"):
+        graph = converted(text)
+    tensors = {each for value in only(graph, ops.Negative).outputs for each in value.origins}
+    assert tensors == {Origin(("loop", "step"), "n", "Neg", "n")}
+    with pytest.warns(match="hides an outer value"):
+        found = rows(text)
+    assert found["", "n"]["where"] == "" and found["", "n"]["kind"] == "input"
+    assert found["loop/step", "n"]["kind"] == "Neg" and found["loop/step", "n"]["where"] != ""
+
+
+def test_captures_have_the_origin_of_what_they_capture() -> None:
+    graph = translated(LOOP.replace("BODY", "t = Add (s, x)"))
+    captured = next(each for each in only(graph, ops.Loop).bodies[0].parameters if each.name == "x")
+    assert captured.origins == captured.output.origins == (Origin(output="x"),)
+
+
+def test_inlined_branches() -> None:
+    graph = converted(TWO_BRANCHES, freeze={"f": True})
+    negative = only(graph, ops.Negative)
+    assert negative.graph is graph and negative.origin == Origin(("choice", "then_branch"), "n", "Neg")
+    rename_tensors(graph, {"choice/then_branch/q": "inner"})
+    assert negative.output.names == ("inner",)
+
+
+def test_functions_called_twice() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 18, "my": 1]>
+      main (float[3] x) => (float[3] y) { [one] a = my.F (x) [two] y = my.F (a) }
+      <domain: "my", opset_import: ["": 18]> F (a) => (b) { [neg] h = Neg (a) b = Exp (h) }""")
+    graph = translate(load(model))
+    assert [node.origin for node in graph.of(ops.Negative)] == [
+        Origin(("one",), "neg", "Neg"), Origin(("two",), "neg", "Neg"),
+    ]  # fmt: skip
+    record = Record(tensors=True)
+    record.graph = convert_model(model, observers=[record]).graph
+    found = {(row["scope"], row["tensor"]): row for row in mapping(record)["tensors"]}
+    assert found["F", "h"]["became"] == "kept" and found["", "a"]["became"] == "kept"
+
+
+def test_nested_bodies() -> None:
+    inner = """[half] h = ReduceMax <keepdims = 0> (s) zero = Sub (h, h) [test] more = Greater (h, zero)
+      [inner] t = If (more) <then_branch = yes () => (float[3] p) { [deep] p = Neg (s) },
+        else_branch = no () => (float[3] q) { q = Exp (s) }>"""
+    graph = translated(LOOP.replace("BODY", inner))
+    deep = only(graph, ops.Negative)
+    assert deep.origin == Origin(("loop", "step", "inner", "yes"), "deep", "Neg")
+    assert deep.graph.scope == deep.origin.scope
+
+
+def test_nodes_that_move_into_branches_stay_at_their_place() -> None:
+    text = """main (float[2] x, bool f) => (float s) {
+      [choice] z = If (f) <then_branch = a () => (float[2] p) { p = Neg (x) },
+        else_branch = b () => (float[1,2] q) <int64[1] zero = {0}> { q = Unsqueeze (x, zero) }>
+      [sum] s = ReduceSum <keepdims = 0> (z) }"""
+    graph = translated(text)
+    sums = [node for scope in graph.scopes() for node in scope.of(ops.ReduceSum)]
+    assert len(sums) == 2 and all(node.graph is not graph for node in sums)
+    assert {node.origin for node in sums} == {Origin((), "sum", "ReduceSum")}
+
+
+# -- passes
+
+
+def test_merged_nodes_have_the_origins_of_both() -> None:
+    graph = converted("main (float[3] x) => (float[3] y) { [a] p = Exp (x) [b] q = Exp (x) y = Add (p, q) }")
+    merged = only(graph, ops.Exp)
+    assert merged.origins == (Origin((), "a", "Exp"), Origin((), "b", "Exp"))
+    assert {each.output for each in merged.output.origins} == {"p", "q"}
+
+
+def test_constants_that_are_shared() -> None:
+    text = """main (float[3] x) => (float[3] y) <float[3] v = {1.0, 2.0, 3.0}, float[3] w = {1.0, 2.0, 3.0}> {
+      a = Add (x, v) b = Exp (a) y = Add (b, w) }"""
+    assert only(converted(text), ops.Constant).origins == (Origin(output="v"), Origin(output="w"))
+
+
+class SwishOfSigmoid(MatcherPass):
+    """x * Sigmoid(x)  ->  Swish(x)"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = any_input()
+        self.register_matcher(wrap_type(ops.Multiply, self.x, wrap_type(ops.Sigmoid, self.x)), self.fuse)
+
+    def fuse(self, match: Any) -> bool:
+        return self.replace(match, ops.Swish(match[self.x], 1.0))
+
+
+def test_fused_nodes_have_the_origins_of_all() -> None:
+    graph = translated("main (float[3] x) => (float[3] y) { [gate] g = Sigmoid (x) [times] y = Mul (x, g) }")
+    Manager([SwishOfSigmoid()]).run(graph)
+    swish = only(graph, ops.Swish)
+    assert swish.origins == (Origin((), "times", "Mul"), Origin((), "gate", "Sigmoid"))
+    assert only(graph, ops.Constant).origins == swish.origins
+    assert swish.output.origins == (Origin((), "times", "Mul", "y"),)
+    assert current.get() == ()
+
+
+def test_unrolled_loops() -> None:
+    text = LOOP.replace("BODY", "[neg] t = Exp (s)")
+    graph = converted(text, freeze={"n": 3}, unroll=3)
+    assert [node.origins for node in graph.of(ops.Exp)] == [(Origin(("loop", "step"), "neg", "Exp"),)] * 3
+    assert not graph.of(ops.Loop)
+    assert rows(text, freeze={"n": 3}, unroll=3)["loop/step", "t"]["became"] == "removed"  # no port holds it alone
+
+
+class InTheBody(FunctionPass):
+    """Negative(x)  ->  Multiply(x, -1)"""
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, ops.Negative, self._rewrite)
+
+    def _rewrite(self, node: ops.Negative) -> bool:
+        assert node.inputs[0] is not None
+        replace_node(node, ops.Multiply(node.inputs[0], ops.Constant(-1.0, graph=node.graph, dtype=f32)))
+        return self.accept(node)
+
+
+def test_what_a_pass_makes_of_a_candidate() -> None:
+    graph = translated(LOOP.replace("BODY", "[neg] t = Neg (s)"))
+    Manager([InTheBody()]).run(graph)
+    multiply = only(graph, ops.Multiply)
+    origins = (Origin(("loop", "step"), "neg", "Neg"),)
+    assert multiply.origins == origins
+    assert multiply.inputs[1] is not None and multiply.inputs[1].node.origins == origins
+    assert multiply.output.origins == (Origin(("loop", "step"), "neg", "Neg", "t"),)
+
+
+def test_an_error_leaves_no_current_origin() -> None:
+    class Fails(InTheBody):
+        def _rewrite(self, node: ops.Negative) -> bool:
+            raise ValueError("no")
+
+    graph = translated(LOOP.replace("BODY", "[neg] t = Neg (s)"))
+    with pytest.raises(Exception, match="no") as caught:
+        Manager([Fails()]).run(graph)
+    assert caught.value.origin == Origin(("loop", "step"), "neg", "Neg")  # type: ignore[attr-defined]
+    assert current.get() == ()
+
+
+# -- helpers of passes
+
+
+@pytest.fixture
+def chain() -> tuple[Graph, Node, Node]:
+    graph = translated("main (float[3] x) => (float[3] y) { [a] p = Exp (x) [b] y = Abs (p) }")
+    return graph, only(graph, ops.Exp), only(graph, ops.Abs)
+
+
+def test_replace_node_outside_of_a_pass(chain: tuple[Graph, Node, Node]) -> None:
+    graph, exp, _ = chain
+    constant = ops.Constant([1.0, 2.0, 3.0], graph=graph, dtype=f32)
+    assert constant.origins == ()
+    replace_node(exp, constant)
+    assert constant.origins == (Origin((), "a", "Exp"),)
+    assert constant.output.origins == ()  # as with its names: a constant does not take those of what it replaces
+
+
+def test_insert_after(chain: tuple[Graph, Node, Node]) -> None:
+    _, exp, _ = chain
+    relu = insert_after(exp.output, ops.ReLU)
+    assert relu.origins == exp.origins  # those of its input: there is no current origin
+    assert relu.output.origins == (Origin((), "a", "Exp", "p"),) and exp.output.origins == ()
+
+
+def test_copy_runtime_info(chain: tuple[Graph, Node, Node]) -> None:
+    _, exp, absolute = chain
+    copy_runtime_info([exp, absolute], absolute)
+    assert absolute.origins == (Origin((), "b", "Abs"), Origin((), "a", "Exp"))
+
+
+def test_clone_and_inline() -> None:
+    graph = translated(LOOP.replace("BODY", "[neg] t = Neg (s)"))
+    loop, clone = only(graph, ops.Loop), graph.clone()
+    twin = only(clone, ops.Loop)
+    assert twin.origins == loop.origins and twin.outputs[0].origins == loop.outputs[0].origins
+    assert twin.bodies[0].scope == loop.bodies[0].scope == ("loop", "step")
+    assert only(clone, ops.Negative).origins == only(graph, ops.Negative).origins
+    bindings: list[Value] = [
+        ops.Constant(0, graph=graph).output, ops.Constant(True, graph=graph).output, graph.parameters[0].output,
+    ]  # fmt: skip
+    body = loop.bodies[0]
+    graph.inline(body, bindings[-len(body.parameters) :])
+    assert [node.origin for node in graph.of(ops.Negative)] == [Origin(("loop", "step"), "neg", "Neg")]
+
+
+def test_an_edge_of_a_graph_without_origins() -> None:
+    """A graph that was made by hand has none; its nodes have their own places then."""
+    graph = Graph("main")
+    x = ops.Parameter(dtype=f32, shape=(3,), graph=graph, name="x").output
+    negative = ops.Negative(x, name="n")
+    assert negative.origins == () and negative.origin == Origin((), "n", "Negative")
+    with made_for((Origin((), "a", "Abs"),)):
+        assert ops.Abs(negative).origin == Origin((), "a", "Abs")
+
+
+def test_joined() -> None:
+    a, b, c = (Origin((), name, "Neg") for name in "abc")
+    assert joined((a, b), (b, c)) == (a, b, c)
+    assert joined((), (a,)) == joined((a,), ()) == joined((a,), (a,)) == (a,)
+
+
+def test_below() -> None:
+    loop = Origin((), "loop", "Loop")
+    assert Origin(("loop", "step"), "add", "Add").is_below(loop)
+    assert not Origin(("loop/step",), "add", "Add").is_below(loop)
+    assert not Origin(("loop2", "step"), "add", "Add").is_below(loop) and not loop.is_below(loop)
+
+
+# -- whole models
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
+def test_every_node_of_a_model_has_an_origin(path: Path) -> None:
+    """Each is a node or tensor that the model really has."""
+    graph, model = convert_model(path).graph, load(path)
+    known: set[Any] = set()
+    for each in all_graphs(model):
+        known.update(each.origin_of(node) for node in each.nodes)
+        known.update((each.scope, tensor.name) for tensor in tensors_of(each))
+    for scope in graph.scopes():
+        for node in scope:
+            assert node.origins, node
+            for origin in node.origins:
+                assert model.functions or not known.isdisjoint((origin, (origin.scope, origin.output))), (node, origin)
