@@ -75,7 +75,7 @@ class Stop(Exception):
 class Manager(FunctionPass):
     """An ordered list of passes of any kind."""
 
-    bodies = "never"  # each pass says for itself how it treats bodies
+    bodies = "never"  # each pass decides when it visits bodies
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
     each.at = None
     try:
         changed = each.run(graph)
-        each.at = None  # inference looks at nodes of its own
+        each.at = None  # an error of inference names its own node
         if each.origin:  # a pass of an extension may return False by mistake
             changed = bool(changed) or graph.is_dirty
         if changed:

@@ -2,7 +2,7 @@
 
     x = any_input()
     gate = wrap_type(HSigmoid, x, when=consumers_count(1))
-    hswish = any_order(Multiply, x, gate)          # x * HSigmoid(x), whichever way round
+    hswish = any_order(Multiply, x, gate)          # x * HSigmoid(x) or HSigmoid(x) * x
 
     match = Matcher(hswish).match(node)            # a fresh Match, or None; nothing to clear
     match[x], match.node(gate), match.root         # a Value, its Node, the root node
@@ -298,7 +298,7 @@ class _Output(Pattern):
     def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
         if value.index != self.index:
             return f"is output {value.index}"
-        agenda.append((self.pattern, value.node.outputs[0]))  # whichever output is read, the node is one
+        agenda.append((self.pattern, value.node.outputs[0]))  # all outputs stand for the same node
         return None
 
     def parts(self) -> Iterable[Pattern]:

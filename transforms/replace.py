@@ -166,7 +166,7 @@ def _merged(key: str, first: Any, second: Any) -> Any:
 
 
 def _info(node: Node) -> dict[str, Any]:
-    info: dict[str, Any] | None = getattr(node, "_rt_info", None)  # reading must not make one for every node
+    info: dict[str, Any] | None = getattr(node, "_rt_info", None)  # the property would make a dict for every node
     return info or {}
 
 

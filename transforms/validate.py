@@ -13,7 +13,7 @@ class Validate(FunctionPass):
     The Manager runs this pass after each pass that changed something. Code that runs passes without a Manager calls it.
     """
 
-    bodies = "never"  # inference descends by itself: a body is typed when its owner is
+    bodies = "never"  # inference visits bodies itself, when it infers their owner
 
     def run_on_graph(self, graph: Graph) -> bool:
         was_dirty = graph.is_dirty

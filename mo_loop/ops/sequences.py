@@ -1,7 +1,7 @@
 """Sequences and optionals: ONNX's operations on them, and sequences given by tensors.
 
-Front operations all: passes make tensors of them (transforms/front/sequences), none reaches the IR. A sequence is given
-by its elements (`SequenceConstruct`) or in one of three ways by tensors:
+All are front operations: passes replace them by tensors (transforms/front/sequence_lowering), and none reaches the IR.
+A sequence is given by its elements (`SequenceConstruct`) or in one of three ways by tensors:
 
     StackedSequence(S)        element i is S[i]; all are of one shape
     JoinedSequence(J, L)      the elements joined along an axis, and their sizes along it

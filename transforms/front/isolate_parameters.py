@@ -20,7 +20,7 @@ IN_PLACE = frozenset({
 
 
 class IsolateParameters(FunctionPass):
-    """p  ->  max(p, p), for booleans  ->  p or p, which the runtime neither removes nor computes in place
+    """p  ->  max(p, p), or LogicalOr(p, p) of booleans; the runtime neither removes it nor computes it in place
 
     After an iteration the runtime copies the new slices, the new iteration number and then the back edges, one after
     another. A view of one Parameter can thus be overwritten before it is copied to another. Let A be the operations of
@@ -69,7 +69,7 @@ def _overwritten(node: Iteration) -> list[Parameter]:
 
 
 def _is_in_place(node: Node) -> bool:
-    # A control-flow operation may hand its input on as its output.
+    # A control-flow operation may return its input as its output.
     return isinstance(node, Control | Identity) or getattr(node, "type", "") in IN_PLACE
 
 

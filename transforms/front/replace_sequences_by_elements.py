@@ -160,7 +160,7 @@ def _changed(walk: SequencePass, node) -> Value | None:
         return None
     last = len(items) + inserts
     if not -len(items) <= (place or 0) < last:
-        return None  # refused by inference, where a run may come here
+        return None  # inference refuses it if the node can be executed
     if inserts:
         items.insert(len(items) if place is None else place, node.inputs[1])
     else:

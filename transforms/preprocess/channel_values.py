@@ -70,7 +70,7 @@ class ChannelValues(FunctionPass):
                 f"{self._flag}: the input {parameter.name!r} is of {type_}, not of floating-point numbers",
                 hint=f"change its type, if the model allows it: --input '{parameter.name}{{f32}}'",
             )
-        with np.errstate(over="ignore"):  # said below
+        with np.errstate(over="ignore"):  # an overflow raises the error below
             found = np.array(values, np.float64).astype(type_.dtype.numpy)
         if not np.all(np.isfinite(found)) or np.any((found == 0) != (np.array(values) == 0)):
             raise UsageError(f"{self._flag}: {type_.dtype}, the type of {parameter.name!r}, cannot hold the values")
