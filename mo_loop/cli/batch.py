@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
-from mo_loop.cli.error_output import message, reported, told_warnings
+from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import PassOptions, pass_choice
@@ -167,7 +167,7 @@ def _check(context: click.Context, options: ConvertOptions) -> None:
     from mo_loop.cli.pass_inspection import Inspection
     from mo_loop.conversion import Conversion
 
-    with told_warnings():
+    with printed_warnings():
         Inspection(passes, Conversion(options))
 
 
@@ -219,7 +219,7 @@ def _exit_code(results: Results) -> int:
 def _write(
     about: About, results: Results, exit_code: int, report: str | None, junit: str | None, summary: str | None
 ) -> None:
-    """The files that were asked for, each whole or not at all."""
+    """Write the reports, each whole or not at all."""
     from mo_loop.batch.junit import as_junit
     from mo_loop.batch.markdown import as_markdown
     from mo_loop.batch.report import as_json
@@ -255,11 +255,11 @@ def _tell(results: Results, folder: str, is_quiet: bool) -> None:
         if found:
             more = f" and {len(found) - 5} more" if len(found) > 5 else ""
             message("note", f"{what}: {', '.join(printable(each.model.name) for each in found[:5])}{more}")
-    told: dict[str, list[str]] = {}
+    models_of: dict[str, list[str]] = {}
     for each in results.results:
         for text in each.warnings:
-            told.setdefault(text, []).append(each.model.name)
-    for text, names in told.items():
+            models_of.setdefault(text, []).append(each.model.name)
+    for text, names in models_of.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         message("warning", f"{printable(text)} ({printable(names[0])}{more})")
     show(f"{printable(folder)}: {counted(results)}, {results.seconds:.2f} s")

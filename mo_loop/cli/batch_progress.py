@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 LINES = 6
-"""Lines of an error that are shown; a report holds all of them."""
+"""Lines of an error that are shown; a report has all of them."""
 
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -63,7 +63,7 @@ class Display(AbstractContextManager["Display"]):
         """A model is done."""
         self.done += 1
         if result.status in GOOD:
-            self.told(result)
+            self.succeeded(result)
             return
         self.failed += 1
         head, *more = _said(result)
@@ -71,7 +71,7 @@ class Display(AbstractContextManager["Display"]):
         status = click.style(result.status, fg="red", bold=True) if is_coloured(sys.stderr) else result.status
         self.echo("\n".join([f"{self.place()}{status} {name}: {head}", *(f"    {line}" for line in more)]))
 
-    def told(self, result: Result) -> None:
+    def succeeded(self, result: Result) -> None:
         """A model that has its pair."""
 
     def place(self) -> str:
@@ -93,7 +93,7 @@ class Lines(Display):
         """How many of how many."""
         return f"[{self.done:{len(str(self.total))}}/{self.total}] "
 
-    def told(self, result: Result) -> None:
+    def succeeded(self, result: Result) -> None:
         """A model that has its pair."""
         count = len(result.warnings)
         more = f", {count} warning{'s' if count > 1 else ''}" if count else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.error_output import message, reported, told_warnings
+from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.file_checks import opened
 from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import painted, show, table
@@ -91,7 +91,7 @@ def command(
             return
         if not models:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
-        with told_warnings():
+        with printed_warnings():
             options = options_of(context, input=inputs, output=_names(outputs))
             reports = list(_reports(models, options, debug))
         from mo_loop.diagnostics.diagnostic import exit_code
@@ -107,7 +107,7 @@ def _files(models: tuple[str, ...]) -> Iterator[str]:
 
     for model in models:
         found = sorted(models_below(model)) if os.path.isdir(model) else []
-        yield from found or [model]  # of an empty folder it is said that it is no model
+        yield from found or [model]  # an empty folder is reported as no model
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -115,7 +115,7 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> Iterator[Report]:
-    """One report for each file; what is wrong with a file or with mo-loop itself is said on stderr as well."""
+    """One report for each file; files that cannot be read and bugs of mo-loop are reported on stderr as well."""
     from mo_loop.diagnostics.examine import examine
     from mo_loop.extensions import collect_extensions
 

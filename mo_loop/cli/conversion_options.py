@@ -52,14 +52,14 @@ def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
 
 
 def flags_of(context: click.Context) -> dict[str, Any]:
-    """The flags by name, the same for the same flags. Extensions are paths: what the files hold is not in it."""
+    """The flags by name, the same for the same flags. Extensions are paths, without the content of the files."""
     passes = context.ensure_object(PassOptions)
     chosen = {"disable_pass": passes.disable_pass, "enable_pass": passes.enable_pass}
     return {**context.meta.get(_KEY, {}), **chosen, "preprocessing": preprocessing_flags(context)}
 
 
 def _config(passes: PassOptions) -> PassConfig | None:
-    """Which passes run; None, and nothing loaded, if that is not said."""
+    """Which passes run; None, and nothing loaded, without an option about passes."""
     if not passes.disable_pass and not passes.enable_pass:
         return None
     from transforms.config import PassConfig

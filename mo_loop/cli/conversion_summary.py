@@ -1,4 +1,4 @@
-"""What a conversion has made, for a screen and for a program.
+"""The result of a conversion, as text and as JSON.
 
     model.xml  12.3 kB
     model.bin  4.2 MB
@@ -98,8 +98,8 @@ def _weights(weights: dict[str, Any], written: int) -> str:
         for name in names
         if name in after or is_halved
     ]
-    told = f" ({', '.join(changes)})" if changes else ""
-    return f"{sized(total)} -> {sized(written)}{'' if is_halved or not total else ', unchanged'}{told}"
+    kept = f" ({', '.join(changes)})" if changes else ""
+    return f"{sized(total)} -> {sized(written)}{'' if is_halved or not total else ', unchanged'}{kept}"
 
 
 def _compression(counts: dict[str, int] | None) -> str:

@@ -16,9 +16,9 @@ import click
 
 from mo_loop import __version__
 from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.error_output import reported, told_warnings
+from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import opened, require_places
-from mo_loop.cli.legacy_flags import Former, FormerCommand, target_of, with_shapes
+from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_inspection import Inspection
 from mo_loop.cli.pass_listing import listing
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from transforms.manager import Observer, Phase, Step
 
 
-@click.command(cls=FormerCommand)
+@click.command(cls=LegacyFlagsCommand)
 @click.argument("model", type=click.Path(), required=False, metavar="MODEL")
 @click.option(
     "-o", "--output-model", "target", type=click.Path(), metavar="FILE",
@@ -86,8 +86,8 @@ def command(
     The flags of the Model Optimizer and of ovc are understood as well, with underscores or dashes.
     """
     given = context.ensure_object(PassOptions)
-    heard: list[str] = []
-    with reported(debug), _errors_as_json(form == "json"), told_warnings(heard, quiet=quiet):
+    warnings: list[str] = []
+    with reported(debug), _errors_as_json(form == "json"), printed_warnings(warnings, quiet=quiet):
         _require_sense(given, form, quiet, verbose)
         if model is None and not given.passes:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
@@ -98,14 +98,14 @@ def command(
         if model is None or given.passes:
             show(listing(given, Conversion(options_of(context))))
             return
-        former = Former.of(context)
-        target = target_of(model, target, former)
+        legacy = LegacyFlags.of(context)
+        target = target_of(model, target, legacy)
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
         options = options_of(
-            context, input=with_shapes(inputs, former.input_shape), output=_names(outputs),
+            context, input=with_shapes(inputs, legacy.input_shape), output=_names(outputs),
             freeze=dict(_frozen(freeze)), rename=dict(_renamed(rename)),
         )  # fmt: skip
-        given = given.told(os.environ)
+        given = given.with_variables(os.environ)
         record, progress = Record(tensors=mapping is not None), Progress()
         shown: list[Observer] = [_show_phase] if verbose else [] if quiet else [progress]
         conversion = Conversion(
@@ -127,7 +127,7 @@ def command(
     from mo_loop.cli.conversion_summary import as_text, summary
 
     found = summary(record, converted, model, target, options.compress_to_fp16, seconds)
-    show(json.dumps({**found, "warnings": heard}, indent=1) if form == "json" else as_text(found))
+    show(json.dumps({**found, "warnings": warnings}, indent=1) if form == "json" else as_text(found))
     gc.freeze()  # the process ends here: what is left need not be searched for cycles, a fifth of a large conversion
 
 
@@ -138,7 +138,7 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
         ("--quiet", quiet, "--verbose", verbose, "one asks for less, the other for more"),
         ("--quiet", quiet, "--format json", is_json, "one asks for no summary, the other for one"),
         ("--passes", given.passes, "--format json", is_json, "the list of passes is text"),
-        ("--passes", given.passes, "--quiet", quiet, "one asks for a list, the other for silence"),
+        ("--passes", given.passes, "--quiet", quiet, "one asks for a list, the other for no output"),
     ]
     for one, is_given, other, is_given_too, why in pairs:
         if is_given and is_given_too:
@@ -166,12 +166,12 @@ def _renamed(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(flag: str, form: str, texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """What stands before and behind the last `=` of each; UsageError when one is missing or named twice."""
+    """What stands before and after the last `=` of each; UsageError when one is missing or named twice."""
     known: set[str] = set()
     for text in texts:
         name, equals, value = (part.strip() for part in text.rpartition("="))
         if not equals or not name or not value:
-            why = "it lacks a name, a value, or the = between"
+            why = "the name, the value or the = is missing"
             raise UsageError(f"{flag} {text!r} cannot be understood", why=why, hint=f"write {flag} {form}")
         if name in known:
             raise UsageError(f"{flag} names {name!r} twice", why="only one of the two can hold", hint="name it once")

@@ -53,7 +53,7 @@ def reported(debug: bool) -> Iterator[None]:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM unwinds as Ctrl-C does, so that nothing half-written stays behind."""
+    """SIGTERM unwinds as Ctrl-C does, so that no half-written file is left."""
 
     def end(number: int, _: Any) -> None:
         message("error", "terminated: nothing was changed")
@@ -70,20 +70,20 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def told_warnings(heard: list[str] | None = None, *, quiet: bool = False) -> Iterator[None]:
+def printed_warnings(texts: list[str] | None = None, *, quiet: bool = False) -> Iterator[None]:
     """Python warnings inside become lines on stderr, each once; an error does not swallow those before it.
 
-    Their texts go into `heard` as well; `quiet` ones are not printed.
+    Their texts are added to `texts` as well; with `quiet` they are not printed.
     """
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         try:
             yield
         finally:
-            texts = list(dict.fromkeys(str(each.message) for each in found))
-            if heard is not None:
-                heard += texts
-            for text in texts if not quiet else ():
+            unique = list(dict.fromkeys(str(each.message) for each in found))
+            if texts is not None:
+                texts += unique
+            for text in unique if not quiet else ():
                 message("warning", text)
 
 
@@ -95,7 +95,7 @@ def message(kind: str, text: str) -> None:
 
 
 def end_with_usage(ctx: click.Context, error: click.UsageError) -> NoReturn:
-    """End the process with an error of click, told like all others."""
+    """End the process with an error of click, in the form of all others."""
     close = getattr(error, "possibilities", None)
     path = (error.ctx or ctx).command_path
     hint = f"did you mean {close[0]}?" if close else f"{path} --help says more"

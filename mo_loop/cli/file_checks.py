@@ -1,4 +1,4 @@
-"""Where a conversion reads and writes, looked at before it begins: hours are not to end with "Permission denied"."""
+"""Checks of the files that a conversion reads and writes, before it begins: a long one must not fail at its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def opened(source: str) -> Iterator[str]:
     """The path of the model; standard input (`-`) is put into a file that is gone afterwards.
 
     Raises:
-        FileError: standard input is a terminal, or there is no room for what it gives.
+        FileError: standard input is a terminal, or the disk has no space for what it gives.
     """
     if source != "-":
         yield source
@@ -36,7 +36,7 @@ def opened(source: str) -> Iterator[str]:
             reason = error.strerror or str(error)
             raise FileError(
                 "standard input cannot be put into a file", why=f"{folder}: {reason}", code="ML212",
-                hint="set TMPDIR to a folder with more room",
+                hint="set TMPDIR to a folder with more space",
             ) from None  # fmt: skip
         yield path
 

@@ -63,7 +63,7 @@ def command(model: str, form: str, depth: int | None, scope: str | None, operato
     show(text)
 
 
-# -- what was asked for
+# -- selection by --depth, --scope and --operator
 
 
 def _chosen(inspection: Inspection, depth: int | None, scope: str | None, operator: str | None) -> Inspection:
@@ -144,7 +144,7 @@ def _text(inspection: Inspection) -> Iterator[str]:
     yield f"opsets     {', '.join(opsets)}"
     nodes = sum(each.nodes for each in inspection.scopes)
     weights = _amount(inspection.elements, inspection.bytes)
-    yield f"holds      {nodes} nodes in {len(inspection.scopes)} scopes, {weights}"
+    yield f"contents   {nodes} nodes in {len(inspection.scopes)} scopes, {weights}"
     for title, ports in (("inputs", inspection.inputs), ("outputs", inspection.outputs)):
         yield from _section(title, [(port.name, str(port)) for port in ports])
     operators = [(each.name, str(each.count), _size(each.bytes) if each.bytes else "") for each in inspection.operators]

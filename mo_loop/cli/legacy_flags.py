@@ -3,8 +3,8 @@
     mo  --input_model m.onnx --output_dir out --data_type FP16      mo-loop convert the same
     ovc m.onnx --output_model out/m.xml --compress_to_fp16=False    mo-loop convert the same
 
-A command of the class `FormerCommand` takes them: underscores become dashes, and the table says of every flag what does
-the same here.
+A command of the class `LegacyFlagsCommand` takes them: underscores become dashes, and the table says for every flag
+what does the same here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KEY = "mo_loop.cli.legacy_flags"
 
 
 class Flag(NamedTuple):
-    """A former flag; `ours` is what does the same here, empty where nothing does, and `why` says so.
+    """A flag of mo or ovc; `ours` is what does the same here, empty where nothing does, and `why` says so.
 
     `is_refused` ones end the command; others without an equal are passed over with a note.
     """
@@ -96,7 +96,7 @@ TABLE: tuple[Flag, ...] = (
         "--example_input", "--dynamo",
     ),
 )  # fmt: skip
-"""Every flag of the former tools."""
+"""Every flag of mo and ovc."""
 
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 _SHORT = {"-m": "--input-model", "-w": "--input-model", "-n": "--model-name", "-s": "--scale", "-b": "--batch"}
@@ -109,31 +109,31 @@ _BY_NAME = {flag.name.replace("_", "-"): flag for flag in TABLE}
 
 
 @dataclass
-class Former:
-    """What former flags said that belongs together with other options."""
+class LegacyFlags:
+    """Values of flags of mo and ovc that are combined with other options."""
 
     output_dir: str | None = None
     model_name: str | None = None
     input_shape: str | None = None
-    in_the_way_of_mo: bool = False
+    is_called_as_mo: bool = False
 
     @classmethod
-    def of(cls, context: click.Context) -> Former:
-        found: Former = context.meta.setdefault(_KEY, cls())
+    def of(cls, context: click.Context) -> LegacyFlags:
+        found: LegacyFlags = context.meta.setdefault(_KEY, cls())
         return found
 
 
-class FormerCommand(GroupedCommand):
-    """A command that takes the flags of the former tools as well."""
+class LegacyFlagsCommand(GroupedCommand):
+    """A command that takes the flags of mo and ovc as well."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {name for each in self.get_params(ctx) for name in (*each.opts, *each.secondary_opts)}
         with reported("--debug" in args):
-            args = _Rewriting(own, Former.of(ctx)).run(args)
+            args = _Rewriting(own, LegacyFlags.of(ctx)).run(args)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The groups, and what the flags of the former tools are called here."""
+        """The groups, and the names of the flags of mo and ovc here."""
         super().format_options(ctx, formatter)
         with formatter.section("Flags of mo and ovc, with underscores or dashes"):
             renamed = (flag for flag in TABLE if flag.ours and flag.ours != flag.name.replace("_", "-"))
@@ -141,11 +141,11 @@ class FormerCommand(GroupedCommand):
 
 
 class _Rewriting:
-    """Arguments in former spelling to our own; `own` are the flags of the command."""
+    """Arguments of mo and ovc to our own; `own` are the flags of the command."""
 
-    def __init__(self, own: set[str], former: Former) -> None:
+    def __init__(self, own: set[str], legacy: LegacyFlags) -> None:
         self._own = own
-        self._former = former
+        self._legacy = legacy
         self._left: list[str] = []
         self._made: list[str] = []
         self._half: dict[bool, str] = {}
@@ -180,7 +180,7 @@ class _Rewriting:
         elif flag is None:
             self._made.append(argument)
         elif flag.is_refused:
-            raise UsageError(f"{written} cannot be taken over", why=flag.why, hint="leave it out")
+            raise UsageError(f"{written} is not supported", why=flag.why, hint="leave it out")
         else:
             self._switch(name, value if equals else None)
             self._notes.append(f"{written} has no effect: {flag.why}")
@@ -199,20 +199,20 @@ class _Rewriting:
             raise UsageError(f"{name}={value} is neither True nor False", hint=f"write {name}, or {name}=False")
         return value is None or value.lower() in _TRUE
 
-    # -- flags that are called otherwise here
+    # -- flags that have another name here
 
     def input_model(self, written: str, value: str | None) -> None:
-        self._former.in_the_way_of_mo = True
+        self._legacy.is_called_as_mo = True
         self._made.append(self._value(written, value))
 
     def output_dir(self, written: str, value: str | None) -> None:
-        self._former.output_dir = self._value(written, value)
+        self._legacy.output_dir = self._value(written, value)
 
     def model_name(self, written: str, value: str | None) -> None:
-        self._former.model_name = self._value(written, value)
+        self._legacy.model_name = self._value(written, value)
 
     def input_shape(self, written: str, value: str | None) -> None:
-        self._former.input_shape = self._value(written, value)
+        self._legacy.input_shape = self._value(written, value)
 
     def freeze(self, written: str, value: str | None) -> None:
         from mo_loop.preprocessing.per_input import split
@@ -257,7 +257,7 @@ class _Rewriting:
     def framework(self, written: str, value: str | None) -> None:
         name = self._value(written, value)
         if name.lower() != "onnx":
-            raise UsageError(f"{written} {name} cannot be taken over", why=_OTHERS, hint="export the model to ONNX")
+            raise UsageError(f"{written} {name} is not supported", why=_OTHERS, hint="export the model to ONNX")
 
     def reverse(self, written: str, value: str | None) -> None:
         if self._switch("--reverse-input-channels", value):
@@ -282,7 +282,7 @@ _HANDLERS: dict[str, Callable[[_Rewriting, str, str | None], None]] = {
 # -- what several of them say together
 
 
-def target_of(source: str, given: str | None, former: Former) -> str:
+def target_of(source: str, given: str | None, legacy: LegacyFlags) -> str:
     """The .xml to write. A folder gets the name of the model, a name without an ending gets .xml.
 
     UsageError for contradictions, for standard output, and where nothing names the file.
@@ -292,20 +292,20 @@ def target_of(source: str, given: str | None, former: Former) -> str:
             "-o - is not possible", why="an IR is two files, the .xml and the .bin: both cannot go to standard output",
             hint="name the file: -o model.xml",
         )  # fmt: skip
-    if given is not None and (former.output_dir is not None or former.model_name is not None):
-        other = "--output_dir" if former.output_dir is not None else "--model_name"
-        if former.output_dir is not None or given.endswith(".xml"):
+    if given is not None and (legacy.output_dir is not None or legacy.model_name is not None):
+        other = "--output_dir" if legacy.output_dir is not None else "--model_name"
+        if legacy.output_dir is not None or given.endswith(".xml"):
             why = "both say where the model goes"
             raise UsageError(f"-o {given} and {other} contradict each other", why=why, hint="give one of them")
-    stem = former.model_name or os.path.splitext(os.path.basename(source))[0]
-    if source == "-" and former.model_name is None and (given is None or not given.endswith(".xml")):
+    stem = legacy.model_name or os.path.splitext(os.path.basename(source))[0]
+    if source == "-" and legacy.model_name is None and (given is None or not given.endswith(".xml")):
         raise UsageError("nothing names the output", why="standard input has no name", hint="give -o name.xml")
     if given is None:
-        return os.path.join(former.output_dir or "", f"{stem}.xml")
+        return os.path.join(legacy.output_dir or "", f"{stem}.xml")
     is_folder = given.endswith(("/", os.sep)) or os.path.isdir(given)
     if is_folder and not given.endswith(".xml"):
         return os.path.join(given, f"{stem}.xml")
-    if not given.endswith(".xml") and (former.in_the_way_of_mo or former.model_name is not None):
+    if not given.endswith(".xml") and (legacy.is_called_as_mo or legacy.model_name is not None):
         return os.path.join(given, f"{stem}.xml")
     return given if os.path.splitext(given)[1] else f"{given}.xml"
 

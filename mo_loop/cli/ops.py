@@ -68,14 +68,14 @@ def command(
         show(_FORMS[form](chosen))
 
 
-def _require(names: Sequence[str], known: set[str], what: str, otherwise: str) -> None:
+def _require(names: Sequence[str], known: set[str], what: str, hint: str) -> None:
     for name in names:
         if name not in known:
             from difflib import get_close_matches
 
             by_lower = {each.lower(): each for each in sorted(known)}
             close = get_close_matches(name.lower(), by_lower, 1, 0.6)
-            hint = f"did you mean {by_lower[close[0]]!r}?" if close else otherwise
+            hint = f"did you mean {by_lower[close[0]]!r}?" if close else hint
             raise UsageError(f"ONNX has no {what} {name!r}", hint=hint)
 
 

@@ -57,7 +57,7 @@ class Inspection:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """The conversion: what observers have to show is printed behind it, also when an error ended it."""
+        """The conversion: what observers have to show is printed after it, also when an error ended it."""
         try:
             yield
         finally:

@@ -66,7 +66,7 @@ def selection_of(options: PassOptions, conversion: Conversion) -> Selection:
 
 def _why_not(entries: Iterable[Entry], name: str) -> str:
     is_off = all(not entry.enabled for entry in entries if entry.name == name)
-    return "it is disabled" if is_off else "it comes behind the pass that the run stops after"
+    return "it is disabled" if is_off else "it comes after the pass of --stop-after"
 
 
 def warn_of_skipped(selection: Selection) -> None:

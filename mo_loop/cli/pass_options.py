@@ -4,7 +4,7 @@
     @pass_options
     @click.pass_context
     def command(context: click.Context) -> None:
-        options = context.ensure_object(PassOptions).told(os.environ)
+        options = context.ensure_object(PassOptions).with_variables(os.environ)
 
 Environment variables fill in what was not given (environment.py).
 """
@@ -41,8 +41,8 @@ class PassOptions:
     check_passes: bool = False
     passes: bool = False
 
-    def told(self, environment: Mapping[str, str]) -> PassOptions:
-        """These options and those that variables stand for, each of which is said on stderr; given flags stay.
+    def with_variables(self, environment: Mapping[str, str]) -> PassOptions:
+        """These options and those that variables stand for, with a note on stderr for each; given flags stay.
 
         UsageError when a variable has a value without meaning.
         """

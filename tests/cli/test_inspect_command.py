@@ -60,7 +60,7 @@ TEXT = """\
 model.onnx: ONNX version 10, SIZE
 name       main
 opsets     ai.onnx 18
-holds      6 nodes in 4 scopes, 3 elements in constants (12 B)
+contents   6 nodes in 4 scopes, 3 elements in constants (12 B)
 inputs
   x  f32[3]
   n  i64[]
