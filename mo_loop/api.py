@@ -150,7 +150,7 @@ def convert_model(
 
 
 def read_model(xml_path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Model:
-    """Read OpenVINO IR of version 10 or 11, whoever wrote it; `weights` is the .bin if not that of the same name.
+    """Read OpenVINO IR of version 10 or 11; `weights` is the .bin, by default the one with the name of the .xml.
 
     Constants stay in the .bin until they are needed. Operations that are not known, or that the file types otherwise
     than inference here, are kept as they stand.

@@ -1,4 +1,4 @@
-"""What failed in an earlier batch: those failures are known, and do not make this one fail.
+"""The failures of an earlier batch, which are known and do not change the exit code.
 
 known = known_failures(Path("accepted.json"))       # the report of that batch
 Results(..., known=known).regressions               # what fails now and did not then, or is new

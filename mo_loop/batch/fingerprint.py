@@ -1,4 +1,4 @@
-"""Hashes of files and options, and whether a pair is still what a conversion would make.
+"""Hashes of files and options; they decide whether .xml and .bin are up to date.
 
 A file is read once, in blocks. A pair is current if nothing that it was made of has changed: the model, its external
 data, the options, the extension files, the packages that extend conversions, the versions of mo_loop and of onnx.

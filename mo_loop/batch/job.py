@@ -1,4 +1,4 @@
-"""What a worker does with one model: hash what goes in, convert, hash what came out.
+"""The conversion of one model in a worker: hash the inputs, convert, hash the outputs.
 
     done = convert(Task("model.onnx", "out/.draft/3/model.xml", "out/model.xml", options, digest))
 
@@ -29,7 +29,7 @@ gc.freeze()  # what was imported stays: a search for cycles after each model nee
 
 
 def convert(task: Task) -> Done:
-    """Convert one model. MemoryError when there is too little memory; every other failure is told in the answer."""
+    """Convert one model. Raises MemoryError if there is too little memory; the answer contains every other failure."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:

@@ -1,8 +1,7 @@
 """The results of a batch as JUnit XML, in the form that Ant writes and Jenkins, GitLab and others read.
 
-A model is a test case: its folder the class, its file the name. A model that is refused is a failure, one that ends
-its process, takes too long, wants too much memory or meets a bug an error; up to date and cancelled ones, and failures
-that are known, are skipped.
+Each model is a test case: its folder is the class, its file the name. A refused model is a failure. A crash, a timeout,
+too much memory or a bug is an error. Models that are up to date or cancelled, and known failures, are skipped.
 """
 
 from __future__ import annotations

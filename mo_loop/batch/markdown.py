@@ -1,6 +1,6 @@
-"""The results of a batch as Markdown, made for the pages of CI jobs: numbers, failures and why, the rest folded.
+"""The results of a batch as Markdown for the pages of CI jobs: numbers, failures with reasons, the rest folded.
 
-Long batches are cut: such pages take a megabyte, people less.
+The tables of long batches are shortened, because such pages are limited to a megabyte.
 """
 
 from __future__ import annotations

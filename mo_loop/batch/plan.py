@@ -1,4 +1,4 @@
-"""Which models there are, and where each one goes.
+"""planned: the models of a batch and their outputs.
 
     planned(["models", "more/*.onnx"], Path("out"))
 

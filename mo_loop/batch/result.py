@@ -1,4 +1,4 @@
-"""What became of one model, and of all of a batch."""
+"""The result of one model, and the results of a batch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one model.
+    """The result of one model.
 
     `exit_code` is that of `mo-loop convert`, None where the process did not get so far. `message` says what happened to
     the process, `detail` what it printed last or the traceback of a bug. `facts` and `sizes` are those of a pair that

@@ -1,4 +1,4 @@
-"""Workers on a plan: results as they come, and the end by a signal.
+"""Batch: runs workers on a plan, reports results, and ends on a signal.
 
     batch = Batch(plan, folder, options, digest, limits)
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
@@ -59,7 +59,7 @@ class Limits:
 
 
 class Listener(Protocol):
-    """Is told what happens, in the thread that runs the batch."""
+    """Receives the events of a batch, in the thread that runs it."""
 
     def started(self, model: Planned) -> None:
         """A worker begins."""

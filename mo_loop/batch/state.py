@@ -1,4 +1,4 @@
-"""What earlier batches made: one file in the output folder, `.mo-loop.json`.
+"""State: the outputs of earlier batches, stored in `.mo-loop.json` in the output folder.
 
     {"format": 1, "models": {"a/b.xml": {"made": {...}, "facts": {...}, "warnings": []}}}
 
@@ -25,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Entry:
-    """A pair that was made, and what its conversion told."""
+    """The .xml and .bin of a model, and the facts and warnings of its conversion."""
 
     made: Made
     facts: Facts

@@ -1,4 +1,4 @@
-"""What a worker is told, and what it answers. Apart from job.py, which loads the converter."""
+"""Task and Answer: the messages to and from a worker. They are not in job.py, which loads the converter."""
 
 from __future__ import annotations
 

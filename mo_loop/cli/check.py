@@ -34,7 +34,7 @@ COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 )  # fmt: skip
 @click.option(
     "--level", type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
-    help="Show findings of this level and above. The exit code does not depend on it.",
+    help="Show diagnostics of this level and above. The exit code does not depend on it.",
 )  # fmt: skip
 @click.option(
     "--codes",
@@ -70,7 +70,7 @@ def command(
               or rest on an assumption
     note      it costs time or space, or is worth to know
 
-    Each finding has a stable code, the place (the path through the bodies to the node, and its operator), the reason
+    Each diagnostic has a stable code, the place (the path through the bodies to the node, and its operator), the reason
     and what to do. The options are those of convert: what they change is checked as well. A file that cannot be read
     does not stop the others.
 
@@ -82,7 +82,7 @@ def command(
     mo-loop check --codes
 
     \b
-    Exit codes: 0 no finding but notes, 1 errors or warnings found,
+    Exit codes: 0 no diagnostic but notes, 1 errors or warnings found,
     2 a file that cannot be read or bad usage, 4 a bug of mo-loop.
     """
     with reported(debug):

@@ -1,9 +1,9 @@
-"""What would stop or worsen a conversion, all at once and without writing anything (`mo-loop check`).
+"""Lists everything that would stop or worsen a conversion, without writing a file (`mo-loop check`).
 
 from mo_loop.diagnostics.examine import examine
 from mo_loop.options import ConvertOptions
 
 report = examine("model.onnx", ConvertOptions(input="x[1,3,224,224]"))
-for finding in report.findings:
-    print(finding.code, finding.level, finding.place.path, finding.message)
+for diagnostic in report.diagnostics:
+    print(diagnostic.code, diagnostic.level, diagnostic.place.path, diagnostic.message)
 """

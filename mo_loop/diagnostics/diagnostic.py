@@ -1,4 +1,4 @@
-"""One thing found in one model, and all that was found in it."""
+"""Diagnostic: an error, a warning or a note about a model. Report: all diagnostics of one model."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mo_loop.graph.origin import Origin
 Level = Literal["error", "warning", "note"]
 
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
-"""Worst first. An error stops the conversion. A warning: it converts, but it may compute otherwise than the ONNX model,
-fail when it is compiled or run, or rest on an assumption. A note costs time or space, or is worth to know."""
+"""Worst first. An error stops the conversion. With a warning the model converts, but it may give other numbers than the
+ONNX model, fail when it is compiled or run, or depend on an assumption. A note is about costs and other facts."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where something stands in a model.
+    """The place of a node or value in a model.
 
     `path` is the scope path of a node or value, `scope` that of the graph which holds it (empty for the main graph) and
     `node` its name there; `operator` is the ONNX operator, or the operation of the IR where no single one is behind it.
@@ -43,8 +43,8 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One finding: what, where, why, and what to do. `code` is stable; codes.py says what each means."""
+class Diagnostic:
+    """What, where, why, and what to do. `code` is stable; codes.py has the meaning of each."""
 
     code: str
     message: str
@@ -57,8 +57,8 @@ class Finding:
         return CODES[self.code].level if self.code in CODES else "error"
 
     @classmethod
-    def of_error(cls, error: MoLoopError, place: Place | None = None) -> Finding:
-        """What an error of the conversion says; where it gives no reason or help, those of its code."""
+    def of_error(cls, error: MoLoopError, place: Place | None = None) -> Diagnostic:
+        """The diagnostic of an error; without a reason or help of the error it gets those of the code."""
         known = CODES.get(error.code)
         why, help_ = (known.why, known.help) if known else ("", "")
         message = f"{error.message} (in {error.during})" if error.during else error.message
@@ -67,42 +67,42 @@ class Finding:
         return cls(error.code, message, place, error.why or why, error.hint or help_)
 
     @classmethod
-    def of_code(cls, code: str, message: str, place: Place = Place()) -> Finding:
-        """A finding whose reason and help are those of its code."""
+    def of_code(cls, code: str, message: str, place: Place = Place()) -> Diagnostic:
+        """A diagnostic with the reason and help of its code."""
         return cls(code, message, place, CODES[code].why, CODES[code].help)
 
 
 @dataclass
 class Report:
-    """All findings of one model, worst first. `refused` is why nothing could be looked at: the file is no model, or
-    an argument makes no sense for it."""
+    """All diagnostics of one model, worst first. `refused` is the error if the model could not be checked: the file is
+    not a model, or an argument does not fit it."""
 
     file: str
-    findings: list[Finding] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     refused: MoLoopError | None = None
     trouble: str = ""
-    """The traceback of a bug, if one was met."""
+    """The traceback of a bug, if one occurred."""
     level: Level = "note"
-    """Findings of this level and worse ones are shown; all are counted."""
+    """Diagnostics of this level and worse ones are shown; all are counted."""
 
     def __post_init__(self) -> None:
-        self.findings = sorted(self.findings, key=lambda each: (LEVELS.index(each.level), each.code))
+        self.diagnostics = sorted(self.diagnostics, key=lambda each: (LEVELS.index(each.level), each.code))
 
     @property
-    def shown(self) -> list[Finding]:
-        """The findings that a report shows."""
-        return [each for each in self.findings if LEVELS.index(each.level) <= LEVELS.index(self.level)]
+    def shown(self) -> list[Diagnostic]:
+        """The diagnostics that a report shows."""
+        return [each for each in self.diagnostics if LEVELS.index(each.level) <= LEVELS.index(self.level)]
 
     @cached_property
     def counts(self) -> dict[Level, int]:
-        """Level -> number of findings."""
-        found = Counter(each.level for each in self.findings)
+        """Level -> number of diagnostics."""
+        found = Counter(each.level for each in self.diagnostics)
         return {level: found[level] for level in LEVELS}
 
     @property
     def exit_code(self) -> int:
         """4 for a bug, 2 for bad input, 1 for errors and warnings; notes alone are 0."""
-        if any(each.code.startswith("ML4") for each in self.findings):
+        if any(each.code.startswith("ML4") for each in self.diagnostics):
             return 4
         if self.refused is not None:
             return self.refused.exit_code
@@ -117,15 +117,15 @@ def exit_code(reports: Iterable[Report]) -> int:
 
 @dataclass(frozen=True)
 class Group:
-    """Findings that differ in their place alone."""
+    """Diagnostics that differ only in their place."""
 
-    first: Finding
+    first: Diagnostic
     places: tuple[Place, ...]
 
 
-def grouped(findings: Iterable[Finding]) -> list[Group]:
-    """Findings of one code and message together, in the order of the first of each."""
-    found: dict[tuple[str, ...], list[Finding]] = {}
-    for each in findings:
+def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:
+    """Diagnostics of one code and message together, in the order of the first of each."""
+    found: dict[tuple[str, ...], list[Diagnostic]] = {}
+    for each in diagnostics:
         found.setdefault((each.code, each.message, each.why, each.help), []).append(each)
     return [Group(same[0], tuple(each.place for each in same if str(each.place))) for same in found.values()]

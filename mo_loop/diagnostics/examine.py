@@ -1,4 +1,4 @@
-"""All findings of one model.
+"""examine: all diagnostics of one model.
 
     report = examine("model.onnx", ConvertOptions(strict=True))
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from mo_loop.conversion import Conversion
 from mo_loop.diagnostics import ir_checks, onnx_checks
-from mo_loop.diagnostics.diagnostic import Finding, Place, Report
+from mo_loop.diagnostics.diagnostic import Diagnostic, Place, Report
 from mo_loop.errors import (
     ConversionErrors,
     ConversionWarning,
@@ -57,20 +57,20 @@ def examine(source: Any, options: ConvertOptions | None = None) -> Report:
     except (FileError, UsageError) as error:
         return Report(file, refused=error)
     except MoLoopError as error:  # nested too deeply, for one
-        return Report(file, [Finding.of_error(error)])
+        return Report(file, [Diagnostic.of_error(error)])
     with warnings.catch_warnings(record=True) as heard, paused_collector():
         warnings.simplefilter("always")
         try:
             report = _examined(file, model, cut, conversion, seen)
         except Exception as error:
             bug = MoLoopError(f"{type(error).__name__}: {error}", code="ML499")
-            found = [Finding.of_error(each) for each in (*conversion.errors, bug)]
+            found = [Diagnostic.of_error(each) for each in (*conversion.errors, bug)]
             report = Report(file, found, trouble=traceback.format_exc())
     told = [each.message for each in heard if isinstance(each.message, ConversionWarning)]
     for each in heard:
         if not isinstance(each.message, ConversionWarning):  # of an extension or a library: it is not about the model
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return Report(file, [*report.findings, *_told(told)], report.refused, report.trouble)
+    return Report(file, [*report.diagnostics, *_told(told)], report.refused, report.trouble)
 
 
 def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen) -> Report:
@@ -86,14 +86,14 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
     except MoLoopError as error:
         conversion.errors += error.errors if isinstance(error, ConversionErrors) else [error]
     errors = [each for each in conversion.errors if usage.is_needed(each.origin) and not lost.explains(each)]
-    findings = [*lost.findings, *(Finding.of_error(each) for each in _once(errors))]
+    diagnostics = [*lost.diagnostics, *(Diagnostic.of_error(each) for each in _once(errors))]
     if graph is not None and not lost.inputs:
-        findings += ir_checks.findings(graph, seen)
-        findings += ir_checks.clipped(graph) if conversion.options.compress_to_fp16 else ()
-    findings += onnx_checks.leftovers(usage)
-    if all(each.level != "error" for each in findings):
-        findings += onnx_checks.checked(model)
-    return Report(file, findings)
+        diagnostics += ir_checks.diagnostics(graph, seen)
+        diagnostics += ir_checks.clipped(graph) if conversion.options.compress_to_fp16 else ()
+    diagnostics += onnx_checks.leftovers(usage)
+    if all(each.level != "error" for each in diagnostics):
+        diagnostics += onnx_checks.checked(model)
+    return Report(file, diagnostics)
 
 
 def _once(errors: Sequence[MoLoopError]) -> list[MoLoopError]:
@@ -101,9 +101,9 @@ def _once(errors: Sequence[MoLoopError]) -> list[MoLoopError]:
     return list({(each.code, each.message, each.where): each for each in errors}.values())
 
 
-def _told(heard: Sequence[ConversionWarning]) -> list[Finding]:
+def _told(heard: Sequence[ConversionWarning]) -> list[Diagnostic]:
     found = {}
     for each in heard:
         text = each.message.removeprefix(f"{each.where}: ")
-        found[each.code, text, each.where] = Finding.of_code(each.code, text, Place.of(each.origin))
+        found[each.code, text, each.where] = Diagnostic.of_code(each.code, text, Place.of(each.origin))
     return list(found.values())

@@ -2,10 +2,10 @@
 
 The JSON is one object:
 
-    version     1; raised when a field changes its meaning or goes away, not when one is added
+    version     1; increased when a field changes its meaning or is removed, not when one is added
     tool        {"name", "version"}
     exit_code   that of the command
-    counts      {"error", "warning", "note"}: findings in all models
+    counts      {"error", "warning", "note"}: diagnostics in all models
     models      one object each: file, checked, error (null, or {code, message, why, help}: why it was not checked),
                 counts, findings: [{code, level, message, why, help, place: {path, scope, node, operator}}]
 """
@@ -16,14 +16,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mo_loop import __version__
-from mo_loop.diagnostics.diagnostic import LEVELS, Finding, Report, exit_code, grouped
+from mo_loop.diagnostics.diagnostic import LEVELS, Diagnostic, Report, exit_code, grouped
 from mo_loop.errors import MoLoopError
 
 VERSION = 1
-"""Of the JSON."""
+"""The version of the JSON."""
 
 SHOWN = 5
-"""Places of one group that are written out."""
+"""The number of places of a group that are listed."""
 
 
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def _model(report: Report) -> dict[str, Any]:
         "checked": error is None,
         "error": None if error is None else _error(error),
         "counts": dict(report.counts),
-        "findings": [_finding(each) for each in report.shown],
+        "findings": [_diagnostic(each) for each in report.shown],
     }
 
 
@@ -52,17 +52,17 @@ def _error(error: MoLoopError) -> dict[str, str]:
     return {"code": error.code, "message": error.message, "why": error.why, "help": error.hint}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    place = finding.place
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+    place = diagnostic.place
     return {
-        "code": finding.code, "level": finding.level, "message": finding.message, "why": finding.why,
-        "help": finding.help,
+        "code": diagnostic.code, "level": diagnostic.level, "message": diagnostic.message, "why": diagnostic.why,
+        "help": diagnostic.help,
         "place": {"path": place.path, "scope": place.scope, "node": place.node, "operator": place.operator},
     }  # fmt: skip
 
 
 def counted(report: Report) -> str:
-    """`2 errors, 1 note`, or that there is nothing."""
+    """`2 errors, 1 note`, or "nothing found"."""
     if report.refused is not None:
         return "not checked"
     words = [f"{count} {level}{'s' * (count != 1)}" for level, count in report.counts.items() if count]
@@ -70,14 +70,14 @@ def counted(report: Report) -> str:
 
 
 def places_text(places: Iterable[Any]) -> str:
-    """The first few places and how many more there are."""
+    """The first few places, and the number of the others."""
     texts = [str(each) for each in places]
     more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
     return ", ".join(texts[:SHOWN]) + more
 
 
 def as_markdown(reports: Iterable[Report]) -> str:
-    """A section for each model, a table of its findings in it."""
+    """A section for each model, a table of its diagnostics in it."""
     lines = ["# Models checked by mo-loop", ""]
     for report in reports:
         lines += [f"## {_escaped(report.file)}", "", f"{counted(report)[:1].upper()}{counted(report)[1:]}.", ""]
@@ -90,15 +90,15 @@ def as_markdown(reports: Iterable[Report]) -> str:
     return "\n".join(lines)
 
 
-def _row(finding: Finding, places: Sequence[Any]) -> list[str]:
+def _row(diagnostic: Diagnostic, places: Sequence[Any]) -> list[str]:
     count = f" ({len(places)} times)" if len(places) > 1 else ""
-    advice = "; ".join(each for each in (finding.why, finding.help) if each)
-    cells = [finding.level, finding.code, finding.message + count, places_text(places), advice]
+    advice = "; ".join(each for each in (diagnostic.why, diagnostic.help) if each)
+    cells = [diagnostic.level, diagnostic.code, diagnostic.message + count, places_text(places), advice]
     return [_escaped(each) for each in cells]
 
 
 def _escaped(text: str) -> str:
-    """Text in which Markdown sees no markup and a table no border."""
+    """Text with the special characters of Markdown escaped."""
     for mark in "\\`*_<|[":
         text = text.replace(mark, "&lt;" if mark == "<" else f"\\{mark}")
     return " ".join(text.split())

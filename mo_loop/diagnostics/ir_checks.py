@@ -1,4 +1,4 @@
-"""What the finished graph shows: it converts, but computes otherwise, or costs more than it could."""
+"""Checks of the converted graph: warnings about other numbers, notes about costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mo_loop.diagnostics.diagnostic import Finding, Place
+from mo_loop.diagnostics.diagnostic import Diagnostic, Place
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
@@ -17,18 +17,18 @@ from transforms.config import PassConfig
 from transforms.manager import Phase, Step
 
 DEEP = 16
-"""How deep Ifs are nested when compiling them takes seconds."""
+"""The depth of nested Ifs at which compiling takes seconds."""
 
 _LOOKED_AT = 1 << 20
-"""Elements of an integer constant above which its values are not looked at."""
+"""The number of elements of an integer constant above which its values are not checked."""
 
 _SATURATING = frozenset(("Slice", "StridedSlice", "Minimum", "Maximum", "Clamp"))
-"""What gives the same when a constant beyond 32 bits becomes the limit of 32 bits."""
+"""Operations whose result is the same if a constant above 32 bits becomes the limit of 32 bits."""
 
 _VIEWS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Convert"))
 
 _CHANGING = frozenset(("SequenceInsert", "SequenceErase"))
-"""ONNX operators that make another list of one."""
+"""ONNX operators that change a list."""
 
 _RANDOM = frozenset(("RandomUniform", "Multinomial"))
 
@@ -57,7 +57,7 @@ class Seen:
         return [each.origin for each in said if each.outcome == "changed"]
 
 
-def findings(graph: Graph, seen: Seen) -> Iterator[Finding]:
+def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
     """All of them; `seen` is what was noted on the way."""
     for check in (_doubles, _wide_integers, _random, _growing, _nested_ifs, _unread_inputs):
         yield from check(graph)
@@ -65,7 +65,7 @@ def findings(graph: Graph, seen: Seen) -> Iterator[Finding]:
     yield from _packed(seen)
 
 
-def _doubles(graph: Graph) -> Iterator[Finding]:
+def _doubles(graph: Graph) -> Iterator[Diagnostic]:
     nodes = [
         node
         for scope in graph.scopes()
@@ -78,14 +78,14 @@ def _doubles(graph: Graph) -> Iterator[Finding]:
         text = " and ".join(
             f"{n} {what}{'s' * (n != 1)}" for n, what in ((inputs, "input"), (others, "operation")) if n
         )
-        yield Finding.of_code("ML501", f"{text} of f64: computed in f32", Place.of(nodes[0].origin))
+        yield Diagnostic.of_code("ML501", f"{text} of f64: computed in f32", Place.of(nodes[0].origin))
 
 
 def _is_double(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.dtype is f64
 
 
-def _wide_integers(graph: Graph) -> Iterator[Finding]:
+def _wide_integers(graph: Graph) -> Iterator[Diagnostic]:
     for scope in graph.scopes():
         for node in scope.of(Constant):
             tensor = node.tensor
@@ -97,28 +97,28 @@ def _wide_integers(graph: Graph) -> Iterator[Finding]:
             readers = [use.node for use in node.output.uses if not _saturates(use.node, use.port)]
             if readers:
                 worst = high if high >= 2**31 else low
-                yield Finding.of_code("ML502", f"the constant {worst} is beyond 32 bits", Place.of(readers[0].origin))
+                yield Diagnostic.of_code("ML502", f"the constant {worst} is beyond 32 bits", Place.of(readers[0].origin))
 
 
 def _saturates(node: Node, port: int) -> bool:
     return kind_of(node) in _SATURATING or (isinstance(node, Loop) and port == 0)
 
 
-def _random(graph: Graph) -> Iterator[Finding]:
+def _random(graph: Graph) -> Iterator[Diagnostic]:
     for scope in graph.scopes():
         for node in scope.ordered():
             if kind_of(node) in _RANDOM:
-                yield Finding.of_code("ML503", "random numbers are drawn", Place.of(node.origin))
+                yield Diagnostic.of_code("ML503", "random numbers are drawn", Place.of(node.origin))
 
 
-def _growing(graph: Graph) -> Iterator[Finding]:
+def _growing(graph: Graph) -> Iterator[Diagnostic]:
     for scope in graph.scopes():
         for node in scope.of(Iteration):
             for entry in node.input_map:
                 if isinstance(entry, Merged) and _grows(entry):
                     name = entry.parameter.name
                     text = f"the state {name!r} grows in each iteration" if name else "a state grows in each iteration"
-                    yield Finding.of_code("ML521", text, Place.of(node.origin))
+                    yield Diagnostic.of_code("ML521", text, Place.of(node.origin))
 
 
 def _grows(entry: Merged) -> bool:
@@ -130,7 +130,7 @@ def _grows(entry: Merged) -> bool:
 
 
 def _source(value: Value) -> Value:
-    """What a value is a view or a copy of."""
+    """The value that a value is a view or a copy of."""
     while True:
         node = value.node
         first = node.inputs[0] if node.inputs else None
@@ -140,8 +140,8 @@ def _source(value: Value) -> Value:
         value = first
 
 
-def _nested_ifs(graph: Graph) -> Iterator[Finding]:
-    """One finding for each outermost If with too many below it, wherever loops stand between them."""
+def _nested_ifs(graph: Graph) -> Iterator[Diagnostic]:
+    """One diagnostic for each outermost If with too many levels of Ifs in it; loops between them do not count."""
     depths: dict[Graph, int] = {}
     worst: dict[Node, int] = {}
     tops: dict[Graph, Node] = {}
@@ -156,37 +156,37 @@ def _nested_ifs(graph: Graph) -> Iterator[Finding]:
             worst[tops[scope]] = max(worst.get(tops[scope], 0), depths[scope])
     for node, depth in worst.items():
         if depth >= DEEP:
-            yield Finding.of_code("ML530", f"Ifs are nested {depth} deep", Place.of(node.origin))
+            yield Diagnostic.of_code("ML530", f"Ifs are nested {depth} deep", Place.of(node.origin))
 
 
-def _unread_inputs(graph: Graph) -> Iterator[Finding]:
+def _unread_inputs(graph: Graph) -> Iterator[Diagnostic]:
     for parameter in graph.parameters:
         if not parameter.output.is_used:
-            yield Finding.of_code("ML540", f"nothing reads the input {parameter.name!r}", Place.of(parameter.origin))
+            yield Diagnostic.of_code("ML540", f"nothing reads the input {parameter.name!r}", Place.of(parameter.origin))
 
 
-def _uncounted(graph: Graph, seen: Seen) -> Iterator[Finding]:
+def _uncounted(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
     for scope in graph.scopes():
         for node in scope.of(Loop):
             if node.origin in seen.uncounted_loops:
-                yield Finding.of_code("ML520", "only the run tells how often the body runs", Place.of(node.origin))
+                yield Diagnostic.of_code("ML520", "the trip count is known only at run time", Place.of(node.origin))
 
 
-def clipped(graph: Graph) -> Iterator[Finding]:
-    """Weights that change when they are compressed to f16. Reads all of them."""
+def clipped(graph: Graph) -> Iterator[Diagnostic]:
+    """Weights that change when they are compressed to f16. Reads all weights."""
     from transforms.common.compress_float_constants import CompressFloatConstants
 
     compressing = CompressFloatConstants()
     compressing.run(graph.clone())
     count = compressing.counts.clipped
     if count:
-        yield Finding.of_code("ML504", f"{count} weight{'s are' if count > 1 else ' is'} beyond the range of f16")
+        yield Diagnostic.of_code("ML504", f"{count} weight{'s are' if count > 1 else ' is'} beyond the range of f16")
 
 
-def _packed(seen: Seen) -> Iterator[Finding]:
+def _packed(seen: Seen) -> Iterator[Diagnostic]:
     for origin in dict.fromkeys(seen.packed):
         if origin.operator in _CHANGING:
-            yield Finding.of_code("ML522", "a list is changed that is kept as packed data", Place.of(origin))
+            yield Diagnostic.of_code("ML522", "a list that is stored as packed data is changed", Place.of(origin))
 
 
 def kind_of(node: Node) -> str:

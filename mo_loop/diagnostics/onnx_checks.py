@@ -1,4 +1,4 @@
-"""What the ONNX model alone shows: data that are missing, leftovers, broken rules that a conversion passes over."""
+"""Checks of the ONNX model: missing data, unused parts, and violations of ONNX that do not stop a conversion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mo_loop.diagnostics.diagnostic import Finding, Place
+from mo_loop.diagnostics.diagnostic import Diagnostic, Place
 from mo_loop.errors import FileError, MoLoopError
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.input_text import InputEntry
@@ -29,7 +29,7 @@ _EXTERNAL = 1  # TensorProto.EXTERNAL
 
 
 class Usage:
-    """What the outputs need of a model, in its bodies and the functions it calls."""
+    """The parts of a model that its outputs depend on, including bodies and functions."""
 
     def __init__(self, model: OnnxModel, cut: Cut) -> None:
         self.cuts = cut.inputs is not None or cut.outputs is not None
@@ -38,7 +38,7 @@ class Usage:
         self.unread: list[tuple[OnnxGraph, Any]] = []
         """Initializers that nothing reads."""
         self.read: list[tuple[OnnxGraph, Any]] = []
-        """The others."""
+        """The other initializers."""
         main = main_graph(model)
         outputs = cut.outputs or main.output_names
         self._reads = NamesRead().of_node
@@ -75,9 +75,9 @@ class Usage:
 
 @dataclass
 class LostData:
-    """External data that cannot be read. `inputs` may stand for tensors of the main graph, so that more can be seen."""
+    """External data that cannot be read. `inputs` replace those of the main graph, so that the check continues."""
 
-    findings: list[Finding] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     inputs: list[InputEntry] = field(default_factory=list)
     _messages: list[str] = field(default_factory=list)
 
@@ -88,12 +88,12 @@ class LostData:
         return replace(cut, inputs={**{each.name: each for each in self.inputs}, **(cut.inputs or {})})
 
     def explains(self, error: MoLoopError) -> bool:
-        """Whether an error of the conversion says the same."""
+        """Whether an error of the conversion has the same cause."""
         return isinstance(error, FileError) and any(error.message.endswith(each) for each in self._messages)
 
 
 def lost_data(model: OnnxModel, usage: Usage) -> LostData:
-    """What is wrong with the files that tensors which are read lie in: one finding for each file and code."""
+    """What is wrong with the files that tensors which are read lie in: one diagnostic for each file and code."""
     found = LostData()
     groups: dict[tuple[str, str], list[tuple[MoLoopError, OnnxGraph, str]]] = {}
     for scope, tensor in usage.read:
@@ -112,38 +112,38 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
             pass  # what is wrong with the tensor itself is found in translation
     for (_, location), each in groups.items():
         first, scope, name = each[0]
-        finding = Finding.of_error(first, Place.of(Origin(scope.scope, output=name)))
+        diagnostic = Diagnostic.of_error(first, Place.of(Origin(scope.scope, output=name)))
         if len(each) > 1:
             text = f"{first.message}; {len(each)} tensors lie in {location!r} and have this fault"
-            finding = Finding(finding.code, text, finding.place, finding.why, finding.help)
-        found.findings.append(finding)
+            diagnostic = Diagnostic(diagnostic.code, text, diagnostic.place, diagnostic.why, diagnostic.help)
+        found.diagnostics.append(diagnostic)
     return found
 
 
 def _is_weight(tensor: Any) -> bool:
-    """Whether no shape of the model can depend on the values of a tensor."""
+    """Whether shapes of the model cannot depend on the values of a tensor."""
     return from_onnx(tensor.data_type).is_float and len(tensor.dims) > 0
 
 
 # -- leftovers
 
 
-def leftovers(usage: Usage) -> Iterator[Finding]:
-    """What the model carries in vain. Of a model that was cut nothing is said: that is what cutting does."""
+def leftovers(usage: Usage) -> Iterator[Diagnostic]:
+    """Unused nodes and initializers. A model that was cut is not checked: cutting leaves unused parts."""
     if usage.cuts:
         return
     for scope, node in usage.dead:
-        yield Finding.of_code("ML542", "the node reaches no output", Place.of(scope.origin_of(node)))
+        yield Diagnostic.of_code("ML542", "the node reaches no output", Place.of(scope.origin_of(node)))
     for scope, tensor in usage.unread:
         place = Place.of(Origin(scope.scope, output=tensor.name))
-        yield Finding.of_code("ML541", "nothing reads the initializer", place)
+        yield Diagnostic.of_code("ML541", "nothing reads the initializer", place)
 
 
 # -- rules
 
 
-def checked(model: OnnxModel) -> Iterator[Finding]:
-    """What onnx.checker says, of a copy whose large data are left out: it would read them all."""
+def checked(model: OnnxModel) -> Iterator[Diagnostic]:
+    """The result of onnx.checker for a copy without large data, which the checker would read."""
     import onnx
 
     copy = onnx.ModelProto()
@@ -158,7 +158,7 @@ def checked(model: OnnxModel) -> Iterator[Finding]:
         onnx.checker.check_model(copy)
     except onnx.checker.ValidationError as error:
         said = str(error).strip().splitlines()
-        yield Finding.of_code("ML513", said[0].rstrip(" .:") if said else "the model is not valid", Place())
+        yield Diagnostic.of_code("ML513", said[0].rstrip(" .:") if said else "the model is not valid", Place())
     except (ValueError, MemoryError):  # too large to be handed over
         return
 

@@ -1,9 +1,9 @@
-"""Reports as SARIF 2.1.0, the format in which code scanning services take findings.
+"""Reports as SARIF 2.1.0, the format in which code scanning services take diagnostics.
 
     run.tool.driver.rules           one rule for each code that occurs, with why and help
     result.locations                the model (a relative URI where it lies below the current folder), and the
                                     scope path as a logical location
-    result.partialFingerprints      the same for the same finding in the next version of a model
+    result.partialFingerprints      the same for the same diagnostic in the next version of a model
     invocation.toolExecutionNotifications   models that cannot be read
 
 Spec: OASIS, Static Analysis Results Interchange Format version 2.1.0.
@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from mo_loop import __version__
 from mo_loop.diagnostics.codes import CODES, Code
-from mo_loop.diagnostics.diagnostic import Finding, Place, Report, exit_code
+from mo_loop.diagnostics.diagnostic import Diagnostic, Place, Report, exit_code
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -63,7 +63,7 @@ def as_sarif(reports: Sequence[Report], folder: str | os.PathLike[str] = ".") ->
 def _rule(code: str) -> dict[str, Any]:
     meaning = CODES.get(code) or Code(code)
     title = meaning.title[:1].upper() + meaning.title[1:] + "."
-    text = meaning.help or "What to do is said with each finding."
+    text = meaning.help or "What to do is said with each diagnostic."
     return {
         "id": code,
         "shortDescription": {"text": title},
@@ -73,23 +73,23 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, rules: dict[str, int], uri: str, artifact: int) -> dict[str, Any]:
+def _result(diagnostic: Diagnostic, rules: dict[str, int], uri: str, artifact: int) -> dict[str, Any]:
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri, "index": artifact}}}
-    if finding.place.path:
-        location["logicalLocations"] = _logical(finding.place)
+    if diagnostic.place.path:
+        location["logicalLocations"] = _logical(diagnostic.place)
     parts = (
-        finding.message,
-        f"Why: {finding.why}" if finding.why else "",
-        f"Help: {finding.help}" if finding.help else "",
+        diagnostic.message,
+        f"Why: {diagnostic.why}" if diagnostic.why else "",
+        f"Help: {diagnostic.help}" if diagnostic.help else "",
     )
     return {
-        "ruleId": finding.code,
-        "ruleIndex": rules[finding.code],
-        "level": finding.level,
+        "ruleId": diagnostic.code,
+        "ruleIndex": rules[diagnostic.code],
+        "level": diagnostic.level,
         "message": {"text": "\n".join(each for each in parts if each)},
         "locations": [location],
-        "partialFingerprints": {"placeAndMessage/v1": _fingerprint(finding, uri)},
-        "properties": {"operator": finding.place.operator, "scope": finding.place.scope},
+        "partialFingerprints": {"placeAndMessage/v1": _fingerprint(diagnostic, uri)},
+        "properties": {"operator": diagnostic.place.operator, "scope": diagnostic.place.scope},
     }
 
 
@@ -99,8 +99,8 @@ def _logical(place: Place) -> list[dict[str, Any]]:
     return [{"name": name, "fullyQualifiedName": place.path, "kind": "element" if place.node else "namespace"}]
 
 
-def _fingerprint(finding: Finding, uri: str) -> str:
-    parts = (uri, finding.code, finding.place.path, finding.place.operator, finding.message)
+def _fingerprint(diagnostic: Diagnostic, uri: str) -> str:
+    parts = (uri, diagnostic.code, diagnostic.place.path, diagnostic.place.operator, diagnostic.message)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 

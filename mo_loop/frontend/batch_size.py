@@ -1,4 +1,4 @@
-"""--batch: the size of the first dimension of every input, set before anything is translated."""
+"""--batch: sets the batch size of every input before the translation."""
 
 from __future__ import annotations
 

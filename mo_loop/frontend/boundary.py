@@ -1,6 +1,6 @@
-"""What crosses the boundary of a model: tensors, and sequences as two tensors where that is asked for.
+"""Makes the inputs and outputs of the graph; with --sequence-io packed a sequence becomes two tensors.
 
-x: seq(f32[?,4])   ->   x.data: f32[?]      the elements flattened and joined
+x: seq(f32[?,4])   ->   x.data: f32[?]      the elements flattened and concatenated
                         x.shapes: i64[?,2]  one row for each element
 """
 
@@ -56,7 +56,7 @@ def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | Optio
 
 
 def make_result(value: Value, name: str, packed: bool) -> None:
-    """A model output; of a sequence two. The node before a Result bears its name, so each needs one of its own."""
+    """A model output, two for a sequence. The node before a Result has the same name, so each needs a separate node."""
     if isinstance(value.type, OptionalType) and isinstance(value.node, Optional) and value.node.inputs and packed:
         assert value.node.inputs[0] is not None
         value = value.node.inputs[0]

@@ -1,4 +1,4 @@
-"""ONNX graphs with nodes of the graph around them put behind their own."""
+"""Extends an ONNX branch with copies of nodes of the enclosing graph."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mo_loop.frontend.onnx_graphs import body_protos
 def extended(
     branch: Any, outputs: Sequence[str], nodes: Sequence[Any], wanted: Sequence[str], names_read: NamesRead
 ) -> tuple[dict[str, str], Any]:
-    """`branch` with copies of `nodes` behind its own, returning `wanted` instead of its outputs.
+    """`branch` with copies of `nodes` after its own nodes, and with the outputs `wanted`.
 
-    `nodes` are of the graph around the branch and read its outputs by the names `outputs`, as they are called there.
-    What they make is renamed where the branch has such names itself. The dictionary says which names of the result
-    stand for outer names that the branch hides.
+    `nodes` belong to the enclosing graph and read the outputs of the branch under the names `outputs`. Their outputs
+    are renamed if the branch has the same names. The dictionary maps names in the result to outer names that the
+    branch hides.
     """
     copy = type(branch)()
     copy.CopyFrom(branch)

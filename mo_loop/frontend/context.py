@@ -1,4 +1,4 @@
-"""What translators see: the node they translate, and bodies they may translate under types of their choice."""
+"""Context and Body: the node that a translator translates, and the bodies that it can translate under given types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.front import Failed
 
 DEPTH_LIMIT = 32
-"""How deep bodies may be nested."""
+"""The largest depth of nested bodies."""
 
 
 class Translation(ABC):

@@ -1,4 +1,4 @@
-"""Translators of extensions: they hold for one conversion, and nothing about them is taken on trust.
+"""CustomTranslators: the translators of extensions, valid for one conversion, with checked signatures and results.
 
     custom = CustomTranslators()
     custom.add("com.example", described("Twice", 1, function, "twice.py"))

@@ -1,4 +1,4 @@
-"""Where a conversion starts and ends: the tensors that become inputs, constants and outputs.
+"""Cut: the tensors at which a conversion starts and ends, which become inputs, constants and outputs.
 
     Cut.of(model, "x[1,3,?,224..512],sr->16000", "logits")
     Cut.of(model, {"x": [1, 3, None, (224, 512)]}, ["logits", "block_3:0"])

@@ -1,4 +1,4 @@
-"""Types as an ONNX model declares them."""
+"""Reads the types that an ONNX model declares."""
 
 from __future__ import annotations
 

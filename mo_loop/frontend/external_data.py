@@ -1,4 +1,4 @@
-"""The files beside a model that its tensors lie in."""
+"""Lists the external data files of a model."""
 
 from __future__ import annotations
 

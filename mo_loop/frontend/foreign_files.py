@@ -1,4 +1,4 @@
-"""Which program a file that is no ONNX model comes from, and how an ONNX model is got from there.
+"""Recognises files of other programs, and tells how to export an ONNX model from there.
 
 >>> kind_of(b"GGUF" + bytes(60)).what
 'a GGUF file'

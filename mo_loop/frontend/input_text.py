@@ -1,4 +1,4 @@
-"""What `--input` says: names, shapes, element types and values, in the syntax of ovc and of the Model Optimizer.
+"""Parses `--input`: names, shapes, element types and values, in the syntax of ovc and of the Model Optimizer.
 
 >>> entry, frozen = parse_inputs("x[1,3,?,224..512]{f16},sr->16000")
 >>> entry.name, entry.shape, entry.dtype

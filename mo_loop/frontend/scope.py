@@ -1,4 +1,4 @@
-"""Names to values, one Scope a graph of the ONNX model, with captures threaded through every level between.
+"""Scope: maps names to values, one for each graph of the ONNX model. A capture passes through every level between.
 
     scope["w"]      # defined here? else asked of the outer scope, and a Parameter (or the constant again) is made here
 

@@ -1,4 +1,4 @@
-"""Branches of an If that return values of different rank: their consumers move into the branches.
+"""If with branches that return values of different rank: moves the consumers into the branches.
 
     y = If(c, then: a [2], else: b [2,1])          then: a' = Softmax(a)  r = ReduceSum(a')  []
     s = Softmax(y)                           ->    else: b' = Softmax(b)  r = ReduceSum(b')  []

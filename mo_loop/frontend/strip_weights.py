@@ -1,4 +1,4 @@
-"""A large .onnx file read without its weights.
+"""Reads a large .onnx file without its weights.
 
 `strip_weights(path)` returns the serialised model in which every large `raw_data` (also packed `float_data`,
 `double_data`), of initializers, Constant nodes, bodies and functions alike, is replaced by a reference to where it lies

@@ -52,7 +52,7 @@ def _values(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarra
 
 
 def _typed_field(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """The values of float_data, int32_data and their kin. 16-bit floats and 8-bit types lie in int32_data."""
+    """The values of float_data, int32_data and other typed fields. int32_data has 16-bit floats and 8-bit types too."""
     if dtype is f32:
         return np.array(proto.float_data, np.float32)
     if dtype is f64:

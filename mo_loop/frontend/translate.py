@@ -116,7 +116,7 @@ class ModelTranslation(Translation):
         self._doubts: set[str] = set()
         self.model = model
         self.custom = custom or CustomTranslators()
-        # By identity; each entry holds its message, for protobuf makes wrappers anew once nobody holds them.
+        # By identity; each entry keeps its message alive, because protobuf makes new wrappers for released messages.
         self.names_read = NamesRead()
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
         self._calls: list[tuple[str, str, str]] = []
@@ -337,7 +337,7 @@ class ModelTranslation(Translation):
         key = (function.domain, function.name, getattr(function, "overload", ""))
         if key in self._calls:
             chain = " -> ".join(name for _, name, _ in [*self._calls, key])
-            raise ModelError(f"functions call each other in a circle: {chain}", code="ML228")
+            raise ModelError(f"functions call each other in a cycle: {chain}", code="ML228")
         if len(self._calls) >= CALL_LIMIT:
             raise UnsupportedError(f"functions call each other more than {CALL_LIMIT} deep", code="ML312")
         scope = Scope(context.graph, None, context.origin.inner_scope)

@@ -1,4 +1,4 @@
-"""Every operator of a model that nothing translates, found without translating.
+"""Lists the unsupported operators of a model without translating it.
 
 Translation stops at what depends on a failure; the survey looks everywhere, so that a user learns of all missing
 operators at once.

@@ -1,7 +1,7 @@
-"""Constant data, of three kinds: a span of a file, an array in memory, and deferred data made while it is written.
+"""Constant data of three kinds: a span of a file, an array in memory, and deferred data that is computed when written.
 
-All share `dtype`, `shape`, `nbytes`, `array()` (the values, for folding and printing) and `blocks()` (the bytes as the
-.bin holds them, in pieces, so that a large constant never lives in memory whole).
+All have `dtype`, `shape`, `nbytes`, `array()` (the values, for folding and printing) and `blocks()` (the bytes of the
+.bin in pieces, so that a large constant is never completely in memory).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Element types: the one table that ONNX, numpy and the IR are translated by, and the types of values.
+"""Element types in one table for ONNX, numpy and the IR, and the types of values.
 
 >>> from mo_loop.graph.types import f32, from_onnx
 >>> f32.precision, f32.numpy.itemsize, from_onnx(1) is f32

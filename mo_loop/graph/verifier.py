@@ -1,4 +1,4 @@
-"""The invariants of a graph: they hold between any two passes, whatever a pass did; a broken one is a bug."""
+"""The invariants of a graph, which hold before and after every pass. A violation is a bug."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from mo_loop.ops.control import Control
 
 
 def invariants(graph: Graph) -> list[str]:
-    """What is wrong with the graph or its bodies, each finding with its place; empty when all is well."""
+    """The violated invariants of the graph and its bodies, each with its place; empty if there are none."""
     found = [
         f"{scope.path or scope.name or 'graph'}: {finding}"
         for scope in graph.scopes()
         for check in INVARIANTS
         for finding in check(scope)
     ]
-    return found or list(_stale_types(graph))  # what is not whole can be neither copied nor typed
+    return found or list(_stale_types(graph))  # an inconsistent graph can be neither copied nor typed
 
 
 def _edges(graph: Graph) -> Iterator[str]:
-    """`inputs` and the edges of networkx say the same."""
+    """`inputs` and the edges of networkx agree."""
     wanted = {
         (value.node, node, port): value
         for node in graph.nx
@@ -43,10 +43,10 @@ def _membership(graph: Graph) -> Iterator[str]:
     """Nodes know their graph, values their node and index; no edge crosses graphs."""
     for node in graph.nx:
         if node.graph is not graph:
-            yield f"{node.path} believes to be in another graph"
+            yield f"{node.path} refers to another graph"
         for index, output in enumerate(node.outputs):
             if output.node is not node or output.index != index:
-                yield f"output {index} of {node.path} believes to be output {output.index} of {output.node!r}"
+                yield f"output {index} of {node.path} refers to itself as output {output.index} of {output.node!r}"
         for port, value in enumerate(node.inputs):
             if value is None:
                 continue
@@ -83,7 +83,7 @@ def _owners(graph: Graph) -> Iterator[str]:
     for node in graph.nx:
         for body in node.bodies:
             if body.owner is not node:
-                yield f"a body of {node.path} believes to belong to {body.owner!r}"
+                yield f"a body of {node.path} has the owner {body.owner!r}"
             if body in seen:
                 yield f"{node.path} shares a body"
             seen.add(body)

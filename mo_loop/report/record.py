@@ -1,4 +1,4 @@
-"""What a conversion found, did, and how long it took, for whoever wants to tell of it.
+"""Record: the model, the control flow and the times of a conversion, for the summary and the mapping.
 
     record = Record()
     model = convert_model("model.onnx", observers=[record])

@@ -1,4 +1,4 @@
-"""Where the tensors of an ONNX model are in the IR, and what became of those that are not.
+"""mapping: the place in the IR of each tensor of an ONNX model, or why it has none.
 
     save_model(convert_model("model.onnx", observers=[record]), "model.xml", observers=[record])
     json.dumps(mapping(record))

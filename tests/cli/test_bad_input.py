@@ -98,8 +98,8 @@ def wrong_axis() -> onnx.ModelProto:
 BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
     "undefined name": (body("[here] t = Add (s, ghost)"), ["Add", "opset 18", "'ghost'", "loop/step/here"]),
     "undefined output": (PLAIN.replace("y = Neg", "z = Neg"), ["nothing defines 'y'"]),
-    "circle": (PLAIN.replace("Add (x, w)", "Add (x, y)"), ["circle", "one", "two"]),
-    "circle in a body": (body("[p] u = Add (s, t) [q] t = Neg (u)"), ["circle", "p, q", "loop/step"]),
+    "circle": (PLAIN.replace("Add (x, w)", "Add (x, y)"), ["cycle", "one", "two"]),
+    "circle in a body": (body("[p] u = Add (s, t) [q] t = Neg (u)"), ["cycle", "p, q", "loop/step"]),
     "missing attribute": (body("[here] t = Cast (s)"), ["Cast", "opset 18", "'to'", "loop/step/here"]),
     "unknown attribute": (body("[here] t = Neg <odd = 1> (s)"), ["Neg", "opset 18", "'odd'", "loop/step/here"]),
     "attribute of another kind": (wrong_axis, ["Softmax", "opset 18", "'axis'", "here"]),

@@ -20,7 +20,7 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.conversion import Conversion
 from mo_loop.diagnostics import examine as diagnostics
 from mo_loop.diagnostics.codes import CODES
-from mo_loop.diagnostics.diagnostic import Finding, Report, exit_code
+from mo_loop.diagnostics.diagnostic import Diagnostic, Report, exit_code
 from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
@@ -42,20 +42,20 @@ def examine(source: Any, **options: Any) -> Report:
 
 
 def codes(report: Report, level: str | None = None) -> set[str]:
-    return {each.code for each in report.findings if level in (None, each.level)}
+    return {each.code for each in report.diagnostics if level in (None, each.level)}
 
 
 def found(source: Any, **arguments: Any) -> set[tuple[str, str]]:
-    """(code, place) of all findings; there is no bug among them."""
+    """(code, place) of all diagnostics; there is no bug among them."""
     report = examine(source, **arguments)
     assert report.refused is None and not report.trouble, report.refused or report.trouble
-    return {(each.code, str(each.place)) for each in report.findings}
+    return {(each.code, str(each.place)) for each in report.diagnostics}
 
 
-def only(source: Any, code: str, **arguments: Any) -> Finding:
-    """The one finding of that code."""
-    (finding,) = [each for each in examine(source, **arguments).findings if each.code == code]
-    return finding
+def only(source: Any, code: str, **arguments: Any) -> Diagnostic:
+    """The one diagnostic of that code."""
+    (diagnostic,) = [each for each in examine(source, **arguments).diagnostics if each.code == code]
+    return diagnostic
 
 
 # -- errors are those of the conversion
@@ -95,7 +95,7 @@ def test_exported_models_convert(path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_damaged_models(seed: int) -> None:
-    """Some bytes changed: findings or a refusal as of a conversion, never a stumble."""
+    """Some bytes changed: diagnostics or a refusal as of a conversion, never a stumble."""
     rng = np.random.default_rng(seed)
     data = bytearray(MODELS[int(rng.integers(len(MODELS)))].read_bytes())
     for _ in range(int(rng.integers(1, 6))):
@@ -144,7 +144,7 @@ def test_far_behind_failures() -> None:
     layers = [f"[n{i}] a{i} = Nope (b{i}) [s{i}] b{i + 1} = Softmax <odd = 1> (a{i})" for i in range(20)]
     declared = ", ".join(f"float[3] {name}" for i in range(20) for name in (f"a{i}", f"b{i + 1}") if name != "b20")
     text = f"main (float[3] b0) => (float[3] b20) <{declared}> {{ {' '.join(layers)} }}"
-    assert Counter(each.code for each in examine(parsed(text)).findings) == {"ML302": 20, "ML227": 20}
+    assert Counter(each.code for each in examine(parsed(text)).diagnostics) == {"ML302": 20, "ML227": 20}
     body = LOOP.replace("float[3] t) {", "float[3] t) <float[3] u> {").replace(
         "t = Neg (s)", "u = Nope (s) t = Add (u, i)"
     )
@@ -216,8 +216,8 @@ def test_a_bug_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_exit_codes() -> None:
-    note, error = Finding("ML520", ""), Finding("ML302", "")
-    warning, bug = Finding("ML501", ""), Finding("ML400", "")
+    note, error = Diagnostic("ML520", ""), Diagnostic("ML302", "")
+    warning, bug = Diagnostic("ML501", ""), Diagnostic("ML400", "")
     refused = Report("x", refused=UsageError("no"))
     assert [Report("x", each).exit_code for each in ([], [note], [warning], [error], [bug])] == [0, 0, 1, 1, 4]
     assert exit_code([Report("x", [error]), refused]) == 2 and exit_code([]) == 0
@@ -236,8 +236,8 @@ def test_places_in_functions_and_bodies() -> None:
     data = parsed(text, my=1).SerializeToString()
     for name, other in ((b"outer", b"out/r"), (b"call", b"ca/1"), (b"second", b"secon/")):  # of the same length
         data = data.replace(name, other)
-    (finding,) = examine(data).findings
-    place = finding.place
+    (diagnostic,) = examine(data).diagnostics
+    place = diagnostic.place
     assert (place.path, place.scope) == ("out/r/a/ca/1/secon/", "out/r/a/ca/1")
     assert (place.node, place.operator) == ("secon/", "Nope")
 
@@ -295,8 +295,8 @@ def test_weights_beyond_f16() -> None:
 
 def test_contradicting_declarations() -> None:
     text = "main (float[3] x) => (float[3] y) <float[4] a> { a = Abs (x) y = Neg (a) }"
-    finding = only(parsed(text), "ML510")
-    assert str(finding.place) == "a (Abs)" and "f32[4]" in finding.message and finding.level == "warning"
+    diagnostic = only(parsed(text), "ML510")
+    assert str(diagnostic.place) == "a (Abs)" and "f32[4]" in diagnostic.message and diagnostic.level == "warning"
     assert found(parsed(text.replace("float[4]", "float[3]"))) == set()
 
 
@@ -448,4 +448,4 @@ def test_texts_of_the_table(code: str) -> None:
 def test_reports_are_the_same_every_time() -> None:
     made: list[Callable[[], Any]] = [lambda: parsed(LIST), lambda: nested(16), lambda: MODELS[0]]
     for make in made:
-        assert examine(make()).findings == examine(make()).findings
+        assert examine(make()).diagnostics == examine(make()).diagnostics

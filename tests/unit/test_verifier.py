@@ -106,11 +106,11 @@ def a_wrong_order(graph: Graph) -> None:
     [
         (reads_without_an_edge, "there is no such edge"),
         (an_edge_that_nobody_reads, "which does not read it"),
-        (wrong_index, "believes to be output 3"),
+        (wrong_index, "refers to itself as output 3"),
         (an_output_replaced, "no longer has"),
         (a_stranger_among_the_parameters, "parameters lists 3 nodes"),
         (a_result_listed_twice, "twice"),
-        (a_body_without_owner, "believes to belong to None"),
+        (a_body_without_owner, "has the owner None"),
         (a_port_of_another_body, "no port of its bodies"),
         (one_parameter_fed_twice, "is fed 2 times"),
         (a_port_map_too_short, "not parallel"),

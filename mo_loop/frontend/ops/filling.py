@@ -1,4 +1,4 @@
-"""Tensors made larger, cut to a size, or made from nothing: Expand, Tile, Pad, CenterCropPad, Range, EyeLike, Trilu."""
+"""Operators that enlarge, crop or create tensors: Expand, Tile, Pad, CenterCropPad, Range, EyeLike, Trilu."""
 
 from __future__ import annotations
 

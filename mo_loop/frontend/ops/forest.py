@@ -62,7 +62,7 @@ class Forest:
             if not inner.size:
                 return depth
             level = np.unique(np.concatenate([self.yes[inner], self.no[inner]]))
-        raise ModelError("the nodes of a tree form a circle", code="ML227")
+        raise ModelError("the nodes of a tree form a cycle", code="ML227")
 
     def leaves(self, x: Value, is_rounded: bool) -> Value:
         """[N, trees]: the leaf that each tree comes to for each row of x [N, F], f32 that was f64 if `is_rounded`."""

@@ -1,4 +1,4 @@
-"""AffineGrid, and GridSample of volumes: the corners around each place gathered, weighted and summed."""
+"""AffineGrid, and GridSample of volumes, composed: the corners around each position are read, weighted and summed."""
 
 from __future__ import annotations
 

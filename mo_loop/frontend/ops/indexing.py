@@ -1,4 +1,4 @@
-"""Elements picked, put and found by index: Gather*, *Scatter*, NonZero, OneHot, TopK, Compress, Unique."""
+"""Operators that read and write elements by index: Gather*, *Scatter*, NonZero, OneHot, TopK, Compress, Unique."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes, and what changes where an element stands: Reshape, Squeeze, Transpose, Concat, Split, Slice and their kin."""
+"""Operators that move elements without changing them: Reshape, Squeeze, Transpose, Concat, Split, Slice and others."""
 
 from __future__ import annotations
 

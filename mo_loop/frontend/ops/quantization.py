@@ -1,4 +1,4 @@
-"""QuantizeLinear, DequantizeLinear, and operators on quantised tensors, written out.
+"""QuantizeLinear, DequantizeLinear, and operators on quantised tensors, composed of simple operations.
 
     quantise      y = clamp(round(x / scale) + zero point)          halves to even
     dequantise    y = (x - zero point) * scale

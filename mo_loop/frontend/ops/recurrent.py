@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN: a *Sequence operation where it means the same, else a Scan over written-out steps."""
+"""LSTM, GRU and RNN: a *Sequence operation if it gives the same numbers, otherwise a Scan over composed steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN as a Scan over written-out steps: everything that the *Sequence operations do not know.
+"""LSTM, GRU and RNN as a Scan over composed steps, for everything that the *Sequence operations do not support.
 
 These are other activations, clipping, peepholes, coupled gates, and sequences of different lengths: there a mask goes
 with the input, and a step beyond the end of a sequence keeps its state and gives zeros. With x W^T + b taken out of

@@ -1,4 +1,4 @@
-"""RoiAlign with the largest instead of the mean, written out.
+"""Composes RoiAlign with mode max of simple operations.
 
 ONNX takes the largest weighted corner of all samples, the runtime the largest interpolated sample.
 """

@@ -1,4 +1,4 @@
-"""Resize and Upsample: Interpolate where it gives the same numbers, else written out."""
+"""Resize and Upsample: Interpolate if it gives the same numbers, otherwise composed of simple operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resizing written out, axis by axis: coordinates in the input, elements gathered there, weighted and summed.
+"""Composes resizing of simple operations, axis by axis: coordinates in the input, Gather, weights, sums.
 
     y[.., i, ..] = sum over k of  weight_k[i] * x[.., index_k[i], ..]
 

@@ -1,4 +1,4 @@
-"""What ai.onnx.ml's models do with their scores [N, count] in the end."""
+"""The last step of the models of ai.onnx.ml: transforms their scores [N, count]."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType, SequenceType, f32
 
 COPIES = 32
-"""The longest list of known elements that a body is written out for."""
+"""The longest list of known elements for which the body is unrolled."""
 
 
 @translates("SequenceMap", since=17)

@@ -1,4 +1,4 @@
-"""What translators of several families need: values as Python numbers where they are known, as nodes where not."""
+"""Helpers for translators of several families: values as Python numbers if they are known, otherwise as nodes."""
 
 from __future__ import annotations
 

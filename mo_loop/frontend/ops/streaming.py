@@ -1,4 +1,4 @@
-"""Operators that take what the last call left over and give what the next one needs."""
+"""Operators with a state that is an input and an output, for models that process a stream."""
 
 from __future__ import annotations
 

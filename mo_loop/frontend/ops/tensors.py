@@ -1,4 +1,4 @@
-"""Constants, conversions, and what tensors say of themselves."""
+"""Constants, conversions, and the shape and size of tensors."""
 
 from __future__ import annotations
 
