@@ -97,7 +97,7 @@ def _wide_integers(graph: Graph) -> Iterator[Diagnostic]:
             readers = [use.node for use in node.output.uses if not _saturates(use.node, use.port)]
             if readers:
                 worst = high if high >= 2**31 else low
-                yield Diagnostic.of_code("ML502", f"the constant {worst} is beyond 32 bits", Place.of(readers[0].origin))
+                yield Diagnostic.of_code("ML502", f"the constant {worst} exceeds 32 bits", Place.of(readers[0].origin))
 
 
 def _saturates(node: Node, port: int) -> bool:
