@@ -258,7 +258,7 @@ class TestVisualize:
     def test_after_a_pass_that_does_not_run(self, loop: Path, target: Path, tmp_path: Path) -> None:
         common = (loop, "-o", target, "--visualize", tmp_path / "v", "--visualize-after", "LoopToTI")
         refused(invoke(*common, "--disable-pass", "LoopToTI"), "it is disabled")
-        refused(invoke(*common, "--stop-after", "GatherToSqueeze"), "comes behind")
+        refused(invoke(*common, "--stop-after", "GatherToSqueeze"), "comes after")
         refused(invoke(*common[:-1], "LoopToTX"), "did you mean 'LoopToTI'?")
         assert not (tmp_path / "v").exists()
 
@@ -374,7 +374,7 @@ class TestExplain:
 
     def test_passes_that_do_not_run(self, negs: Path, target: Path) -> None:
         refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--disable-pass=LoopToTI"), "it is disabled")
-        refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--stop-after=GatherToSqueeze"), "comes behind")
+        refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--stop-after=GatherToSqueeze"), "comes after")
         refused(invoke(negs, "-o", target, "--explain-pass=looptoti"), "did you mean 'LoopToTI'?")
         assert not target.exists()
 
@@ -416,7 +416,7 @@ class TestSelection:
             (["--enable-pass=LoopToTI"], ["no effect", "runs by default"]),
             (["--disable-pass=OnRequest"], ["no effect", "off by default"]),
             (["--enable-pass=OnRequest", "--disable-pass=OnRequest"], ["both"]),
-            (["--enable-pass=OnRequest", "--stop-after=NegTwice"], ["no effect", "comes behind"]),
+            (["--enable-pass=OnRequest", "--stop-after=NegTwice"], ["no effect", "comes after"]),
             (["--disable-pass=LoopToTI", "--stop-after=LoopToTI"], ["disabled"]),
         ],
     )
