@@ -1,7 +1,7 @@
-"""What a pass is.
+"""The base class of all passes.
 
     class DropEmptyLoops(FunctionPass):
-        \"\"\"a Loop that provably never runs  ->  its initial values\"\"\"
+        \"\"\"a Loop of 0 iterations  ->  its initial values\"\"\"
         bodies = "first"                            # bodies before the graph that holds them
 
         def run_on_graph(self, graph):              # one graph, not its bodies
@@ -16,8 +16,8 @@
             ...
             return self.accept(loop)                        # True, and counted
 
-`run` walks the graph and its bodies as `bodies` says and tells whether anything changed. Types may be stale after it:
-the Manager validates after every pass that changed something.
+`run` visits the graph and its bodies in the order of `bodies` and returns whether anything changed. Types may be stale
+afterwards: the Manager infers them after each pass that changed something.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ N = TypeVar("N", bound=Node)
 class FunctionPass:
     """A pass over a whole graph.
 
-    `bodies` says when the bodies of control-flow nodes are visited: `first` (before the graph that holds them), `last`
-    (after it) or `never` (the pass descends by itself, or concerns the top level alone). A pass that is not
-    `enabled_by_default` runs where its PassConfig enables it.
+    `bodies` says when the bodies of control-flow nodes are visited: `first` (before the graph that contains them),
+    `last` (after it) or `never` (the pass visits them itself, or only changes the top level). A pass that is not
+    `enabled_by_default` runs only if its PassConfig enables it.
     """
 
     bodies: ClassVar[Literal["first", "last", "never"]] = "first"
     enabled_by_default: ClassVar[bool] = True
 
     passes: Sequence[FunctionPass] = ()
-    """The passes that this one holds, if it is made of others."""
+    """The passes that this one contains."""
 
     origin: str = ""
     """The extension that the pass comes from; empty for those of this library."""
@@ -69,7 +69,7 @@ class FunctionPass:
 
     @property
     def at(self) -> Node | None:
-        """The candidate that the pass looks at: new nodes have its origins, an error is said to have happened there."""
+        """The candidate that the pass examines: new nodes get its origins, and errors name it."""
         return self._at
 
     @at.setter

@@ -29,8 +29,8 @@ from transforms.validate import Validate
 class Step:
     """What one pass did to the whole graph, its bodies included.
 
-    `seconds` holds the pass itself and the inference after it. `matches` counts the places it changed, and says so
-    for each matcher of a GraphRewrite in `matchers`; passes that do not count have 0. Nodes are those of all scopes.
+    `seconds` is the time of the pass and of the inference after it. `matches` is the number of places that it changed,
+    `matchers` that of each matcher of a GraphRewrite; passes that do not count have 0. Nodes are those of all scopes.
     """
 
     each: FunctionPass
@@ -143,7 +143,7 @@ def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
 
 
 def _matches(each: FunctionPass) -> dict[str, int]:
-    """The counts so far: of the pass itself under an empty name, and of the matchers it holds."""
+    """The counts so far: of the pass itself under an empty name, and of its matchers."""
     found = {"": each.matches}
     for inner in each.passes if isinstance(each, GraphRewrite) else ():
         found[inner.name] = found.get(inner.name, 0) + inner.matches
@@ -171,7 +171,7 @@ def stop_after(name: str, passes: Iterable[FunctionPass]) -> StepObserver:
 
 
 def check_invariants(step: Step) -> None:
-    """An observer that holds the graph against its invariants after every pass that changed it."""
+    """An observer that checks the invariants of the graph after each pass that changed it."""
     if not step.changed:
         return
     try:
@@ -183,11 +183,11 @@ def check_invariants(step: Step) -> None:
 def _require_whole(graph: Graph) -> None:
     found = invariants(graph)
     if found:
-        raise InternalError(f"the graph is not whole any more: {'; '.join(found[:5])}", code="ML410")
+        raise InternalError(f"the graph violates its invariants: {'; '.join(found[:5])}", code="ML410")
 
 
 def flattened(passes: Iterable[FunctionPass]) -> list[FunctionPass]:
-    """The passes in the order in which they run, those of nested Managers in their places."""
+    """The passes in the order in which they run, with those of nested Managers."""
     found: list[FunctionPass] = []
     for each in passes:
         found.extend(flattened(each.passes) if isinstance(each, Manager) else [each])

@@ -4,12 +4,12 @@
     gate = wrap_type(HSigmoid, x, when=consumers_count(1))
     hswish = any_order(Multiply, x, gate)          # x * HSigmoid(x) or HSigmoid(x) * x
 
-    match = Matcher(hswish).match(node)            # a fresh Match, or None; nothing to clear
+    match = Matcher(hswish).match(node)            # a new Match, or None
     match[x], match.node(gate), match.root         # a Value, its Node, the root node
 
 A pattern stands for one value: used twice, it means the same value twice. Matching goes from the root to its producers
-and tries every way that `any_of`, `any_order`, `optional` and `repeated` leave open; the first that fits is taken.
-Nothing in a pattern changes while it is matched, so one pattern serves any number of matchers.
+and tries all alternatives of `any_of`, `any_order`, `optional` and `repeated`; the first one that fits is used.
+Patterns are not changed while they are matched, so several matchers can share one pattern.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 After each pass that changed something: `mo_loop.dump.Dumper("steps", ["dot", "svg"])` is an observer.
 
-The .svg is drawn by Graphviz's program `dot`; where it is missing, a warning says so and the .dot is written alone.
+The program `dot` of Graphviz draws the .svg file. Without it a warning is issued and only the .dot file is written.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _INSTALL = "install Graphviz and have its program 'dot' on the path"
 class VisualizeTree(FunctionPass):
     """a graph  ->  the same graph, and a picture of it
 
-    `path` ends in .dot, or in .svg, beside which the .dot is written too. `shapes` and `types` (element types) stand
-    along the edges. Bodies are in the picture of the graph that holds them. Changes nothing.
+    `path` ends in .dot or .svg; with .svg the .dot file is written as well. `shapes` and `types` (element types) label
+    the edges. The picture of a graph contains its bodies. The graph is not changed.
 
     Raises:
-        UsageError: `path` ends otherwise.
+        UsageError: `path` has another ending.
         FileError: a file cannot be written.
     """
 
@@ -46,7 +46,7 @@ class VisualizeTree(FunctionPass):
         self.shapes = shapes
         self.types = types
         if self.path.suffix not in (".dot", ".svg"):
-            raise UsageError(f"the picture {self.path.name!r} ends in neither .dot nor .svg", hint="graph.svg, for one")
+            raise UsageError(f"the picture {self.path.name!r} ends in neither .dot nor .svg", hint="such as graph.svg")
 
     def run_on_graph(self, graph: Graph) -> bool:
         source = to_dot(graph, shapes=self.shapes, types=self.types)
@@ -65,7 +65,7 @@ class NotDrawn(Exception):
 
 
 class GraphvizMissing(NotDrawn):
-    """The program of Graphviz is not there."""
+    """The program of Graphviz is not installed."""
 
 
 def _program() -> str | None:

@@ -499,7 +499,7 @@ FAULTY: dict[str, tuple[str | bytes, list[str]]] = {
         "from mo_loop import ops\nfrom transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
         "    def run_on_graph(self, graph):\n        graph.results.append(graph.results[0])\n        return True\n"
         "def register(e): e.add_pass(P, at='end')\n",
-        ["ML265", "the pass P of FILE", "not whole any more"],
+        ["ML265", "the pass P of FILE", "violates its invariants"],
     ),
     "types that do not fit": (
         "from mo_loop import ops\nfrom transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
