@@ -31,6 +31,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import mo_loop
+from mo_loop.frontend.onnx_graphs import body_protos
 
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>
@@ -96,9 +97,8 @@ def control_flow_nodes(
     for node in graph.node:
         if every or node.op_type in CONTROL_FLOW_OPS:
             yield node, depth
-        for attribute in node.attribute:
-            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                yield from control_flow_nodes(body, depth + 1, every=every)
+        for body in body_protos(node):
+            yield from control_flow_nodes(body, depth + 1, every=every)
 
 
 def control_flow_layers(net: ET.Element, depth: int = 0) -> Iterator[Layer]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mo_loop.frontend.onnx_graphs import body_protos
 from mo_loop.workers import report_stage
 
 OURS, PEER = "mo-loop", "ovc"
@@ -124,8 +125,7 @@ def _operators(proto: Any) -> Iterator[str]:
     while pending:
         for node in pending.pop().node:
             yield node.op_type
-            for attribute in node.attribute:
-                pending += [attribute.g] if attribute.HasField("g") else attribute.graphs
+            pending += body_protos(node)
 
 
 def _ours(source: Path, target: Path) -> None:

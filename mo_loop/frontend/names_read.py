@@ -1,8 +1,8 @@
 """The names that ONNX nodes read, with those that their bodies capture.
 
-    names = NamesRead()
-    names.of_node(node)        # the inputs of a node and the outer names that its bodies read
-    names.captured_by(body)    # the outer names that a body (a GraphProto) reads
+names = NamesRead()
+names.of_node(node)        # the inputs of a node and the outer names that its bodies read
+names.captured_by(body)    # the outer names that a body (a GraphProto) reads
 """
 
 from __future__ import annotations

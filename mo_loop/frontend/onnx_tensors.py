@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, operator_of
 from mo_loop.graph.origin import Origin
+
+_TENSOR_KINDS = (4, 9, 11, 12)  # AttributeProto.AttributeType: TENSOR, TENSORS, SPARSE_TENSOR, SPARSE_TENSORS
 
 
 class OnnxTensor(NamedTuple):
@@ -27,6 +29,19 @@ def tensors_of(scope: OnnxGraph) -> Iterator[OnnxTensor]:
     yield from (OnnxTensor(name, "initializer") for name in constants)
     for node in scope.nodes:
         yield from (OnnxTensor(name, operator_of(node)) for name in node.output if name)
+
+
+def tensor_protos(graph: OnnxGraph) -> Iterator[Any]:
+    """The TensorProtos of one graph: initializers and attributes, and what sparse ones consist of."""
+    yield from graph.initializers
+    sparse = [] if graph.kind == "function" else list(graph.proto.sparse_initializer)
+    defaults = graph.proto.attribute_proto if graph.kind == "function" else ()
+    for attribute in (*(each for node in graph.nodes for each in node.attribute), *defaults):
+        if attribute.type in _TENSOR_KINDS:
+            yield from (attribute.t, *attribute.tensors)
+            sparse += (attribute.sparse_tensor, *attribute.sparse_tensors)
+    for each in sparse:
+        yield from (each.values, each.indices)
 
 
 def has_tensor(model: OnnxModel, path: str) -> bool:

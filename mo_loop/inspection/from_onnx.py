@@ -11,6 +11,7 @@ from typing import Any
 
 from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, operator_of
+from mo_loop.frontend.onnx_tensors import tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.utf8 import check_names_on_error
 from mo_loop.graph.types import BY_ONNX
@@ -145,7 +146,7 @@ def _defined(name: str, scope: OnnxGraph | None, sizes: dict[str, _Constants]) -
 
 def _external(model: OnnxModel, all_scopes: Iterable[OnnxGraph]) -> Iterator[ExternalFile]:
     found: dict[str, ExternalFile] = {}
-    for tensor in (tensor for scope in all_scopes for tensor in _tensors(scope)):
+    for tensor in (tensor for scope in all_scopes for tensor in tensor_protos(scope)):
         if tensor.data_location != _EXTERNAL:
             continue
         info = {entry.key: entry.value for entry in tensor.external_data}
@@ -158,14 +159,6 @@ def _external(model: OnnxModel, all_scopes: Iterable[OnnxGraph]) -> Iterator[Ext
         offset = int(info["offset"]) if info.get("offset", "").isdecimal() else 0
         found[location].needed = max(found[location].needed, offset + _tensor_size(tensor)[1])
     yield from found.values()
-
-
-def _tensors(scope: OnnxGraph) -> Iterator[Any]:
-    yield from scope.initializers
-    for node in scope.nodes:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield attribute.t
 
 
 def _file_size(folder: str | None, location: str) -> int | None:

@@ -117,17 +117,13 @@ def max_roi_pool(x, rois, *, pooled_shape: Ints, spatial_scale: float = 1.0):
 
 
 @translates("GridSample", since=16)
-def grid_sample_16(
-    x, grid, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
-):
+def grid_sample_16(x, grid, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"):
     """Images only."""
     return _grid_sample(x, grid, align_corners, mode, padding_mode)
 
 
 @translates("GridSample", since=20)
-def grid_sample_20(
-    x, grid, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
-):
+def grid_sample_20(x, grid, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"):
     """Opset 20 renames the modes, and knows more dimensions."""
     modes = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
     if mode not in modes:

@@ -139,9 +139,7 @@ def _is_integer(x: Value, key):
 
 
 @translates("OneHotEncoder", since=1, domain=DOMAIN)
-def one_hot_encoder(
-    x, *, cats_int64s: Ints | None = None, cats_strings: Strings | None = None, zeros: int = 1
-):
+def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings | None = None, zeros: int = 1):
     """A last dimension with a 1 at the place of the category. One that is not listed gives zeros, whatever `zeros`
     says: nothing can fail while a model runs."""
     _require_numbers(x)

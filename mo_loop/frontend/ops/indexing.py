@@ -71,9 +71,7 @@ def scatter_nd(data, indices, updates, *, reduction: str = "none"):
 
 
 @translates("TensorScatter", since=24)
-def tensor_scatter(
-    past_cache, update, write_indices=None, *, axis: int = -2, mode: str = "linear"
-):
+def tensor_scatter(past_cache, update, write_indices=None, *, axis: int = -2, mode: str = "linear"):
     """For each batch entry the update is written along the axis from its index on; `circular` wraps around."""
     if mode not in ("linear", "circular"):
         raise ModelError(f"mode {mode!r} is neither linear nor circular", code="ML227")

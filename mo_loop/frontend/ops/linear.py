@@ -27,16 +27,12 @@ def matmul(a, b):
 @translates("Gemm", since=1, required="c")
 @translates("Gemm", since=7, required="c", without="broadcast")
 @translates("Gemm", since=11, without="broadcast")
-def gemm(
-    a, b, c=None, *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0
-):
+def gemm(a, b, c=None, *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0):
     """C is broadcast to the product as numpy does; where `broadcast` asks for it in opset 1, that is the same."""
     return general_product(a, b, c, alpha, beta, transA, transB)
 
 
-def general_product(
-    a: Value, b: Value, c: Value | None, alpha: float, beta: float, transpose_a: int, transpose_b: int
-):
+def general_product(a: Value, b: Value, c: Value | None, alpha: float, beta: float, transpose_a: int, transpose_b: int):
     """alpha * A * B + beta * C, of which C is broadcast to the product: where it has no elements, that has none."""
     if c is not None and (beta == 0 or element_count(c.shape) == 0):
         c = None

@@ -146,9 +146,7 @@ def concat(*inputs, axis: int):
 
 @translates("Split", since=1)
 @translates("Split", since=2, without="sizes")
-def split_1(
-    input, sizes=None, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context
-):
+def split_1(input, sizes=None, *, axis: int = 0, split: tuple[int, ...] | None = None, node: Context):
     """The sizes are an attribute; in opset 1 also an input of the data's type."""
     if sizes is not None:
         return _split(input, as_i64(sizes), axis, node)

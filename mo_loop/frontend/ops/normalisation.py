@@ -78,9 +78,7 @@ def _extra_outputs(node: Context) -> bool:
     return any(node.wants(index) for index in range(1, 5))
 
 
-def _batch_inference(
-    x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, spatial: bool
-):
+def _batch_inference(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, spatial: bool):
     if not spatial:
         return _batch_composed(x, scale, bias, mean, variance, epsilon)
     scale, bias, mean, variance = (as_type(each, x.dtype) for each in (scale, bias, mean, variance))
@@ -161,9 +159,7 @@ def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups:
 
 
 @translates("GroupNormalization", since=21)
-def group_normalization_21(
-    x, scale, bias, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
-):
+def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1):
     """One scale and bias a channel; `stash_type` is the type of the statistics, which the runtime keeps in f32."""
     rank = ranked(x, "GroupNormalization")
     normal = ops.Reshape(_grouped(x, num_groups, epsilon), ops.ShapeOf(x)).output

@@ -25,9 +25,7 @@ DOMAIN = "ai.onnx.preview.training"
 
 
 @translates("Adagrad", since=1, domain=DOMAIN)
-def adagrad(
-    r, t, *inputs, decay_factor: float = 0.0, epsilon: float = 1e-6, norm_coefficient: float = 0.0
-):
+def adagrad(r, t, *inputs, decay_factor: float = 0.0, epsilon: float = 1e-6, norm_coefficient: float = 0.0):
     """The rate falls with the updates."""
     made: list[list[Any]] = []
     for x, g, h in _tuples("Adagrad", inputs, 3):

@@ -161,9 +161,7 @@ def _every_axis(x: Value) -> Value:
 @translates("DequantizeLinear", since=13, without="block_size output_dtype")
 @translates("DequantizeLinear", since=21, without="output_dtype")
 @translates("DequantizeLinear", since=23)
-def dequantize(
-    x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
-):
+def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0):
     """One scale for all, one for each slice along an axis, or one for each block of elements along it."""
     return _dequantized(x, x_scale, x_zero_point, axis=axis, block_size=block_size, output_dtype=output_dtype)
 
@@ -283,9 +281,7 @@ def qlinear_conv(
 
 
 @translates("QLinearMatMul", since=10)
-def qlinear_mat_mul_10(
-    a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point
-):
+def qlinear_mat_mul_10(a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point):
     """Scales may be one a row of a, one a column of b."""
     if any(each.dtype.is_float for each in (a, b)):
         raise UnsupportedError("QLinearMatMul of float8", code="ML303", hint="use DequantizeLinear and MatMul")

@@ -292,9 +292,7 @@ def _lstm_step(
     return [ops.Multiply(leave, activated(new, h)), new]
 
 
-def _gru_step(
-    task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, bias, _
-) -> list[Any]:
+def _gru_step(task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, bias, _) -> list[Any]:
     f, g = functions
     (hidden,) = states
     xz, xr, xh = ops.Split(now, 1, num_splits=3).outputs
@@ -314,9 +312,7 @@ def _gru_step(
     return [ops.Add(ops.Multiply(ops.Subtract(_number(now, 1), update), new), ops.Multiply(update, hidden))]
 
 
-def _rnn_step(
-    task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, *_
-) -> list[Any]:
+def _rnn_step(task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, *_) -> list[Any]:
     (hidden,) = states
     return [activated(task.clipped(ops.Add(now, ops.MatMul(hidden, r, transpose_b=True))), functions[0])]
 

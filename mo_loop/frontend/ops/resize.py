@@ -174,9 +174,7 @@ def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
 
 
 def _nearest(x: Value, size, scale: Value) -> Value:
-    return ops.Convert(
-        ops.Floor(ops.Add(ops.Multiply(_as_float(x, size), scale), 0.5)), destination_type=i64
-    ).output
+    return ops.Convert(ops.Floor(ops.Add(ops.Multiply(_as_float(x, size), scale), 0.5)), destination_type=i64).output
 
 
 def _as_float(x: Value, number) -> Value:

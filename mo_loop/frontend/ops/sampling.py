@@ -219,6 +219,4 @@ def _filter(distance, how: Sampling):
     near = polynomial(a + 2, -(a + 3), 0.0, 1.0)
     far = polynomial(a, -5 * a, 8 * a, -4 * a)
     zero = Constant(np.float32(0), graph=distance.graph)
-    return ops.Select(
-        ops.LessEqual(distance, 1.0), near, ops.Select(ops.Less(distance, 2.0), far, zero)
-    )
+    return ops.Select(ops.LessEqual(distance, 1.0), near, ops.Select(ops.Less(distance, 2.0), far, zero))

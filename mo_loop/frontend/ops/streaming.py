@@ -13,9 +13,7 @@ from mo_loop.frontend.registry import translates
 
 
 @translates("CausalConvWithState", since=27)
-def causal_conv_with_state(
-    input, weight, bias=None, past_state=None, *, activation: str = "none"
-):
+def causal_conv_with_state(input, weight, bias=None, past_state=None, *, activation: str = "none"):
     """Each channel [N, C, L] with its own kernel [C, 1, K], which looks back; K - 1 elements go before and are kept."""
     if activation not in ("none", "silu", "swish"):
         raise ModelError(f"activation {activation!r} is none of none, silu, swish", code="ML227")
