@@ -12,13 +12,13 @@ from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.input_text import InputEntry
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
+from mo_loop.frontend.node_order import needed
 from mo_loop.frontend.onnx_graphs import (
     OnnxGraph,
     all_graphs,
     called,
     function_graph,
     main_graph,
-    needed,
 )
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.tensor_protos import tensor_from
@@ -56,10 +56,12 @@ class Usage:
         self._dead_scopes = frozenset(scope.origin_of(node).inner_scope for scope, node in self.dead)
 
     def _kept(self, scope: OnnxGraph, wanted: list[str], given: frozenset[str]) -> list[Any]:
-        live = needed(scope.nodes, wanted, given, self._reads)
-        kept = [node for place, node in enumerate(scope.nodes) if place in live]
-        self.dead += [(scope, node) for place, node in enumerate(scope.nodes) if place not in live]
-        names = {*wanted, *(name for node in kept for name in self._reads(node))} - given
+        reads = [self._reads(node) for node in scope.nodes]
+        live = needed(scope.nodes, wanted, given, reads)
+        kept = [scope.nodes[place] for place in live]
+        dead = set(range(len(reads))).difference(live)
+        self.dead += [(scope, scope.nodes[place]) for place in sorted(dead)]
+        names = {*wanted, *(name for place in live for name in reads[place])} - given
         for each in scope.initializers:
             (self.read if each.name in names else self.unread).append((scope, each))
         return kept

@@ -1,13 +1,32 @@
-"""The order in which the nodes of an ONNX graph are translated."""
+"""Which nodes of an ONNX graph its outputs need, and the order in which they are translated."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from mo_loop.errors import ModelError
 from mo_loop.graph.origin import Origin
+
+
+def needed(
+    nodes: Sequence[Any], outputs: Iterable[str], given: Collection[str], reads: Sequence[Collection[str]]
+) -> list[int]:
+    """Positions of the nodes that `outputs` depend on, in any order of `nodes`; names that are `given` need nothing.
+
+    `reads` are the names that each node and its bodies read.
+    """
+    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
+    found: set[int] = set()
+    stack = [name for name in outputs if name not in given]
+    while stack:
+        place = makers.get(stack.pop())
+        if place is None or place in found:
+            continue
+        found.add(place)
+        stack += [name for name in reads[place] if name not in given]
+    return sorted(found)
 
 
 def in_order(nodes: Sequence[Any], reads: Sequence[Collection[str]]) -> bool:

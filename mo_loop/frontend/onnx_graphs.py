@@ -8,7 +8,7 @@ Paths are those of translation: the node that holds a body, the name of the body
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,26 +138,3 @@ def all_graphs(model: OnnxModel) -> Iterator[OnnxGraph]:
             scope = stack.pop()
             yield scope
             stack += reversed([body for node in scope.nodes if node.attribute for body in scope.bodies(node)])
-
-
-# -- what is needed
-
-
-def needed(
-    nodes: Iterable[Any], outputs: Iterable[str], given: Collection[str], reads: Callable[[Any], Any]
-) -> set[int]:
-    """Positions of the nodes that `outputs` depend on, in any order of nodes; names that are `given` need nothing.
-
-    `reads` says which names a node and its bodies read.
-    """
-    nodes = list(nodes)
-    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
-    found: set[int] = set()
-    stack = [name for name in outputs if name not in given]
-    while stack:
-        place = makers.get(stack.pop())
-        if place is None or place in found:
-            continue
-        found.add(place)
-        stack += [name for name in reads(nodes[place]) if name not in given]
-    return found

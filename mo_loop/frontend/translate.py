@@ -29,7 +29,7 @@ from mo_loop.frontend.cut import Cut, Start
 from mo_loop.frontend.declared_types import contradictions, type_from
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.node_order import in_order, listed_order
+from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.onnx_graphs import body_name
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers
@@ -165,7 +165,7 @@ class ModelTranslation(Translation):
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. A name the scope has already is not made again."""
         outputs = list(outputs)
-        kept = self._needed(nodes, [name for name in outputs if name not in scope.values], scope)
+        kept = self._needed(nodes, outputs, scope)
         done: set[int] = set()
         for place, proto in enumerate(kept):
             if place in done:
@@ -189,7 +189,6 @@ class ModelTranslation(Translation):
             warnings.warn(ConversionWarning(text, where=where, code=code), stacklevel=2)
 
     def _needed(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> list[Any]:
-        wanted = set(outputs)
         nodes = list(nodes)
         made: set[str] = set()
         for name in (name for node in nodes for name in node.output if name):
@@ -200,13 +199,7 @@ class ModelTranslation(Translation):
         if not in_order(nodes, reads):
             order = listed_order(nodes, reads, scope.path)
             nodes, reads = [nodes[i] for i in order], [reads[i] for i in order]
-        kept = []
-        for node, names in zip(reversed(nodes), reversed(reads), strict=True):
-            if any(name in wanted and name not in scope.values for name in node.output):
-                kept.append(node)
-                wanted.update(names)
-        kept.reverse()
-        return kept
+        return [nodes[i] for i in needed(nodes, outputs, scope.values, reads)]
 
     def widened(self, graph: Any) -> list[TensorType | None]:
         """The types that the states of a body turned out to need, remembered between its translations."""

@@ -1,49 +1,43 @@
 """Lists the unsupported operators of a model without translating it.
 
-Translation stops at what depends on a failure; the survey looks everywhere, so that a user learns of all missing
+Translation stops at nodes that depend on a failure. Here every node counts, so that a user learns of all missing
 operators at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend import registry
 from mo_loop.frontend.custom_translators import CustomTranslators
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
+from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, main_graph
 from mo_loop.frontend.translate import unsupported
-from mo_loop.graph.origin import Origin
 
 
 def unsupported_operators(model: OnnxModel, custom: CustomTranslators) -> list[UnsupportedError]:
     """One error a node, bodies and called functions included; `custom` translators count."""
-    return list(_nodes(model, custom, model.proto.graph.node, model.opsets, (), frozenset()))
+    return list(_errors(model, custom, main_graph(model), frozenset()))
 
 
-def _nodes(
-    model: OnnxModel, custom: CustomTranslators, nodes: Sequence[Any], opsets: Mapping[str, int],
-    path: tuple[str, ...], calls: frozenset[Any],
-) -> Iterator[UnsupportedError]:  # fmt: skip
-    for node in nodes:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        origin = Origin(path, label(node), operator_of(node))
-        key = (domain, node.op_type, getattr(node, "overload", ""))
-        opset = opsets.get(domain, 0)
+def _errors(
+    model: OnnxModel, custom: CustomTranslators, graph: OnnxGraph, calls: frozenset[int]
+) -> Iterator[UnsupportedError]:
+    """Those of a graph, its bodies and the functions it calls; `calls` are the ids of the functions around it."""
+    for node in graph.nodes:
+        domain = domain_of(node)
+        opset = graph.opsets.get(domain, 0)
         is_custom = custom.find(domain, node.op_type, opset) is not None
-        function = None if is_custom else model.functions.get(key)
-        if function is not None:
-            if key not in calls:
-                inner = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
-                yield from _nodes(model, custom, function.node, {**opsets, **inner}, origin.inner_scope, calls | {key})
-        elif not is_custom and not _is_translated(domain, node.op_type, opset):
-            yield unsupported(domain, node.op_type, opset, custom).at(origin)
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                inner_path = (*origin.inner_scope, body_name(node, attribute.name, attribute.g))
-                yield from _nodes(model, custom, attribute.g.node, opsets, inner_path, calls)
+        function = None if is_custom else called(model, node)
+        if function is not None and id(function) not in calls:
+            inner = function_graph(model, function, graph.origin_of(node).inner_scope)
+            yield from _errors(model, custom, inner, calls | {id(function)})
+        elif function is None and not is_custom and not _is_translated(domain, node.op_type, opset):
+            yield unsupported(domain, node.op_type, opset, custom).at(graph.origin_of(node))
+        for body in graph.bodies(node):
+            yield from _errors(model, custom, body, calls)
 
 
 def _is_translated(domain: str, op: str, opset: int) -> bool:
