@@ -26,6 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.tables import aligned
 from mo_loop.workers import Outcome, Pool
 from tests.conformance.cases import KINDS
 from tests.fuzz.control_flow.options import add_common, parse
@@ -100,10 +101,10 @@ def table(reports: Sequence[Report]) -> str:
         for (kind, label), number in report.ports.items():
             by_kind.setdefault(kind, Counter())[label] += number
     order = sorted(by_kind, key=lambda kind: (-by_kind[kind][CONTRADICTION], -by_kind[kind][LESS], kind))
-    lines = [f"{'operation':36}{'ports':>9}" + "".join(f"{label:>16}" for label in CLASSES)]
+    rows = [("operation", "ports", *CLASSES)]
     for kind, counts in [*((kind, by_kind[kind]) for kind in order), ("all", total(reports))]:
-        lines.append(f"{kind:36}{counts.total():>9}" + "".join(f"{counts[label]:>16}" for label in CLASSES))
-    return "\n".join(lines)
+        rows.append((kind, str(counts.total()), *(str(counts[label]) for label in CLASSES)))
+    return aligned(rows, right=range(1, len(rows[0])))
 
 
 def _summary(reports: Sequence[Report]) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.tables import aligned
 from mo_loop.workers import Pool
 from tests.conformance import expectations
 from tests.conformance.cases import KINDS, Entry, collect
@@ -64,12 +65,12 @@ def judged(pool: Pool, entries: Iterable[Entry], converter: str = "mo_loop") -> 
 def table(verdicts: Mapping[str, Verdict], kinds: Mapping[str, str]) -> str:
     """One line a kind, one column a class, and the share of passed cases."""
     columns = [name for name in CLASSES if any(v.result == name for v in verdicts.values()) or name == PASSED]
-    lines = [f"{'kind':20}{'cases':>8}" + "".join(f"{name:>16}" for name in columns) + f"{'passed %':>12}"]
+    rows = [("kind", "cases", *columns, "passed %")]
     for kind in (*(kind for kind in KINDS if kind in kinds.values()), "all"):
         found = [verdict.result for name, verdict in verdicts.items() if kind in (kinds[name], "all")]
-        cells = "".join(f"{found.count(name):>16}" for name in columns)
-        lines.append(f"{kind:20}{len(found):>8}{cells}{100 * found.count(PASSED) / max(len(found), 1):>12.1f}")
-    return "\n".join(lines)
+        share = 100 * found.count(PASSED) / max(len(found), 1)
+        rows.append((kind, str(len(found)), *(str(found.count(name)) for name in columns), f"{share:.1f}"))
+    return aligned(rows, right=range(1, len(rows[0])))
 
 
 def _print_failures(verdicts: Mapping[str, Verdict], every: bool) -> None:

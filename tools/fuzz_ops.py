@@ -25,6 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.tables import aligned
 from mo_loop.workers import Pool
 from tests.fuzz.control_flow.check import (
     BUG,
@@ -154,25 +155,21 @@ def _tables(rows: Sequence[Row], skipped: Sequence[Trial]) -> str:
     for trial in skipped:
         for counter in (families[family_of[trial.op]], operators[trial.op], families["all"]):
             counter["skipped"] += 1
-    head = (
-        f"{'':24}{'count':>7}"
-        + "".join(f"{name:>15}" for name in (*COLUMNS, "explained", "skipped"))
-        + f"{'passed':>10}"
-    )
+    head = ("", "count", *COLUMNS, "explained", "skipped", "passed")
     order = [family for family in (*FAMILIES, "all") if family in families]
-    lines = [head, *(_line(family, families[family]) for family in order), ""]
-    lines += [_line(op, counter) for op, counter in sorted(operators.items()) if counter[PASSED] < _judged(counter)]
-    return "\n".join(lines)
+    rows = [head, *(_cells(family, families[family]) for family in order), ("",) * len(head)]
+    rows += [_cells(op, counter) for op, counter in sorted(operators.items()) if counter[PASSED] < _judged(counter)]
+    return aligned(rows, right=range(1, len(head)))
 
 
 def _judged(counter: Counter[str]) -> int:
     return sum(counter[name] for name in COLUMNS)
 
 
-def _line(name: str, counter: Counter[str]) -> str:
+def _cells(name: str, counter: Counter[str]) -> tuple[str, ...]:
     total = _judged(counter)
-    cells = "".join(f"{counter[each]:>15}" for each in (*COLUMNS, "explained", "skipped"))
-    return f"{name:24}{total:>7}{cells}{100 * counter[PASSED] / max(total, 1):>8.1f} %"
+    counts = (str(counter[each]) for each in (*COLUMNS, "explained", "skipped"))
+    return name, str(total), *counts, f"{100 * counter[PASSED] / max(total, 1):.1f} %"
 
 
 def _print_known(rows: Sequence[Row]) -> list[Any]:
