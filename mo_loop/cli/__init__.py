@@ -1,4 +1,4 @@
-"""The command line. Each command is a file of its own, imported only when it is called."""
+"""The command line. Each command is a separate file, which is imported when the command is called."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mo_loop import __version__
 COMMANDS = {
     "convert": "Convert one ONNX model to OpenVINO IR.",
     "batch": "Convert many ONNX models.",
-    "check": "Say what would stop or worsen a conversion.",
-    "inspect": "Show what a model holds, ONNX or IR.",
-    "ops": "List the ONNX operators and what becomes of them.",
-    "completion": "Print what makes a shell complete commands and options.",
+    "check": "List everything that would stop or worsen a conversion.",
+    "inspect": "Show the contents of an ONNX model or an IR.",
+    "ops": "Show how ONNX operators are converted.",
+    "completion": "Print a completion script for a shell.",
 }
 """Command -> its line in --help."""
 
 
 class _Lazy(click.Group):
-    """A group that knows its commands by name alone."""
+    """A group that imports a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -69,7 +69,7 @@ def _is_model(argument: str) -> bool:
 
 
 def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
-    """A usage error looks like all others; only then is it worth the import. Help without arguments is none."""
+    """Print a usage error in the form of all other errors. Help without arguments is not an error."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
         raise error
     from mo_loop.cli.error_output import end_with_usage

@@ -56,7 +56,7 @@ class Size(click.ParamType):
     help="Folder of the .xml and .bin files; they lie in it as the models lie below the common root of PATH....",
 )  # fmt: skip
 @click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Models at a time.  [default: one for each processor]"
+    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one for each processor]"
 )
 @click.option(
     "--timeout", type=click.FloatRange(0, LONGEST, min_open=True), default=600.0, show_default=True, metavar="SECONDS",
@@ -74,11 +74,11 @@ class Size(click.ParamType):
 @click.option("--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JUnit XML.")
 @click.option(
     "--summary", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Write the results as Markdown; to the file that GITHUB_STEP_SUMMARY names they are appended.",
+    help="Write the results as Markdown; append them if FILE is the file in GITHUB_STEP_SUMMARY.",
 )  # fmt: skip
 @click.option(
     "--baseline", type=click.Path(dir_okay=False), metavar="FILE",
-    help="The report of an earlier batch: what failed in it does not count for the exit code.",
+    help="The report of an earlier batch. Models that failed there do not count for the exit code.",
 )  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Print errors alone: no progress, no warnings, no last line.")
 @conversion_options
@@ -101,24 +101,24 @@ def command(
     quiet: bool,
     debug: bool,
 ) -> None:
-    """Convert many ONNX models, each in a worker process: a crash or a hang costs one model.
+    """Convert many ONNX models, each in a worker process: a crash or a hang fails only one model.
 
     PATH is a file, a folder (every .onnx below it), a quoted glob (also with **), or @FILE: a text file with one such
-    path a line, lines that begin with # left out; @- reads it from standard input.
+    path on each line; lines that begin with # are ignored. @- reads the list from standard input.
 
     \b
     mo-loop batch models -o ir -j 4
     mo-loop batch "zoo/**/*.onnx" -o ir --timeout 60 --memory 4G --junit junit.xml
     mo-loop batch @models.txt -o ir --summary "$GITHUB_STEP_SUMMARY"
 
-    What has not changed since DIR was last written is not converted again: neither the model, its external data, the
-    options, extension files nor the version of mo-loop. DIR/.mo-loop.json keeps the hashes.
+    A model is not converted again if the model, its external data, the options, extension files and the version of
+    mo-loop are the same as before. DIR/.mo-loop.json stores the hashes.
 
     \b
-    Ctrl-C (or SIGTERM) ends the workers and writes the reports; finished pairs
-    stay. A second one ends at once.
+    Ctrl-C (or SIGTERM) ends the workers and writes the reports; finished .xml
+    and .bin files stay. A second Ctrl-C ends the command immediately.
     Exit codes: 0 all converted or up to date, 1 some failed (with --baseline:
-    some that did not then), 2 bad usage, 130 ended by Ctrl-C, 143 by SIGTERM.
+    some that did not fail there), 2 bad usage, 130 ended by Ctrl-C, 143 by SIGTERM.
     """
     with reported(debug):
         from mo_loop.batch.baseline import known_failures
@@ -172,7 +172,7 @@ def _check(context: click.Context, options: ConvertOptions) -> None:
 
 
 def _digest(flags: dict[str, Any]) -> str:
-    """The hash of all that decides about a conversion but the model."""
+    """The hash of everything that determines a conversion, except the model."""
     from mo_loop.batch.fingerprint import of_options
 
     facts = {name: value for name, value in flags.items() if name != "extension"}
@@ -181,7 +181,7 @@ def _digest(flags: dict[str, Any]) -> str:
 
 @contextmanager
 def _stopped_by_signals(batch: Batch, shown: Display) -> Iterator[None]:
-    """The first signal stops the batch, the next ends the process on the spot."""
+    """The first signal stops the batch, the second ends the process immediately."""
     seen: list[int] = []
 
     def end() -> None:
@@ -196,7 +196,7 @@ def _stopped_by_signals(batch: Batch, shown: Display) -> Iterator[None]:
             batch.end(end)
 
     before = {}
-    with suppress(ValueError):  # only the main thread may; elsewhere signals do what they do
+    with suppress(ValueError):  # only the main thread can set signal handlers
         for name in SIGNALS:
             number = getattr(signal, name)
             before[number] = signal.signal(number, handle)

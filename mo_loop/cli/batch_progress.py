@@ -1,9 +1,10 @@
-"""A batch as it runs, on stderr: a live bar on a terminal, a line for each model elsewhere, failures alone when quiet.
+"""The progress of a batch on stderr: a bar on a terminal, otherwise a line for each model; only failures with --quiet.
 
     ━━━━━━━━━━━━━━━━━━━━━━━━╺━━━━━━━━━━━  187/300  2 failed  0:00:12  0:00:07 left
     vision/large.onnx 4 s, text/decoder.onnx
 
-Failures stay above the bar. NO_COLOR takes the colours; a terminal that cannot move its cursor (TERM=dumb) gets lines.
+Failures stay above the bar. NO_COLOR switches colours off; a terminal that cannot move its cursor (TERM=dumb) gets
+lines.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ def display(total: int, is_quiet: bool) -> Display:
 
 
 def printable(text: str) -> str:
-    """A name as it can be shown: nothing in it moves a cursor or breaks a line."""
+    """A name without control characters and line breaks."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 class Display(AbstractContextManager["Display"]):
-    """Shows failures alone. Entered while the batch runs."""
+    """Shows only failures. A context manager around the batch."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -72,10 +73,10 @@ class Display(AbstractContextManager["Display"]):
         self.echo("\n".join([f"{self.place()}{status} {name}: {head}", *(f"    {line}" for line in more)]))
 
     def succeeded(self, result: Result) -> None:
-        """A model that has its pair."""
+        """A model was converted or is up to date."""
 
     def place(self) -> str:
-        """What a line begins with."""
+        """The beginning of a line."""
         return ""
 
     def echo(self, text: str) -> None:
@@ -83,7 +84,7 @@ class Display(AbstractContextManager["Display"]):
         click.echo(text, err=True)
 
     def restore(self) -> None:
-        """Leave the terminal as it was, when there is no time to leave the block."""
+        """Restore the terminal when the process ends without leaving the block."""
 
 
 class Lines(Display):
@@ -94,7 +95,7 @@ class Lines(Display):
         return f"[{self.done:{len(str(self.total))}}/{self.total}] "
 
     def succeeded(self, result: Result) -> None:
-        """A model that has its pair."""
+        """A model was converted or is up to date."""
         count = len(result.warnings)
         more = f", {count} warning{'s' if count > 1 else ''}" if count else ""
         status = "up to date" if result.status == SKIPPED else result.status

@@ -178,7 +178,7 @@ def _lines(group: Group) -> Iterator[str]:
 
 
 def code_table(form: str) -> str:
-    """What all codes mean."""
+    """The table of all codes."""
     from mo_loop.diagnostics.codes import CODES
 
     if form == "sarif":

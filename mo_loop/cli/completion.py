@@ -11,7 +11,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete the commands, options and files of mo-loop.
+    """Print a script that makes SHELL complete the commands, options and files of mo-loop.
 
     \b
     mo-loop completion bash >> ~/.bashrc

@@ -1,4 +1,4 @@
-"""The options that say how a model is converted, for every command that converts one or many.
+"""The options of a conversion, shared by all commands that convert models.
 
     @click.command()
     @conversion_options
@@ -90,7 +90,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--sequence-io", type=click.Choice(["packed"]), expose_value=False, callback=_keep,
-        help="Sequences at the boundary become two tensors, name.data and name.shapes.",
+        help="Turn a sequence input or output into two tensors, name.data and name.shapes.",
     ),
     click.option(
         "--extension", metavar="FILE", multiple=True, type=click.Path(), expose_value=False, callback=_keep,

@@ -44,7 +44,7 @@ VERSION = 1
 
 
 def summary(record: Record, model: Model, source: str, target: str, compressed: bool, seconds: float) -> dict[str, Any]:
-    """The object above, but for the warnings."""
+    """The object above without the warnings."""
     from mo_loop.report.statistics import graph_statistics, onnx_statistics, outcomes
 
     assert record.model is not None and record.graph is not None

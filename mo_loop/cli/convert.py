@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path(), required=False, metavar="MODEL")
 @click.option(
     "-o", "--output-model", "target", type=click.Path(), metavar="FILE",
-    help="The .xml to write, the .bin goes beside it; a folder; or a name without ending.  [default: MODEL.xml here]",
+    help="The .xml file to write (with the .bin beside it), a folder, or a name without .xml.  [default: ./MODEL.xml]",
 )  # fmt: skip
 @click.option(
     "--input", "inputs", metavar="TEXT",
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--rename", metavar="OLD=NEW", multiple=True,
-    help="Give a tensor another name in the IR; one in a body by its path. May be given more than once.",
+    help="Rename a tensor in the IR; OLD is a path for a tensor in a body. Can be repeated.",
 )  # fmt: skip
 @conversion_options
 @click.option(
-    "--mapping", type=click.Path(), metavar="FILE", help="Write where each ONNX tensor is in the IR, as JSON."
+    "--mapping", type=click.Path(), metavar="FILE", help="Write the place of each ONNX tensor in the IR, as JSON."
 )
 @pass_options
 @click.option(
@@ -83,7 +83,7 @@ def command(
     mo-loop convert model.onnx -o out/model.xml --input "x[1,3,224,224]"
     mo-loop convert model.onnx -o out/ --freeze rate=16000 --output logits
 
-    The flags of the Model Optimizer and of ovc are understood as well, with underscores or dashes.
+    The flags of the Model Optimizer and of ovc work too, with underscores or dashes.
     """
     given = context.ensure_object(PassOptions)
     warnings: list[str] = []

@@ -1,7 +1,7 @@
-"""Environment variables that stand for flags: those that users of OpenVINO know, and ours. Only the command reads them.
+"""Environment variables that stand for options: those of OpenVINO and those of mo_loop. The library ignores them.
 
-A value is on (1, true, on, yes), off (0, false, off, no, empty), or, for some variables, a text of its own. A flag
-that is given on the command line has its way.
+A value is on (1, true, on, yes), off (0, false, off, no, empty), or other text for some variables. An option on the
+command line takes precedence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors on the command line: one clear message on stderr and the documented exit code; never a traceback unasked.
+"""Errors on the command line: one message on stderr and the documented exit code; a traceback only with --debug.
 
 error: ML202: the model has no tensor 'imput'
   why:   no tensor and no node of the main graph is called so
@@ -71,7 +71,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def printed_warnings(texts: list[str] | None = None, *, quiet: bool = False) -> Iterator[None]:
-    """Python warnings inside become lines on stderr, each once; an error does not swallow those before it.
+    """Print the Python warnings inside as lines on stderr, each once, also if an error follows.
 
     Their texts are added to `texts` as well; with `quiet` they are not printed.
     """

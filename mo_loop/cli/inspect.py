@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mo_loop.inspection.description import Branch, Control, Inspection, Port
 
 STATES = 8
-"""States, slices and captures of one loop that are written out in the text; JSON has them all."""
+"""The number of states, slices and captures of a loop in the text; JSON has all of them."""
 
 
 @click.command()
@@ -29,17 +29,17 @@ STATES = 8
 )  # fmt: skip
 @click.option(
     "--depth", type=click.IntRange(min=0), metavar="N",
-    help="Show control flow and scopes down to N levels of bodies; 0 is the main graph alone.",
+    help="Show control flow and scopes down to N levels of bodies; 0 shows only the main graph.",
 )  # fmt: skip
-@click.option("--scope", metavar="PATH", help="Only this body or function and what is below it, as `scopes` names it.")
-@click.option("--operator", metavar="NAME", help="Only this operator: how often, and in which scopes.")
+@click.option("--scope", metavar="PATH", help="Show only this body or function and the bodies in it.")
+@click.option("--operator", metavar="NAME", help="Show only this operator: its number of nodes, and its scopes.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(model: str, form: str, depth: int | None, scope: str | None, operator: str | None, debug: bool) -> None:
-    """Show what MODEL holds: an ONNX file, also one that does not convert, or the .xml of an IR (- is standard input).
+    """Show the contents of MODEL: an ONNX file, convertible or not, or the .xml of an IR (- is standard input).
 
-    Inputs, outputs, operators with their counts, sizes of constants by operator and by scope, and each Loop, Scan, If
-    and TensorIterator: where its number of iterations and its condition come from, its states, slices and captures.
-    Weights are not read, however large the model is.
+    The output has inputs, outputs, operators with their counts, sizes of constants by operator and by scope, and each
+    Loop, Scan, If and TensorIterator: the source of its trip count and its condition, its states, slices and captures.
+    Weights are not read.
 
     \b
     mo-loop inspect model.onnx
@@ -49,7 +49,7 @@ def command(model: str, form: str, depth: int | None, scope: str | None, operato
     mo-loop inspect model.onnx --format json
 
     The bytes of an operator are those of the constants that it reads. A constant that several operators read counts
-    for each of them, in the scopes only where it is defined.
+    for each of them; in the list of scopes it counts only where it is defined.
     """
     with reported(debug):
         from mo_loop.inspection.read import inspect

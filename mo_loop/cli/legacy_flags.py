@@ -1,4 +1,4 @@
-"""The flags of the Model Optimizer (`mo`) and of `ovc`: what they are called here, or why they are not.
+"""The flags of the Model Optimizer (`mo`) and of `ovc`, and the options here that do the same.
 
     mo  --input_model m.onnx --output_dir out --data_type FP16      mo-loop convert the same
     ovc m.onnx --output_model out/m.xml --compress_to_fp16=False    mo-loop convert the same
@@ -40,12 +40,12 @@ def _refused(why: str, *names: str) -> Iterator[Flag]:
     yield from (Flag(name, "", why, True) for name in names)
 
 
-_OTHERS = "it is for models of another framework: mo-loop reads ONNX alone"
-_GONE = "it had no effect any more"
+_OTHERS = "it is for models of other frameworks: mo-loop reads only ONNX"
+_GONE = "it had no effect in the last versions of mo"
 
 TABLE: tuple[Flag, ...] = (
     Flag("--input_model", "MODEL", "-m and -w as well"),
-    Flag("--output_dir", "-o DIR/", "with --input_model, -o is a folder too, as it was for mo"),
+    Flag("--output_dir", "-o DIR/", "with --input_model, -o is a folder too, as for mo"),
     Flag("--output_model", "-o", "a folder, or a name, to which .xml is added"),
     Flag("--model_name", "-o DIR/NAME.xml", "-n as well"),
     Flag("--input", "--input"),
@@ -62,29 +62,29 @@ TABLE: tuple[Flag, ...] = (
     Flag("--scale", "--scale", "-s as well"),
     Flag("--reverse_input_channels", "--reverse-input-channels"),
     Flag("--batch", "--batch", "-b as well"),
-    Flag("--extension", "--extension", "a Python file of ours, not a library of OpenVINO"),
+    Flag("--extension", "--extension", "a Python file for mo-loop, not a library of OpenVINO"),
     Flag("--silent", "--quiet"),
     Flag("--verbose", "--verbose"),
     Flag("--log_level", "--verbose, --debug", "INFO is --verbose, DEBUG is --debug, all others are the default"),
     Flag("--framework", "", "onnx is the only one"),
-    Flag("--static_shape", "", "what is known of shapes is always folded"),
+    Flag("--static_shape", "", "known shapes are always folded"),
     Flag("--use_legacy_frontend", "", "there is one front end"),
     Flag("--use_new_frontend", "", "there is one front end"),
     Flag("--progress", "", "a progress line is shown on a terminal"),
     Flag("--stream_output", "", "a progress line is shown on a terminal"),
-    Flag("--share_weights", "", "weights are never held in memory whole"),
+    Flag("--share_weights", "", "large weights are never completely in memory"),
     Flag("--disable_fusing", "", _GONE),
     Flag("--disable_resnet_optimization", "", _GONE),
     Flag("--finegrain_fusing", "", _GONE),
     Flag("--move_to_preprocess", "", _GONE),
     Flag("--keep_shape_ops", "", _GONE),
     *_refused(
-        "transformations of the runtime are applied by it: openvino.passes on the IR that is made",
+        "the runtime applies its own transformations: use openvino.passes on the converted IR",
         "--transform", "--transformations_config",
     ),
-    *_refused("extensions of mo are classes of its own: docs/passes.md says how they are written here", "--extensions"),
+    *_refused("extensions of mo do not work here; docs/passes.md describes the extensions that do", "--extensions"),
     *_refused("inputs and outputs keep the layout of the model: --layout changes it", "--disable_nhwc_to_nchw"),
-    *_refused("the IR has had no other form since 2020", "--generate_deprecated_IR_V7", "--generate_deprecated_IR_V2"),
+    *_refused("only older versions of IR have it", "--generate_deprecated_IR_V7", "--generate_deprecated_IR_V2"),
     *_refused(
         _OTHERS,
         "--saved_model_dir", "--saved_model_tags", "--input_meta_graph", "--input_checkpoint", "--input_model_is_text",

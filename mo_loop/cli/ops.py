@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 def command(
     operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...], form: str, debug: bool
 ) -> None:
-    """List the ONNX operators and what becomes of them, or only those named.
+    """Show how the given ONNX operators, or all, are converted.
 
     \b
-    direct     one operation of OpenVINO, always the same
-    composed   several, or one of several by attributes, types and shapes
-    lowered    control flow and lists: passes turn them into operations
-    function   expanded through the body that ONNX gives the operator
-    refused    not translated; the note says why
+    direct     always the same single operation of OpenVINO
+    composed   several operations, or a choice by attributes, types and shapes
+    lowered    control flow and sequences, which passes turn into operations
+    function   expanded into the function body that ONNX defines
+    refused    not supported; the note gives the reason
 
     \b
     mo-loop ops Softmax Resize
@@ -64,7 +64,7 @@ def command(
             and (opset is None or row.version <= opset <= (row.until or opset))
         ]  # fmt: skip
         if not chosen:
-            raise UsageError("no operator fits all of these options", hint="leave one of them out")
+            raise UsageError("no operator matches all of these options", hint="leave one of them out")
         show(_FORMS[form](chosen))
 
 

@@ -21,12 +21,12 @@ def show(text: str) -> None:
         click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still in the buffer would be tried again at the end of the process.
+        # Python would try to write the rest of the buffer at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person reads along."""
+    """Whether stdout is a terminal."""
     return stream is not None and stream.isatty()
 
 

@@ -1,4 +1,4 @@
-"""The options that look into the passes and choose among them, for every command that converts.
+"""The options that select, explain, time and dump passes, shared by all commands that convert models.
 
     @click.command()
     @pass_options
@@ -111,11 +111,11 @@ def _text(name: str, metavar: str, text: str) -> Callable[[F], F]:
 
 
 _CHOICE: tuple[Callable[[Any], Any], ...] = (
-    _passes("--disable-pass", "Leave a pass out; may be repeated, or names separated by commas."),
-    _passes("--enable-pass", "Run a pass that is off by default; may be repeated, or names separated by commas."),
+    _passes("--disable-pass", "Do not run a pass. Can be repeated; commas separate names."),
+    _passes("--enable-pass", "Run a pass that is off by default. Can be repeated; commas separate names."),
 )
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    _flag("--passes", "List the passes in the order in which they run, and end. Needs no MODEL."),
+    _flag("--passes", "List the passes in the order in which they run, and exit. Needs no MODEL."),
     *_CHOICE,
     click.option(
         "--stop-after", metavar="NAME", expose_value=False, callback=_keep_name,
@@ -123,7 +123,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     _passes("--explain-pass", "Print what a pass did with each candidate, or why it left it alone; may be repeated."),
     _flag("--profile", "Show the time, matches and nodes of each pass as a table on stderr."),
-    _text("--profile-json", "FILE", "Write the same as JSON."),
+    _text("--profile-json", "FILE", "Write the table of --profile as JSON."),
     click.option(
         "--dump", type=click.Path(file_okay=False), metavar="DIR", expose_value=False, callback=_keep,
         help="Write the graph as loaded and after every pass that changed it. DIR holds one run: the files of an "
@@ -134,8 +134,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="The formats of --dump, separated by commas: text, json, dot, svg (needs Graphviz).  "
         "[default: text,json,dot]",
     ),
-    _text("--visualize", "DIR", "Draw the graph: --dump DIR --dump-format dot,svg, as the next options say."),
-    _passes("--visualize-after", "Draw it after these passes only; may be repeated, or names separated by commas."),
+    _text("--visualize", "DIR", "Draw the graph: --dump DIR --dump-format dot,svg, with the next options."),
+    _passes("--visualize-after", "Draw the graph only after these passes. Can be repeated; commas separate names."),
     _flag("--visualize-shapes", "Show shapes in the pictures of --visualize."),
     _flag("--visualize-types", "Show element types in the pictures of --visualize."),
     _flag("--check-passes", "Check the invariants of the graph after each pass that changed it; slow."),

@@ -1,4 +1,4 @@
-"""The options that build the preparation of inputs into a model, for every command that converts.
+"""The options for preprocessing that is built into the model, shared by all commands that convert models.
 
     @preprocessing_options
     def command(context: click.Context, ...) -> None:
@@ -75,7 +75,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--reverse-input-channels", is_flag=True, expose_value=False, callback=_keep,
         help="Reverse the channels, RGB or BGR, of every input that has three, before mean and scale.",
     ),
-    _option("--batch", "N", "The batch size of all inputs: the dimension N of their layout, or the first.",
+    _option("--batch", "N", "The batch size of all inputs: dimension N of the layout, or the first dimension.",
             click.IntRange(min=1)),
 )  # fmt: skip
 

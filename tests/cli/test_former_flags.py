@@ -50,7 +50,7 @@ class TestScripts:
             "--data_type", "FP32", "--framework", "onnx", "--log_level", "ERROR", "--static_shape", cwd=two.parent,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert done.stderr == "note: --static_shape has no effect: what is known of shapes is always folded\n"
+        assert done.stderr == "note: --static_shape has no effect: known shapes are always folded\n"
         xml = two.parent / "new" / "deep" / "named.xml"
         assert names_in_ir(xml) == (["x"], ["y"]) and 'shape="2,3"' in xml.read_text()
         assert "1 If decided" in done.stdout
