@@ -84,9 +84,10 @@ def _computed(node: Node, given: list[Any]) -> Sequence[Any]:
         return _branch(node, given)
     if isinstance(node, Iteration):
         return _iterations(node, given)
-    if isinstance(node, ops.Select) and given[0] is not UNDEFINED and given[0].size == 1:
-        given = [given[0], *([given[1]] * 2 if given[0].all() else [given[2]] * 2)]  # the other one may be undefined
-    if any(each is UNDEFINED for each in given):
+    undefined = [place for place, each in enumerate(given) if each is UNDEFINED]
+    if undefined and isinstance(node, ops.Select) and 0 not in undefined and given[0].size == 1:
+        return [given[1] if given[0].all() else given[2]]
+    if undefined:
         return [UNDEFINED] * len(node.outputs)
     own = OWN.get(type(node).__name__)
     try:

@@ -116,7 +116,7 @@ def _tried(tree: Tree, reach: Reach, mutant: Mutant) -> tuple[str, str]:
     with tree.changed(mutant.module, mutant.applied(code)):
         outcome = tree.run(tests, limit=20 + 3 * seconds)
     if outcome.status == "unknown":
-        raise SystemExit(f"{outcome.test or tests[0]} is not there any more: measure the tests anew with --measure")
+        raise SystemExit(f"{tests[0]} or another test is gone: measure the tests anew with --measure")
     names = {"passed": "survived", "failed": "killed", "timeout": "timeout"}
     return names[outcome.status], outcome.test or f"{len(tests)} tests pass"
 

@@ -76,8 +76,8 @@ class Tree:
             is_late = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
             return Outcome("timeout" if is_late else "failed", f"signal {os.WTERMSIG(status)}")
         code = os.waitstatus_to_exitcode(status)
-        if code in (4, 5):  # of pytest: not found, or nothing to run
-            return Outcome("unknown", test)
+        if code in (4, 5) and not test:  # of pytest: not found, or nothing to run
+            return Outcome("unknown", "")
         return Outcome("failed" if code else "passed", test)
 
     def call(self, function: Callable[..., int], *arguments: Any, limit: float | None = None) -> int:
