@@ -116,7 +116,9 @@ def _tried(tree: Tree, reach: Reach, mutant: Mutant) -> tuple[str, str]:
     with tree.changed(mutant.module, mutant.applied(code)):
         outcome = tree.run(tests, limit=20 + 3 * seconds)
     if outcome.status == "unknown":
-        raise SystemExit(f"{tests[0]} or another test is gone: measure the tests anew with --measure")
+        if tree.run(tests, limit=20 + 3 * seconds).status == "unknown":
+            raise SystemExit(f"{tests[0]} or another test is gone: measure the tests anew with --measure")
+        return "killed", "the tests cannot be loaded"
     names = {"passed": "survived", "failed": "killed", "timeout": "timeout"}
     return names[outcome.status], outcome.test or f"{len(tests)} tests pass"
 

@@ -175,7 +175,8 @@ def layer_order(graph: Graph) -> list[Node]:
 
 def layer_names(order: list[Node]) -> list[str]:
     """A unique name for each layer: its own name, with a number if another layer has it, else its type and id."""
-    taken: dict[str, int] = {}
+    taken: set[str] = set()
+    last: dict[str, int] = {}
     own = {node.name for node in order}
     names = []
     for number, node in enumerate(order):
@@ -183,9 +184,9 @@ def layer_names(order: list[Node]) -> list[str]:
         if name in taken or (not node.name and name in own):
             base = name
             while name in taken or name in own:
-                taken[base] = taken.get(base, 0) + 1
-                name = f"{base}_{taken[base]}"
-        taken.setdefault(name, 0)
+                last[base] = last.get(base, 0) + 1
+                name = f"{base}_{last[base]}"
+        taken.add(name)
         names.append(name)
     return names
 
