@@ -21,11 +21,11 @@ from mo_loop.frontend.registry import Translator, describe, newest, with_one
 from mo_loop.graph import Value
 
 KINDS = ("int", "float", "str", "tuple[int, ...]", "tuple[float, ...]", "tuple[str, ...]", "Body", "Any")
-"""What an attribute may be annotated with, `| None` besides. `Any` stands for tensors and for whatever comes."""
+"""What an attribute may be annotated with, `| None` besides. `Any` stands for tensors and for values of any kind."""
 
 
 class CustomTranslators:
-    """Those of one conversion: for operators of any domain, asked before functions of the model and before ours."""
+    """Those of one conversion, for operators of any domain. They precede functions of the model and our translators."""
 
     def __init__(self) -> None:
         self._of: dict[tuple[str, str], list[Translator]] = {}
@@ -46,7 +46,7 @@ class CustomTranslators:
         return newest(self._of.get((domain, op), ()), opset)
 
     def oldest(self, domain: str, op: str) -> int | None:
-        """The version from which on one holds; None where there is none at all."""
+        """The first version with a translator; None if there is none."""
         listed = self._of.get((domain, op))
         return listed[0].since if listed else None
 

@@ -30,7 +30,7 @@ from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType
 
 @dataclass
 class Cut:
-    """What was asked of the inputs, by name, and the names of the outputs; None means what the model says."""
+    """The entries of the inputs by name, and the names of the outputs; None stands for those of the model."""
 
     inputs: dict[str, InputEntry] | None = None
     outputs: list[str] | None = None
@@ -66,10 +66,10 @@ class Cut:
                     raise UsageError(f"{name!r} is named twice among the inputs", code="ML202")
                 inputs[name] = replace(entry, name=name)
         for text, value in (freeze or {}).items():
-            asked = replace(_one_entry(text, names), value=value)
-            name = names.resolved(asked.name)
+            frozen = replace(_one_entry(text, names), value=value)
+            name = names.resolved(frozen.name)
             inputs = inputs or {}
-            inputs[name] = _joined(inputs.get(name, InputEntry(name)), replace(asked, name=name))
+            inputs[name] = _joined(inputs.get(name, InputEntry(name)), replace(frozen, name=name))
         outputs = None
         if output is not None:
             wanted = [output] if isinstance(output, str) else list(output)
@@ -99,17 +99,17 @@ class Cut:
         constants = {each.name for each in proto.initializer} | {each.values.name for each in proto.sparse_initializer}
         listed = {entry.name: entry.type for entry in proto.input if entry.name not in constants}
         declared = {entry.name: entry.type for entry in (*proto.value_info, *proto.output)} | listed
-        asked = self.inputs or {}
-        undeclared = [name for name, entry in asked.items() if name not in declared and not entry.is_typed]
+        entries = self.inputs or {}
+        undeclared = [name for name, entry in entries.items() if name not in declared and not entry.is_typed]
         declared |= types_of(model, undeclared) if undeclared else {}
-        cuts = not set(asked) <= set(listed)
-        names = listed if set(asked) < set(listed) else dict.fromkeys((*asked, *listed))
+        cuts = not set(entries) <= set(listed)
+        names = listed if set(entries) < set(listed) else dict.fromkeys((*entries, *listed))
         for name in names:
             try:
                 type_ = type_from(declared[name], symbolic=True) if name in declared else UNKNOWN
             except UnsupportedError as error:
                 raise error.at(Origin(output=name)) from error.__cause__
-            yield Start(name, *_asked_for(name, type_, asked.get(name)), cuts and name not in asked)
+            yield Start(name, *_with_entry(name, type_, entries.get(name)), cuts and name not in entries)
 
 
 class Start(NamedTuple):
@@ -129,10 +129,10 @@ def _no_outputs(model: OnnxModel) -> ModelError:
     )  # fmt: skip
 
 
-def _asked_for(name: str, type_: Any, entry: InputEntry | None) -> tuple[Any, Any]:
-    """The type and the value (None unless frozen) of an input, after what was asked of it."""
+def _with_entry(name: str, type_: Any, entry: InputEntry | None) -> tuple[Any, Any]:
+    """The type and the value (None unless frozen) of an input, with its entry applied."""
     if isinstance(type_, OptionalType):
-        element, value = _asked_for(name, type_.element, entry)
+        element, value = _with_entry(name, type_.element, entry)
         return OptionalType(element), value
     if isinstance(type_, SequenceType) and entry is not None and entry.shape is not KEEP:
         return SequenceType(TensorType(entry.dtype or type_.element.dtype, entry.shape)), None
@@ -253,7 +253,7 @@ def _is_shape(given: Any) -> bool:
 
 
 class _Names:
-    """The names that a model's tensors can be asked for by."""
+    """The names by which a user can refer to a model's tensors."""
 
     def __init__(self, model: OnnxModel) -> None:
         graph = model.proto.graph
@@ -292,12 +292,12 @@ class _Names:
         )
 
     def _elsewhere(self, name: str) -> str:
-        """Which body has a tensor of that name, told by its path or alone."""
+        """The reason where a body has a tensor of that name or path; empty otherwise."""
         for scope in all_graphs(self._model):
             names = {tensor.name for tensor in tensors_of(scope)}
             paths = (Origin(scope.scope, output=each).path for each in names)
             if scope.scope and (name in names or name in paths):
-                return f"it stands in the body {scope.path}, and a model is cut in its main graph alone"
+                return f"it stands in the body {scope.path}, and a model can be cut in its main graph only"
         return ""
 
     def _port(self, name: str, ports: Iterable[str], number: int) -> str:

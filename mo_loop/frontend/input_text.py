@@ -40,7 +40,7 @@ _SYNTAX = "an entry is name[shape]{type}->value, as in x[1,3,?,224..512]{f32} or
 
 @dataclass(frozen=True)
 class InputEntry:
-    """What is asked of one input: `shape` KEEP and `dtype`, `value` None leave what the model says."""
+    """The entry of one input: `shape` KEEP and `dtype`, `value` None keep what the model declares."""
 
     name: str = ""
     shape: Any = KEEP

@@ -1,4 +1,4 @@
-"""The tensors of an ONNX graph: what it is given, what it holds, what its nodes make."""
+"""The tensors of an ONNX graph: its inputs, its initializers, and the outputs of its nodes."""
 
 from __future__ import annotations
 

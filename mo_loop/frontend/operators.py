@@ -40,7 +40,7 @@ class Handling:
     """What becomes of an operator from `version` of its domain on; `until` is the last such, None for the newest.
 
     `becomes` names the operations of the IR that it can turn into, with their opsets. `note` says why it is refused,
-    or what is known to be refused or computed otherwise of an operator that is translated.
+    or which inputs of a translated operator are refused or give other numbers.
     """
 
     domain: str

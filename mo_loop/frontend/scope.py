@@ -1,6 +1,6 @@
 """Scope: maps names to values, one for each graph of the ONNX model. A capture passes through every level between.
 
-    scope["w"]      # defined here? else asked of the outer scope, and a Parameter (or the constant again) is made here
+    scope["w"]      # defined here, or found in the outer scope: a Parameter, or the constant again, is made here
 
 A captured constant is re-created in the body (the same data, stored once in the file), so that axes and shapes stay
 visible there; anything else becomes a Parameter, and `captures` remembers which outer value feeds it.

@@ -143,7 +143,7 @@ class ModelTranslation(Translation):
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
         if self.trusts_declarations:
-            # A body may be translated again under wider types: what was found first says nothing then.
+            # A body may be translated again under wider types: only the last result counts.
             self._contradictions[id(proto)] = (proto, contradictions(proto, scope.values, scope.path))
 
     def warn_of_contradictions(self) -> None:

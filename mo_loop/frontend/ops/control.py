@@ -367,7 +367,7 @@ def _failed_outputs(
     other: TranslatedBody | None = None,
     graph: Graph | None = None,
 ) -> Failed:
-    """One Failed node that carries what went wrong in the bodies; further errors are found by the survey."""
+    """One Failed node that carries what went wrong in the bodies; `unsupported_operators` finds further errors."""
     errors = [*body.failures(), *(other.failures() if other is not None else ())]
     error: MoLoopError | None = ConversionErrors(errors) if errors else None
     return Failed(*inputs, graph=graph or node.graph, error=error, count=max(len(node.outputs), 1), name=node.path)
