@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings
 
 # No deadline: the machine is shared and noisy. The same examples every time: a red run can be repeated.
-settings.register_profile("house", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("house")
+settings.register_profile("repository", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("repository")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -66,7 +66,7 @@ def translate(
 
     Raises:
         ExtensionError: one of the `custom` translators fails.
-        ModelError: the graph itself is broken (a cycle, an output nobody computes).
+        ModelError: the graph itself is broken (a cycle, an output that no node computes).
     """
     cut = cut or Cut()
     proto = model.proto.graph

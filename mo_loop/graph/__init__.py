@@ -1,4 +1,4 @@
-"""Nodes, values and their uses, held by networkx, and what they are made of: types, shapes, constant data, origins."""
+"""The graph: nodes, values and uses on top of networkx, with types, shapes, constant data and origins."""
 
 from mo_loop.graph.graph import Graph, Node, Use, Value
 

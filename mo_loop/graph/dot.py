@@ -2,8 +2,8 @@
 
     Path("graph.dot").write_text(to_dot(graph, shapes=True))     # then: dot -Tsvg graph.dot -o graph.svg
 
-Data flows along solid edges. What a port map ties together is dashed: the owner to the Parameters it feeds, Results to
-the owner that hands them on, and each back edge from a Result to the Parameter of the next iteration.
+Solid edges are data. Dashed edges are those of port maps: from the owner to the Parameters, from Results to the owner,
+and each back edge from a Result to the Parameter of the next iteration.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def to_dot(graph: Graph, *, shapes: bool = False, types: bool = False) -> str:
 
 
 def quoted(text: str) -> str:
-    """`text` as a dot string that is shown as it is: quotes, backslashes and entities mean nothing in it."""
+    """`text` as a dot string, with quotes, backslashes and entities escaped."""
     shown = "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
     for special, written in (("\\", "\\\\"), ('"', '\\"'), ("&", "&amp;"), ("\n", "\\n")):
         shown = shown.replace(special, written)

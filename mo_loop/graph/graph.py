@@ -12,8 +12,8 @@ Result(1 input)
 [Add(2 inputs)]
 
 The nodes of `graph.nx` are the Node objects themselves, its edges run from producer to consumer with the input port
-as key and the Value as data. `node.inputs` is the only fact held twice; `set_input`, `set_inputs` and `drop_outputs`
-are its only writers. A body of a control-flow node is a Graph of its own with `owner` set; no edge crosses graphs.
+as key and the Value as data. Only `node.inputs` is stored twice; `set_input`, `set_inputs` and `drop_outputs` are its
+only writers. A body of a control-flow node is a separate Graph with `owner` set; no edge crosses graphs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Use(NamedTuple):
 class Value:
     """One output of a node.
 
-    `names` are the tensor names that users know it by, `origins` the tensors of the ONNX model that it holds.
+    `names` are its tensor names, `origins` the tensors of the ONNX model that it contains.
     """
 
     __slots__ = ("_edge", "index", "names", "node", "origins", "type")
@@ -84,12 +84,12 @@ class Value:
 
     @property
     def constant(self) -> Any:
-        """The values as a numpy array when they are constant, else None; looks through nodes that can be evaluated."""
+        """The values as a numpy array if they are constant, else None; small computations are evaluated."""
         return _constant(self, 16)
 
     @property
     def uses(self) -> tuple[Use, ...]:
-        """All consumers as they are now; later edits do not change the tuple."""
+        """A snapshot of all consumers; later changes of the graph do not change the tuple."""
         return tuple(self._iter_uses())
 
     def _iter_uses(self) -> Iterator[Use]:
@@ -104,13 +104,13 @@ class Value:
 
     @property
     def only_use(self) -> Use | None:
-        """The single consumer, None when there is none or more than one."""
+        """The only consumer; None without a consumer or with several."""
         uses = self._iter_uses()
         first = next(uses, None)
         return first if next(uses, None) is None else None
 
     def replace_with(self, other: Value) -> None:
-        """Every consumer of this value reads `other` from now on (but `other`'s own node keeps reading this one)."""
+        """Make every consumer of this value read `other`, except the node of `other`."""
         if other is self:
             return
         for node, port in self.uses:
@@ -119,7 +119,7 @@ class Value:
 
     @property
     def origin(self) -> Origin:
-        """The tensor of the ONNX model that it holds, else the origin of its node."""
+        """The tensor of the ONNX model that it contains, else the origin of its node."""
         return self.origins[0] if self.origins else self.node.origin
 
     def add_name(self, name: str) -> None:
@@ -127,25 +127,25 @@ class Value:
             self.names = (*self.names, name)
 
     def define(self, tensor: Origin, name: str = "") -> None:
-        """This value holds a tensor of the ONNX model: it has its origin, and its name unless another is given."""
+        """Mark this value as a tensor of the ONNX model, with its origin, and its name unless another is given."""
         self.add_name(name or tensor.output)
         self.origins = joined(self.origins, (tensor,))
 
     def copy_names(self, other: Value) -> None:
-        """This value holds what `other` holds: it gets its names and origins as well."""
+        """Add the names and origins of `other`, which has the same content."""
         for name in other.names:
             self.add_name(name)
         self.origins = joined(self.origins, other.origins)
 
     def take_names(self, other: Value) -> None:
-        """This value stands for `other` from now on: the names and origins of `other` move here."""
+        """Replace `other` by this value: the names and origins of `other` move here."""
         if other is not self:
             self.copy_names(other)
             other.names = ()
             other.origins = ()
 
     def take_output(self, other: Value, name: str) -> None:
-        """This value is the model output `name` from now on, which `other` was."""
+        """Make this value the model output `name` in place of `other`."""
         self.add_name(name)
         other.names = tuple(each for each in other.names if each != name)
         moved = tuple(each for each in other.origins if each.output == name and not each.scope)
@@ -173,7 +173,7 @@ class Node:
     made: tuple[int, int]
     """The numbers of the fresh symbols that the inference of its types made: after the first, up to the second."""
     is_kept: ClassVar[bool] = False
-    """Whether it stays though nothing reads it: the ends of a graph, and sinks, which act by being run."""
+    """Whether it stays without readers: Parameters, Results, and sinks, which have an effect when they run."""
 
     @property
     def output(self) -> Value:
@@ -193,19 +193,19 @@ class Node:
 
     @property
     def origin(self) -> Origin:
-        """The node of the ONNX model that it was made for; where there is none, its own place in the graph."""
+        """The node of the ONNX model that it was made for; without one, its own place in the graph."""
         if getattr(self, "graph", None) is None:
             return Origin((), self.name, _type_of(self))
         return self.origins[0] if self.origins else Origin(self.graph.scope, self.label, _type_of(self))
 
     @property
     def label(self) -> str:
-        """Its name, that of its class with a number where it has none."""
+        """Its name; without one, the name of its class with a number."""
         return self.name or f"{type(self).__name__}#{self.id}"
 
     @property
     def path(self) -> str:
-        """Where this node stands: names of the enclosing control-flow nodes, then its own."""
+        """The path of this node: the names of the enclosing control-flow nodes, then its own."""
         graph = getattr(self, "graph", None)
         return self.name if graph is None else graph.path_of(self)
 
@@ -215,7 +215,7 @@ class Node:
 
     @property
     def acts(self) -> bool:
-        """Whether a body holds a sink: the node stays then though nothing reads it."""
+        """Whether a body contains a sink; then the node stays without readers."""
         return any(body.acts for body in self.bodies)
 
     @property
@@ -224,7 +224,7 @@ class Node:
         return bool(self.graph.nx._succ[self])
 
     def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
-        """Give a copied control-flow node bodies of its own, port maps included."""
+        """Give a copied control-flow node separate bodies, and change its port maps accordingly."""
 
     def __repr__(self) -> str:
         count = len(getattr(self, "inputs", ()))
@@ -234,8 +234,8 @@ class Node:
 class Graph:
     """A graph of nodes with ordered `parameters` and `results`.
 
-    `owner` is the control-flow node whose body this graph is, None at top level. `rt_info` holds what the model as a
-    whole carries (a nested dict of strings).
+    `owner` is the control-flow node whose body this graph is, None at top level. `rt_info` is that of the whole model
+    (a nested dict of strings).
     """
 
     def __init__(self, name: str = "", owner: Node | None = None) -> None:
@@ -248,7 +248,7 @@ class Graph:
         self._scope: tuple[str, ...] | None = None
         self._next_id = 0
         self._order: list[Node] | None = []
-        self._by_age = True  # while every edge runs from an older node to a younger one, age is a topological order
+        self._by_age = True  # while every edge goes from an older to a newer node, creation order is topological
         self._classes: dict[type[Node], dict[Node, None]] = {}
         self._dirty: dict[Node, None] = {}
 
@@ -258,7 +258,7 @@ class Graph:
         return len(self.nx._node)
 
     def __bool__(self) -> bool:
-        return True  # a graph without nodes is a graph all the same
+        return True  # a graph without nodes is true, too
 
     def __iter__(self) -> Iterator[Node]:
         return iter(list(self.ordered()))  # a snapshot: the loop may make nodes
@@ -317,13 +317,13 @@ class Graph:
         return sorted(found, key=lambda node: node.id)
 
     def ordered(self) -> tuple[Node, ...] | list[Node]:
-        """All nodes, producers before consumers; among those that could be next, the oldest. Do not modify the list."""
+        """All nodes, producers before consumers; of several possible ones the oldest first. Do not modify the list."""
         if self._order is None:
             self._order = list(self.nx._node) if self._by_age else self._sort()
         return self._order
 
     def _sort(self) -> list[Node]:
-        # One walk by age emits what is ready; only what becomes ready behind the walk has to be sorted in.
+        # One walk by age emits nodes that are ready; only nodes that become ready behind the walk need a heap.
         pred, succ = self.nx._pred, self.nx._succ
         waiting = {node: len(producers) for node, producers in pred.items()}
         late: list[tuple[int, Node]] = []
@@ -356,7 +356,7 @@ class Graph:
 
     @property
     def acts(self) -> bool:
-        """Whether the graph or a body in it holds a sink."""
+        """Whether the graph or a body in it contains a sink."""
         kept = sum(len(nodes) for cls, nodes in self._classes.items() if cls.is_kept)
         return kept > len(self.parameters) + len(self.results) or any(node.acts for node in self.nodes_with_bodies())
 
@@ -368,7 +368,7 @@ class Graph:
             yield graph
             stack.extend(body for node in reversed(graph.nodes_with_bodies()) for body in reversed(node.bodies))
 
-    # -- writing: these are the only places where edges come and go
+    # -- writing: only these methods add and remove edges
 
     def add(self, node: Node) -> None:
         """Attach a node whose `inputs` and `outputs` are set and belong to this graph.
@@ -389,7 +389,7 @@ class Graph:
             self._order.append(node)
 
     def require_own(self, values: Iterable[Value | None], node: Node) -> None:
-        """Refuse values of other graphs as inputs of `node`, before anything is changed."""
+        """Raise for values of other graphs as inputs of `node`, before any change."""
         for value in values:
             if value is not None and (value.node.graph is not self or value.node not in self.nx._node):
                 into = type(node).__name__  # it may be under construction, without a repr of its own
@@ -413,7 +413,7 @@ class Graph:
             del self.nx._pred[node][value.node]
 
     def set_input(self, node: Node, port: int, value: Value | None) -> None:
-        """Input `port` of `node` reads `value` from now on."""
+        """Make input `port` of `node` read `value`."""
         old = node.inputs[port]
         if old is value:
             return
@@ -432,7 +432,7 @@ class Graph:
         self.touch(node)
 
     def set_inputs(self, node: Node, values: Sequence[Value | None]) -> None:
-        """Replace all inputs of `node`; their number may change."""
+        """Replace all inputs of `node`; their number can change."""
         self.require_own(values, node)
         for port, old in enumerate(node.inputs):
             if old is not None:
@@ -456,7 +456,7 @@ class Graph:
         self.touch(node)
 
     def remove(self, node: Node) -> None:
-        """Take out a node none of whose outputs is used."""
+        """Remove a node without used outputs."""
         if self.nx._succ[node]:
             raise InternalError(f"{node!r} is still used by {next(iter(self.nx._succ[node]))!r}", where=node.origin)
         self.nx.remove_node(node)
@@ -469,7 +469,7 @@ class Graph:
             self.results.remove(node)
 
     def sweep(self) -> int:
-        """Remove every node whose outputs reach neither a Result nor a sink; Parameters stay. Returns how many."""
+        """Remove nodes whose outputs reach neither a Result nor a sink; Parameters stay. Returns the number removed."""
         succ, pred = self.nx._succ, self.nx._pred
         dead = [node for node, consumers in succ.items() if not consumers and not node.is_kept and not node.acts]
         count = 0
@@ -500,13 +500,13 @@ class Graph:
 
     @property
     def waiting(self) -> Node | None:
-        """The first node, innermost, that is marked for re-inference: where `validate` would begin, or has stopped."""
+        """The first, innermost node that is marked for re-inference: `validate` begins or stopped there."""
         node = next((node for node in self.ordered() if node in self._dirty), None)
         inner = (body.waiting for body in node.bodies) if node is not None else iter(())
         return next((each for each in inner if each is not None), node)
 
     def validate(self) -> None:
-        """Infer types and shapes again, of the marked nodes and of what depends on a change."""
+        """Infer the types of the marked nodes again, and of nodes that depend on a change."""
         if not self._dirty:
             return
         for node in self.ordered():
@@ -518,7 +518,7 @@ class Graph:
             self._dirty.pop(node, None)
 
     def validate_node(self, node: Node) -> None:
-        """Infer one node at once, where a rewrite needs its new type before the next `validate`."""
+        """Infer one node immediately, if a rewrite needs its new type before the next `validate`."""
         for output in self._inferred_anew(node):
             for use in output._iter_uses():
                 self.touch(use.node)
@@ -556,9 +556,9 @@ class Graph:
         return copy, copies
 
     def inline(self, body: Graph, bindings: Sequence[Value]) -> list[Value]:
-        """Copy the nodes of `body` into this graph, `bindings` standing for its Parameters in order.
+        """Copy the nodes of `body` into this graph; `bindings` replace its Parameters in order.
 
-        Returns the values that stand for its Results in order. What reads a binding is marked for re-inference.
+        Returns the values of its Results in order. Nodes that read a binding are marked for re-inference.
         """
         values = {p.outputs[0]: v for p, v in zip(body.parameters, bindings, strict=True)}
         copies = self._copy_nodes(body, values, skip=(*body.parameters, *body.results))
@@ -630,7 +630,7 @@ def _origins_of(inputs: Iterable[Value | None]) -> Origins:
 
 
 def _type_of(node: Node) -> str:
-    """The operation as the IR spells it."""
+    """The type of the operation in the IR."""
     return str(getattr(node, "type", type(node).__name__))
 
 
@@ -639,7 +639,7 @@ def _made(node: Node) -> tuple[int, int]:
 
 
 def same_type(old: Any, new: Any, renaming: Renaming) -> bool:
-    """Whether inference found nothing new: equal but for fresh symbols, which every inference makes anew."""
+    """Whether inference gave the same types, apart from fresh symbols, which are new in every inference."""
     if type(old) is not type(new):
         return False
     if isinstance(old, SequenceType):

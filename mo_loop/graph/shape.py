@@ -9,8 +9,8 @@ tuple of dimensions, or None when not even the rank is known.
 >>> n + 1 == named("N") + 1, join(2, 3).lo
 (True, 2)
 
-Two symbols are equal when they bear the same name and bounds; a fresh symbol has a name nobody else has and prints as
-`?` (or `a..b` when bounded), so that printed graphs do not depend on what was created before.
+Two symbols are equal if they have the same name and bounds. A fresh symbol has a unique name and prints as `?` (or
+`a..b` with bounds), so that printed graphs do not depend on earlier graphs.
 
 The same class stands for values of shape arithmetic that are not fully known (`TensorType.known`). A value may be
 negative, a dimension not: `low` and `high` are the bounds of a dimension, `least` and `most` those of a value.
@@ -24,10 +24,10 @@ from typing import TypeAlias
 from mo_loop.errors import TypeError_
 
 _made = 0
-"""How many fresh symbols there are: they are numbered from 1 on."""
+"""The number of fresh symbols; they are numbered from 1 on."""
 
 LEAST = -(2**62)
-"""The lower bound of a value of which none is known."""
+"""The lower bound of a value without a known one."""
 
 
 class Symbol:
@@ -153,7 +153,7 @@ class Dim:
         return any(symbol.is_fresh for symbol in self.symbols())
 
     def __repr__(self) -> str:
-        if self.has_fresh():  # the name of a fresh symbol says nothing; its bounds do
+        if self.has_fresh():  # the name of a fresh symbol has no meaning, its bounds have
             lo, hi = max(self.lo, 0), self.hi
             return "?" if lo == 0 and hi is None else f"{lo}..{'' if hi is None else hi}"
         text = ""
@@ -185,12 +185,12 @@ def named(name: str, lo: int = 0, hi: int | None = None) -> Dim:
 
 
 def fresh(lo: int = 0, hi: int | None = None) -> Dimension:
-    """A dimension of which only the bounds are known; equal to nothing but itself. Static if the bounds meet."""
+    """A dimension with known bounds only; equal only to itself. It is static if the bounds are equal."""
     return unknown(max(lo, 0), hi)
 
 
 def unknown(lo: int = LEAST, hi: int | None = None) -> Dimension:
-    """A value, negative ones included, of which only the bounds are known. Static if the bounds meet."""
+    """A value, possibly negative, with known bounds only. It is static if the bounds are equal."""
     global _made
     if lo == hi:
         return lo
@@ -199,15 +199,15 @@ def unknown(lo: int = LEAST, hi: int | None = None) -> Dimension:
 
 
 def fresh_symbols() -> int:
-    """How many fresh symbols were made so far; those of an inference bear the numbers between two answers."""
+    """The number of fresh symbols so far. Those of an inference have the numbers between two results."""
     return _made
 
 
 class Renaming:
-    """Whether an inference said the same as an earlier one but for the names of the fresh symbols that each made.
+    """Whether two inferences gave the same types, apart from the names of their fresh symbols.
 
-    `old` and `new` are the numbers of those symbols: after the first, up to the second. A fresh symbol from elsewhere
-    is a certain size of something else and must be the same; one made here must stand for one made there, throughout.
+    `old` and `new` are the numbers of those symbols: after the first, up to the second. A fresh symbol of another
+    inference must be the same in both; the symbols of the two inferences must correspond one to one.
     """
 
     def __init__(self, old: tuple[int, int], new: tuple[int, int]) -> None:
@@ -292,7 +292,7 @@ def broadcast_dim(a: Dimension, b: Dimension) -> Dimension:
             return b
         if isinstance(b, int):
             raise TypeError_(f"dimensions {a} and {b} cannot be broadcast", code="ML232")
-        return a  # the other is either 1 or equal: the result is the static one
+        return a  # the other one is 1 or equal: the result is the static one
     if isinstance(b, int):
         return b
     if low(a) > 1 and low(b) > 1:  # neither can be 1, so both must be equal
@@ -306,7 +306,7 @@ def broadcast_dim(a: Dimension, b: Dimension) -> Dimension:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The numpy broadcast of several shapes; unknown rank in any makes the result's rank unknown."""
+    """The numpy broadcast of several shapes; the rank is unknown if that of one shape is."""
     known: list[tuple[Dimension, ...]] = []
     for shape in shapes:
         if shape is None:
@@ -325,7 +325,7 @@ def broadcast(*shapes: Shape) -> Shape:
 
 
 def merge_dim(a: Dimension, b: Dimension) -> Dimension:
-    """The more precise of two statements about one dimension; TypeError_ when they contradict."""
+    """One dimension from two statements about it. Raises TypeError_ if they contradict each other."""
     if a == b:
         return a
     if isinstance(a, int) and isinstance(b, int):
@@ -358,7 +358,7 @@ def _intersection(a: Dim, b: Dim) -> Dimension:
 
 
 def merge(a: Shape, b: Shape) -> Shape:
-    """Two statements about the same shape made one; TypeError_ when they contradict."""
+    """One shape from two statements about it. Raises TypeError_ if they contradict each other."""
     if a is None or b is None:
         return b if a is None else a
     if len(a) != len(b):
@@ -392,9 +392,9 @@ def join_shapes(a: Shape, b: Shape) -> Shape:
 
 
 def widen(old: Shape, new: Shape, outer: Collection[Symbol]) -> Shape:
-    """As join, but terminating: a dimension that leaves its bounds becomes unbounded at once.
+    """As join, but a dimension that leaves its bounds becomes unbounded at once, so that repeated widening ends.
 
-    `outer` are the symbols of what surrounds the loop. A dimension that changes cannot be one of them.
+    `outer` are the symbols of the graph around the loop. A dimension that changes cannot be one of them.
     """
     if old is None or new is None or len(old) != len(new):
         return None

@@ -1,6 +1,6 @@
 """LSTM, GRU and RNN: one step (cells) and whole sequences.
 
-Gates stand in the order f, i, c, o in LSTM weights and z, r, h in GRU weights; the biases of input and recurrence are
+The order of the gates is f, i, c, o in LSTM weights and z, r, h in GRU weights; the biases of input and recurrence are
 summed.
 """
 
@@ -15,7 +15,7 @@ Direction = Literal["forward", "reverse", "bidirectional"]
 
 
 class Recurrent(Op, abstract=True):
-    """What cells and sequences share. Clipping at 0 is none."""
+    """Base of cells and sequences. A clip of 0 means no clipping."""
 
     hidden_size: int
     activations: tuple[str, ...]

@@ -32,12 +32,12 @@ class Reduction(Op, abstract=True):
 
 
 class Folding(Reduction, abstract=True):
-    """Reductions whose result is known where a vector of known integers goes in: shape arithmetic."""
+    """Reductions whose result is known for a vector of known integers, as in shape arithmetic."""
 
     _rule: ClassVar[Any] = None
-    """How two values are made one."""
+    """The combination of two values."""
     _empty: ClassVar[int | None] = None
-    """The result for no values at all."""
+    """The result for no values."""
 
     def infer(self, x, axes):
         plain = super().infer(x, axes)
@@ -70,7 +70,7 @@ class ReduceMean(Reduction, opset=1, index=("axes",)):
 
 
 class Extreme(Folding, abstract=True):
-    """The extremes of nothing are the runtime's to say."""
+    """The extremes of no values are not folded: they are those of the runtime."""
 
     def evaluate(self, *inputs):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)

@@ -1,11 +1,11 @@
-"""Sequences and optionals: ONNX's operations on them, and sequences given by tensors.
+"""Sequences and optionals: the operations of ONNX, and sequences made of tensors.
 
-All are front operations: passes replace them by tensors (transforms/front/sequence_lowering), and none reaches the IR.
-A sequence is given by its elements (`SequenceConstruct`) or in one of three ways by tensors:
+Passes replace all of them by tensors (transforms/front/sequence_lowering); none reaches the IR. A sequence is made of
+its elements (`SequenceConstruct`), or of tensors in one of three forms:
 
-    StackedSequence(S)        element i is S[i]; all are of one shape
-    JoinedSequence(J, L)      the elements joined along an axis, and their sizes along it
-    PackedSequence(D, T)      the elements flattened and joined, and a table of their shapes, one row each
+    StackedSequence(S)        element i is S[i]; all have one shape
+    JoinedSequence(J, L)      the elements concatenated along an axis, and their sizes along this axis
+    PackedSequence(D, T)      the elements flattened and concatenated, and a table of their shapes, one row each
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from mo_loop.ops.joining import is_some_size, join_elements, of_one_element
 
 
 class OnSequences(Op, abstract=True):
-    """What the operations here share."""
+    """Base of the operations in this module."""
 
     def require_sequence(self, type_) -> None:
         self.require(isinstance(type_, SequenceType), f"{type_} is no sequence")
@@ -30,7 +30,7 @@ class OnSequences(Op, abstract=True):
         self.require(isinstance(type_, OptionalType | SequenceType), f"{type_} is no optional")
 
     def require_position(self, type_) -> int | None:
-        """The position, None where it is not known."""
+        """The position, None if it is not known."""
         self.require(type_.dtype in (i32, i64), f"a position of type {type_.dtype or type_}")
         count = element_count(type_.shape)
         self.require(not isinstance(count, int) or count == 1, f"a position of {count} elements")
@@ -84,7 +84,7 @@ class SequenceConstruct(OnSequences):
 
 
 class SequenceInsert(OnSequences):
-    """The sequence with a tensor put in before a position, at the end where there is none. Spec: SequenceInsert-11."""
+    """The sequence with a tensor inserted before a position, by default at the end. Spec: SequenceInsert-11."""
 
     def infer(self, sequence, tensor, position=None):
         self.require_sequence(sequence)
@@ -100,7 +100,7 @@ class SequenceErase(OnSequences):
 
     def infer(self, sequence, position=None):
         self.require_sequence(sequence)
-        if sequence.is_empty:  # refused where it is translated; a branch that is never taken may still hold one
+        if sequence.is_empty:  # the translator refuses it; a branch that never runs may still contain one
             return sequence
         if position is not None:
             self.require_within(self.require_position(position), sequence.length)
@@ -114,7 +114,7 @@ class SequenceErase(OnSequences):
 class SequenceAt(OnSequences):
     """One element. Spec: ONNX SequenceAt-11.
 
-    Of an empty sequence it is of unknown type: a loop may start with one and read it only when it has grown.
+    For an empty sequence its type is unknown: a loop can start with an empty sequence and read it after it has grown.
     """
 
     def infer(self, sequence, position):
@@ -140,7 +140,7 @@ class SplitToSequence(OnSequences):
     """A tensor in pieces along an axis. Spec: ONNX SplitToSequence-24.
 
     `split` is the size of each piece but the last (a scalar) or the sizes of all (a list); without it pieces are of
-    size 1, and without `keepdims` the axis is gone.
+    size 1, and without `keepdims` they do not have the axis.
     """
 
     axis: int = 0
@@ -182,7 +182,7 @@ class SplitToSequence(OnSequences):
 
 
 class ConcatFromSequence(OnSequences):
-    """All elements joined along an axis, a new one with `new_axis`. Spec: ONNX ConcatFromSequence-11."""
+    """All elements concatenated along an axis, a new one with `new_axis`. Spec: ONNX ConcatFromSequence-11."""
 
     axis: int
     new_axis: bool = False
@@ -226,7 +226,7 @@ class StackedSequence(OnSequences):
 
 
 class JoinedSequence(OnSequences):
-    """The elements joined along `axis`, and their sizes along it, i64[N]."""
+    """The elements concatenated along `axis`, and their sizes along it, i64[N]."""
 
     axis: int
 
@@ -240,8 +240,8 @@ class JoinedSequence(OnSequences):
 
 
 class PackedSequence(OnSequences):
-    """The elements flattened and joined, D[?], and a table of their shapes, T[N,R] (i64). Elements of rank 0 are
-    written as rank 1. `dims` says what is the same for all elements, -1 for other dimensions."""
+    """The elements flattened and concatenated, D[?], and a table of their shapes, T[N,R] (i64). Elements of rank 0 are
+    stored as rank 1. `dims` has the sizes that are the same for all elements, -1 for others."""
 
     dims: tuple[int, ...]
 
@@ -253,7 +253,7 @@ class PackedSequence(OnSequences):
 
 
 class PackSequence(OnSequences):
-    """What a `PackedSequence` is made of: data D[?] and the table of shapes T[N,R]."""
+    """The parts of a `PackedSequence`: data D[?] and the table of shapes T[N,R]."""
 
     def infer(self, sequence):
         self.require_sequence(sequence)
@@ -264,7 +264,7 @@ class PackSequence(OnSequences):
 
 
 class Optional(OnSequences):
-    """A tensor or sequence that is there, or nothing where there is no input. Spec: ONNX Optional-15."""
+    """An optional with the input as its element, empty without an input. Spec: ONNX Optional-15."""
 
     dtype: Any = None
 
@@ -276,7 +276,7 @@ class Optional(OnSequences):
 
 
 class OptionalHasElement(OnSequences):
-    """Whether there is something. Spec: ONNX OptionalHasElement-18."""
+    """Whether the optional has an element. Spec: ONNX OptionalHasElement-18."""
 
     def infer(self, optional):
         self.require_optional(optional)
@@ -284,7 +284,7 @@ class OptionalHasElement(OnSequences):
 
 
 class OptionalGetElement(OnSequences):
-    """What is there. Spec: ONNX OptionalGetElement-18."""
+    """The element of the optional. Spec: ONNX OptionalGetElement-18."""
 
     def infer(self, optional):
         self.require_optional(optional)

@@ -1,16 +1,16 @@
-"""How many elements a slice keeps of a dimension of which not everything is known.
+"""The number of elements of a slice of a dimension that is known only in part.
 
     x[1:] of N        ->  0..        x[1:] of 2..   ->  1..        x[:N] of N  ->  N
     x[-3:] of 0..9    ->  0..3       x[::2] of N    ->  floor(N+1/2)
 
-Bounds count from behind where they are negative and are clamped to the tensor, as numpy does.
+Negative bounds count from the end, and bounds are clamped to the tensor, as in numpy.
 """
 
 
 from mo_loop.graph.shape import LEAST, Dimension, fresh, high, least, low, most
 
 FAR = 2**30
-"""Bounds beyond this mean the end of the tensor."""
+"""Larger bounds mean the end of the tensor."""
 
 
 def python_slice(start: int, stop: int, step: int) -> tuple[int | None, int | None, int]:
@@ -21,7 +21,7 @@ def python_slice(start: int, stop: int, step: int) -> tuple[int | None, int | No
 
 
 def sliced_dim(dim: Dimension, start, stop, step) -> Dimension:
-    """How many elements a slice keeps of a dimension; a bound that is None is not known."""
+    """The number of elements of a slice of a dimension; a bound that is None is not known."""
     if not isinstance(step, int) or step == 0 or start is None or stop is None:
         return fresh(0, high(dim))
     if step < 0:  # the same elements are picked from the reversed tensor by the complements of the bounds
@@ -57,7 +57,7 @@ def _place(bound, dim: Dimension) -> Dimension | None:
 
 
 def _slice_bounds(dim: Dimension, start, stop, step: int) -> Dimension:
-    """The least and most elements that a slice can keep, its step being positive."""
+    """The least and the largest number of elements of a slice with a positive step."""
     top = high(dim)
     if not isinstance(start, int) or not isinstance(stop, int):
         ends = [top, most(stop) if least(stop) >= 0 else None]  # no place is beyond either

@@ -1,12 +1,12 @@
 """The arithmetic of partly known values: an item is an int, or a Dim of which at least the bounds are known.
 
-    [2, N] + [1, ?]    ->  [3, ?]         an unknown item spoils none but its own
+    [2, N] + [1, ?]    ->  [3, ?]         an unknown item affects only the item at its position
     max(?, 1)          ->  1..
     ?  mod 4           ->  0..3
     N >= 0             ->  1              comparisons give 1, 0 or 0..1
 
 Rules take and give single items; `each` applies one to object arrays with broadcasting. Bounds are those of integers
-without width: `fitting` takes back what does not fit the element type.
+without a width: `fitting` removes items that may not fit the element type.
 """
 
 from __future__ import annotations

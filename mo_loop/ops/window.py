@@ -1,7 +1,7 @@
-"""What operations with a sliding window share: their attributes, and how many places a window has.
+"""Base of operations with a sliding window: attributes, and the number of positions of the window.
 
-    span   = (kernel - 1) * dilation + 1                                     elements a window reaches over
-    places = floor((size + begin + end - span) / stride) + 1                 ceil instead of floor if asked
+    span   = (kernel - 1) * dilation + 1                                     elements that a window covers
+    places = floor((size + begin + end - span) / stride) + 1                 or ceil, by an attribute
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ AutoPad = Literal["explicit", "same_upper", "same_lower", "valid"]
 
 
 def span(kernel: Dimension, dilation: int) -> Dimension:
-    """How many elements a window reaches over."""
+    """The number of elements that a window covers."""
     return (kernel - 1) * dilation + 1
 
 
 def places(size: Dimension, reach: Dimension, stride: int, begin: int, end: int, rounding: str = "floor") -> Dimension:
-    """How many places a window of `reach` elements has; `ceil_torch` drops a last one that starts in the padding."""
+    """The number of positions of a window of `reach` elements; `ceil_torch` drops a last one in the padding."""
     room = size + (begin + end) - reach
     if rounding == "floor":
         return _at_least(_floor(room, stride) + 1, 0)

@@ -131,7 +131,7 @@ def test_a_hanging_model_does_not_hold_it_up(tmp_path: Path) -> None:
 
 
 def test_the_second_ends_at_once(tmp_path: Path) -> None:
-    """A report that goes to a pipe nobody reads would keep it waiting for ever."""
+    """A report to a pipe without a reader would block for ever."""
     good(tmp_path / "in" / "hang.onnx", name="hang")
     trouble(tmp_path)
     os.mkfifo(tmp_path / "step.md")

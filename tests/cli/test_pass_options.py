@@ -538,10 +538,10 @@ class TestVariables:
         assert done.exit_code == 0 and "note: " not in done.stderr
         assert (tmp_path / "v").exists() and not list(tmp_path.glob("*.dot"))
 
-    @pytest.mark.parametrize("house", ["OV", "NGRAPH"])
-    def test_shapes_and_types(self, house: str, loop: Path, target: Path, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("prefix", ["OV", "NGRAPH"])
+    def test_shapes_and_types(self, prefix: str, loop: Path, target: Path, tmp_path: Path) -> None:
         """They say how pictures look; without pictures they mean nothing."""
-        both = {f"{house}_VISUALIZE_TREE_OUTPUT_{what}": "1" for what in ("SHAPES", "TYPES")}
+        both = {f"{prefix}_VISUALIZE_TREE_OUTPUT_{what}": "1" for what in ("SHAPES", "TYPES")}
         assert self.done(loop, target, **both).stderr == ""
         assert self.done(loop, target, "--visualize", tmp_path / "v", **both).exit_code == 0
         assert "f32[3]" in next((tmp_path / "v").glob("*.dot")).read_text("utf-8")
@@ -635,8 +635,8 @@ class TestLibrary:
             "import sys",
             "from mo_loop.cli import main",
             "main(['convert', sys.argv[1], '-o', sys.argv[2]], standalone_mode=False)",
-            "rooms = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.graph.dot')",
-            "print([room for room in rooms if room in sys.modules])",
+            "modules = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.graph.dot')",
+            "print([each for each in modules if each in sys.modules])",
         )
         command = [sys.executable, "-c", "\n".join(lines), str(loop), str(target)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)

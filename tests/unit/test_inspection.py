@@ -238,7 +238,7 @@ def test_if() -> None:
 
 
 def test_models_that_do_not_convert() -> None:
-    """Nobody's operators, names that nothing defines, circles, unknown types and operator sets."""
+    """Unknown operators, names that nothing defines, circles, unknown types and operator sets."""
     model = parsed("main (float[3] x) => (float[3] y) { a = Nope (b) b = Odd (a) y = Neg (ghost) }")
     model.opset_import[0].version = 999
     model.graph.input[0].type.tensor_type.elem_type = 77

@@ -1,4 +1,4 @@
-"""The shape of the house: which room may import which, what starts quickly, what lies where.
+"""The structure of the repository: which package may import which, what is loaded at start, which files exist.
 
 Imports are read from the source with `ast`, so that an import inside a function counts too.
 """
@@ -175,18 +175,18 @@ def imports(root: Path = ROOT) -> tuple[Import, ...]:
     return tuple(found)
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     """`mo_loop.ops.control` -> `mo_loop.ops`; `transforms.front.x` -> `transforms`; `numpy.random` -> `numpy`."""
     parts = module.split(".")
     return ".".join(parts[:2]) if parts[0] == "mo_loop" else parts[0]
 
 
-def room_of_file(file: str) -> str:
-    """The room a file lies in."""
+def package_of_file(file: str) -> str:
+    """The package of a file."""
     parts = list(Path(file).with_suffix("").parts)
     if parts[-1] == "__init__":
         parts.pop()
-    return room_of(".".join(parts))
+    return package_of(".".join(parts))
 
 
 def import_circles() -> list[set[str]]:
@@ -217,27 +217,29 @@ class TestImportDirection:
         circles = [circle for circle in import_circles() if circle not in CIRCLES]
         assert not circles, "\n".join(", ".join(sorted(circle)) for circle in circles)
 
-    @pytest.mark.parametrize("room", sorted(NEVER))
-    def test_rooms_do_not_know_those_above_them(self, room: str) -> None:
+    @pytest.mark.parametrize("package", sorted(NEVER))
+    def test_packages_do_not_import_those_above_them(self, package: str) -> None:
         broken = [
             found
             for found in imports()
-            if room_of_file(found.file) == room and not found.typing_only and room_of(found.target) in NEVER[room]
+            if package_of_file(found.file) == package
+            and not found.typing_only
+            and package_of(found.target) in NEVER[package]
         ]
-        complain(broken, f"{room} never imports {', '.join(NEVER[room])}")
+        complain(broken, f"{package} never imports {', '.join(NEVER[package])}")
 
     def test_transforms_know_only_the_graph_and_its_operations(self) -> None:
         broken = [
             found
             for found in imports()
-            if room_of_file(found.file) == "transforms"
+            if package_of_file(found.file) == "transforms"
             and found.target.split(".")[0] == "mo_loop"
-            and room_of(found.target) not in TRANSFORMS_MAY_IMPORT
+            and package_of(found.target) not in TRANSFORMS_MAY_IMPORT
         ]
         complain(broken, f"transforms imports of mo_loop only {', '.join(sorted(TRANSFORMS_MAY_IMPORT))}")
 
     def test_nothing_in_transforms_knows_onnx(self) -> None:
-        broken = [f for f in imports() if room_of_file(f.file) == "transforms" and f.target.split(".")[0] == "onnx"]
+        broken = [f for f in imports() if package_of_file(f.file) == "transforms" and f.target.split(".")[0] == "onnx"]
         complain(broken, "transforms never imports onnx")
 
     @pytest.mark.parametrize("library", sorted(LIBRARY_HOMES))
@@ -375,10 +377,10 @@ class TestImportReader:
             ("networkx", "later", False),
         }
 
-    def test_rooms(self) -> None:
-        assert room_of_file("mo_loop/ops/control.py") == "mo_loop.ops"
-        assert room_of_file("mo_loop/__init__.py") == "mo_loop"
-        assert room_of_file("transforms/front/loop_to_ti.py") == "transforms"
+    def test_packages(self) -> None:
+        assert package_of_file("mo_loop/ops/control.py") == "mo_loop.ops"
+        assert package_of_file("mo_loop/__init__.py") == "mo_loop"
+        assert package_of_file("transforms/front/loop_to_ti.py") == "transforms"
 
 
 HEAVY = ("onnx", "numpy", "networkx", "lxml", "rich", "openvino", "onnxruntime")

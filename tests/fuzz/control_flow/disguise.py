@@ -5,7 +5,7 @@
     Loop(M, c, a) { s -> t }            ->  Loop(M, c, a) { a -> t }  a body input with an outer name
     If(c) { x, y } { z, w }             ->  If(c) { x, y } { x, y }   the same names in sibling bodies
     nodes in order                      ->  nodes in any order
-    a branch that is never taken        ->  the same with an operator nobody has
+    a branch that is never taken        ->  the same with an unknown operator
 
 Both models have the same inputs, outputs and results; expected values come from the first one.
 """
@@ -136,7 +136,7 @@ def _return_directly(graph: GraphProto, features: Counter[str]) -> None:
 
 
 def _leave_unnamed(graph: GraphProto, features: Counter[str]) -> None:
-    """Outputs of control flow that nobody reads have no name."""
+    """Unused outputs of control flow have no name."""
     for each in _graphs(graph):
         read = _read(each)
         for node in each.node:
