@@ -1,24 +1,21 @@
-"""Models written as text, and converted models held against ONNX Runtime.
+"""What the tests convert, run and compare with: mo_loop/verify, in few words. All that is native runs in a worker.
 
-    model = parsed('''
-        main (float[N] x, int64 n) => (float[N] y) {
-          y = Loop (n, "", x) <body = step (int64 i, bool c, float[N] s) => (bool d, float[N] t) {
-            d = Identity (c)
-            t = Add (s, s)
-          }>
-        }''')
-    check(model, {"x": x, "n": 3}, {"x": x, "n": 0})
-
-The text is that of onnx.parser. What is native (ONNX Runtime, OpenVINO) runs in a worker process: a crash there is a
-failed test, not the end of all.
+model = parsed('''
+    main (float[N] x, int64 n) => (float[N] y) {
+      y = Loop (n, "", x) <body = step (int64 i, bool c, float[N] s) => (bool d, float[N] t) {
+        d = Identity (c)
+        t = Add (s, s)
+      }>
+    }''')
+check(model, {"x": x, "n": 3}, {"x": x, "n": 0})                # a model, written in the text of onnx.parser
+check_node("Concat", {"a": a, "b": b}, {"axis": 1}, opset=13)   # one ONNX node (tests/nodes.py)
+check_graph("%x = Parameter : f32[N] ...", lambda x: [-x], [x]) # a graph of the IR, written as text
 """
 
 from __future__ import annotations
 
-import functools
 import tempfile
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +24,18 @@ import onnx
 import onnx.parser
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.verify.compare import compare_all
-from mo_loop.workers import Pool
+from mo_loop.graph.verifier import invariants
+from mo_loop.ir.bin import Weights
+from mo_loop.ir.xml import XmlWriter
+from mo_loop.text import parse
+from mo_loop.verify.inferred import Inferred
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.judge import Sample, judge_ir
+from mo_loop.verify.oracle import Expected, expected_values
+from mo_loop.verify.runtime import run_ir
+from tests.nodes import node_model
 
+Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Any]
 Named = list[tuple[str, Any]]
 
@@ -48,71 +54,117 @@ def check(
     atol: float | None = None,
     compress_to_fp16: bool = False,
     **arguments: Any,
-) -> None:
+) -> list[Named]:
     """Convert, save, compile once, run all `feeds` forwards and backwards on that one compiled model, compare.
 
-    `expected` replaces ONNX Runtime; `arguments` go to convert_model. AssertionError when a number differs.
+    `expected` replaces the oracle; `arguments` go to convert_model. AssertionError when a number differs, or a shape
+    is not the inferred one. Returns the expected values of each of `feeds`.
     """
     sets = [{name: np.asarray(value) for name, value in each.items()} for each in feeds] or [{}]
-    order = [*range(len(sets)), *reversed(range(len(sets)))]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.xml"
-        save_model(convert_model(model, **arguments), path, compress_to_fp16=compress_to_fp16)
-        wanted = expected if expected is not None else native("oracle", _source(model), sets)
-        found = native("run_ir", str(path), [sets[number] for number in order])
-    wrong = []
-    for number, actual in zip(order, found, strict=True):
-        differences = compare_all(wanted[number], actual, rtol=rtol, atol=atol)
-        wrong += [f"set {number}: {each}" for each in differences if not each]
-    assert not wrong, "\n".join(wrong)
+        converted = convert_model(model, **arguments)
+        save_model(converted, path, compress_to_fp16=compress_to_fp16)
+        wanted = oracle(model, sets) if expected is None else Expected(list(expected), "the test")
+        order = (*range(len(sets)), *reversed(range(len(sets))))
+        limits: dict[str, Any] = {"rtol": rtol, "atol": atol, "exact": True, "inferred": Inferred(converted.graph)}
+        verdict = isolated(judge_ir, path, Sample("model", b"", sets, wanted.values, order, **limits))
+    text = f"{verdict.result}: {verdict.message}; expected values: {wanted.source} {wanted.reason}"
+    assert not verdict.bad, text
+    return wanted.values
 
 
-def oracle(source: str | bytes, sets: Sequence[Feeds]) -> list[Named]:
-    """What ONNX Runtime computes for each set of inputs."""
-    from mo_loop.verify.oracle import OnnxRuntime
-
-    runtime = OnnxRuntime(source)
-    return [runtime.run(feeds) for feeds in sets]
+def oracle(model: Any, sets: Sequence[Feeds]) -> Expected:
+    """What the model gives for each set of inputs, by ONNX Runtime or the reference evaluator."""
+    source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
+    return isolated(expected_values, source, list(sets))
 
 
-def run_ir(path: str, sets: Sequence[Feeds]) -> list[Named]:
-    """What the IR computes for each set of inputs, on one compiled model."""
-    from mo_loop.verify.runtime import compile_ir
-
-    compiled = compile_ir(path)
-    return [compiled.run(feeds) for feeds in sets]
-
-
-def native(function: str, *arguments: Any) -> Any:
-    """Call a function of this module in a worker process. AssertionError when it raises, crashes or hangs."""
-    outcome = _pool().call((function, arguments))
-    assert outcome.ok, f"{function}: {outcome.status}: {outcome.message}\n{outcome.detail}"
-    return outcome.value
+def run_converted(model: Any, *feeds: Feeds) -> list[Named]:
+    """What the converted model gives for each of `feeds`, on one compiled model."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.xml"
+        converted = convert_model(model)
+        save_model(converted, path)
+        found = isolated(run_ir, path, list(feeds))
+    inferred = Inferred(converted.graph)
+    said = [inferred.contradiction(given, arrays) for given, arrays in zip(feeds, found, strict=True)]
+    assert not any(said), said
+    return found
 
 
-def call(module: str, function: str, *arguments: Any) -> Any:
-    """Call a function of a test module: `native("call", __name__, "f", ...)`."""
-    return getattr(import_module(module), function)(*arguments)
+def check_node(
+    op_type: str,
+    inputs: Mapping[str, Any],
+    attributes: Mapping[str, Any] | None = None,
+    *,
+    opset: int,
+    outputs: int | Sequence[str] = 1,
+    constants: Sequence[str] = (),
+    dynamic: bool | Sequence[str] = False,
+    expected: Sequence[Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> list[Any]:
+    """Check a model of one node, as `node_model` makes it. `expected` are arrays; returned are the expected ones."""
+    model = node_model(op_type, inputs, attributes, opset=opset, outputs=outputs, constants=constants, dynamic=dynamic)
+    feeds = {name: value for name, value in inputs.items() if value is not None and name not in constants}
+    return check_model(model, feeds, expected=expected, rtol=rtol, atol=atol)
 
 
-def serve(task: tuple[str, Sequence[Any]]) -> Any:
-    """What the worker runs."""
-    function, arguments = task
-    return globals()[function](*arguments)
+def check_model(
+    model: onnx.ModelProto,
+    *feeds: Feeds,
+    expected: Sequence[Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> list[Any]:
+    """`check`, with `expected` as arrays that all of `feeds` give. Returns the expected arrays of the last."""
+    named = None if expected is None else [_named(model, expected)] * len(feeds)
+    return [array for _, array in check(model, *feeds, expected=named, rtol=rtol, atol=atol)[-1]]
 
 
-@functools.cache
-def _pool() -> Pool:
-    return Pool(f"{__name__}:serve", limit=120)
+def check_graph(text: str, oracle: Callable[..., Sequence[Any]], *feeds: Sequence[Any]) -> None:
+    """Run a graph for every feed (arrays in the order of the Parameters), forwards, backwards and interleaved.
+
+    `oracle` gets the arrays of one feed and returns what the Results must give. AssertionError when anything differs.
+    """
+    graph = parse(text)
+    assert not invariants(graph)
+    expected = [[(f"output {n}", np.asarray(array)) for n, array in enumerate(oracle(*each))] for each in feeds]
+    forwards = range(len(feeds))
+    order = (*forwards, *reversed(forwards), *forwards[::2], *forwards[1::2], *forwards)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "form.xml"
+        with open(path, "w", encoding="utf-8", newline="\n") as xml, open(path.with_suffix(".bin"), "wb") as data:
+            XmlWriter(xml, Weights(data)).write(graph)
+        sample = Sample("form", b"", feeds, expected, order, rtol=1e-5, exact=True)
+        verdict = isolated(judge_ir, path, sample)
+    assert not verdict.bad, f"{verdict.result}: {verdict.message}"
 
 
-def _source(model: Any) -> str | bytes:
-    if isinstance(model, onnx.ModelProto):
-        data: bytes = model.SerializeToString()
-        return data
-    return model if isinstance(model, bytes) else str(model)
+def _named(model: onnx.ModelProto, arrays: Sequence[Any]) -> Named:
+    return [(port.name, np.asarray(array)) for port, array in zip(model.graph.output, arrays, strict=True)]
 
 
-def floats(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
+# -- arrays
+
+
+def floats(*shape: int, seed: int = 0) -> Array:
     """Random numbers of a normal distribution, as float32."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def f32(*items: float) -> Array:
+    """A vector."""
+    return np.array(items, np.float32)
+
+
+def i64(item: Any) -> Array:
+    """A scalar, or what a list makes."""
+    return np.array(item, np.int64)
+
+
+def boolean(item: Any) -> Array:
+    """A scalar, or what a list makes."""
+    return np.array(item, np.bool_)

@@ -22,10 +22,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.tables import aligned
+from mo_loop.verify.judge import CLASSES, CONVERTERS, PASSED, Verdict, settle
 from mo_loop.workers import Pool
 from tests.conformance import expectations
 from tests.conformance.cases import KINDS, Entry, collect
-from tests.fuzz.control_flow.check import CLASSES, CONVERTERS, PASSED, Verdict, settle
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.report import groups
 
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     entries = list(collect(options.kinds.split(","), options.filter))
     kinds = {entry.name: entry.kind for entry in entries}
     verdicts: dict[str, Verdict] = {}
-    with Pool("tests.fuzz.control_flow.check:judge", jobs=options.jobs, limit=options.limit, memory=MEMORY) as pool:
+    with Pool("mo_loop.verify.judge:judge", jobs=options.jobs, limit=options.limit, memory=MEMORY) as pool:
         for done, (name, verdict) in enumerate(judged(pool, entries, options.converter), 1):
             verdicts[name] = verdict
             if options.verbose:

@@ -23,8 +23,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnx.parser
-import onnxruntime
-import openvino
 from rich.console import Console
 from rich.table import Table
 
@@ -32,6 +30,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import mo_loop
 from mo_loop.frontend.onnx_graphs import body_protos
+from mo_loop.verify.compare import Comparison
+from mo_loop.verify.compare import compare as compare_arrays
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.oracle import expected_values
+from mo_loop.verify.runtime import run_ir
 
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>
@@ -163,43 +166,29 @@ def sample(trips: int) -> dict[str, np.ndarray]:
     }
 
 
-def difference(expected: np.ndarray, actual: np.ndarray) -> float:
-    """Largest difference, relative for floats; infinite when the shapes differ or a value is not a number."""
-    if expected.shape != actual.shape:
-        return float("inf")
-    if expected.size == 0:
-        return 0.0
-    worst = float(np.max(np.abs(expected.astype(np.float64) - actual.astype(np.float64))))
-    if np.isnan(worst):
-        return float("inf")
-    return worst / max(1.0, float(np.max(np.abs(expected)))) if expected.dtype.kind == "f" else worst
-
-
 def compare(model: onnx.ModelProto, xml: Path, trips: tuple[int, ...]) -> tuple[Table, bool]:
     """Run both sides on the same inputs; one compiled model and one session serve every trip count."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    core = openvino.Core()
-    compiled = core.compile_model(core.read_model(xml), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    names = [output.name for output in model.graph.output]
+    sets = [sample(count) for count in trips]
+    expected = isolated(expected_values, model.SerializeToString(), sets).values
+    found = isolated(run_ir, xml, sets)
 
     table = Table(title="Largest difference, OpenVINO against ONNX Runtime", title_justify="left")
     table.add_column("trip count", justify="right")
     table.add_column("steps run", justify="right")
-    for name in names:
-        table.add_column(name, justify="right")
+    for output in model.graph.output:
+        table.add_column(output.name, justify="right")
     agree = True
-    for count in trips:
-        inputs = sample(count)
-        expected = dict(zip(names, session.run(names, inputs), strict=True))
-        results = compiled(inputs)
-        cells = []
-        for name in names:
-            worst = difference(np.asarray(expected[name]), np.asarray(results[compiled.output(name)]))
-            within = worst <= (TOLERANCE if expected[name].dtype.kind == "f" else 0)
-            agree = agree and within
-            cells.append(f"{worst:.1e}" if within else f"[bold red]{worst:.1e}[/bold red]")
-        table.add_row(str(count), str(len(expected["trace"])), *cells)
+    for count, wanted, actual in zip(trips, expected, found, strict=True):
+        results = [close(name, array, dict(actual)[name]) for name, array in wanted]
+        agree = agree and all(results)
+        worst = [(f"{each.largest_abs:.1e}" if each else f"[bold red]{each.message}[/bold red]") for each in results]
+        table.add_row(str(count), str(len(dict(wanted)["trace"])), *worst)
     return table, agree
+
+
+def close(name: str, expected: np.ndarray, actual: np.ndarray) -> Comparison:
+    """Whether floats differ by less than the tolerance of the largest of them, integers not at all."""
+    return compare_arrays(expected, actual, name, rtol=0, atol=TOLERANCE * max(1.0, np.abs(expected).max(initial=0)))
 
 
 def main(arguments: list[str] | None = None) -> int:

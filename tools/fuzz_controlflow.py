@@ -8,7 +8,7 @@
 
 Expected values come from ONNX Runtime in a child process. Models it refuses or crashes on are skipped and counted. The
 run fails if the first converter fails on any model, if it refuses more models than may be for the reasons listed in
-`tests.fuzz.control_flow.check.REASONS`, or if ONNX Runtime skips too many.
+`tests.fuzz.control_flow.oracle.REASONS`, or if ONNX Runtime skips too many.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.verify.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
 from mo_loop.workers import Outcome, Pool
-from tests.fuzz.control_flow.check import CONVERTERS, DISABLED, EXCUSED, Sample, Verdict, settle
 from tests.fuzz.control_flow.features import rare
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.page import page
 from tests.fuzz.control_flow.report import counted, groups, pattern, rates, tally
+from transforms.config import PassConfig
 
 MEMORY = 6 << 30
 MOST_EXCUSED = 0.01
@@ -49,10 +50,11 @@ def main(arguments: list[str] | None = None) -> int:
     dropped = 0
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with (
-        Pool("tests.fuzz.control_flow.check:oracle", **limits) as oracle,
-        Pool("tests.fuzz.control_flow.check:judge", env={DISABLED: options.disable}, **limits) as judge,
+        Pool("tests.fuzz.control_flow.oracle:oracle", **limits) as oracle,
+        Pool("mo_loop.verify.judge:judge", **limits) as judge,
     ):
         samples = _samples(oracle, [(options.seed, index, options.lists) for index in indices], skipped)
+        samples = _without(samples, [name for name in options.disable.split(",") if name])
         for outcome in judge.map((name, sample) for sample in samples for name in converters):
             converter, sample = outcome.task
             verdict = settle(outcome, judge.call)
@@ -93,6 +95,15 @@ def _samples(oracle: Pool, tasks: list[tuple[int, int, bool]], skipped: Counter[
             continue
         with lock:
             skipped[pattern(reason)] += 1
+
+
+def _without(samples: Iterator[Sample], passes: list[str]) -> Iterator[Sample]:
+    """The samples, to be converted without these passes."""
+    for sample in samples:
+        if passes:
+            sample.arguments["config"] = config = PassConfig()
+            config.disable(*passes)
+        yield sample
 
 
 def _reason(outcome: Outcome) -> str | None:

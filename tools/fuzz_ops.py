@@ -26,8 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.tables import aligned
-from mo_loop.workers import Pool
-from tests.fuzz.control_flow.check import (
+from mo_loop.verify.judge import (
     BUG,
     CRASH,
     FAILED,
@@ -39,6 +38,7 @@ from tests.fuzz.control_flow.check import (
     Verdict,
     settle,
 )
+from mo_loop.workers import Pool
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.report import counted, groups, pattern
 from tests.fuzz.operators.known import KNOWN, known
@@ -93,7 +93,7 @@ def run(
     limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.operators.trial:oracle", **limits) as oracle,
-        Pool("tests.fuzz.operators.trial:judge", env=NO_TELEMETRY, **limits) as judge,
+        Pool("mo_loop.verify.judge:judge", env=NO_TELEMETRY, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
         samples = _samples(oracle, tasks, trials, skipped)

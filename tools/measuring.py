@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.frontend.onnx_graphs import body_protos
+from mo_loop.verify.oracle import expected_values
 from mo_loop.workers import report_stage
 
 OURS, PEER = "mo-loop", "ovc"
@@ -72,7 +73,7 @@ def measure(task: Task) -> Row:
                 if not row.sides[side].problem:
                     _convert(row.sides[side], CONVERTERS[side], source, targets[side])
         report_stage("oracle")
-        expected = _expected(source, task.sets)
+        expected = expected_values(source, task.sets).values
         for side in task.sides:
             report_stage(side)
             if not row.sides[side].problem:
@@ -110,13 +111,6 @@ def _compare(side: Side, target: Path, sets: Sequence[Arrays], expected: Sequenc
     side.difference = max(each.largest_abs for each in results)
     side.reason = "; ".join(str(each) for each in results if not each)
     side.problem = WRONG if side.reason else ""
-
-
-def _expected(source: Path, sets: Sequence[Arrays]) -> list[Named]:
-    from mo_loop.verify.oracle import OnnxRuntime
-
-    runtime = OnnxRuntime(source)
-    return [runtime.run(feeds) for feeds in sets]
 
 
 def _operators(proto: Any) -> Iterator[str]:

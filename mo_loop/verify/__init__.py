@@ -4,6 +4,9 @@
 `oracle`       ONNX Runtime and the ONNX reference evaluator as sources of expected values
 `runtime`      OpenVINO's CPU device: one compiled model, many inferences
 `compare`      expected against actual: shape, element type, values
+`inferred`     inferred shapes against those of arrays
+`judge`        one model, converted, run and compared, and the result in one word
+`isolated`     calls of any of these in a worker process, which may crash or hang
 =============  ====================================================================================
 
 OpenVINO, ONNX Runtime and onnx are imported inside functions, so importing this package is fast.

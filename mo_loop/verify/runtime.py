@@ -89,6 +89,12 @@ class Compiled:
         return [feeds[name] for name in known if name is not None]
 
 
+def run_ir(path: str | Path, sets: Sequence[Mapping[str, Any] | Sequence[Any]]) -> list[list[tuple[str, np.ndarray]]]:
+    """What an IR gives for each set of inputs, one after another on one compiled model."""
+    compiled = compile_ir(path)
+    return [compiled.run(feeds) for feeds in sets]
+
+
 def read_ir(path: str | Path) -> Any:
     """The openvino.Model in an .xml file (and the .bin beside it)."""
     return _core().read_model(str(path))

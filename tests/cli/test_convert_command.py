@@ -11,7 +11,9 @@ import onnx
 from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
-from tests.harness import check, floats, native, parsed
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.runtime import run_ir
+from tests.harness import check, floats, parsed
 
 from .commands import LOOP, PYTORCH, assert_clear, invoke, run, saved
 
@@ -25,7 +27,7 @@ def test_both_files_and_a_summary(tmp_path: Path) -> None:
     assert [row.split()[0] for row in rows] == ["operations", "weights", "control", "time"]
     assert "unchanged (FP32 stays FP32" in done.stdout and "1 Loop -> Loop, 1 If -> If" in done.stdout
     assert sorted(path.name for path in target.parent.iterdir()) == ["decoder.bin", "decoder.xml"]
-    native("run_ir", str(target), [])
+    isolated(run_ir, str(target), [])
 
 
 def test_relative_paths(plain: Path) -> None:
@@ -94,8 +96,8 @@ def test_model_in_memory(tmp_path: Path) -> None:
     source = PYTORCH / "for_trip_count.onnx"
     save_model(convert_model(source), tmp_path / "m.xml")
     feeds = [{"x": floats(2, 4), "count": np.array(count)} for count in (3, 0)]
-    found = native("call", __name__, "in_memory", str(source), feeds)
-    wanted = native("run_ir", str(tmp_path / "m.xml"), feeds)
+    found = isolated(in_memory, str(source), feeds)
+    wanted = isolated(run_ir, str(tmp_path / "m.xml"), feeds)
     for left, right in zip(found, wanted, strict=True):
         assert [name for name, _ in left] == [name for name, _ in right]
         assert all(np.array_equal(a, b) for (_, a), (_, b) in zip(left, right, strict=True))

@@ -12,7 +12,9 @@ from mo_loop.api import convert_model
 from mo_loop.dump.run_folder import INDEX
 from mo_loop.errors import UsageError
 from mo_loop.text import parse, to_text
-from tests.harness import check, floats, native, parsed
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.runtime import run_ir
+from tests.harness import check, floats, parsed
 from transforms.pipelines import default_pipeline
 
 from .commands import PYTORCH, invoke
@@ -20,7 +22,7 @@ from .commands import PYTORCH, invoke
 
 def test_cuts(plain: Path, tmp_path: Path) -> None:
     assert invoke(plain, "-o", tmp_path / "a.xml", "--output", "a").exit_code == 0
-    assert native("run_ir", str(tmp_path / "a.xml"), [{"x": np.zeros(3, np.float32)}])[0][0][0] == "a"
+    assert isolated(run_ir, str(tmp_path / "a.xml"), [{"x": np.zeros(3, np.float32)}])[0][0][0] == "a"
     assert str(convert_model(plain, input="a").graph.parameters[0].output.type) == "f32[3]"  # inferred, not declared
     check(plain, {"x": floats(3)}, expected=[[("a", floats(3) + np.float32([1, 2, 3]))]], output=["a"], rtol=1e-6)
     wrong = invoke(plain, "-o", tmp_path / "b.xml", "--output", "aa")

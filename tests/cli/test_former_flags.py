@@ -13,7 +13,9 @@ from onnx import numpy_helper
 
 from mo_loop.cli.convert import command
 from mo_loop.cli.legacy_flags import TABLE, with_shapes
-from tests.harness import floats, native, parsed
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.runtime import run_ir
+from tests.harness import floats, parsed
 
 from .commands import assert_clear, convert, invoke, names_in_ir, saved
 
@@ -54,7 +56,7 @@ class TestScripts:
         xml = two.parent / "new" / "deep" / "named.xml"
         assert names_in_ir(xml) == (["x"], ["y"]) and 'shape="2,3"' in xml.read_text()
         assert "1 If decided" in done.stdout
-        found = dict(native("run_ir", str(xml), [{"x": floats(2, 3)}])[0])
+        found = dict(isolated(run_ir, str(xml), [{"x": floats(2, 3)}])[0])
         assert np.array_equal(found["y"], np.abs(floats(2, 3) * np.float32(-2)))
 
     def test_mo_in_short(self, weighty: Path) -> None:

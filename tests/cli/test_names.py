@@ -10,7 +10,9 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.harness import floats, native, parsed
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.runtime import run_ir
+from tests.harness import floats, parsed
 
 from .commands import assert_clear, body, convert, invoke, names_in_ir, saved
 
@@ -35,7 +37,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def outputs(xml: Path, feeds: dict[str, Any]) -> dict[str, Any]:
-    return dict(native("run_ir", str(xml), [feeds])[0])
+    return dict(isolated(run_ir, str(xml), [feeds])[0])
 
 
 def with_equals_sign(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -19,7 +19,9 @@ from mo_loop.cli.environment import VARIABLES
 from mo_loop.dump.run_folder import INDEX
 from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
-from tests.harness import native, parsed
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.runtime import run_ir
+from tests.harness import parsed
 from transforms import pipelines, visualize
 from transforms.config import PassConfig
 from transforms.front.loop_to_ti import LoopToTI
@@ -651,4 +653,4 @@ class TestLibrary:
         assert plain.read_bytes() == looked.read_bytes()
         assert plain.with_suffix(".bin").read_bytes() == looked.with_suffix(".bin").read_bytes()
         feeds = [{"x": np.ones(3, np.float32), "n": np.int64(3)}]
-        assert native("run_ir", os.fspath(looked), feeds)[0][0][1].tolist() == [8.0, 8.0, 8.0]
+        assert isolated(run_ir, os.fspath(looked), feeds)[0][0][1].tolist() == [8.0, 8.0, 8.0]

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import mo_loop
-from tests.harness import floats, native, parsed
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.runtime import run_ir
+from tests.harness import floats, parsed
 
 from .commands import assert_clear, convert, saved
 
@@ -86,9 +88,9 @@ def test_lists_go_in_and_come_out(text: str, sets: list[dict[str, Any]], tmp_pat
     target = tmp_path / "m.xml"
     done = convert(saved(model, tmp_path), "-o", target, "--sequence-io", "packed")
     assert (done.returncode, done.stderr) == (0, "")
-    for feeds, found in zip(sets, native("run_ir", str(target), [packed(each) for each in sets]), strict=True):
+    for feeds, found in zip(sets, isolated(run_ir, str(target), [packed(each) for each in sets]), strict=True):
         values = dict(found)
-        for name, wanted in native("call", __name__, "expected", model.SerializeToString(), feeds).items():
+        for name, wanted in isolated(expected, model.SerializeToString(), feeds).items():
             if not isinstance(wanted, list):
                 np.testing.assert_allclose(values[name], wanted, rtol=1e-6)
                 continue
@@ -119,5 +121,5 @@ def test_elements_of_unknown_rank_need_a_shape(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     items = [floats(2), floats(5, seed=1)]
     data, shapes = mo_loop.pack_sequence(items)
-    [found] = native("run_ir", str(target), [{"s.data": data, "s.shapes": shapes}])
+    [found] = isolated(run_ir, str(target), [{"s.data": data, "s.shapes": shapes}])
     np.testing.assert_array_equal(found[0][1], np.concatenate(items))

@@ -26,7 +26,7 @@ import numpy as np
 
 from mo_loop.packed_sequences import pack_sequence
 from mo_loop.verify.compare import RTOL
-from tests.fuzz.control_flow.check import Sample
+from mo_loop.verify.judge import Sample
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.fuzz.control_flow.check import PASSED, Verdict
+from mo_loop.verify.judge import PASSED, Verdict
 
 FILE = Path(__file__).with_name("expectations.toml")
 UNSAID = "?"

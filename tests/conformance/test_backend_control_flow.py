@@ -13,9 +13,10 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.judge import judge
 from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
-from tests.harness import native
 
 PATTERN = "^test_(if|loop|scan|range|sequence_map|linear_attention)"
 CONTROL_FLOW = {"If", "Loop", "Scan"}
@@ -46,7 +47,7 @@ def test_the_suite_is_there() -> None:
 
 @pytest.mark.parametrize("entry", CASES, ids=lambda entry: entry.name)
 def test_case(entry: Entry) -> None:
-    verdict = native("call", "tests.fuzz.control_flow.check", "judge", ("mo_loop", entry.sample))
+    verdict = isolated(judge, ("mo_loop", entry.sample))
     assert list(differences(EXPECTED, {entry.name: verdict})) == []
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.judge import judge
 from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
-from tests.harness import native
 
 PATTERN = "equence|ptional|^test_loop.*seq|^test_if_(seq|opt)|^test_identity_(seq|opt)"
 CASES = list(collect(["node", "simple"], PATTERN))
@@ -20,5 +21,5 @@ def test_there_are_cases() -> None:
 
 @pytest.mark.parametrize("entry", CASES, ids=lambda entry: entry.name)
 def test_case(entry: Entry) -> None:
-    verdict = native("call", "tests.fuzz.control_flow.check", "judge", ("mo_loop", entry.sample))
+    verdict = isolated(judge, ("mo_loop", entry.sample))
     assert list(differences(EXPECTED, {entry.name: verdict})) == []

@@ -13,10 +13,10 @@ from zlib import crc32
 
 import pytest
 
+from mo_loop.verify.judge import CRASH, PASSED, REFUSED, WRONG, Verdict
 from mo_loop.workers import Pool
 from tests.conformance.cases import KINDS, Entry, collect
 from tests.conformance.expectations import Expectations, Group, differences, faults, read, versions, write
-from tests.fuzz.control_flow.check import CRASH, PASSED, REFUSED, WRONG, Verdict
 from tools.conformance import judged, main
 
 BATCHES, SHARE = 12, 10
@@ -35,7 +35,7 @@ def entries() -> tuple[Entry, ...]:
 @cache
 def pool() -> Pool:
     """Kept for all batches of this process."""
-    return Pool("tests.fuzz.control_flow.check:judge", limit=120)
+    return Pool("mo_loop.verify.judge:judge", limit=120)
 
 
 def chosen() -> Iterator[Entry]:

@@ -7,25 +7,25 @@ from __future__ import annotations
 
 import pytest
 
+from mo_loop.verify.judge import EXCUSED, settle
 from mo_loop.workers import Pool
-from tests.fuzz.control_flow.check import EXCUSED, settle
 from tests.fuzz.control_flow.generator import generate
 
 SEED, COUNT, BATCH = 2026, 100, 20
 
 EXCUSES: set[int] = set()
-"""Models that are refused for one of the reasons listed in tests.fuzz.control_flow.check."""
+"""Models that are refused for one of the reasons listed in tests.fuzz.control_flow.oracle."""
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_models(first: int) -> None:
     tasks = [(SEED, index, True) for index in range(first, first + BATCH)]
-    with Pool("tests.fuzz.control_flow.check:oracle", limit=60) as pool:
+    with Pool("tests.fuzz.control_flow.oracle:oracle", limit=60) as pool:
         samples = {outcome.task[1]: outcome.value for outcome in pool.map(tasks)}
     known = {index: sample for index, sample in samples.items() if sample is not None and not isinstance(sample, str)}
     assert len(known) >= BATCH - 1, "ONNX Runtime runs nearly every model"
     wrong = []
-    with Pool("tests.fuzz.control_flow.check:judge", limit=120) as pool:
+    with Pool("mo_loop.verify.judge:judge", limit=120) as pool:
         for outcome in pool.map(("mo_loop", sample) for sample in known.values()):
             verdict = settle(outcome, pool.call)
             name = outcome.task[1].name

@@ -9,8 +9,9 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.fuzz.control_flow.check import Sample, oracle
+from mo_loop.verify.judge import Sample
 from tests.fuzz.control_flow.generator import Case, generate
+from tests.fuzz.control_flow.oracle import oracle
 
 COUNT = 150
 

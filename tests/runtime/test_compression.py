@@ -15,7 +15,8 @@ from mo_loop.graph.tensor import ArrayTensor, DeferredTensor
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Constant
 from mo_loop.report.record import Record
-from tests.harness import floats, native, parsed
+from mo_loop.verify.isolated import isolated
+from tests.harness import floats, parsed
 from transforms.common.compress_float_constants import CompressFloatConstants, Compression
 
 LARGEST = 65504.0
@@ -62,8 +63,8 @@ def loses_only_digits(tmp_path: Path, model: onnx.ModelProto, *sets: dict[str, A
     plain = tmp_path / "rounded.xml"
     save_model(convert_model(model), plain)
     feeds = [*sets, *reversed(sets)]
-    found = native("call", __name__, "run", path, feeds)
-    wanted = native("call", __name__, "run", str(plain), feeds)
+    found = isolated(run, path, feeds)
+    wanted = isolated(run, str(plain), feeds)
     for actual, expected in zip(found, wanted, strict=True):
         for one, other in zip(actual, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
@@ -142,7 +143,7 @@ class TestNumbers:
         model.graph.initializer[0].CopyFrom(numpy_helper.from_array(mask, "mask"))
         path, counts = compressed(tmp_path, model)
         assert (counts.compressed, counts.clipped) == (1, 0)
-        [[found]] = native("call", __name__, "run", path, [{"x": np.zeros((6, 6), np.float32)}])
+        [[found]] = isolated(run, path, [{"x": np.zeros((6, 6), np.float32)}])
         np.testing.assert_allclose(found, np.tri(6) / np.arange(1, 7)[:, None], rtol=1e-6)
 
     def test_sizes_are_not_rounded(self, tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ class TestNumbers:
         }"""
         path, counts = compressed(tmp_path, parsed(text))
         assert counts.compressed == 0
-        [[found]] = native("call", __name__, "run", path, [{"x": floats(1, 1, 5, 5)}])
+        [[found]] = isolated(run, path, [{"x": floats(1, 1, 5, 5)}])
         assert found.shape == (1, 1, 11, 11)
 
 
@@ -212,11 +213,11 @@ class TestAsOpenVino:
         ours, _ = compressed(tmp_path, model)
         plain, theirs = tmp_path / "plain.xml", tmp_path / "theirs.xml"
         save_model(convert_model(model), plain)
-        native("call", __name__, "saved_by_openvino", str(plain), str(theirs))
+        isolated(saved_by_openvino, str(plain), str(theirs))
         assert constants_in(Path(ours)) == constants_in(theirs)
         feeds = [{f"x_{name}": np.zeros(len(VALUES[name]), np.float32) for name in names}]
-        [found] = native("call", __name__, "run", ours, feeds)
-        [wanted] = native("call", __name__, "run", str(theirs), feeds)
+        [found] = isolated(run, ours, feeds)
+        [wanted] = isolated(run, str(theirs), feeds)
         for name, one, other in zip(names, found, wanted, strict=True):
             if name == "infinite_few":
                 assert np.isinf(one[:2]).all(), "f16 has infinities: they need no clipping"
@@ -226,7 +227,7 @@ class TestAsOpenVino:
     def test_the_runtime_keeps_them_in_half(self, tmp_path: Path) -> None:
         text = f"main (float[n,64] x) => (float[n,32] y) <{literal('w', floats(64, 32))}> {{ y = MatMul (x, w) }}"
         path, _ = compressed(tmp_path, parsed(text))
-        found = native("call", __name__, "precisions", path)
+        found = isolated(precisions, path)
         assert "f16" in found["Const"]
         assert "Convert" not in found, "the decompression is part of the layer"
 

@@ -17,7 +17,8 @@ import pytest
 from mo_loop.api import Model, convert_model, save_model
 from mo_loop.errors import ConversionWarning, MoLoopError, UsageError
 from mo_loop.preprocessing.layout import Layout, layout_of, permutation
-from tests.harness import floats, native, parsed
+from mo_loop.verify.isolated import isolated
+from tests.harness import floats, parsed
 
 WEIGHTS = ",".join(f"{value:.6f}" for value in floats(4 * 3 * 3 * 3, seed=1))
 
@@ -79,8 +80,8 @@ def agrees(tmp_path: Path, text: str, steps: list[tuple[str, Any]], *feeds: dict
     save_model(convert_model(model, **source), plain)
     converted = convert_model(model, **source, **asked)
     save_model(converted, built)
-    wanted = native("call", __name__, "prepared_by_openvino", plain, steps, list(feeds))
-    found = native("call", __name__, "run", built, list(feeds))
+    wanted = isolated(prepared_by_openvino, plain, steps, list(feeds))
+    found = isolated(run, built, list(feeds))
     for expected, actual in zip(wanted, found, strict=True):
         assert expected.keys() == actual.keys()
         for name, values in expected.items():
@@ -302,18 +303,18 @@ class TestInTheFile:
 
     def test_openvino_reads_the_layouts_back(self, tmp_path: Path) -> None:
         self.written(tmp_path, CONVOLUTION, layout="x(nchw->nhwc),y(n?...)")
-        found = native("call", __name__, "layouts_in", str(tmp_path / "model.xml"))
+        found = isolated(layouts_in, str(tmp_path / "model.xml"))
         assert found == (["[N,H,W,C]"], ["[N,?,...]"])
 
     def test_the_layout_of_a_scalar(self, tmp_path: Path) -> None:
         text = "main (float x) => (float y) { y = Relu (x) }"
         self.written(tmp_path, text, layout="x([]),y([])")
-        assert native("call", __name__, "layouts_in", str(tmp_path / "model.xml")) == (["**SCALAR**"], ["**SCALAR**"])
+        assert isolated(layouts_in, str(tmp_path / "model.xml")) == (["**SCALAR**"], ["**SCALAR**"])
 
     def test_an_output_that_is_an_input(self, tmp_path: Path) -> None:
         text = "main (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = Identity (x) }"
         self.written(tmp_path, text, layout="x(nchw),y(n...)")
-        assert native("call", __name__, "layouts_in", str(tmp_path / "model.xml")) == (["[N,C,H,W]"], ["[N,...]"])
+        assert isolated(layouts_in, str(tmp_path / "model.xml")) == (["[N,C,H,W]"], ["[N,...]"])
 
     def test_our_reader_reads_them_too(self, tmp_path: Path) -> None:
         from mo_loop.api import read_model
@@ -369,8 +370,8 @@ class TestBatch:
         one = tmp_path / "one.xml"
         save_model(convert_model(parsed(CONVOLUTION)), one)
         x = floats(3, 3, 8, 6)
-        [found] = native("call", __name__, "run", str(path), [{"x": x}])
-        single = native("call", __name__, "run", str(one), [{"x": each[None]} for each in x])
+        [found] = isolated(run, str(path), [{"x": x}])
+        single = isolated(run, str(one), [{"x": each[None]} for each in x])
         np.testing.assert_allclose(found["y"], np.concatenate([each["y"] for each in single]), rtol=1e-5, atol=1e-5)
 
     def test_a_frozen_input_is_none(self) -> None:

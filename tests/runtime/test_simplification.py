@@ -18,8 +18,7 @@ from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.text import parse, to_text
 from tests.harness import check as check_model
-from tests.harness import parsed
-from tests.runtime.forms.harness import check, random
+from tests.harness import check_graph, floats, parsed
 from transforms.common.gather_to_squeeze import GatherToSqueeze
 from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
@@ -270,8 +269,8 @@ def test_ones_on_the_runtime() -> None:
     def oracle(x: Any, s: Any, n: Any) -> list[Any]:
         return [x.reshape(-1, 1, 3), s.reshape(()), x, x.reshape(1, -1, 3), s.reshape(1) + n.astype(np.float32)]
 
-    feeds = [(random(rows, 3, seed=rows), random(1, 1, seed=rows), np.array([rows])) for rows in (1, 2, 5)]
-    check(simpler, oracle, *feeds)
+    feeds = [(floats(rows, 3, seed=rows), floats(1, 1, seed=rows), np.array([rows])) for rows in (1, 2, 5)]
+    check_graph(simpler, oracle, *feeds)
 
 
 def test_reshape_returned_inputs_on_the_runtime() -> None:
@@ -290,8 +289,8 @@ def test_reshape_returned_inputs_on_the_runtime() -> None:
         Result(%d) "d/sink_port_0" names "d"
     """
     simpler = rewritten(text, NopElimination(), ReshapeReturnedInputs())
-    feeds = [(random(*shape),) for shape in ((1, 1), (3, 2), (7, 40), (2, 3))]
-    check(simpler, lambda x: [x, x, x, np.maximum(x, 0)], *feeds)
+    feeds = [(floats(*shape),) for shape in ((1, 1), (3, 2), (7, 40), (2, 3))]
+    check_graph(simpler, lambda x: [x, x, x, np.maximum(x, 0)], *feeds)
 
 
 def test_an_identity_behind_a_loop() -> None:
@@ -314,7 +313,7 @@ def test_an_identity_behind_a_loop() -> None:
 def test_soft_sign_on_the_runtime() -> None:
     text = "%x = Parameter : f32[N]\n%y = SoftSign(%x)\nResult(%y)"
     feed = np.array([-1e30, -2.0, -0.0, 0.0, 0.5, 3.0, 1e30], np.float32)
-    check(rewritten(text, SoftSignDecomposition()), lambda x: [x / (1 + np.abs(x))], (feed,))
+    check_graph(rewritten(text, SoftSignDecomposition()), lambda x: [x / (1 + np.abs(x))], (feed,))
 
 
 def test_group_normalization_on_the_runtime() -> None:
@@ -332,8 +331,8 @@ def test_group_normalization_on_the_runtime() -> None:
         shaped = normal.reshape(x.shape) * s[:, None, None] + b[:, None, None]
         return [shaped.astype(np.float32)]
 
-    feeds = [(random(n, 4, h, 2, seed=n), random(4, seed=8), random(4, seed=9)) for n, h in ((1, 3), (2, 5))]
-    check(rewritten(text, GroupNormalizationDecomposition()), oracle, *feeds)
+    feeds = [(floats(n, 4, h, 2, seed=n), floats(4, seed=8), floats(4, seed=9)) for n, h in ((1, 3), (2, 5))]
+    check_graph(rewritten(text, GroupNormalizationDecomposition()), oracle, *feeds)
 
 
 @pytest.mark.parametrize("name", ["i8", "u8", "i16", "u16", "i32", "i64", "boolean"])
@@ -343,7 +342,7 @@ def test_bitwise_not_on_the_runtime(name: str) -> None:
     held = np.int32 if name == "i64" else dtype  # the runtime reads i64 as 32 bits
     low, high = (0, 1) if name == "boolean" else (np.iinfo(held).min, np.iinfo(held).max)
     feed = np.array([low, 0, 1, high]).astype(dtype)
-    check(rewritten(text, BitwiseNotDecomposition()), lambda x: [~x], (feed,))
+    check_graph(rewritten(text, BitwiseNotDecomposition()), lambda x: [~x], (feed,))
 
 
 def test_older_operations_on_the_runtime() -> None:
@@ -373,8 +372,8 @@ def test_older_operations_on_the_runtime() -> None:
         order = np.argsort(x, axis=1)[:, :2]
         return [np.pad(padded, ((1, 0), (0, 2)), "edge"), put, first, np.take_along_axis(x, order, 1), order]
 
-    feeds = [(random(rows, 4, seed=rows), np.array([[0, rows - 1, 0, rows - 1]])) for rows in (2, 3)]
-    check(older, oracle, *feeds)
+    feeds = [(floats(rows, 4, seed=rows), np.array([[0, rows - 1, 0, rows - 1]])) for rows in (2, 3)]
+    check_graph(older, oracle, *feeds)
 
 
 def test_a_downgrade_that_is_off_runs_where_it_is_asked_for() -> None:

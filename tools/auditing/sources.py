@@ -32,7 +32,7 @@ def suites(kinds: Sequence[str]) -> Iterator[Task]:
 
 def random(count: int, seed: int, jobs: int) -> Iterator[Task]:
     """Random control-flow models; those that ONNX Runtime refuses are left out, as in the fuzzer."""
-    with Pool("tests.fuzz.control_flow.check:oracle", jobs=jobs, limit=30, memory=6 << 30) as oracle:
+    with Pool("tests.fuzz.control_flow.oracle:oracle", jobs=jobs, limit=30, memory=6 << 30) as oracle:
         for outcome in oracle.map((seed, index) for index in range(count)):
             if outcome.ok and not isinstance(outcome.value, str):
                 yield Task(RANDOM, outcome.value.name, outcome.value.model, outcome.value.feeds)

@@ -1,27 +1,16 @@
-"""What workers do with one configuration: ask ONNX Runtime what it gives, or convert and compare."""
+"""One random configuration of an operator, and the values that ONNX Runtime gives for it. Runs in a worker process."""
 
 from __future__ import annotations
 
 import random
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mo_loop.verify.judge import Sample
 from mo_loop.workers import report_stage
-from tests.fuzz.control_flow.check import (
-    BUG,
-    CONVERTERS,
-    REFUSED,
-    Sample,
-    Verdict,
-    brief,
-    run_ir,
-)  # fmt: skip
 
 SETS, TRIES = 3, 6
 
@@ -130,7 +119,7 @@ def drawn(text: str, name: str, op: str, opset: int | None) -> tuple[Facts, Samp
     except Exception as error:
         raise _refusal(error) from error
     facts = _facts(sets, model)
-    sample = Sample(name, b"", [], [], (), rtol=model.first.rtol, atol=model.first.atol)
+    sample = Sample(name, b"", [], [], (), rtol=model.first.rtol, atol=model.first.atol, exact=True)
     refused = None
     for number, feeds in enumerate(model.feeds):
         report_stage(f"run {number}")
@@ -237,58 +226,3 @@ def _refusal(error: BaseException | None) -> Exception:
 def _line(error: BaseException | None) -> str:
     text = " ".join(str(error).split())
     return text.split(" Status Message: ")[-1][:260] or type(error).__name__
-
-
-# -- the converter's side
-
-
-def judge(task: tuple[str, Sample]) -> Verdict:
-    """Convert, save, read back, compile once, run every input set, compare; of mo_loop also what it inferred."""
-    converter, sample = task
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "model.onnx"), Path(folder, "ir.xml")
-        source.write_bytes(sample.model)
-        report_stage("convert")
-        try:
-            graph = _with_mo_loop(source, target) if converter == "mo_loop" else CONVERTERS[converter](source, target)
-        except Exception as error:
-            code = getattr(error, "code", "")
-            ours_is_bug = converter == "mo_loop" and getattr(error, "exit_code", None) != 3
-            return Verdict(BUG if ours_is_bug else REFUSED, brief(error), code if isinstance(code, str) else "")
-        doubt = None if graph is None else partial(_misinferred, graph)
-        return run_ir(target, sample, doubt, exact=True)
-
-
-def _with_mo_loop(source: Path, target: Path) -> Any:
-    import mo_loop
-
-    converted = mo_loop.convert_model(str(source), check_passes=True)
-    mo_loop.save_model(converted, str(target), compress_to_fp16=False)
-    return converted.graph
-
-
-def _misinferred(graph: Any, feeds: Mapping[str, Any], found: Sequence[tuple[str, Any]]) -> str:
-    """Where a result is not of the shape that inference says."""
-    lengths: dict[Any, int] = {}
-    for parameter in graph.parameters:
-        if parameter.name not in feeds or parameter.output.shape is None:
-            continue
-        for dim, length in zip(parameter.output.shape, np.shape(feeds[parameter.name]), strict=True):
-            if not isinstance(dim, int) and dim.symbol is not None:
-                lengths[dim.symbol] = length
-    for result, (name, array) in zip(graph.results, found, strict=True):
-        shape = result.value.shape
-        if shape is None:
-            continue
-        fits = len(shape) == array.ndim and all(map(_fits, shape, array.shape, [lengths] * array.ndim))
-        if not fits:
-            return f"{name} is inferred as {result.value.type} and has the shape {list(array.shape)}"
-    return ""
-
-
-def _fits(dim: Any, length: int, lengths: Mapping[Any, int]) -> bool:
-    if isinstance(dim, int):
-        return dim == length
-    if all(symbol in lengths for symbol in dim.symbols()):
-        return bool(dim.const + sum(factor * lengths[symbol] for symbol, factor in dim.terms) == length)
-    return dim.lo <= length and (dim.hi is None or length <= dim.hi)

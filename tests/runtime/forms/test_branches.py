@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .harness import boolean, check, f32, i64, random
+from tests.harness import boolean, check_graph, f32, floats, i64
 
 FLIPS = [True, False, False, True, True, False]
 
@@ -40,10 +40,10 @@ def test_consumers_moved_into_branches_of_different_rank() -> None:
           }
         Result(%y)
     """
-    check(
+    check_graph(
         text,
         lambda c, x: [f32(x.sum(), 1 if c else 2)],
-        *([boolean(c), random(2, 3, seed=k)] for k, c in enumerate(FLIPS)),
+        *([boolean(c), floats(2, 3, seed=k)] for k, c in enumerate(FLIPS)),
     )
 
 
@@ -68,7 +68,7 @@ def test_a_scalar_against_one_element() -> None:
         Result(%flat)
     """
     feeds = [[boolean(c), np.float32(k - 2)] for k, c in enumerate(FLIPS)]
-    check(text, lambda c, x: [f32(-x if c else abs(x))], *feeds)
+    check_graph(text, lambda c, x: [f32(-x if c else abs(x))], *feeds)
 
 
 def test_both_branches_flattened() -> None:
@@ -99,10 +99,10 @@ def test_both_branches_flattened() -> None:
         %y = Reshape(%flat, %shape)
         Result(%y)
     """
-    check(
+    check_graph(
         text,
         lambda c, x: [x[None] if c else x.T[..., None]],
-        *([boolean(c), random(2, 1 + k % 3, seed=k)] for k, c in enumerate(FLIPS)),
+        *([boolean(c), floats(2, 1 + k % 3, seed=k)] for k, c in enumerate(FLIPS)),
     )
 
 
@@ -124,10 +124,10 @@ def test_the_smaller_rank_padded_by_ones() -> None:
           }
         Result(%y)
     """
-    check(
+    check_graph(
         text,
         lambda c, x: [x[None] if c else np.outer(x, x)],
-        *([boolean(c), random(1 + k % 3, seed=k)] for k, c in enumerate(FLIPS)),
+        *([boolean(c), floats(1 + k % 3, seed=k)] for k, c in enumerate(FLIPS)),
     )
 
 
@@ -159,10 +159,10 @@ def test_parameters_returned_swapped_and_twice() -> None:
         Result(%q)
         Result(%r)
     """
-    check(
+    check_graph(
         text,
         lambda c, x, y: [x, y, x] if c else [y, x, x],
-        *([boolean(c), random(2, seed=k), random(3, seed=k)] for k, c in enumerate(FLIPS)),
+        *([boolean(c), floats(2, seed=k), floats(3, seed=k)] for k, c in enumerate(FLIPS)),
     )
 
 
@@ -182,7 +182,7 @@ def test_no_inputs_but_the_condition(kind: str) -> None:
         Result(%y)
     """
     form = boolean if kind == "boolean[]" else lambda c: boolean([c])
-    check(text, lambda c: [f32(1, 2) if np.all(c) else f32(3)], *([form(c)] for c in FLIPS))
+    check_graph(text, lambda c: [f32(1, 2) if np.all(c) else f32(3)], *([form(c)] for c in FLIPS))
 
 
 def test_a_loop_in_a_branch_in_a_loop() -> None:
@@ -229,4 +229,4 @@ def test_a_loop_in_a_branch_in_a_loop() -> None:
             x = x + np.float32(i) if i % 2 == 0 else x * np.float32(2)
         return [x]
 
-    check(text, oracle, *([i64(t), f32(1, t)] for t in (3, 0, 6, 1, -2, 4)))
+    check_graph(text, oracle, *([i64(t), f32(1, t)] for t in (3, 0, 6, 1, -2, 4)))

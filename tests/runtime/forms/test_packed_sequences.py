@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .harness import Array, check, i64, random
+from tests.harness import Array, check_graph, floats, i64
 
 # p of shape [1], counted from behind when negative -> the item, of rank 2.
 AT = """
@@ -60,7 +60,7 @@ def test_an_element_by_the_table_of_offsets() -> None:
         {AT}
         Result(%item)
     """
-    items = [random(2, 3), random(1, 4), random(0, 5), random(3, 1)]
+    items = [floats(2, 3), floats(1, 4), floats(0, 5), floats(3, 1)]
 
     def oracle(data: Any, table: Any, p: Any) -> list[Any]:
         starts = np.cumsum([0, *table.prod(1)])
@@ -68,7 +68,7 @@ def test_an_element_by_the_table_of_offsets() -> None:
         return [data[starts[k] : starts[k + 1]].reshape(table[k])]
 
     feeds = [[*packed(items), i64([k])] for k in (0, 3, 1, -1, 2, -4)]
-    check(text, oracle, *feeds, [*packed(items[:1]), i64([0])], [*packed(items[1:]), i64([-2])])
+    check_graph(text, oracle, *feeds, [*packed(items[:1]), i64([0])], [*packed(items[1:]), i64([-2])])
 
 
 def test_a_loop_that_inserts_ragged_items() -> None:
@@ -120,8 +120,8 @@ def test_a_loop_that_inserts_ragged_items() -> None:
     for trips in (4, 1, 0, 7, 3, 2):
         places = [int(source.integers(0, k + 1)) for k in range(trips)] or [0]
         rows = source.integers(0, 5, max(trips, 1))
-        feeds.append([i64(trips), random(5, 1 + trips % 3, seed=trips), i64(rows), i64(places)])
-    check(text, oracle, *feeds)
+        feeds.append([i64(trips), floats(5, 1 + trips % 3, seed=trips), i64(rows), i64(places)])
+    check_graph(text, oracle, *feeds)
 
 
 def test_erasing_in_a_branch() -> None:
@@ -158,8 +158,8 @@ def test_erasing_in_a_branch() -> None:
     def oracle(data: Any, table: Any) -> list[Any]:
         return [data[table[0].prod() :], table[1:]] if len(table) else [data, table]
 
-    items = [random(2, 3), random(1, 4), random(0, 5)]
-    check(text, oracle, packed(items), packed([]), packed(items[1:]), packed(items[2:]), packed([]))
+    items = [floats(2, 3), floats(1, 4), floats(0, 5)]
+    check_graph(text, oracle, packed(items), packed([]), packed(items[1:]), packed(items[2:]), packed([]))
 
 
 def test_all_items_joined() -> None:
@@ -177,5 +177,5 @@ def test_all_items_joined() -> None:
     def oracle(data: Any, table: Any) -> list[Any]:
         return [data.reshape(-1, table[0, 1])]
 
-    lists = [[random(2, 3), random(1, 3)], [random(4, 1)], [random(k, 2) for k in (1, 0, 5)]]
-    check(text, oracle, *map(packed, lists))
+    lists = [[floats(2, 3), floats(1, 3)], [floats(4, 1)], [floats(k, 2) for k in (1, 0, 5)]]
+    check_graph(text, oracle, *map(packed, lists))

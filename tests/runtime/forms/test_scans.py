@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .harness import check, random
+from tests.harness import check_graph, floats
 
 # What a lowered Scan is where the length may be 0: trip count from the shape, slices, and a guard against stale rows.
 LENGTH = """
@@ -81,8 +81,8 @@ def test_a_loop_over_a_length_that_may_be_zero(backwards: bool, join_backwards: 
     feeds = []
     for seed, length in enumerate([3, 0, 5, 1, 0, 2]):
         shape = (length, 2) if axis == 0 else (2, length)
-        feeds.append([random(2, seed=seed), random(*shape, seed=seed + 9)])
-    check(text, oracle, *feeds)
+        feeds.append([floats(2, seed=seed), floats(*shape, seed=seed + 9)])
+    check_graph(text, oracle, *feeds)
 
 
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
@@ -114,7 +114,7 @@ def test_a_loop_that_gathers_its_elements(backwards: bool) -> None:
         return [last, joined(states, h)]
 
     lengths = [3, 0, 5, 1, 0, 2]
-    check(text, oracle, *([random(2, seed=k), random(t, 2, seed=k + 9)] for k, t in enumerate(lengths)))
+    check_graph(text, oracle, *([floats(2, seed=k), floats(t, 2, seed=k + 9)] for k, t in enumerate(lengths)))
 
 
 @pytest.mark.parametrize("length", ["T", "4"], ids=["dynamic", "static"])
@@ -150,7 +150,7 @@ def test_a_tensor_iterator_over_at_least_one_slice(
         return [last, joined(states, h, axis, join_backwards)]
 
     lengths = [4] * 5 if length == "4" else [3, 5, 1, 4, 2]
-    check(text, oracle, *([random(2, seed=k), random(t, 2, seed=k + 9)] for k, t in enumerate(lengths)))
+    check_graph(text, oracle, *([floats(2, seed=k), floats(t, 2, seed=k + 9)] for k, t in enumerate(lengths)))
 
 
 def test_slices_of_two() -> None:
@@ -167,7 +167,7 @@ def test_slices_of_two() -> None:
           }
         Result(%all)
     """
-    check(text, lambda x: [x.reshape(3, 2, 2).sum(1)], *([random(6, 2, seed=k)] for k in range(3)))
+    check_graph(text, lambda x: [x.reshape(3, 2, 2).sum(1)], *([floats(6, 2, seed=k)] for k in range(3)))
 
 
 def test_two_scans_of_one_tensor_in_both_directions() -> None:
@@ -185,7 +185,7 @@ def test_two_scans_of_one_tensor_in_both_directions() -> None:
           }
         Result(%all)
     """
-    check(text, lambda x: [x - x[::-1]], *([random(4, 3, seed=k)] for k in range(3)))
+    check_graph(text, lambda x: [x - x[::-1]], *([floats(4, 3, seed=k)] for k in range(3)))
 
 
 def test_joined_behind_a_dimension_that_may_be_zero() -> None:
@@ -209,4 +209,4 @@ def test_joined_behind_a_dimension_that_may_be_zero() -> None:
         Result(%y)
     """
     shapes = [(3, 2), (2, 0), (3, 4), (1, 0), (4, 1)]
-    check(text, lambda x: [2 * x.T], *([random(*shape, seed=k)] for k, shape in enumerate(shapes)))
+    check_graph(text, lambda x: [2 * x.T], *([floats(*shape, seed=k)] for k, shape in enumerate(shapes)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .harness import Array, boolean, check, f32, i64, random
+from tests.harness import Array, boolean, check_graph, f32, floats, i64
 
 SIZES = (4, 1, 300, 7)
 ZERO = """
@@ -44,7 +44,7 @@ def test_a_slice_between_an_if_and_the_nodes_that_would_take_its_memory(dtype: s
         Result(%shape)
     """
     feeds = [
-        [random(1, n, seed=n), boolean(n % 2), *((random(m, seed=m + k) * 9).astype(_numpy(dtype)) for k in range(2))]
+        [floats(1, n, seed=n), boolean(n % 2), *((floats(m, seed=m + k) * 9).astype(_numpy(dtype)) for k in range(2))]
         for n, m in zip(SIZES, reversed(SIZES), strict=True)
     ]
 
@@ -52,7 +52,7 @@ def test_a_slice_between_an_if_and_the_nodes_that_would_take_its_memory(dtype: s
         taken = v if c else w
         return [taken, np.concatenate([taken, taken]), i64(x.shape)]
 
-    check(text, oracle, *feeds)
+    check_graph(text, oracle, *feeds)
 
 
 def _numpy(dtype: str) -> Any:
@@ -71,8 +71,8 @@ def test_an_input_returned_through_a_reshape(dtype: str) -> None:
         Result(%n)
     """
     kind = {"i32": np.int32, "u8": np.uint8}.get(dtype) or _numpy(dtype)
-    feeds = [[np.abs(random(n, 2, seed=n) * 9).astype(kind)] for n in (*SIZES, 0)]
-    check(text, lambda x: [x, x, i64(x.shape)], *feeds)
+    feeds = [[np.abs(floats(n, 2, seed=n) * 9).astype(kind)] for n in (*SIZES, 0)]
+    check_graph(text, lambda x: [x, x, i64(x.shape)], *feeds)
 
 
 @pytest.mark.parametrize("trip", ["%m", "3"])
@@ -98,10 +98,10 @@ def test_a_state_that_grows_and_whose_final_value_is_not_read(trip: str) -> None
         Result(%y)
     """
     trips = (1, 4, 2, 7)
-    check(
+    check_graph(
         text,
         lambda n, x: [x.sum() + np.float32(3 if trip == "3" else n)],
-        *([i64(n), random(2, seed=n)] for n in trips),
+        *([i64(n), floats(2, seed=n)] for n in trips),
     )
 
 
@@ -136,7 +136,7 @@ def test_a_loop_of_constants_that_decides_its_length() -> None:
         Result(%rows)
         Result(%y)
     """
-    check(text, lambda x: [i64([0, 1, 2]), -x], *([random(n, seed=n)] for n in SIZES))
+    check_graph(text, lambda x: [i64([0, 1, 2]), -x], *([floats(n, seed=n)] for n in SIZES))
 
 
 def test_concatenated_along_axis_0_behind_a_dimension_of_0() -> None:
@@ -155,7 +155,7 @@ def test_concatenated_along_axis_0_behind_a_dimension_of_0() -> None:
         %back = Transpose(%y, [1, 0, 2])
         Result(%back)
     """
-    check(text, lambda x: [-x[:, ::-1]], *([random(n, 3, 2, seed=n)] for n in (2, 0, 5, 0, 1)))
+    check_graph(text, lambda x: [-x[:, ::-1]], *([floats(n, 3, 2, seed=n)] for n in (2, 0, 5, 0, 1)))
 
 
 def test_joined_in_reverse_beside_a_captured_tensor_given_back_outside() -> None:
@@ -186,10 +186,10 @@ def test_joined_in_reverse_beside_a_captured_tensor_given_back_outside() -> None
         Result(%cut)
         Result(%last)
     """
-    check(
+    check_graph(
         text,
         lambda x, k: [(x + k.sum(dtype=np.float32))[::-1], k if x.size else f32(0.5, 0.25)],
-        *([random(n, seed=n), random(2, seed=n + 1)] for n in (3, 0, 5, 1)),
+        *([floats(n, seed=n), floats(2, seed=n + 1)] for n in (3, 0, 5, 1)),
     )
 
 
@@ -204,7 +204,7 @@ def test_a_tensor_without_elements_grown_before_an_operation() -> None:
         %z = Subtract(%y, %x)
         Result(%z)
     """
-    check(text, lambda x: [np.broadcast_to(np.exp(x) - x, (2, *x.shape))], *([random(n)] for n in (1, 0, 4)))
+    check_graph(text, lambda x: [np.broadcast_to(np.exp(x) - x, (2, *x.shape))], *([floats(n)] for n in (1, 0, 4)))
 
 
 def test_the_remainder_of_a_size_between_two_multiples() -> None:
@@ -219,7 +219,7 @@ def test_the_remainder_of_a_size_between_two_multiples() -> None:
         %distance = Abs(%rest)
         Result(%distance)
     """
-    check(text, lambda x, k: [k % 4], *([random(4), i64([k])] for k in (3, 0, 4, 1)))
+    check_graph(text, lambda x, k: [k % 4], *([floats(4), i64([k])] for k in (3, 0, 4, 1)))
 
 
 def test_a_dimension_of_1_moved_past_a_size_of_0() -> None:
@@ -231,7 +231,7 @@ def test_a_dimension_of_1_moved_past_a_size_of_0() -> None:
         %y = Unsqueeze(%flat, [2])
         Result(%y)
     """
-    check(text, lambda x: [np.exp(x).transpose(1, 2, 0)], *([random(1, n, 2)] for n in (3, 0, 1, 0)))
+    check_graph(text, lambda x: [np.exp(x).transpose(1, 2, 0)], *([floats(1, n, 2)] for n in (3, 0, 1, 0)))
 
 
 def test_grown_to_sizes_of_the_run_behind_an_operation() -> None:
@@ -245,5 +245,5 @@ def test_grown_to_sizes_of_the_run_behind_an_operation() -> None:
         %z = ReduceSum(%y, [0, 1])
         Result(%z)
     """
-    inputs = ([random(1, 1), random(4, n)] for n in (3, 0, 1, 0))
-    check(text, lambda c, x: [f32(x.size * min(c.item(), 0.5))[0]], *inputs)
+    inputs = ([floats(1, 1), floats(4, n)] for n in (3, 0, 1, 0))
+    check_graph(text, lambda c, x: [f32(x.size * min(c.item(), 0.5))[0]], *inputs)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .harness import boolean, check, f32, i64, random
+from tests.harness import boolean, check_graph, f32, floats, i64
 
 
 def loop(parameters: str, inputs: str, entries: str, outputs: str, body: str) -> str:
@@ -59,7 +59,7 @@ def test_two_states_swapped(dims: str, step: str) -> None:
 
     lengths = [2, 2, 2, 2, 2, 2] if dims == "2" else [2, 3, 1, 3, 4, 2]
     calls = zip([3, 0, 4, 1, 2, 7], lengths, strict=True)
-    check(text, oracle, *([i64(t), random(k, seed=t), random(k, seed=t + 5)] for t, k in calls))
+    check_graph(text, oracle, *([i64(t), floats(k, seed=t), floats(k, seed=t + 5)] for t, k in calls))
 
 
 def test_special_values_survive_the_copy() -> None:
@@ -79,7 +79,7 @@ def test_special_values_survive_the_copy() -> None:
         with np.errstate(divide="ignore", over="ignore"):
             return [p, q, np.float32(1) / p]
 
-    check(text, oracle, *([i64(t), x, y] for t in (1, 2, 0, 3)))
+    check_graph(text, oracle, *([i64(t), x, y] for t in (1, 2, 0, 3)))
 
 
 def test_booleans_swapped() -> None:
@@ -92,7 +92,7 @@ def test_booleans_swapped() -> None:
     )
     text += "Result(%p)\nResult(%q)"
     x, y = boolean([True, False, True]), boolean([False, False, True])
-    check(text, lambda t, x, y: [y, x] if t % 2 else [x, y], *([i64(t), x, y] for t in (3, 0, 2, 1)))
+    check_graph(text, lambda t, x, y: [y, x] if t % 2 else [x, y], *([i64(t), x, y] for t in (3, 0, 2, 1)))
 
 
 # The second parameter of the body is copied, the copy scattered into, and the outcome added to the first.
@@ -105,7 +105,7 @@ SCATTER = """
     %n = Add(%a, %put)
     Result(%n)
 """
-SCATTER_FEEDS = [[i64(t), random(4, seed=t), random(4, seed=t + 7)] for t in (3, 0, 1, 5, 2)]
+SCATTER_FEEDS = [[i64(t), floats(4, seed=t), floats(4, seed=t + 7)] for t in (3, 0, 1, 5, 2)]
 
 
 def scattered(trips: Any, x: Any, w: Any) -> Any:
@@ -127,7 +127,7 @@ def test_a_state_passed_through_beside_one_that_changes() -> None:
         SCATTER + "Result(%copy)",
     )
     text += "Result(%p)\nResult(%q)"
-    check(text, lambda trips, x, w: [scattered(trips, x, w), w], *SCATTER_FEEDS)
+    check_graph(text, lambda trips, x, w: [scattered(trips, x, w), w], *SCATTER_FEEDS)
 
 
 def test_an_invariant_that_a_scatter_reads() -> None:
@@ -139,7 +139,7 @@ def test_an_invariant_that_a_scatter_reads() -> None:
         SCATTER,
     )
     text += "Result(%p)"
-    check(text, lambda trips, x, w: [scattered(trips, x, w)], *SCATTER_FEEDS)
+    check_graph(text, lambda trips, x, w: [scattered(trips, x, w)], *SCATTER_FEEDS)
 
 
 @pytest.mark.parametrize("kind", ["TensorIterator", "Loop"])
@@ -172,7 +172,7 @@ def test_the_previous_element_of_a_scan(kind: str) -> None:
     def oracle(h: Any, x: Any) -> list[Any]:
         return [x[-1], np.diff(np.concatenate([h[None], x]), axis=0)]
 
-    check(text, oracle, *([random(2, seed=t), random(t, 2, seed=t)] for t in (3, 1, 5, 2)))
+    check_graph(text, oracle, *([floats(2, seed=t), floats(t, 2, seed=t)] for t in (3, 1, 5, 2)))
 
 
 def test_the_number_of_the_iteration_becomes_a_state() -> None:
@@ -196,7 +196,7 @@ def test_the_number_of_the_iteration_becomes_a_state() -> None:
         states = [int(x[0]), *range(int(trips))]
         return [i64([states[-1]]), i64(states[:-1])]
 
-    check(text, oracle, *([i64(t), i64([7 - t])] for t in (3, 1, 5, 2)))
+    check_graph(text, oracle, *([i64(t), i64([7 - t])] for t in (3, 1, 5, 2)))
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -223,7 +223,7 @@ def test_a_growing_state(axis: int, start: int) -> None:
         return [np.concatenate([x, *(w + np.float32(k) for k in range(max(int(trips), 0)))], axis)]
 
     one, item = ((start, 2), (1, 2)) if axis == 0 else ((2, start), (2, 1))
-    check(text, oracle, *([i64(t), random(*one, seed=t), random(*item, seed=t + 3)] for t in (3, 0, 1, 6, 2)))
+    check_graph(text, oracle, *([i64(t), floats(*one, seed=t), floats(*item, seed=t + 3)] for t in (3, 0, 1, 6, 2)))
 
 
 def test_two_growing_states_and_a_shrinking_one() -> None:
@@ -256,4 +256,4 @@ def test_two_growing_states_and_a_shrinking_one() -> None:
         count = max(int(trips), 0)
         return [x[:count], np.repeat(np.arange(count, dtype=np.int64), 2), x[count:]]
 
-    check(text, oracle, *([i64(t), random(5, seed=t)] for t in (3, 0, 1, 6, 5)))
+    check_graph(text, oracle, *([i64(t), floats(5, seed=t)] for t in (3, 0, 1, 6, 5)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .harness import boolean, check, f32, i64
+from tests.harness import boolean, check_graph, f32, i64
 
 COUNTING = """
 %last = Loop(%m, %C, %v) {
@@ -51,7 +51,7 @@ def test_a_negative_trip_count_means_none(dtype: str, shape: str) -> None:
     def shaped(item: Any) -> Any:
         return form(item, ()) if shape == "[]" else form(item)
 
-    check(text, counted, *([shaped(numbers(t)), shaped(np.bool_(c)), f32(t, 1)] for t, c in CALLS))
+    check_graph(text, counted, *([shaped(numbers(t)), shaped(np.bool_(c)), f32(t, 1)] for t, c in CALLS))
 
 
 def test_a_huge_trip_count_with_early_exit() -> None:
@@ -97,7 +97,7 @@ def test_a_huge_trip_count_with_early_exit() -> None:
         (2**31 - 1, True, 5), (3, True, 9), (0, True, 4), (2**30, True, 1), (-4, True, 3), (7, False, 2),
         (2**31 - 1, True, 0), (10**6, True, 12), (1, True, 1),
     ]  # fmt: skip
-    check(text, oracle, *([i64(t), boolean(c), np.float32(x)] for t, c, x in calls))
+    check_graph(text, oracle, *([i64(t), boolean(c), np.float32(x)] for t, c, x in calls))
 
 
 def test_a_while_loop_without_maximum() -> None:
@@ -132,7 +132,7 @@ def test_a_while_loop_without_maximum() -> None:
             rows.append(x)
         return [x, np.array(rows, np.float32)]
 
-    check(text, oracle, *([np.float32(x)] for x in (1, 99, 100, 3, 250, 0, 40)))
+    check_graph(text, oracle, *([np.float32(x)] for x in (1, 99, 100, 3, 250, 0, 40)))
 
 
 def test_the_condition_is_a_state_that_the_body_reads() -> None:
@@ -173,4 +173,4 @@ def test_the_condition_is_a_state_that_the_body_reads() -> None:
         return [x, boolean(seen)]
 
     calls = [(9, True, 0), (2, True, 1), (0, True, 5), (9, False, 2), (5, True, 6), (30, True, -2)]
-    check(text, oracle, *([i64(t), boolean(c), i64([x, x, x + 1])] for t, c, x in calls))
+    check_graph(text, oracle, *([i64(t), boolean(c), i64([x, x, x + 1])] for t, c, x in calls))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .harness import check, i64, random
+from tests.harness import check_graph, floats, i64
 
 
 def test_a_compressed_constant_in_a_body() -> None:
@@ -32,4 +32,4 @@ def test_a_compressed_constant_in_a_body() -> None:
             x = x @ w
         return [x]
 
-    check(text, oracle, *([i64(t), random(2, 2, seed=t)] for t in (3, 0, 1, 5)))
+    check_graph(text, oracle, *([i64(t), floats(2, 2, seed=t)] for t in (3, 0, 1, 5)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .harness import boolean, check, f32, i64
+from tests.harness import boolean, check_graph, f32, i64
 
 # nz says whether the loop runs at all, `end` is where the slice ends: nothing, or beyond every dimension.
 GUARD = """
@@ -69,7 +69,7 @@ def test_a_slice_of_static_size() -> None:
         Result(%last)
         Result(%all)
     """
-    check(text, ran, *feeds([2]))
+    check_graph(text, ran, *feeds([2]))
 
 
 def test_every_dimension_of_unknown_size_is_cut() -> None:
@@ -84,7 +84,7 @@ def test_every_dimension_of_unknown_size_is_cut() -> None:
         Result(%last)
         Result(%all)
     """
-    check(text, lambda *feed: ran(*feed, dynamic=True), *feeds([2, 3, 1, 4, 2, 5]))
+    check_graph(text, lambda *feed: ran(*feed, dynamic=True), *feeds([2, 3, 1, 4, 2, 5]))
 
 
 def test_in_a_branch() -> None:
@@ -121,7 +121,7 @@ def test_in_a_branch() -> None:
     def oracle(branch: Any, trips: Any, go: Any, v: Any) -> list[Any]:
         return ran(trips, go, v) if branch else [-v, -v[None]]
 
-    check(text, oracle, *([boolean(k % 4 != 2), *feed] for k, feed in enumerate(feeds([2]))))
+    check_graph(text, oracle, *([boolean(k % 4 != 2), *feed] for k, feed in enumerate(feeds([2]))))
 
 
 def test_an_inner_loop_whose_trip_counts_come_from_a_list() -> None:
@@ -187,7 +187,7 @@ def test_an_inner_loop_whose_trip_counts_come_from_a_list() -> None:
         return [v, np.array(rows, np.float32).reshape(-1, 2)]
 
     lists = [(3, [2, 0, 1]), (0, [1]), (4, [0, 3, 0, 0]), (1, [0]), (0, [0]), (3, [0, 0, 2]), (2, [1, -5]), (-3, [2])]
-    check(text, oracle, *([i64(trips), i64(inner), f32(trips, 1)] for trips, inner in lists))
+    check_graph(text, oracle, *([i64(trips), i64(inner), f32(trips, 1)] for trips, inner in lists))
 
 
 DEAD_STATE = """
@@ -259,4 +259,4 @@ def test_a_state_that_the_body_does_not_read(body: str, after: str, kind: str) -
         return [np.arange(count, dtype=np.float32) if body is GROWN else f32(5, 6) + np.float32(count - 1)]
 
     calls = [(0, True, -1), (3, True, 1), (0, True, 3), (2, False, 7), (5, True, 1), (-4, True, 9)]
-    check(text, oracle, *([i64(trips), boolean(go), f32(v, v + 1)] for trips, go, v in calls))
+    check_graph(text, oracle, *([i64(trips), boolean(go), f32(v, v + 1)] for trips, go, v in calls))

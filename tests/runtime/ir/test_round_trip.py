@@ -41,10 +41,7 @@ LOST_SYMBOLS = {"t5_encoder_dynamo", "t5_step_dynamo", "whisper_decoder_dynamo"}
 @pytest.mark.parametrize("compress_to_fp16", [False, True], ids=["f32", "f16"])
 @pytest.mark.parametrize(("folder", "name"), EXPORTED, ids=[name for _, name in EXPORTED])
 def test_exported_models(folder: str, name: str, compress_to_fp16: bool, tmp_path: Path) -> None:
-    try:
-        model = convert_model(Exported(folder).path(name))
-    except MoLoopError as error:
-        pytest.skip(f"not convertible: {error.code}")
+    model = convert_model(Exported(folder).path(name))
     found = assert_identical(model, tmp_path, compress_to_fp16=compress_to_fp16)
     assert set(opaque(found)) == ({"Reshape"} if name in LOST_SYMBOLS else set())
 
@@ -52,11 +49,7 @@ def test_exported_models(folder: str, name: str, compress_to_fp16: bool, tmp_pat
 @pytest.mark.parametrize("index", range(60))
 def test_random_control_flow(index: int, tmp_path: Path) -> None:
     case = generate(SEED, index)
-    try:
-        model = convert_model(case.model)
-    except MoLoopError as error:
-        pytest.skip(f"{case.name} is not convertible: {error.code}")
-    assert_identical(model, tmp_path)
+    assert_identical(convert_model(case.model), tmp_path)
 
 
 def golden() -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.runtime.operators.support import check_node
+from tests.harness import check_node
 
 RNG = np.random.default_rng(11)
 X = np.concatenate([RNG.uniform(-8, 8, 27), [0.0, -0.0, 30.0, -30.0, 0.5, -0.5, 1.0, -1.0, 6.0]]).astype(np.float32)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.runtime.operators.support import NEWEST, check_model, check_node, graph_model, node_model
+from tests.harness import check_model, check_node
+from tests.nodes import NEWEST, graph_model, node_model
 
 RNG = np.random.default_rng(7)
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 100.0], np.float32)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
+from tests.harness import check_node
+from tests.nodes import node_model
 from tests.pairs import pairs
-
-from .support import check_node, helper, node_model
 
 EDGES = [0, 1, -1, 5, -5, 127, -128, 32767, -32768, 2**31 - 1, -(2**31)]
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .support import check_node
+from tests.harness import check_node
 
 CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((3, 4, 5), (1, 2, 3), {}),

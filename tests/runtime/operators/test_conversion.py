@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from .support import check_model, check_node, graph_model
+from tests.harness import check_model, check_node
+from tests.nodes import graph_model
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.runtime.operators.support import check_node
+from tests.harness import check_node
 
 SAME = ({"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}, {"auto_pad": "VALID"})
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.runtime.operators.support import check_node
+from tests.harness import check_node
 
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [1, 0.9, 0, -0.1], [0, 10, 1, 11], [0, 100, 1, 101]]], np.float32)
 REGIONS = np.array(

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import parsed
-
-from .support import check_model, helper
+from tests.harness import check_model, parsed
 
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 NAN = float("nan")

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
+from tests.harness import check_model, check_node
+from tests.nodes import NEWEST, graph_model, node_model
 from tests.pairs import pairs
 
-from .support import NEWEST, check_model, check_node, graph_model, helper, node_model
 from .test_movement import DYNAMIC, both, floats, given, ints
 
 
@@ -141,8 +143,12 @@ def test_center_crop_pad(target: Any, constants: Any, dynamic: Any) -> None:
 @both
 @given
 def test_center_crop_pad_of_some_axes(constants: Any, dynamic: Any) -> None:
+    """ONNX Runtime does not load its function for sizes of 32 bits."""
     inputs = {"x": floats(4, 5, 3), "p": np.array([2, 6], np.int32)}
-    check_node("CenterCropPad", inputs, {"axes": [-1, 0]}, opset=18, constants=constants, dynamic=dynamic)
+    expected = [np.pad(inputs["x"][..., :2], ((1, 1), (0, 0), (0, 0)))]
+    check_node(
+        "CenterCropPad", inputs, {"axes": [-1, 0]}, opset=18, constants=constants, dynamic=dynamic, expected=expected
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.int32, np.int64])

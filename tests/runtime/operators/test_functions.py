@@ -11,10 +11,9 @@ from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend import functions, registry
 from mo_loop.frontend.functions import schema_function
-from tests.harness import parsed
+from tests.harness import check_model, check_node, parsed
+from tests.nodes import node_model
 from tests.pairs import pairs
-
-from .support import check_model, check_node, node_model
 
 dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 

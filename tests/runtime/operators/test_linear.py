@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.runtime.operators.support import NEWEST, check_node
+from tests.harness import check_node
+from tests.nodes import NEWEST
 
 RNG = np.random.default_rng(5)
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])

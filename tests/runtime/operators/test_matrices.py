@@ -9,10 +9,9 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import parsed
+from tests.harness import check_model, check_node, parsed
+from tests.nodes import node_model
 from tests.pairs import pairs
-
-from .support import check_model, check_node, node_model
 
 dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
@@ -56,8 +55,7 @@ def test_small_pivots_are_not_divided_by() -> None:
 def test_infinite_and_undefined_elements() -> None:
     x = np.eye(3, dtype=np.float32)[None].repeat(2, 0)
     x[0, 2, 2], x[1, 0, 1] = np.inf, np.nan
-    found = check_node("Det", {"x": x[:1]}, opset=22, expected=[np.array([np.inf], np.float32)])
-    assert np.isinf(found[0][0])
+    check_node("Det", {"x": x[:1]}, opset=22, expected=[np.array([np.inf], np.float32)])
     check_node("Det", {"x": x[1:]}, opset=22, expected=[np.array([np.nan], np.float32)])
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.runtime.operators.support import NEWEST, check_model, check_node, graph_model
+from tests.harness import check_model, check_node
+from tests.nodes import NEWEST, graph_model
 
 RNG = np.random.default_rng(13)
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])

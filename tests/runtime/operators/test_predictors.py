@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from mo_loop.errors import MoLoopError
 from tests.pairs import pairs
 
-from .support import helper
 from .test_features import check, refused
 
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -71,7 +71,9 @@ def test_svm_regressor(kernel: str, one_class: int, dynamic: bool) -> None:
 
 
 def test_linear_svm_without_support_vectors() -> None:
-    check("SVMRegressor", [X], {"coefficients": [0.5, -1.25], "kernel_type": "LINEAR", "rho": [0.1]})
+    """ONNX Runtime wants parameters of the kernel, which a linear one has not."""
+    attributes = {"coefficients": [0.5, -1.25], "kernel_type": "LINEAR", "rho": [0.1]}
+    check("SVMRegressor", [X], attributes, expected=[(X @ np.float32([0.5, -1.25]) + np.float32(0.1))[:, None]])
 
 
 VECTORS = [0.0, 1.0, -1.0, 0.5, 2.0, 1.5, -0.5, -0.5, 1.0, -1.0]

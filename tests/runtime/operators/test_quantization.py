@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.runtime.operators.support import check_node
+from tests.harness import check_node
 
 INTEGERS = (np.uint8, np.int8, np.uint16, np.int16)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import parsed
-
-from .support import graph_model, helper, node_model, run_converted
+from tests.harness import parsed, run_converted
+from tests.nodes import graph_model, node_model
 
 COUNT = 20_000
 DISTANCE = 1.95 / math.sqrt(COUNT)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.runtime.operators.support import check_node
+from tests.harness import check_node
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 KINDS = tuple(GATES)

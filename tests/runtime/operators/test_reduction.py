@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.harness import check_node
+from tests.nodes import NEWEST
 from tests.pairs import pairs
-from tests.runtime.operators.support import NEWEST, check_node
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0.1, 2, (2, 3, 4)).astype(np.float32)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.harness import check_node
 from tests.pairs import pairs
-from tests.runtime.operators.support import check_node
 
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import parsed
+from tests.harness import check_model, check_node, parsed, run_converted
+from tests.nodes import graph_model, node_model
 from tests.pairs import pairs
-
-from .support import check_model, check_node, graph_model, helper, node_model, run_converted
 
 dynamics = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 TOLERANCE: dict[Any, Any] = {np.float16: (2e-2, 2e-2), np.float32: (1e-4, 1e-4), np.float64: (1e-4, 1e-4)}

@@ -19,7 +19,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import f32
 from mo_loop.graph.verifier import invariants
 from mo_loop.text import parse
-from tests.harness import native
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.runtime import run_ir
 from tests.unit.graphs import LOOP, parameter
 from transforms.front.eliminate_unused_ports import EliminateUnusedPorts
 from transforms.replace import (
@@ -445,7 +446,7 @@ class TestSinks:
             path = Path(folder) / "counter.xml"
             save_model(Model(counter()), path)
             feeds = [{"x": np.array([step], np.float32)} for step in (1, 2, 4)]
-            found = native("run_ir", str(path), feeds)
+            found = isolated(run_ir, str(path), feeds)
         assert [[(name, float(array[0])) for name, array in each] for each in found] == [
             [("y", 1.0)], [("y", 3.0)], [("y", 7.0)],
         ]  # fmt: skip

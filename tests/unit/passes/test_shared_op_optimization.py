@@ -11,7 +11,8 @@ import pytest
 
 from mo_loop.api import Model, save_model
 from mo_loop.text import parse, to_text
-from tests.harness import native
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.runtime import run_ir
 from transforms.common.abs_to_maximum import AbsToMaximum
 from transforms.common.constants_reduce import ConstantsReduce
 from transforms.common.shared_op_optimization import SharedOpOptimization, _frozen
@@ -88,5 +89,5 @@ def test_equal_joins_are_one_before_abs_is_looked_at() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.xml"
         save_model(Model(graph), path)
-        ((found,),) = native("run_ir", str(path), [{"a": a, "b": b}])
+        ((found,),) = isolated(run_ir, str(path), [{"a": a, "b": b}])
     assert found[0] == "y" and np.array_equal(found[1], [2, 0, 0, 8])

@@ -1,0 +1,46 @@
+"""Functions that run native code, called in a worker process: a crash or a hang there ends the worker alone.
+
+    found = isolated(run_ir, "model.xml", [{"x": x}])
+
+There is one worker. It is kept for the next call, and replaced after a crash or a hang.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mo_loop.workers import Pool
+
+LIMIT = 120.0
+T = TypeVar("T")
+
+
+class IsolatedError(Exception):
+    """The function raised, crashed or did not end in time; `status` is that of the worker's `Outcome`."""
+
+    def __init__(self, text: str, status: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def isolated(function: Callable[..., T], *arguments: Any) -> T:
+    """`function(*arguments)` in the worker, for at most `LIMIT` seconds. The function is one of a module's own."""
+    outcome = _pool().call((function, arguments))
+    if not outcome.ok:
+        text = f"{function.__qualname__}: {outcome.status} {outcome.stage}: {outcome.message}\n{outcome.detail}"
+        raise IsolatedError(text, outcome.status)
+    result: T = outcome.value
+    return result
+
+
+def serve(task: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
+    """What the worker runs."""
+    function, arguments = task
+    return function(*arguments)
+
+
+@functools.cache
+def _pool() -> Pool:
+    return Pool(f"{__name__}:serve", limit=LIMIT)

@@ -1,0 +1,89 @@
+"""Where expected values come from, and calls in a worker process."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from mo_loop.verify.isolated import IsolatedError, isolated
+from mo_loop.verify.judge import BUG, NOT_COMPILABLE, PASSED, WRONG, Sample, judge, judge_ir
+from mo_loop.verify.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime, expected_values
+from tests.harness import floats, oracle, parsed, run_converted
+
+NEG = "main (float[N,M] x) => (float[N,M] y) { y = Neg (x) }"
+
+
+def test_onnx_runtime_is_asked_first() -> None:
+    found = oracle(parsed(NEG), [{"x": floats(2, 3)}, {"x": floats(1, 1)}])
+    assert (found.source, found.reason) == (ONNX_RUNTIME, "")
+    assert [array.shape for [(_, array)] in found.values] == [(2, 3), (1, 1)]
+
+
+def test_what_it_does_not_implement_comes_from_the_reference_evaluator_and_why_is_said() -> None:
+    model = parsed("main (bfloat16[2] x) => (bfloat16[2] y) { y = Softplus (x) }", opset=22)
+    model.graph.node[0].op_type = "Celu"
+    model.graph.input[0].type.tensor_type.elem_type = model.graph.output[0].type.tensor_type.elem_type = 10
+    found = oracle(model, [{"x": np.array([-1, 1], np.float16)}])
+    assert found.source == REFERENCE and "Celu" in found.reason
+    np.testing.assert_allclose(found.values[0][0][1].astype(np.float32), [np.exp(-1) - 1, 1], atol=1e-2)
+
+
+def test_every_other_error_is_one() -> None:
+    """A model that is not valid, and inputs that do not fit."""
+    with pytest.raises(IsolatedError, match="Unexpected input data type"):
+        oracle(parsed(NEG), [{"x": np.zeros((2, 2), np.int32)}])
+    with pytest.raises(IsolatedError, match="ghost"):
+        oracle(parsed("main (float[2] x) => (float[2] y) { y = Add (x, ghost) }"), [{"x": floats(2)}])
+
+
+def test_integers_do_not_depend_on_the_cpu() -> None:
+    """Pairs of products beyond 16 bits: with AVX2 and without VNNI, ONNX Runtime saturates each of these sums."""
+    model = parsed("main (uint8[1,4] a, int8[4,1] b) => (int32[1,1] y) { y = MatMulInteger (a, b) }")
+    feeds = {"a": np.full((1, 4), 255, np.uint8), "b": np.full((4, 1), -128, np.int8)}
+    found = oracle(model, [feeds])
+    assert found.source == REFERENCE and "exact integer arithmetic" in found.reason
+    assert found.values[0][0][1].tolist() == [[4 * 255 * -128]]
+    assert run_converted(model, feeds)[0][0][1].tolist() == [[4 * 255 * -128]]
+
+
+def precision_entry(model: bytes) -> str:
+    """In the worker: the option of a session for exact products of 8-bit weights."""
+    session = OnnxRuntime(model)._session
+    entry: str = session.get_session_options().get_session_config_entry("session.x64quantprecision")
+    return entry
+
+
+def test_sessions_are_exact_with_constant_weights() -> None:
+    assert isolated(precision_entry, parsed(NEG).SerializeToString()) == "1"
+
+
+def test_a_verdict_in_one_word() -> None:
+    x = floats(2, 3)
+    right, wrong = [[("y", -x)]], [[("y", x)]]
+    source = parsed(NEG).SerializeToString()
+
+    def verdict(expected: list[list[tuple[str, np.ndarray]]], model: bytes = source) -> tuple[str, str]:
+        found = isolated(judge, ("mo_loop", Sample("m", model, [{"x": x}], expected, (0, 0), exact=True)))
+        return found.result, found.message
+
+    assert verdict(right) == (PASSED, "")
+    assert verdict(wrong)[0] == WRONG and verdict(wrong)[1].startswith("inference 0 (input set 0), values: y: 6 of 6")
+    assert verdict(right, b"no model")[0] == BUG
+    assert isolated(judge_ir, "gone.xml", Sample("m", b"", [], [], ())).result == NOT_COMPILABLE
+
+
+def failing(how: str) -> None:
+    if how == "crash":
+        os.abort()
+    raise ValueError("the reason")
+
+
+def test_a_worker_that_crashes_is_replaced() -> None:
+    with pytest.raises(IsolatedError, match="SIGABRT") as crash:
+        isolated(failing, "crash")
+    assert crash.value.status == "crash"
+    with pytest.raises(IsolatedError, match="ValueError: the reason"):
+        isolated(failing, "error")
+    assert isolated(expected_values, parsed(NEG).SerializeToString(), [{"x": floats(1, 1)}]).source == ONNX_RUNTIME
