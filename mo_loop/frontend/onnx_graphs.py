@@ -102,16 +102,19 @@ def body_name(node: Any, attribute: str, graph: Any) -> str:
 
 def label(node: Any) -> str:
     """The name of a node, that of its first output where it has none."""
-    return node.name or next((name for name in node.output if name), node.op_type)
+    name: str = node.name
+    return name or next((each for each in node.output if each), node.op_type)
 
 
 def domain_of(node: Any) -> str:
-    return "" if node.domain == "ai.onnx" else node.domain
+    domain: str = node.domain
+    return "" if domain == "ai.onnx" else domain
 
 
 def operator_of(node: Any) -> str:
     """The operator with its domain, where that is not the default one."""
-    return f"{domain_of(node)}::{node.op_type}" if domain_of(node) else node.op_type
+    domain = domain_of(node)
+    return f"{domain}::{node.op_type}" if domain else node.op_type
 
 
 def main_graph(model: OnnxModel) -> OnnxGraph:

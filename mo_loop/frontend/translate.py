@@ -35,7 +35,7 @@ from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.origin import Origin, made_for
+from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
 from mo_loop.ops.base import Constant
 from mo_loop.ops.front import Failed
@@ -211,8 +211,11 @@ class ModelTranslation(Translation):
         """Translate one node and define its outputs; on failure they are those of a Failed node."""
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         context = Context(self, proto, scope, scope.opsets.get(domain, 0))
-        with made_for((context.origin,)):
+        outer = current.set((context.origin,))
+        try:
             self._node(context, domain)
+        finally:
+            current.reset(outer)
 
     def _node(self, context: Context, domain: str) -> None:
         proto, scope = context.proto, context.scope

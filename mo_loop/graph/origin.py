@@ -76,10 +76,10 @@ class made_for:
 
 def joined(first: Origins, second: Origins) -> Origins:
     """Both, each origin once."""
-    if first == second or not second:
-        return first
     if not first:
         return second
+    if not second or first == second:
+        return first
     return (*first, *(each for each in second if each not in first))
 
 

@@ -132,11 +132,12 @@ class Op(Node):
         result = self._inferred(types)
         self.made = (start, fresh_symbols())
         graph.require_own((value for value in values if isinstance(value, Value)), self)
-        constants = [value for value in values if isinstance(value, Constant)]
+        constants = []
         for position, value in enumerate(values):
             if isinstance(value, Constant):
                 graph.add(value)
                 values[position] = value.outputs[0]
+                constants.append(value)
         self.inputs = tuple(values)
         self.outputs = tuple([Value(self, position, each) for position, each in enumerate(result)])
         graph.add(self)
