@@ -133,7 +133,8 @@ class FunctionPass:
 
     def leaves(self, node: Node) -> bool:
         """Whether a veto of the configuration protects `node`, at which this pass looks from now on."""
-        self.at = node
+        self._at = node
+        current.set(node.origins)
         return self.is_vetoed(node)
 
     def is_vetoed(self, node: Node) -> bool:

@@ -23,7 +23,7 @@ class NamesRead:
         """The names that a node and its bodies read of the graph it stands in."""
         found = set(node.input)
         found.discard("")
-        for body in body_protos(node):
+        for body in body_protos(node) if node.attribute else ():
             found |= self.captured_by(body)
         return found
 

@@ -34,6 +34,8 @@ from mo_loop.graph.types import ElementType, OptionalType, SequenceType
 if TYPE_CHECKING:
     from mo_loop.ops.base import Parameter, Result
 
+_set = object.__setattr__
+
 N = TypeVar("N", bound="Node")
 
 
@@ -129,7 +131,7 @@ class Value:
     def define(self, tensor: Origin, name: str = "") -> None:
         """Mark this value as a tensor of the ONNX model, with its origin, and its name unless another is given."""
         self.add_name(name or tensor.output)
-        self.origins = joined(self.origins, (tensor,))
+        self.origins = joined(self.origins, (tensor,)) if self.origins else (tensor,)
 
     def copy_names(self, other: Value) -> None:
         """Add the names and origins of `other`, which has the same content."""
@@ -376,9 +378,10 @@ class Graph:
         It has the current origins, without any those of its first input that has some.
         """
         self.require_own(node.inputs, node)
-        node.graph = self
-        node.origins = current.get() or _origins_of(node.inputs)
-        node.id = self._next_id
+        # Op.__setattr__ checks attributes; these fields are none, and every node sets them.
+        _set(node, "graph", self)
+        _set(node, "origins", current.get() or _origins_of(node.inputs))
+        _set(node, "id", self._next_id)
         self._next_id += 1
         self.nx.add_node(node)
         for port, value in enumerate(node.inputs):

@@ -29,6 +29,9 @@ from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, b
 
 _MISSING = object()
 
+_set = object.__setattr__
+"""Sets a field that is not an attribute of the operation: it needs no check, and every node sets several."""
+
 
 class Op(Node):
     """Base of all operations. Class keywords: `opset` (the lowest that has it), `type` (the IR's name, default the
@@ -127,10 +130,10 @@ class Op(Node):
 
     def _attach(self, graph: Graph, values: list[Any], name: str) -> None:
         types = [None if v is None else v.type if isinstance(v, Value) else v.outputs[0].type for v in values]
-        self.name = name
+        _set(self, "name", name)
         start = fresh_symbols()
         result = self._inferred(types)
-        self.made = (start, fresh_symbols())
+        _set(self, "made", (start, fresh_symbols()))
         graph.require_own((value for value in values if isinstance(value, Value)), self)
         constants = []
         for position, value in enumerate(values):
@@ -138,8 +141,8 @@ class Op(Node):
                 graph.add(value)
                 values[position] = value.outputs[0]
                 constants.append(value)
-        self.inputs = tuple(values)
-        self.outputs = tuple([Value(self, position, each) for position, each in enumerate(result)])
+        _set(self, "inputs", tuple(values))
+        _set(self, "outputs", tuple([Value(self, position, each) for position, each in enumerate(result)]))
         graph.add(self)
         for constant in constants:
             constant.origins = self.origins
@@ -309,7 +312,7 @@ class Constant(Op, opset=1, type="Const"):
             array = np.asarray(value)
             value = ArrayTensor(array if dtype is None or dtype.bits == 0 else array.astype(dtype.numpy), dtype)
         self._prepare(value)
-        self.name = name
+        _set(self, "name", name)
         graph.add(self)
 
     @classmethod
@@ -320,9 +323,9 @@ class Constant(Op, opset=1, type="Const"):
 
     def _prepare(self, tensor: Tensor) -> None:
         self.__dict__["tensor"] = tensor
-        self.name = ""
-        self.inputs = ()
-        self.outputs = (Value(self, 0, type_of_tensor(tensor)),)
+        _set(self, "name", "")
+        _set(self, "inputs", ())
+        _set(self, "outputs", (Value(self, 0, type_of_tensor(tensor)),))
 
     @property
     def array(self) -> np.ndarray[Any, Any]:
