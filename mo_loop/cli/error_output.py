@@ -1,7 +1,7 @@
 """Errors on the command line: one message on stderr and the documented exit code; a traceback only with --debug.
 
 error: ML202: the model has no tensor 'imput'
-  why:   no tensor and no node of the main graph is called so
+  why:   no tensor and no node of the main graph has this name
   help:  did you mean 'input'?
 """
 

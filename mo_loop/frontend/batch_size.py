@@ -18,8 +18,8 @@ from mo_loop.preprocessing.per_input import PerInput
 class BatchCut(Cut):
     """A cut whose inputs have the batch size `batch`: in the dimension N of their layout, else in the first one.
 
-    An input whose layout has no N has no batch. Without a layout, a first dimension of another size than 0, 1 or
-    unknown need not be a batch: that is refused.
+    An input whose layout has no N has no batch. Without a layout, a static first dimension other than 0 or 1 may not be
+    a batch, so it is refused.
     """
 
     batch: int = 1
@@ -31,7 +31,7 @@ class BatchCut(Cut):
         said = self.layouts.among([{start.name} for start in open_]) if self.layouts else {}
         types = {start.name: self._typed(start, said.get(place)) for place, start in enumerate(open_)}
         if all(types[start.name] is start.type for start in open_):
-            raise UsageError(f"--batch {self.batch} changes no input: that is their batch size already")
+            raise UsageError(f"--batch {self.batch} changes no input: it is their batch size already")
         for start in starts:
             yield start._replace(type=types.get(start.name, start.type))
 
@@ -40,7 +40,7 @@ class BatchCut(Cut):
         type_ = start.type.element if isinstance(start.type, OptionalType) else start.type
         if not isinstance(type_, TensorType) or type_.shape is None:
             what = "its rank is unknown" if isinstance(type_, TensorType) else f"it is a {type_}"
-            raise self._refused(start.name, what, "say its shape with --input instead")
+            raise self._refused(start.name, what, "give its shape with --input instead")
         axis: int | None = 0
         if said is not None:
             layout = said[0] or said[1]

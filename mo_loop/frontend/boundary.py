@@ -26,9 +26,9 @@ PACK = "give --sequence-io packed: it becomes its data and its shapes, two tenso
 
 
 def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | OptionalType, packed: bool) -> Value:
-    """The Parameter of an input; of a sequence two Parameters, and what makes a sequence of them.
+    """The Parameter of an input. A sequence has two Parameters, and a node that builds the sequence from them.
 
-    An optional is taken to be there where sequences are packed.
+    With packed sequences, an optional input is assumed to be present.
     """
     origin = Origin(output=name)
     if isinstance(type_, TensorType):
@@ -45,7 +45,7 @@ def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | Optio
         what = "strings" if element.dtype is string else "tensors of unknown rank"
         raise UnsupportedError(
             f"the input {name!r} is a sequence of {what}: it cannot be packed", code="ML310", where=origin,
-            hint="" if element.dtype is string else f"say the shape of an element: --input '{name}[?,?]'",
+            hint="" if element.dtype is string else f"give the shape of an element: --input '{name}[?,?]'",
         )  # fmt: skip
     data = made_input(graph, f"{name}.data", TensorType(element.dtype, (fresh(),)), packed)
     table = TensorType(i64, (fresh(), max(len(element.shape), 1)))
@@ -80,13 +80,13 @@ def make_result(value: Value, name: str, packed: bool) -> None:
 
 
 def refused(what: str, way: str, type_: SequenceType | OptionalType, origin: Origin) -> UnsupportedError:
-    """The error for what is no tensor at the boundary; `way` is "enter" or "leave"."""
+    """The error for an input or output that is not a tensor; `way` is "enter" or "leave"."""
     text = f"{what} is a {type_}: only tensors can {way} an IR"
     return UnsupportedError(text, code="ML310", where=origin, hint=PACK)
 
 
 def boundary_errors(model: OnnxModel, cut: Cut, packed: bool) -> Iterator[UnsupportedError]:
-    """Every input and output that cannot cross the boundary of the IR: translation ends at the first of them."""
+    """The errors of all inputs and outputs that are not tensors. Translation alone would stop at the first of them."""
     scratch = Graph("inputs")
     for start in cut.parameters(model):
         if start.value is not None or start.if_needed:

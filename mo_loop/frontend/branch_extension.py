@@ -38,7 +38,7 @@ def extended(
 
 
 def renamed(node: Any, names: Mapping[str, str]) -> Any:
-    """A copy of a NodeProto with other names for what it and its bodies read, and for what it makes."""
+    """A copy of a NodeProto with its outputs renamed, and the names that it and its bodies read."""
     copy = type(node)()
     copy.CopyFrom(node)
     _rename(copy, names)
@@ -53,7 +53,7 @@ def _rename(node: Any, names: Mapping[str, str]) -> None:
 
 
 def _rename_captures(graph: Any, names: Mapping[str, str]) -> None:
-    """Other names for what a body reads from outside; names of its own are others, and stay."""
+    """Rename what a body reads from outside. A name that the body defines itself means another value, and stays."""
     own = names_defined_in(graph)
     captured = {name: other for name, other in names.items() if name not in own}
     for node in graph.node:
@@ -63,7 +63,7 @@ def _rename_captures(graph: Any, names: Mapping[str, str]) -> None:
 
 
 def _fresh(name: str, taken: set[str]) -> str:
-    """`name`, numbered where it is taken; taken from now on."""
+    """`name`, with a number where it is in use already; the result is added to the names in use."""
     found, number = name, 1
     while found in taken:
         found, number = f"{name}.{number}", number + 1

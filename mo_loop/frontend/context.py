@@ -1,4 +1,4 @@
-"""Context and Body: the node that a translator translates, and the bodies that it can translate under given types."""
+"""Context and Body: what a translator can read of its ONNX node, and the bodies that it can translate."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ class Translation(ABC):
     top: Scope | None
     """The scope of the main graph."""
     output_names: frozenset[str]
-    """The outputs that are kept of the main graph."""
+    """The names of the outputs of the main graph that are converted."""
 
     @abstractmethod
     def statements(self, proto: Any, scope: Scope, outputs: Iterable[str] | None = None) -> None:
-        """Translate what `outputs` (default: its own) of a GraphProto need; its inputs are in the scope already."""
+        """Translate the nodes that `outputs` (default: all) of a GraphProto need; `scope` has its inputs already."""
 
     @abstractmethod
     def node(self, proto: Any, scope: Scope) -> None:
-        """Translate one node and define its outputs; on failure they are those of a Failed node."""
+        """Translate one node and define its outputs. If that fails, they are the outputs of a Failed node."""
 
     @abstractmethod
     def widened(self, graph: Any) -> list[TensorType | None]:
-        """The types that the states of a body turned out to need, remembered between its translations."""
+        """The widest state types found so far for a body, kept between its translations."""
 
     @abstractmethod
     def warn_of_hidden_names(self, proto: Any, scope: Scope, origin: Origin) -> None:
-        """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
+        """Warn once for each body about its names that hide an outer value of the same name."""
 
     @abstractmethod
     def doubt(self, text: str, *, where: Origin, code: str) -> None:
-        """Say what had to be assumed of the model, as a ConversionWarning.
+        """Issue a ConversionWarning that says what the conversion assumes about the model.
 
         Raises:
-            ModelError: nothing may be assumed in a strict conversion.
+            ModelError: the conversion is strict.
         """
 
 
 class Context:
-    """What a translator with a parameter `node` sees of the node it translates."""
+    """The ONNX node that a translator translates: the value of its parameter `node`."""
 
     def __init__(self, translation: Translation, proto: Any, scope: Scope, opset: int) -> None:
         self.translation = translation
@@ -77,7 +77,7 @@ class Context:
         return self.origin.path
 
     def located(self, error: MoLoopError) -> MoLoopError:
-        """The error at this node, with its operator and opset; as it is where a node below this one raised it."""
+        """The error at this node, with its operator and opset. An error that a node in a body raised stays as it is."""
         if self.is_above(error):
             return error
         if self.op_type in error.message and "opset" in error.message:
@@ -86,16 +86,16 @@ class Context:
         return error.at(self.origin, message=f"{operator} (opset {self.opset}): {error.message}")
 
     def is_above(self, error: BaseException) -> bool:
-        """Whether the error is of a node in a body of this one, or in a function that it calls."""
+        """Whether the error belongs to a node in a body of this node, or in a function that it calls."""
         return isinstance(error, MoLoopError) and error.origin is not None and error.origin.is_below(self.origin)
 
     def tensor(self, name: str) -> Origin:
-        """The tensor of the model that the output `name` is."""
-        scope, node, operator, _ = self.origin  # _replace takes three times as long, and every tensor comes here
+        """The origin of the output `name`."""
+        scope, node, operator, _ = self.origin  # _replace takes three times as long, and this runs once for each tensor
         return self.scope.moved.get(name) or Origin(scope, node, operator, name)
 
     def wants(self, index: int) -> bool:
-        """Whether the node's output number `index` is named, hence possibly used."""
+        """Whether the node's output number `index` has a name, so that something may read it."""
         return index < len(self.outputs) and bool(self.outputs[index])
 
     def makes_model_output(self) -> bool:
@@ -103,18 +103,18 @@ class Context:
         return self.scope is self.translation.top and self.outputs[0] in self.translation.output_names
 
     def constant(self, array: Any, dtype: Any = None) -> Value:
-        """A Constant in the graph that is being made."""
+        """A Constant in the graph of the current scope."""
         return Constant(array, graph=self.graph, dtype=dtype).output
 
 
 class Body:
-    """A GRAPH attribute. Each `translate` makes a new Graph, under the types it is given."""
+    """A GRAPH attribute. Each `translate` makes a new Graph for the given input types."""
 
     def __init__(
         self, translation: Translation, proto: Any, scope: Scope, origin: Origin,
         moved: Mapping[str, Origin] | None = None,
     ) -> None:  # fmt: skip
-        """`scope` is the one around the body, `origin` that of the body itself, `moved` what `Scope.moved` says."""
+        """`scope` encloses the body, `origin` is that of the body itself, `moved` becomes `Scope.moved`."""
         self._translation = translation
         self._moved = moved or {}
         self.proto = proto
@@ -131,7 +131,7 @@ class Body:
 
     @property
     def widened(self) -> list[TensorType | None]:
-        """The wider types that this body's states turned out to need, remembered between translations."""
+        """The widest state types found so far for this body, kept between its translations."""
         return self._translation.widened(self.proto)
 
     def declared(self, index: int) -> Any:
@@ -167,15 +167,15 @@ class Body:
         return TranslatedBody(graph, parameters, results, scope)
 
     def within(self, scope: Scope) -> Body:
-        """The same body, its outer names looked up in another scope."""
+        """The same body, with its outer names looked up in another scope."""
         return Body(self._translation, self.proto, scope, self.origin, self._moved)
 
     def replaced(self, proto: Any) -> Body:
-        """Another body, in the place of this one."""
+        """A body with another GraphProto and the same scope and origin."""
         return Body(self._translation, proto, self.scope, self.origin, self._moved)
 
     def inline(self, values: Sequence[Value] = ()) -> list[Value]:
-        """The body's nodes right in the surrounding graph (a branch always taken), its inputs being `values`."""
+        """Translate the body's nodes into the enclosing graph, with `values` as inputs; for a branch always taken."""
         scope = Scope(self.scope.graph, self.scope, self.origin.scope)
         scope.moved = self._moved
         scope.values.update(zip(self.inputs, values, strict=True))
@@ -184,7 +184,7 @@ class Body:
 
 
 class TranslatedBody:
-    """A body as a Graph: the Parameters of its formal inputs, its Results, and what it captured."""
+    """A translated body: its Graph, the Parameters of its formal inputs, its Results, and its captures."""
 
     def __init__(self, graph: Graph, parameters: list[Parameter], results: list[Result], scope: Scope) -> None:
         self.graph = graph
@@ -197,12 +197,12 @@ class TranslatedBody:
         return bool(self.graph.of(Failed))
 
     def failures(self) -> list[MoLoopError]:
-        """The errors of the nodes that could not be translated, here and in bodies below."""
+        """The errors of the nodes that could not be translated, in this body and in nested ones."""
         return [n.error for g in self.graph.scopes() for n in g.of(Failed) if n.error is not None]
 
 
 def as_values(result: Any) -> list[Any]:
-    """What a translator returned (a node, a value, None, or several of them) as a list of values."""
+    """The result of a translator (a node, a value, None, or several of them) as a list of values."""
     if isinstance(result, Node):
         return list(result.outputs)
     if isinstance(result, tuple | list):

@@ -1,11 +1,11 @@
-"""CustomTranslators: the translators of extensions, valid for one conversion, with checked signatures and results.
+"""CustomTranslators: the translators that extensions register for one conversion.
 
     custom = CustomTranslators()
     custom.add("com.example", described("Twice", 1, function, "twice.py"))
     translate(model, custom=custom)
 
-The signature is the schema here as in registry.py. It is checked where a translator is registered, what it returns
-where it is called; both errors are the extension's.
+The signature is the schema, as in registry.py. `described` checks the signature when a translator is registered,
+`called` checks the result. Both raise ExtensionError.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from mo_loop.frontend.registry import Translator, describe, newest, with_one
 from mo_loop.graph import Value
 
 KINDS = ("int", "float", "str", "tuple[int, ...]", "tuple[float, ...]", "tuple[str, ...]", "Body", "Any")
-"""What an attribute may be annotated with, `| None` besides. `Any` stands for tensors and for values of any kind."""
+"""The annotations of attributes; each may have `| None`. `Any` allows tensors and values of every kind."""
 
 
 class CustomTranslators:
-    """Those of one conversion, for operators of any domain. They precede functions of the model and our translators."""
+    """The custom translators of one conversion. They precede functions of the model and the table of registry.py."""
 
     def __init__(self) -> None:
         self._of: dict[tuple[str, str], list[Translator]] = {}
 
     def add(self, domain: str, translator: Translator) -> None:
-        """Put a translator in; one of the same operator and version is replaced."""
+        """Add a translator; it replaces one of the same operator and version."""
         key = ("" if domain == "ai.onnx" else domain, translator.op)
         self._of[key] = with_one(self._of.get(key, ()), translator)
 
     def update(self, other: CustomTranslators) -> None:
-        """Put in all translators of `other`."""
+        """Add all translators of `other`."""
         for (domain, _), listed in other._of.items():
             for each in listed:
                 self.add(domain, each)
 
     def find(self, domain: str, op: str, opset: int) -> Translator | None:
-        """The newest that holds at version `opset` of the domain, or None."""
+        """The newest translator whose version is at most `opset`, or None."""
         return newest(self._of.get((domain, op), ()), opset)
 
     def oldest(self, domain: str, op: str) -> int | None:
@@ -52,7 +52,7 @@ class CustomTranslators:
 
 
 def require_operator(op: Any, domain: Any, since: Any) -> None:
-    """ExtensionError unless these name an operator and a version of its domain."""
+    """Raise ExtensionError unless the arguments name an operator and a version of its domain."""
     if not isinstance(op, str) or not op or not isinstance(domain, str):
         raise ExtensionError(
             f"{domain!r} and {op!r} are no domain and operator", code="ML263",
@@ -63,7 +63,7 @@ def require_operator(op: Any, domain: Any, since: Any) -> None:
 
 
 def described(op: str, since: int, function: Callable[..., Any], origin: str) -> Translator:
-    """What the signature of an extension's function says. ExtensionError where it says what no operator has."""
+    """A Translator from the signature of an extension's function. ExtensionError if the signature is not valid."""
     if not callable(function):
         raise ExtensionError(f"the translator of {op} is {function!r}, not a function", code="ML263")
     for parameter in inspect.signature(function).parameters.values():
@@ -75,7 +75,7 @@ def described(op: str, since: int, function: Callable[..., Any], origin: str) ->
             )  # fmt: skip
     said = describe(op, since, function)
     kinds = {name: _kind(annotation) for name, annotation in said.kinds.items()}
-    # What is not annotated, or as Any, may be of any kind: only texts are held against the model.
+    # Without an annotation, or with Any, an attribute may be of any kind. Only text annotations are compared.
     return replace(said, kinds={name: None if kind == "Any" else kind for name, kind in kinds.items()}, origin=origin)
 
 
@@ -111,10 +111,10 @@ def defined_at(function: Any) -> str:
 def called(
     translator: Translator, given: Sequence[Value | None], keywords: Mapping[str, Any], context: Context
 ) -> list[Value | None]:
-    """What the function makes of a node, a value for each output that is named.
+    """Call the translator of an extension for a node and return one value for each named output.
 
     Raises:
-        ExtensionError: it raised anything but an error of the model, or returned something else.
+        ExtensionError: it raised an error that is not about the model, or returned other objects than values.
     """
     what = f"the translator of {translator.op}"
     try:

@@ -4,7 +4,7 @@
     Cut.of(model, {"x": [1, 3, None, (224, 512)]}, ["logits", "block_3:0"])
     Cut.of(model, [1, 3, 224, 224], None)                       # the shape of the first input
 
-Tensors are named as in ONNX; a node stands for its first output, `node:1` for another one, `1:node` for what it reads.
+Tensors have their ONNX names. The name of a node means its first output, `node:1` its output 1, `1:node` its input 1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType
 
 @dataclass
 class Cut:
-    """The entries of the inputs by name, and the names of the outputs; None stands for those of the model."""
+    """The entries of the inputs by name, and the names of the outputs; None means those of the model."""
 
     inputs: dict[str, InputEntry] | None = None
     outputs: list[str] | None = None
@@ -77,7 +77,7 @@ class Cut:
         return cls(inputs, outputs)
 
     def changed_shapes(self, model: OnnxModel) -> str:
-        """What the model declares of inputs that were given another shape; empty when none was."""
+        """The declared types of the inputs that have another shape here, as text; empty if there are none."""
         declared = {entry.name: entry.type for entry in model.proto.graph.input}
         return ", ".join(
             f"{name} as {type_from(declared[name], symbolic=True)}"
@@ -86,11 +86,11 @@ class Cut:
         )
 
     def parameters(self, model: OnnxModel) -> Iterator[Start]:
-        """Where the conversion starts, in order.
+        """The inputs at which the conversion starts, in order.
 
-        The model's own order holds unless all its inputs are named, or an inner tensor is; the model's other inputs are
-        then kept as far as the outputs still need them. An initializer listed as an input, as IR version 3 demanded, is
-        none.
+        They have the order of the model unless all its inputs, or an inner tensor, are named. In the second case, other
+        inputs of the model are kept if the outputs still need them. An initializer listed as an input, as IR version 3
+        requires, is not an input.
 
         Raises:
             UsageError: a type is neither declared nor given, or a value does not fit it.
@@ -113,7 +113,7 @@ class Cut:
 
 
 class Start(NamedTuple):
-    """One input: `value` is None unless it is frozen; `if_needed` ones are kept where something reads them."""
+    """One input. `value` is None unless it is frozen. With `if_needed` the input is kept only if something reads it."""
 
     name: str
     type: Any
@@ -145,7 +145,7 @@ def _with_entry(name: str, type_: Any, entry: InputEntry | None) -> tuple[Any, A
         raise UsageError(
             f"the element type of {name!r} is not known: it cannot become an input", code="ML202",
             why="the model does not declare it, and inference does not find it",
-            hint=f"name the type as well: {name}{{f32}}",
+            hint=f"give the type as well: {name}{{f32}}",
         )  # fmt: skip
     return type_, None if entry is None or entry.value is None else _frozen(name, type_, type_.dtype, entry.value)
 
@@ -154,7 +154,7 @@ def _frozen(name: str, type_: TensorType, dtype: ElementType, value: Any) -> Any
     """The value as an array of the input's type."""
     try:
         array = np.asarray(value)
-        with np.errstate(invalid="ignore"):  # what does not fit is refused below
+        with np.errstate(invalid="ignore"):  # a value that does not fit raises an error below
             cast = array.astype(dtype.numpy)
     except (TypeError, ValueError):
         raise UsageError(f"{value!r} is no value of {dtype} for the input {name!r}", code="ML202") from None
@@ -177,7 +177,7 @@ def _frozen(name: str, type_: TensorType, dtype: ElementType, value: Any) -> Any
 
 
 def _one_entry(text: str, names: _Names) -> InputEntry:
-    """What `text` names, which may say a shape and a type as well."""
+    """The entry of `text`: a name, possibly with a shape and a type."""
     found = parse_inputs(text, names)
     if len(found) != 1 or not found[0].name or found[0].value is not None:
         raise UsageError(f"{text!r} names no tensor to freeze", hint="write name=value", code="ML202")
@@ -185,20 +185,20 @@ def _one_entry(text: str, names: _Names) -> InputEntry:
 
 
 def _joined(entry: InputEntry, frozen: InputEntry) -> InputEntry:
-    """An entry of `--input` and one of `--freeze` that are about the same tensor."""
+    """Join an entry of `--input` and an entry of `--freeze` for the same tensor."""
     if entry.value is not None:
         why = "--input and --freeze both name one"
         raise UsageError(f"{entry.name!r} is given a value twice", why=why, hint="freeze it once", code="ML202")
     for one, other, what in ((entry.shape, frozen.shape, "shapes"), (entry.dtype, frozen.dtype, "element types")):
         if one not in (KEEP, None) and other not in (KEEP, None):
-            why = "--input and --freeze both say one"
+            why = "--input and --freeze both give one"
             raise UsageError(f"{entry.name!r} is given two {what}", why=why, hint="say it once", code="ML202")
     shape = entry.shape if frozen.shape is KEEP else frozen.shape
     return InputEntry(entry.name, shape, frozen.dtype or entry.dtype, frozen.value)
 
 
 def _entries(given: Any, names: _Names) -> list[InputEntry]:
-    """The argument `input` in any of its forms as entries; one without a name is about the input at its place."""
+    """The argument `input`, in any of its forms, as entries. One without a name means the input at its position."""
     if isinstance(given, str):
         return parse_inputs(given, names)
     if isinstance(given, Mapping):
@@ -220,14 +220,14 @@ def _entries(given: Any, names: _Names) -> list[InputEntry]:
 
 
 def _is_bare_shape(parts: tuple[Any, ...]) -> bool:
-    """Whether these are dimensions (also of OpenVINO): neither names, shapes nor element types are numbers."""
+    """Whether these are dimensions, possibly of OpenVINO, and not names, shapes or element types."""
     if any(isinstance(each, int | np.integer) or hasattr(each, "get_min_length") for each in parts):
         return True
     return None in parts and all(each is None or isinstance(each, tuple) for each in parts)
 
 
 def _is_entry(given: Any) -> bool:
-    """Whether this is a tuple of a name, a shape and an element type: the first or the last may be left out."""
+    """Whether this is a tuple of a name, a shape and an element type, where the first or the last may be absent."""
     if not isinstance(given, tuple) or len(given) < 2 or _is_bare_shape(given):
         return False
     first, *others = given
@@ -237,7 +237,7 @@ def _is_entry(given: Any) -> bool:
 
 
 def _entry(parts: tuple[Any, ...]) -> InputEntry:
-    """Shapes can be iterated over; what follows the name and is no shape is an element type."""
+    """Whether an item of a tuple is a shape: shapes can be iterated over, element types cannot."""
     entry = InputEntry()
     if isinstance(parts[0], str):
         entry, parts = InputEntry(parts[0]), parts[1:]
@@ -286,18 +286,18 @@ class _Names:
         inputs = ", ".join(self.of_inputs()[:6])
         raise UsageError(
             f"the model has no tensor {name!r}",
-            why=self._elsewhere(name) or "no tensor and no node of the main graph is called so",
+            why=self._elsewhere(name) or "no tensor and no node of the main graph has this name",
             hint=f"did you mean {close[0]!r}?" if close else f"its inputs are {inputs}" if inputs else "",
             code="ML202",
         )
 
     def _elsewhere(self, name: str) -> str:
-        """The reason where a body has a tensor of that name or path; empty otherwise."""
+        """The reason if a body has a tensor of that name or path; otherwise empty."""
         for scope in all_graphs(self._model):
             names = {tensor.name for tensor in tensors_of(scope)}
             paths = (Origin(scope.scope, output=each).path for each in names)
             if scope.scope and (name in names or name in paths):
-                return f"it stands in the body {scope.path}, and a model can be cut in its main graph only"
+                return f"it is in the body {scope.path}, and a model can be cut only in its main graph"
         return ""
 
     def _port(self, name: str, ports: Iterable[str], number: int) -> str:

@@ -13,8 +13,8 @@ from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType,
 
 
 def type_from(proto: Any, *, symbolic: bool) -> Any:
-    """A TypeProto as a type. Without `symbolic` the names of dimensions are dropped: in a body they need not mean
-    the same in every iteration."""
+    """A TypeProto as a type. Without `symbolic` the names of dimensions are dropped: in a body, a name can mean
+    another size in every iteration."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type
@@ -42,9 +42,9 @@ def _shape_from(proto: Any, symbolic: bool) -> Shape:
 
 
 def contradictions(proto: Any, values: Mapping[str, Value], path: tuple[str, ...]) -> list[ConversionWarning]:
-    """What a GraphProto declares of its inner values and outputs and what cannot be; inference is right.
+    """The declared types of inner values and outputs that contradict the inferred types. Inference is right.
 
-    Models declare wrongly after edits and after exports with another batch size; the numbers do not depend on it.
+    Edits, and exports with another batch size, leave wrong declarations. The computed numbers do not depend on them.
     """
     found = []
     for entry in (*proto.value_info, *proto.output):
@@ -61,7 +61,7 @@ def contradictions(proto: Any, values: Mapping[str, Value], path: tuple[str, ...
 
 
 def _contradicts(declared: Any, inferred: TensorType) -> bool:
-    """Whether no tensor is of both types. Symbols of one name may differ: that proves nothing."""
+    """Whether no tensor can have both types. Symbols are not compared: a name alone does not tell the size."""
     if inferred.dtype is None:
         return False
     if declared.elem_type and declared.elem_type != inferred.dtype.onnx:

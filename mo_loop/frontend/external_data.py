@@ -19,10 +19,10 @@ _EXTERNAL = 1  # TensorProto.EXTERNAL
 def external_files(path: str) -> list[str]:
     """Real paths of the external data of the model at `path`, each once, sorted.
 
-    Files that are missing or lie outside the model's folder are left out: what a conversion says of them is said there.
+    Files that are missing or lie outside the model's folder are left out: the conversion reports them.
 
     Raises:
-        FileError: the model cannot be read, or is none.
+        FileError: the file cannot be read, or is not an ONNX model.
     """
     model = opened(path)
     found = set()
@@ -37,7 +37,7 @@ def external_files(path: str) -> list[str]:
 
 
 def _locations(model: OnnxModel) -> Iterator[tuple[str, Any]]:
-    """Each location with one of the tensors that name it; of a large file, its own data is not among them."""
+    """Each location, with one of the tensors that name it. The data inside the model's own file has no entry."""
     seen = {OWN_FILE}
     for tensor in (tensor for graph in all_graphs(model) for tensor in tensor_protos(graph)):
         if tensor.data_location != _EXTERNAL:

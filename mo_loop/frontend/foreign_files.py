@@ -1,11 +1,11 @@
-"""Recognises files of other programs, and tells how to export an ONNX model from there.
+"""Recognises model files of other formats and says how to get an ONNX model from each.
 
 >>> kind_of(b"GGUF" + bytes(60)).what
 'a GGUF file'
 >>> kind_of(b"hello")
 
-A file is known by its first bytes; where formats share them (every protobuf message looks alike), by the fields that
-come first, and only then by the ending of its name.
+The first bytes identify the format. Where formats share them (all protobuf messages are alike), the first fields of
+the message identify it, and after those the suffix of the file name.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 HEAD = 1 << 16
-"""Bytes of a file that are looked at."""
+"""The number of bytes that are read from a file."""
 
 
 class Kind(NamedTuple):
-    """What a file is, as in "model.onnx is {what}, not an ONNX model", and what to do."""
+    """The format of a file, as in "model.onnx is {what}, not an ONNX model", and what to do."""
 
     what: str
     hint: str
@@ -58,7 +58,7 @@ _STARTS: tuple[tuple[int, bytes, Kind], ...] = (
     (257, b"ustar", Kind("a tar archive", _UNPACK)),
     (0, b"\x93NUMPY", Kind("a numpy array", "give the .onnx file of the model")),
 )
-"""Where the bytes stand, the bytes, and what they say."""
+"""Offset, the bytes at it, and the format that they identify."""
 
 _ENDINGS = {
     ".pt": PICKLE, ".pth": PICKLE, ".pt2": PYTORCH_ZIP, ".ckpt": PICKLE, ".pb": GRAPH_DEF, ".tflite": _STARTS[3][2],
@@ -71,9 +71,9 @@ _ENDINGS = {
 
 
 def kind_of(data: bytes, path: Path | None = None) -> Kind | None:
-    """What a file is that begins with `data`; None when nothing is known of it.
+    """The format of a file that begins with `data`; None if it is not known.
 
-    `path` names the file, if there is one: the names within an archive are read there.
+    `path` is the file, if there is one: the names of the members of an archive are read from it.
     """
     for place, bytes_, kind in _STARTS:
         if data[place : place + len(bytes_)] == bytes_:
@@ -88,7 +88,7 @@ def kind_of(data: bytes, path: Path | None = None) -> Kind | None:
 
 
 def kind_of_folder(path: Path) -> Kind | None:
-    """What a folder is that was given as a model; None when nothing is known of it."""
+    """The format of a folder that was given as a model; None if it is not known."""
     if (path / "saved_model.pb").exists():
         return Kind("a TensorFlow SavedModel (a folder)", _TENSORFLOW)
     if path.suffix == ".mlpackage":
@@ -99,7 +99,7 @@ def kind_of_folder(path: Path) -> Kind | None:
 
 
 def _archive(data: bytes, path: Path | None) -> Kind:
-    """Zip archives differ in the files they hold."""
+    """The format of a zip archive, from the names of its members."""
     try:
         with zipfile.ZipFile(io.BytesIO(data) if path is None else path) as archive:
             names = archive.namelist()
@@ -116,24 +116,24 @@ def _archive(data: bytes, path: Path | None) -> Kind:
 
 
 def _text(data: bytes) -> Kind | None:
-    """Formats that are text."""
+    """The text formats."""
     start = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<!-- html")):
-        return Kind("an HTML page, which a failed download leaves", _DOWNLOAD)
+        return Kind("an HTML page, the result of a failed download", _DOWNLOAD)
     if start.startswith(b"<?xml") or start.startswith(b"<net"):
         is_ir = b"<net " in start
         what = "OpenVINO IR already, which needs no conversion" if is_ir else "an XML file"
-        return Kind(what, "give it to the runtime as it is: openvino.Core().read_model" if is_ir else _DOWNLOAD)
+        return Kind(what, "read it with the runtime: openvino.Core().read_model" if is_ir else _DOWNLOAD)
     if re.match(rb'[{\[]\s*["{\[\]}]', start):
         return Kind("JSON", "give the .onnx file of the model")
     return None
 
 
-# -- protobuf: a run of fields, each a key (number and wire type) and a value
+# -- protobuf: a sequence of fields, each a key (number and wire type) and a value
 
 
 def _message(data: bytes) -> Kind | None:
-    """Other models that are protobuf messages, by the fields that they begin with."""
+    """The format of a protobuf message, from its first fields."""
     first = _field(data, 0)
     if first is None:
         return None
@@ -146,7 +146,7 @@ def _message(data: bytes) -> Kind | None:
     if value == 1 and b"serve" in second[1][:4096] + data[-4096:]:
         return SAVED_MODEL
     inner = _field(second[1], 0)
-    # ModelProto has the name of its producer at this place, Core ML a description whose fields are features.
+    # In ModelProto this field is the name of the producer, in Core ML a description whose fields are features.
     return CORE_ML if inner is not None and inner[0] in (1, 10) and isinstance(inner[1], bytes) else None
 
 
@@ -192,9 +192,9 @@ _NUMBERS = (1, 5)
 
 
 def missing_bytes(data: bytes, size: int) -> int:
-    """How many bytes an ONNX model that begins with `data` and is `size` long lacks at least; 0 if it may be whole.
+    """The least number of bytes missing from an ONNX model of `size` bytes that begins with `data`; 0 if unknown.
 
-    Nothing is said of what does not begin like an ONNX model: with its IR version, then fields that it may have.
+    It is 0 as well for data that does not begin like an ONNX model: with the IR version, then fields of ModelProto.
     """
     place = count = 0
     while place < len(data):

@@ -1,4 +1,4 @@
-"""Functions: those of the model and those of ONNX's own schemas, expanded where they are called."""
+"""ONNX functions: those of the model and those of operator schemas, expanded at each call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mo_loop.graph.types import SequenceType, TensorType
 
 
 def bound_attributes(function: Any, call: Any, outer: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Attribute name -> AttributeProto inside a call: what the caller gives, else the function's default."""
+    """Attribute name -> AttributeProto inside a call: the value of the caller, or the default of the function."""
     bound = {default.name: default for default in function.attribute_proto}
     for attribute in call.attribute:
         if not attribute.ref_attr_name:
@@ -22,7 +22,7 @@ def bound_attributes(function: Any, call: Any, outer: Mapping[str, Any] | None) 
 
 
 def without_absent(function: Any, absent: Iterable[str]) -> Sequence[Any]:
-    """The function's nodes, with the names of inputs that the caller left out made empty."""
+    """The function's nodes, with an empty name for each input that the caller leaves out."""
     gone = set(absent)
     if not gone:
         nodes: Sequence[Any] = function.node
@@ -45,13 +45,13 @@ def without_absent(function: Any, absent: Iterable[str]) -> Sequence[Any]:
 def schema_function(
     domain: str, call: Any, opset: int, inputs: Sequence[Value | None], outer: Mapping[str, Any]
 ) -> Any:
-    """The body that ONNX's schema of an operator gives it, as a FunctionProto, or None.
+    """The function body in the ONNX schema of an operator, as a FunctionProto, or None.
 
-    `outer` holds the attributes of the function that the call stands in: what the body looks like may depend on them.
-    Of several bodies it is the newest that is not above the opset.
+    `outer` holds the attributes of the function that contains the call: the body may depend on them. Of several
+    bodies it is the newest whose version is at most the opset.
 
     Raises:
-        UnsupportedError: there is a body, but none for inputs of these types.
+        UnsupportedError: the schema has a body, but not for inputs of these types.
     """
     import onnx
 
@@ -75,15 +75,15 @@ def schema_function(
             function = _parsed(onnx, schema, made)
             if not function.node:
                 raise UnsupportedError(
-                    f"ONNX gives {call.op_type} a body for other types and shapes than these alone", code="ML316",
-                    hint="say the shapes of the inputs, if some are known only at run time",
+                    f"the schema of {call.op_type} has no function body for these types and shapes", code="ML316",
+                    hint="give the shapes of the inputs, if some are known only at run time",
                 )  # fmt: skip
             return function
     return None
 
 
 def _resolved(onnx: Any, call: Any, outer: Mapping[str, Any]) -> Any:
-    """The call with its references to attributes of the surrounding function replaced by their values."""
+    """The call with each reference to an attribute of the enclosing function replaced by its value."""
     if not any(attribute.ref_attr_name for attribute in call.attribute):
         return call
     copy = onnx.NodeProto()
@@ -98,7 +98,7 @@ def _resolved(onnx: Any, call: Any, outer: Mapping[str, Any]) -> Any:
 
 
 def _parsed(onnx: Any, schema: Any, data: bytes) -> Any:
-    """The function, with the defaults of the schema's attributes: its body refers to those it does not set."""
+    """The function, with the defaults of the schema for the attributes to which it gives none itself."""
     function = onnx.FunctionProto()
     function.ParseFromString(data)
     given = {each.name for each in function.attribute_proto}

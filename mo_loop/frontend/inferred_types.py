@@ -1,4 +1,4 @@
-"""The types of tensors that a model declares none for: what ONNX's own inference finds.
+"""Types of tensors that the model does not declare, found by ONNX shape inference.
 
 types_of(model, ["a"])      # {"a": TypeProto of f32[N,3]}
 """
@@ -13,7 +13,7 @@ from mo_loop.frontend.model import OnnxModel
 
 
 def types_of(model: OnnxModel, names: Iterable[str]) -> dict[str, Any]:
-    """TypeProtos of those tensors of the main graph that inference can type; initializers are typed anyway."""
+    """TypeProtos of those tensors of the main graph that inference can type; initializers have a type already."""
     import onnx
 
     wanted = set(names)
@@ -28,6 +28,6 @@ def types_of(model: OnnxModel, names: Iterable[str]) -> dict[str, Any]:
     try:
         with warnings.catch_warnings(action="ignore"):
             inferred = onnx.shape_inference.infer_shapes(model.proto)
-    except Exception:  # a broken model, or one beyond the 2 GB of protobuf: the user has to say the type then
+    except Exception:  # a broken model, or one above the 2 GB limit of protobuf: the user has to give the type
         return found
     return found | {entry.name: entry.type for entry in inferred.graph.value_info if entry.name in wanted}

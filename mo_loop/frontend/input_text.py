@@ -6,10 +6,10 @@
 >>> frozen.name, frozen.value
 ('sr', 16000)
 
-An entry is `name[shape]{type}->value`, or `name{type}[shape]->value` as older scripts have it; each part but the name
-may be left out, and a shape alone stands for the input at its place. Dimensions are separated by commas or spaces: a
-number, `?` or -1, a range `a..b`, `a..`, `..b`, or the name of a symbol. Ports of nodes are written `node:0` (an
-output) and `0:node` (an input).
+An entry is `name[shape]{type}->value`, or `name{type}[shape]->value` as in older scripts. Each part except the name
+is optional, and a shape alone means the input at its position. Dimensions are separated by commas or spaces: a
+number, `?` or -1, a range `a..b`, `a..`, `..b`, or the name of a symbol. The ports of a node are `node:0` (an output)
+and `0:node` (an input).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mo_loop.graph.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
 from mo_loop.preprocessing.per_input import split
 
 KEEP: Any = ...
-"""The shape of an entry that says nothing about it."""
+"""The shape of an entry that keeps the declared one."""
 
 LARGEST = (1 << 63) - 1
 """The largest dimension that an IR can hold."""
@@ -49,15 +49,15 @@ class InputEntry:
 
     @property
     def is_typed(self) -> bool:
-        """Whether nothing of the type is left to the model."""
+        """Whether the entry gives the whole type: shape and element type."""
         return self.shape is not KEEP and self.dtype is not None
 
 
 def parse_inputs(text: str, known: Container[str] = ()) -> list[InputEntry]:
-    """The entries of `text`; a name in `known` is taken whole, whatever characters it holds.
+    """The entries of `text`. A name in `known` is read whole, whatever characters it has.
 
     Raises:
-        UsageError: the text is not of that form.
+        UsageError: the text does not have this syntax.
     """
     return [_entry(item, known) for item in split(text, hint=_SYNTAX)]
 

@@ -1,9 +1,9 @@
-"""LIMITS: uses of supported operators that are refused or give other numbers, as the operator table lists them.
+"""LIMITS: uses of supported operators that are refused or give other numbers, for the operator table.
 
     of("Div")       # (Limit("Div Mod", "32-bit integers above 2^24", "the runtime divides in f32"),)
 
-An unknown rank is refused wherever axes depend on it; that is not repeated for each operator. The random configurations
-of `tools/fuzz_ops.py` name the entry that explains a failure, and any other failure is a bug.
+An unknown rank is refused wherever axes depend on it; no entry repeats that. The random configurations of
+`tools/fuzz_ops.py` name the entry that explains a failure; every other failure is a bug.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """`operators` are names with spaces between, with their domain where it is not the default one; * is all."""
+    """`operators` are names separated by spaces, with a domain that is not the default one; * means all."""
 
     operators: str
     condition: str
@@ -28,7 +28,7 @@ _NO_TYPE = "refused; the IR does not have them"
 _STRINGS = "refused; the IR has string tensors, but no operation on them"
 
 LIMITS: dict[str, Limit] = {
-    # -- of all operators
+    # -- all operators
     "strings": Limit("*", "strings", "the runtime's operations on strings corrupt memory, or do not exist"),
     "infinite doubles": Limit(
         "*", "f64 with infinities", "the runtime computes f64 in f32 and replaces infinities by its largest number"
@@ -46,7 +46,7 @@ LIMITS: dict[str, Limit] = {
     "unknown lengths": Limit(
         "*", "axes, a shape or repeats whose number of elements is known only at run time", _RANK
     ),
-    # -- of some
+    # -- single operators
     "small floats": Limit(
         "QuantizeLinear Cast CastLike",
         "to 8-bit floats",

@@ -1,4 +1,4 @@
-"""Opening an ONNX model: from a path, from an open file, from bytes or from a ModelProto in memory."""
+"""Opens an ONNX model: from a path, an open file, bytes, or a ModelProto in memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missin
 from mo_loop.frontend.strip_weights import strip_weights
 
 LARGE = 1 << 20
-"""Bytes of a file above which its weights are left in it."""
+"""The file size, in bytes, above which the weights stay in the file."""
 
 
 @dataclass
 class OnnxModel:
-    """A loaded model. `path` is its file and `folder` where external data lies; None for a model in memory."""
+    """A loaded model. `path` is its file, `folder` the folder of external data; both are None for a model in memory."""
 
     proto: Any
     path: str | None
@@ -31,8 +31,8 @@ def load(source: Any) -> OnnxModel:
     """Open `source`: a path, the bytes of a model, a binary file, or an `onnx.ModelProto`.
 
     Raises:
-        FileError: there is no such file, it cannot be read, or it is not an ONNX model.
-        ModelError: the model says nothing about its operator sets, or is written for one that is not known.
+        FileError: the file does not exist, cannot be read, or is not an ONNX model.
+        ModelError: the model does not import an opset of ONNX, or imports one that is not known.
     """
     model = opened(source)
     require_opset(model)
@@ -40,12 +40,12 @@ def load(source: Any) -> OnnxModel:
 
 
 def require_opset(model: OnnxModel) -> None:
-    """ModelError unless it is known which operators of ONNX are meant."""
+    """Raise ModelError unless the model imports a known opset."""
     import onnx
 
     proto = model.proto
     if "" not in model.opsets:
-        model.opsets[""] = 1  # IR version 1 and 2 had no import list: opset 1 is meant
+        model.opsets[""] = 1  # IR versions 1 and 2 have no import list: they use opset 1
         if proto.ir_version >= 3 and any(node.domain in ("", "ai.onnx") for node in proto.graph.node):
             raise ModelError(
                 "the model imports no operator set of ONNX", code="ML221",
@@ -68,7 +68,7 @@ _IMPORT = 'set the one it was made with: model.opset_import.append(onnx.helper.m
 
 
 def opened(source: Any) -> OnnxModel:
-    """`source` as it is, whether it can be converted or not. FileError as for `load`."""
+    """`source` without a check of its opset. FileError as for `load`."""
     import onnx
 
     own = folder = None
@@ -92,7 +92,7 @@ def opened(source: Any) -> OnnxModel:
 
 
 def _content(file: Any) -> bytes:
-    """What an open file gives from where it stands."""
+    """The bytes of an open file from its current position."""
     data = file.read()
     if not isinstance(data, bytes):
         raise FileError(
@@ -103,7 +103,7 @@ def _content(file: Any) -> bytes:
 
 
 def _folder_of(file: Any) -> str | None:
-    """Where the external data of an open file lie; None for one in memory."""
+    """The folder of the external data of an open file; None for a file in memory."""
     name = getattr(file, "name", None)
     return str(Path(name).parent) if isinstance(name, str | os.PathLike) and os.path.isfile(name) else None
 
@@ -136,7 +136,7 @@ def _folder(path: Path) -> FileError:
 
 
 def _other_kind(what: str, path: Path | None, data: bytes = b"") -> FileError | None:
-    """What a file, or bytes, must be if not an ONNX model: cut short, or of another kind. None if nothing tells."""
+    """The error for a file, or bytes, that is cut short or has another format; None if neither is certain."""
     head, size = data[:HEAD], len(data)
     if path is not None:
         with open(path, "rb") as file:
@@ -169,7 +169,7 @@ def _parse(data: bytes, what: str, path: Path | None = None) -> Any:
         if "MaxDepth" in str(error):
             raise UnsupportedError(f"{what} nests its bodies too deeply to be read", code="ML312") from None
         raise _other_kind(what, path, data) or FileError(
-            f"{what} is not an ONNX model", why="its bytes are no message of ONNX: it is damaged, or something else",
+            f"{what} is not an ONNX model", why="its bytes are not an ONNX message: it is damaged or of another format",
             hint=_EXPORTED, code="ML214",
         ) from None  # fmt: skip
     if not proto.HasField("graph") or not (proto.ir_version or proto.opset_import):

@@ -13,14 +13,14 @@ from mo_loop.frontend.onnx_graphs import body_protos
 
 
 class NamesRead:
-    """Remembers what each body captures: bodies are translated more than once."""
+    """The names that nodes and bodies read. Those of a body are cached: it may be translated more than once."""
 
     def __init__(self) -> None:
-        # By identity, with the message itself: protobuf gives the number of a wrapper that is gone to another one.
+        # By id, together with the message: Python gives the id of a released wrapper to another object.
         self._captured: dict[int, tuple[Any, frozenset[str]]] = {}
 
     def of_node(self, node: Any) -> set[str]:
-        """The names that a node and its bodies read of the graph it stands in."""
+        """The names in its graph that a node and its bodies read."""
         found = set(node.input)
         found.discard("")
         for body in body_protos(node) if node.attribute else ():
@@ -36,7 +36,7 @@ class NamesRead:
 
 
 def names_defined_in(graph: Any) -> set[str]:
-    """The names that a graph gives to its inputs, its initializers and what its nodes make."""
+    """The names of the inputs, initializers and node outputs of a graph."""
     found = {entry.name for entry in (*graph.input, *graph.initializer)}
     found.update(each.values.name for each in graph.sparse_initializer)
     found.update(name for node in graph.node for name in node.output)
@@ -44,7 +44,7 @@ def names_defined_in(graph: Any) -> set[str]:
 
 
 def all_names_in(graph: Any) -> set[str]:
-    """All names that a graph or a body below it defines or reads."""
+    """All names that a graph or a body in it defines or reads."""
     found = names_defined_in(graph) | {entry.name for entry in graph.output}
     for node in graph.node:
         found.update(node.input)

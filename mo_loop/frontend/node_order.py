@@ -1,4 +1,4 @@
-"""Which nodes of an ONNX graph its outputs need, and the order in which they are translated."""
+"""Finds the nodes that the outputs of an ONNX graph need, and the order in which to translate them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mo_loop.graph.origin import Origin
 def needed(
     nodes: Sequence[Any], outputs: Iterable[str], given: Collection[str], reads: Sequence[Collection[str]]
 ) -> list[int]:
-    """Positions of the nodes that `outputs` depend on, in any order of `nodes`; names that are `given` need nothing.
+    """Positions of the nodes that `outputs` depend on; `nodes` may have any order. Names in `given` need no node.
 
-    `reads` are the names that each node and its bodies read.
+    `reads` holds the names that each node and its bodies read.
     """
     makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
     found: set[int] = set()
@@ -30,7 +30,7 @@ def needed(
 
 
 def in_order(nodes: Sequence[Any], reads: Sequence[Collection[str]]) -> bool:
-    """Whether every node comes after those that make what it reads."""
+    """Whether every node comes after the nodes whose outputs it reads."""
     later = {name for node in nodes for name in node.output}
     for node, names in zip(nodes, reads, strict=True):
         if not later.isdisjoint(names):
@@ -40,7 +40,7 @@ def in_order(nodes: Sequence[Any], reads: Sequence[Collection[str]]) -> bool:
 
 
 def listed_order(nodes: Sequence[Any], reads: Sequence[Collection[str]], path: tuple[str, ...]) -> list[int]:
-    """A topological order (captures count as dependencies), the listed one where it can be kept."""
+    """A topological order (captures are dependencies), as close as possible to the order of the list."""
     producer = {name: i for i, node in enumerate(nodes) for name in node.output if name}
     needs = [{producer[name] for name in names if name in producer} for names in reads]
     users: dict[int, list[int]] = {}

@@ -1,9 +1,9 @@
-"""The graphs of an ONNX model as it stands: the main graph, bodies, functions; nothing is translated.
+"""Visits the graphs of an ONNX model: the main graph, its bodies and its functions.
 
     for scope in all_graphs(model):
         for node in scope.nodes: print(scope.path_of(node), node.op_type)
 
-Paths are those of translation: the node that holds a body, the name of the body, the node.
+A path is the same as in translation: the node with the body, the name of the body, the inner node.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GRAPH, _GRAPHS = 5, 10  # AttributeProto.AttributeType
 class OnnxGraph:
     """One graph: the main one, a body, or a function's. `kind` is "model", the attribute that holds it, or "function".
 
-    `outer` and `owner` are the scope and the node that hold a body; None for the others.
+    `outer` and `owner` are the enclosing scope and the node of a body; None for the main graph and functions.
     """
 
     scope: tuple[str, ...]
@@ -44,14 +44,14 @@ class OnnxGraph:
 
     @property
     def is_in_function(self) -> bool:
-        """Whether it is the graph of a function, or a body in one."""
+        """Whether this is the graph of a function, or a body in one."""
         return self.kind == "function" if self.outer is None else self.outer.is_in_function
 
     def origin_of(self, node: Any) -> Origin:
         return Origin(self.scope, label(node), operator_of(node))
 
     def tensor(self, name: str) -> Origin:
-        """A tensor of the graph, with the node that makes it if there is one."""
+        """The origin of a tensor of the graph, with its producer if it has one."""
         maker = next((node for node in self.nodes if name in node.output), None)
         return Origin(self.scope, output=name) if maker is None else self.origin_of(maker)._replace(output=name)
 
@@ -60,7 +60,7 @@ class OnnxGraph:
 
     @property
     def input_names(self) -> list[str]:
-        """Of a function they are plain names."""
+        """The names of the inputs. In a FunctionProto they are strings."""
         return [each if self.kind == "function" else each.name for each in self.proto.input]
 
     @property
@@ -72,7 +72,7 @@ class OnnxGraph:
         return () if self.kind == "function" else self.proto.initializer
 
     def bodies(self, node: Any) -> Iterator[OnnxGraph]:
-        """The scopes right below one of the nodes."""
+        """The scopes of the bodies of one of the nodes."""
         for attribute in node.attribute:
             for graph in graphs_of(attribute):
                 scope = (*self.scope, label(node), body_name(node, attribute.name, graph))
@@ -80,7 +80,7 @@ class OnnxGraph:
 
 
 def graphs_of(attribute: Any) -> Sequence[Any]:
-    """The graphs that an attribute holds."""
+    """The GraphProtos in an attribute."""
     if attribute.type == _GRAPH:
         return (attribute.g,)
     graphs: Sequence[Any] = attribute.graphs if attribute.type == _GRAPHS else ()
@@ -88,20 +88,20 @@ def graphs_of(attribute: Any) -> Sequence[Any]:
 
 
 def body_protos(node: Any) -> Iterator[Any]:
-    """The GraphProtos right below a node."""
+    """The GraphProtos in the attributes of a node."""
     for attribute in node.attribute:
         yield from graphs_of(attribute)
 
 
 def body_name(node: Any, attribute: str, graph: Any) -> str:
-    """The name of a body of `node`; that of the attribute which holds it where another body has the same name."""
+    """The name of a body of `node`. If another body of the node has the same name, it is the name of the attribute."""
     name: str = graph.name or "body"
     same = sum((each.name or "body") == name for each in body_protos(node))
     return name if same < 2 else attribute
 
 
 def label(node: Any) -> str:
-    """The name of a node, that of its first output where it has none."""
+    """The name of a node; of a node without a name, the name of its first output."""
     name: str = node.name
     return name or next((each for each in node.output if each), node.op_type)
 
@@ -112,7 +112,7 @@ def domain_of(node: Any) -> str:
 
 
 def operator_of(node: Any) -> str:
-    """The operator with its domain, where that is not the default one."""
+    """The operator, with its domain if that is not the default one."""
     domain = domain_of(node)
     return f"{domain}::{node.op_type}" if domain else node.op_type
 

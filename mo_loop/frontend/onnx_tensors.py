@@ -32,7 +32,7 @@ def tensors_of(scope: OnnxGraph) -> Iterator[OnnxTensor]:
 
 
 def tensor_protos(graph: OnnxGraph) -> Iterator[Any]:
-    """The TensorProtos of one graph: initializers and attributes, and what sparse ones consist of."""
+    """The TensorProtos of one graph: initializers, attributes, and the values and indices of sparse tensors."""
     yield from graph.initializers
     sparse = [] if graph.kind == "function" else list(graph.proto.sparse_initializer)
     defaults = graph.proto.attribute_proto if graph.kind == "function" else ()
@@ -45,7 +45,7 @@ def tensor_protos(graph: OnnxGraph) -> Iterator[Any]:
 
 
 def has_tensor(model: OnnxModel, path: str) -> bool:
-    """Whether a tensor of the model has this path, for tensors of the main graph their name."""
+    """Whether a tensor of the model has this path. The path of a tensor of the main graph is its name."""
     return any(
         Origin(graph.scope, output=tensor.name).path == path
         for graph in all_graphs(model)

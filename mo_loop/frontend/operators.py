@@ -1,16 +1,16 @@
-"""How each ONNX operator is handled, version by version: what `mo-loop ops` and docs/operators.md print.
+"""How each version of each ONNX operator is converted: the table of `mo-loop ops` and docs/operators.md.
 
     handled("Softmax")      # [Handling('', 'Softmax', 1, 'composed', ...), ...]
 
 direct     one operation of the IR, always the same
-composed   several of them, or one of several by attributes, types and shapes
-lowered    a node of the graph that passes turn into operations of the IR: control flow, lists
-function   the body that ONNX itself gives the operator, expanded; each of its operators is handled in its turn
-refused    nothing translates it: `note` says why
+composed   several operations, or one of several; attributes, types and shapes decide
+lowered    a front operation that passes turn into operations of the IR: control flow, sequences
+function   the function body in the ONNX schema of the operator, expanded; each of its operators is translated
+refused    no translator exists: `note` gives the reason
 
-Which operations a translator can make is listed in operations_made.json, an entry for each version from which on it
-differs. Tests compare it with what the translators make of the cases of the ONNX backend test suite;
-`tools/record_operations.py` adds what is missing.
+operations_made.json lists the operations that each translator can make, with an entry for each version at which they
+change. Tests compare the list with the operations that the translators make for the ONNX backend test suite;
+`tools/record_operations.py` adds missing entries.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ LOWERED_OPERATORS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Handling:
-    """What becomes of an operator from `version` of its domain on; `until` is the last such, None for the newest.
+    """How an operator is converted in the versions `version` to `until` of its domain; `until` is None for the newest.
 
     `becomes` names the operations of the IR that it can turn into, with their opsets. `note` says why it is refused,
-    or which inputs of a translated operator are refused or give other numbers.
+    or which uses of a translated operator are refused or give other numbers.
     """
 
     domain: str
@@ -58,14 +58,14 @@ class Handling:
 
     @property
     def opsets(self) -> str:
-        """The versions of the domain that it holds for: `13+`, `1-12`, `7`."""
+        """The versions of the domain as text: `13+`, `1-12`, `7`."""
         if self.until is None:
             return f"{self.version}+"
         return str(self.version) if self.until == self.version else f"{self.version}-{self.until}"
 
 
 def handled(operator: str | None = None, domain: str | None = None) -> list[Handling]:
-    """Every version of one operator, or of all, that the installed onnx package knows; by domain, name and version."""
+    """All versions of one operator, or of all operators, in the installed onnx package; by domain, name and version."""
     import onnx
 
     schemas = [
@@ -84,7 +84,7 @@ def handled(operator: str | None = None, domain: str | None = None) -> list[Hand
 
 
 def merged(rows: Iterable[Handling]) -> list[Handling]:
-    """`rows` as `handled` gives them, with versions joined that are handled alike."""
+    """The rows of `handled`, with consecutive versions joined where they are converted in the same way."""
     found: list[Handling] = []
     for row in rows:
         last = found[-1] if found else None
@@ -110,7 +110,7 @@ def _handling(schema: Any) -> Handling:
 
 
 def operations_of(translator: registry.Translator) -> tuple[str, ...]:
-    """The operations of the IR, with their opsets, that a translator can make; constants do not count."""
+    """The operations of the IR that a translator can make, with their opsets, without Constant."""
     versions = _table().get(registry.qualified(translator.domain, translator.op), {})
     listed = [each for each in versions if each <= translator.since]
     return versions[max(listed)] if listed else ()

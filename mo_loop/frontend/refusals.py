@@ -1,6 +1,6 @@
-"""REASONS: why an operator is not supported, as the error message and the operator table say it.
+"""REASONS: why an operator is not supported, for the error message and the operator table.
 
-An operator that is neither listed here nor translated is expanded into the function body of its schema, or unknown.
+An operator that is neither listed here nor translated is unknown, or is expanded into the function body of its schema.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def reason(domain: str, op: str) -> str:
 
 
 def when(op: str, opset: int) -> str:
-    """The first opset with an operator of the default domain, if the opset of the model is older; else empty."""
+    """A text that names the first opset with this operator of the default domain, if the model's opset is older."""
     import onnx
 
     schemas = onnx.defs.get_all_schemas_with_history()

@@ -1,12 +1,12 @@
-"""Which function translates which ONNX operator. The signature is the schema:
+"""The table of translators: which function translates which ONNX operator. The signature is the schema:
 
     @translates("Softmax", since=13)
     def softmax(x, *, axis: int = -1):            # positional: inputs (None if absent, *xs if variadic)
         return ops.Softmax(x, axis=axis)          # keyword-only: attributes, with ONNX's defaults
 
-`since` is the first opset a function holds for; the newest one not above the model's opset wins. A parameter named
-`node` receives the context. Versions that differ in their schemas alone share a function; the decorator of each says
-what the signature has more, or another way:
+`since` is the first opset of a function; the newest function whose `since` is at most the model's opset is used. A
+parameter named `node` receives the Context. Versions whose schemas differ but whose translation is the same share a
+function; the decorator of each version lists the differences from the signature:
 
     @translates("QuantizeLinear", since=10, without="axis saturate")     # parameters that this version lacks
     @translates("QuantizeLinear", since=13, without="saturate")
@@ -68,22 +68,22 @@ FAMILIES: dict[str, str] = {
     "streaming": "CausalConvWithState",
     "sequence_map": "SequenceMap",
 }
-"""Family (module of mo_loop.frontend.ops) -> the operators it translates, those of other domains than the default one
-with theirs before them. Families are imported on first use."""
+"""Family (module of mo_loop.frontend.ops) -> the operators that it translates, with a domain that is not the default
+one. A family is imported on first use."""
 
 TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", "SequenceMap", *FAMILIES["sequences"].split()))
 """Operators whose inputs, or whose bodies' outer values, may be sequences or optionals."""
 
 REQUIRED = inspect.Parameter.empty
-"""The default in `Translator.attributes` of an attribute that has none."""
+"""The value in `Translator.attributes` of an attribute without a default."""
 
 IGNORED_ATTRIBUTES = frozenset({"consumed_inputs"})
-"""Attributes of opset 1 that were hints to runtimes and say nothing about values."""
+"""Attributes of opset 1 that are hints to runtimes and do not change the values."""
 
 
 @dataclass(frozen=True)
 class Translator:
-    """One registered function and what its signature says."""
+    """One registered function, and the inputs and attributes in its signature."""
 
     op: str
     since: int
@@ -95,10 +95,10 @@ class Translator:
     kinds: Mapping[str, Any] = field(default_factory=dict)
     wants_node: bool = False
     origin: str = ""
-    """The extension it comes from; empty for those of mo_loop itself."""
+    """The extension that registered it; empty for translators of mo_loop."""
     domain: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Attributes that the function receives where the node says nothing of them: their defaults are not its own."""
+    """The values of attributes that the node does not set and whose defaults differ from those of the function."""
 
 
 _translators: dict[str, list[Translator]] = {}
@@ -106,7 +106,7 @@ _translators: dict[str, list[Translator]] = {}
 
 
 def qualified(domain: str, op: str) -> str:
-    """The operator as `FAMILIES` writes it: its domain before it unless that is the default one."""
+    """The operator as in `FAMILIES`: with its domain unless that is the default one."""
     return f"{domain}::{op}" if domain else op
 
 
@@ -117,7 +117,7 @@ def translates(
     """Register the decorated function for the ONNX operator `op` from version `since` of its domain on.
 
     Args:
-        without: optional inputs and attributes of the function that this version lacks, with spaces between.
+        without: optional inputs and attributes of the function that this version lacks, separated by spaces.
         required: optional inputs of the function that this version requires.
         defaults: attributes that have another default in this version.
         fixed: attributes that this version lacks, and the values that the function receives for them.
@@ -135,7 +135,7 @@ def _variant(
     translator: Translator, without: set[str], required: Sequence[str], defaults: Mapping[str, Any],
     fixed: Mapping[str, Any],
 ) -> Translator:  # fmt: skip
-    """The translator of a version whose schema differs from the signature."""
+    """The translator for a version whose schema differs from the signature of the function."""
     attributes, inputs = translator.attributes, translator.inputs
     unknown = {*without, *required} - {*attributes, *inputs} | {*defaults, *fixed} - attributes.keys()
     if unknown:
@@ -152,19 +152,19 @@ def _variant(
 
 
 def add(translator: Translator) -> None:
-    """Put a translator into the table; one of the same operator and opset is replaced."""
+    """Add a translator to the table; it replaces one of the same operator and opset."""
     name = qualified(translator.domain, translator.op)
     _translators[name] = with_one(_translators.get(name, ()), translator)
 
 
 def with_one(listed: Sequence[Translator], translator: Translator) -> list[Translator]:
-    """The translators of one operator, oldest first, with another in the place of one of the same opset."""
+    """The translators of one operator, oldest first, with one added; it replaces one of the same opset."""
     kept = [each for each in listed if each.since != translator.since]
     return sorted([*kept, translator], key=lambda each: each.since)
 
 
 def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
-    """What the signature of a translating function says."""
+    """The inputs and attributes in the signature of a function, as a Translator."""
     parameters = [p for p in inspect.signature(function).parameters.values()]
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
@@ -182,7 +182,7 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
 
 
 def one_to_one(table: Mapping[str, type], *, inputs: int = 1, since: int = 1) -> None:
-    """Operators without attributes that are one IR operation of as many inputs."""
+    """Register operators without attributes that become one IR operation with the same inputs."""
     for op, cls in table.items():
         if inputs == 1:
             translates(op, since=since)(_unary(cls))
@@ -210,7 +210,7 @@ def find(op: str, opset: int, domain: str = "") -> Translator | None:
 
 
 def newest(listed: Iterable[Translator], opset: int) -> Translator | None:
-    """The last of those that hold at `opset`; `listed` is oldest first."""
+    """The last translator whose `since` is at most `opset`; `listed` begins with the oldest."""
     best = None
     for translator in listed:
         if translator.since <= opset:

@@ -1,9 +1,9 @@
-"""Scope: maps names to values, one for each graph of the ONNX model. A capture passes through every level between.
+"""Scope: maps the names of one ONNX graph to values. A capture passes through every level of bodies in between.
 
-    scope["w"]      # defined here, or found in the outer scope: a Parameter, or the constant again, is made here
+    scope["w"]      # a value of this graph; for a name of an outer scope, a Parameter or a copy of the constant
 
-A captured constant is re-created in the body (the same data, stored once in the file), so that axes and shapes stay
-visible there; anything else becomes a Parameter, and `captures` remembers which outer value feeds it.
+A captured constant is copied into the body (the file stores the data once), so that translators in the body see the
+values of axes and shapes. Any other captured value becomes a Parameter, and `captures` holds the outer value for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mo_loop.ops.base import Constant, Parameter
 
 
 class Capture(NamedTuple):
-    """An outer value and the Parameter it feeds here."""
+    """An outer value and the Parameter that receives it in this graph."""
 
     outer: Value
     parameter: Parameter
@@ -34,17 +34,17 @@ class Scope:
         self.values: dict[str, Value] = {}
         self.lazy: dict[str, Callable[[], Value]] = {}
         self.captures: list[Capture] = []
-        # The tensors that nodes make which were moved here from an outer graph, by the names that they have here.
+        # The origins of the outputs of nodes that were moved here from an outer graph, by their names here.
         self.moved: Mapping[str, Origin] = {}
         self._fed: dict[Value, Value] = {}
-        # Names under which this scope knows outer values whose own names something inside hides.
+        # Name here -> outer name, for outer values whose names are hidden in this scope.
         self.aliases: dict[str, str] = {}
-        # Types that the model declares, where translation goes on behind failures.
+        # The declared types, if translation continues after failures.
         self.declared: dict[str, Any] = {}
-        # Bodies inherit what their function was called with: its attributes and the opsets it was written for.
+        # Bodies inherit the attributes of the function call and the opsets of the function.
         self.attributes: dict[str, Any] = outer.attributes if outer is not None else {}
         self.opsets: dict[str, int] = outer.opsets if outer is not None else {}
-        # How many bodies enclose this one; a function's scope is as deep as its call, though it sees no outer names.
+        # How many bodies enclose this one. The scope of a function has the depth of its call but no outer names.
         self.depth: int = outer.depth + 1 if outer is not None else 0
 
     def __getitem__(self, name: str) -> Value:
@@ -57,7 +57,7 @@ class Scope:
         return value
 
     def find(self, name: str) -> Value | None:
-        """The value called `name`, captured from an outer scope if need be; None if no scope defines it."""
+        """The value called `name`, captured if an outer scope defines it; None if no scope defines it."""
         value = self.values.get(name)
         if value is not None:
             return value
@@ -74,7 +74,7 @@ class Scope:
         with made_for(outer.origins or outer.node.origins):
             if isinstance(outer.node, Constant):
                 value = Constant(outer.node.tensor, graph=self.graph, name=outer.node.name).output
-            elif outer in self._fed:  # two names of one value, through an Identity
+            elif outer in self._fed:  # an Identity gives one value two names
                 value = self._fed[outer]
             else:
                 parameter = Parameter(graph=self.graph, type=outer.type, name=name)

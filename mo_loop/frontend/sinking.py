@@ -4,11 +4,11 @@
     s = Softmax(y)                           ->    else: b' = Softmax(b)  r = ReduceSum(b')  []
     r = ReduceSum(s)                               r = If(c, ...)
 
-The runtime has no value of unknown rank. Moved are the nodes that read a value whose rank differs, and, so that nothing
-depends on itself, every node on a path from the If to one of them; values that enter become captures, values whose
-ranks agree leave as outputs. It is done on ONNX nodes, because translators look at ranks: each branch is translated
-with the moved nodes behind its own. A moved node that no tensor of a branch's type can go through proves that this
-branch is never taken in a successful run; the other one is taken then.
+The runtime does not support values of unknown rank. The nodes that read a value whose rank differs move into the
+branches, and so does every node on a path from the If to one of them: otherwise the graph would have a cycle. Values
+that moved nodes read become captures, values whose ranks agree become outputs of the If. ONNX nodes move, because
+translators depend on ranks: each branch is translated with the moved nodes after its own nodes. If a moved node refuses
+every tensor of the type that a branch returns, no successful run takes this branch, and the other one is used alone.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 from mo_loop.ops.front import Failed
 
 LIMIT = 1000
-"""How many nodes may move: both branches receive a copy of each."""
+"""The largest number of nodes that move. Both branches receive a copy of each."""
 
 BRANCHES = ("then_branch", "else_branch")
 
 RANDOM = frozenset(
     ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli")
 )
-"""Operators that stay where they are: a draw is made once, whichever branch is taken."""
+"""Operators that do not move: they draw random numbers once, whichever branch is taken."""
 
 
 def sink_consumers(
     translation: Translation, proto: Any, rest: Sequence[Any], outputs: Iterable[str], scope: Scope
 ) -> frozenset[int]:
-    """Move what has to be moved of `rest`, the nodes still to be translated, into the branches of the If `proto`.
+    """Move the nodes that have to move from `rest`, the nodes not yet translated, into the branches of the If `proto`.
 
-    Returns the numbers of the nodes in `rest` that are translated now. None are where all ranks agree, or where a
-    value whose rank differs leaves the graph; the last check refuses the If then.
+    Returns the positions in `rest` of the nodes that this call translates. There are none if all ranks agree, or if a
+    value whose rank differs is an output of the graph; the last check refuses the If then.
     """
     split = {name for name in proto.output if name and _is_split(scope.values.get(name))}
     if not split or any(each.ref_attr_name for each in proto.attribute):
@@ -113,7 +113,7 @@ class _Sinking:
         return frozenset(found)
 
     def _near(self, split: set[str], limit: int) -> set[int]:
-        """The nodes at most `limit` steps behind a split value."""
+        """The nodes at most `limit` steps after a value whose rank differs."""
         steps = dict.fromkeys(split, 0)
         found = set()
         for i in sorted(self.descends):
@@ -134,7 +134,7 @@ class _Sinking:
         return frozenset(closed)
 
     def _independent(self, moved: frozenset[int]) -> frozenset[int]:
-        """Nodes that `moved` ones read and that do not depend on the If: they come first."""
+        """The nodes that `moved` nodes read and that do not depend on the If. They are translated first."""
         found, names = set(), {name for i in moved for name in self.reads[i]}
         for i in reversed(range(len(self.rest))):
             if i not in self.descends and not names.isdisjoint(self.makes[i]) and not self._is_made(i):
@@ -146,7 +146,7 @@ class _Sinking:
         return all(name in self.scope.values for name in self.makes[i])
 
     def _differing(self, split: set[str], near: frozenset[int], differing: set[str]) -> frozenset[int] | None:
-        """The nodes that have to move, now that the ranks in `near` are known; None if more have to be looked at."""
+        """The nodes that have to move, from the ranks in `near`; None if `near` is too small to decide."""
         moved, names = set(), set(split)
         for i in sorted(self.descends):
             if names.isdisjoint(self.reads[i]):
@@ -162,10 +162,10 @@ class _Sinking:
         if len(moved) > LIMIT:
             return f"more than {LIMIT} nodes read it before the ranks agree"
         draws = [self.rest[i].op_type for i in sorted(moved) if self.rest[i].op_type in RANDOM]
-        return f"{draws[0]} among its readers draws once, whichever branch is taken" if draws else ""
+        return f"{draws[0]}, which reads it, draws random numbers once, whichever branch is taken" if draws else ""
 
     def _refuse(self, split: set[str], reason: str) -> frozenset[int]:
-        """Put a Failed node in the place of the values whose rank differs."""
+        """Replace the values whose rank differs by the outputs of a Failed node."""
         names = sorted(split)
         context = self._context()
         error = UnsupportedError(
@@ -179,7 +179,7 @@ class _Sinking:
     # -- moving them
 
     def _body(self, key: str, moved: Iterable[int], names: Sequence[str]) -> Body:
-        """A branch that computes the `moved` nodes as well, and returns `names`."""
+        """A branch with the `moved` nodes after its own, and with the outputs `names`."""
         branch = self.branches[key]
         nodes = [self.rest[i] for i in sorted(moved)]
         aliases, proto = extended(branch, self.proto.output, nodes, names, self.translation.names_read)
@@ -208,7 +208,7 @@ class _Sinking:
         return moved
 
     def _redefine(self, names: Sequence[str], values: Sequence[Value]) -> None:
-        """Let `names` mean other values than the If gave them at first."""
+        """Map `names` to new values in place of the first outputs of the If."""
         for name, value in zip(names, values, strict=True):
             self.scope.values[name] = value
             value.define(self.origins[name])
@@ -219,7 +219,7 @@ class _Sinking:
         return Context(self.translation, self.proto, self.scope, opset)
 
     def _decided(self, bodies: Sequence[TranslatedBody]) -> frozenset[int]:
-        """Take the branch that moved nodes can read, if the other one cannot be part of a successful run."""
+        """Use one branch alone if moved nodes refuse what the other one returns, so that no successful run takes it."""
         failed = [body.has_failed for body in bodies]
         if failed in ([True, False], [False, True]) and _is_ill_typed(bodies[failed.index(True)]):
             dead, alive = BRANCHES if failed[0] else BRANCHES[::-1]
@@ -240,7 +240,7 @@ def _is_ill_typed(body: TranslatedBody) -> bool:
 
 
 def _ranks(names: Sequence[str], bodies: Sequence[TranslatedBody]) -> Iterable[tuple[str, set[int | None]]]:
-    """The ranks that each value has in the branches: of lists and optionals those of what they hold, if anything."""
+    """The ranks of each value in the branches. A sequence or optional has the rank of its elements, if it has any."""
     for place, name in enumerate(names):
         held = [_held(body.results[place].value.type) for body in bodies]
         yield name, {each.rank for each in held if each is not None}

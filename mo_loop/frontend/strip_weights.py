@@ -1,11 +1,11 @@
 """Reads a large .onnx file without its weights.
 
 `strip_weights(path)` returns the serialised model in which every large `raw_data` (also packed `float_data`,
-`double_data`), of initializers, Constant nodes, bodies and functions alike, is replaced by a reference to where it lies
-in that same file: the external-data form of ONNX itself. protobuf then parses kilobytes where the file holds gigabytes.
+`double_data`) of initializers, Constant nodes, bodies and functions is replaced by a reference to its offset in the
+same file, as ONNX external data. protobuf then parses kilobytes of a file of gigabytes.
 
-The file is walked by its wire format: a message is a run of fields, each a key (number and wire type) and a value; the
-only fields entered are those on the way to a tensor, everything else is copied as it stands.
+The reader follows the protobuf wire format: a message is a sequence of fields, each a key (number and wire type) and a
+value. It descends only into fields that can contain a tensor and copies all others unchanged.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import BinaryIO
 from mo_loop.errors import FileError
 
 OWN_FILE = "\0"
-"""The location that stands for the model's own file; no file can have that name."""
+"""The external data location that means the model's own file; no file can have this name."""
 
 SMALL = 4096
-"""Bytes of tensor data below which it stays in the message."""
+"""Tensor data of fewer bytes stays in the message."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
-# Message kind -> field number -> kind of the message it holds. Only paths that can lead to a tensor are listed.
+# Kind of message -> field number -> kind of the inner message, for fields that can contain a tensor.
 _PATHS: dict[str, dict[int, str]] = {
     "model": {7: "graph", 25: "function"},
     "graph": {1: "node", 5: "tensor", 15: "sparse"},
@@ -33,7 +33,8 @@ _PATHS: dict[str, dict[int, str]] = {
     "sparse": {1: "tensor", 2: "tensor"},
 }
 _DATA_TYPE, _FLOAT_DATA, _RAW_DATA, _DOUBLE_DATA, _EXTERNAL, _LOCATION = 2, 4, 9, 10, 13, 14
-_RAW_WHEN = {_FLOAT_DATA: 1, _DOUBLE_DATA: 11}  # a packed field is raw data where the element type is its own
+# A packed field has the layout of raw data if the element type is that of the field.
+_RAW_WHEN = {_FLOAT_DATA: 1, _DOUBLE_DATA: 11}
 
 
 def strip_weights(path: str) -> bytes:
@@ -43,7 +44,7 @@ def strip_weights(path: str) -> bytes:
 
 
 class _Walk:
-    """Reads keys through a window of the file, so that skipped data is never read."""
+    """Reads keys through a small buffer, so that skipped data is not read."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
@@ -62,7 +63,7 @@ class _Walk:
         return FileError(f"{self._name} is not an ONNX model, or was cut short", code="ML214")
 
     def _varint(self, position: int) -> tuple[int, int]:
-        """The number at `position`, and where it ends."""
+        """The varint at `position`, and the position after it."""
         offset = position - self._start
         if offset < 0 or offset + 10 > len(self._window):
             self._file.seek(position)
@@ -104,7 +105,7 @@ class _Walk:
             return self._tensor(start, end)
         paths = _PATHS[kind]
         parts: list[bytes] = []
-        copied = start  # everything before this is in `parts`
+        copied = start  # the bytes before this position are in `parts`
         for number, wire, key, value, stop in self.fields(start, end):
             if wire == _BYTES and stop - value > SMALL and number in paths:
                 parts.append(self._bytes(copied, key))

@@ -1,4 +1,4 @@
-"""TensorProto and SparseTensorProto to Tensors: embedded, typed fields, external files."""
+"""Converts TensorProto and SparseTensorProto to Tensor, with data in the message or in external files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _EXTERNAL = 1  # TensorProto.EXTERNAL
 
 
 def tensor_from(proto: Any, folder: str | None, own: str | None = None) -> Tensor:
-    """The data of a TensorProto; `folder` is where external files are looked for.
+    """The data of a TensorProto. `folder` is the folder of external files.
 
-    `own` is the model's file, in which data that `strip_weights` left there lies.
+    `own` is the model's file, which holds the data that `strip_weights` does not load.
 
     Raises:
         ModelError: the data does not fit the declared type and shape.
-        FileError: an external file is missing, too short, or outside `folder`.
+        FileError: an external file is missing, is too short, or lies outside `folder`.
     """
     dtype = from_onnx(proto.data_type)
     shape = tuple(proto.dims)
@@ -71,7 +71,7 @@ def _typed_field(proto: Any, dtype: ElementType, shape: tuple[int, ...]) -> np.n
         return raw.astype(np.bool_)
     if dtype.bits < 8:
         count = math.prod(shape)
-        if raw.size != dtype.size_of(count):  # a cell holds a whole byte, hence several values
+        if raw.size != dtype.size_of(count):  # one item of the field is a whole byte: several values
             raise _misfit(proto, f"{raw.size} bytes", dtype, shape)
         return unpack(raw.astype(np.uint8).tobytes(), count, dtype)
     if dtype.is_float:
@@ -131,7 +131,7 @@ def dense_from_sparse(proto: Any, folder: str | None, own: str | None = None) ->
     values = tensor_from(proto.values, folder, own)
     indices = tensor_from(proto.indices, folder, own).array()
     rows = np.array([shape] if indices.ndim == 2 else [math.prod(shape)], np.float64)
-    # An index below 0 would count from behind, a single value would spread over all indices.
+    # numpy would accept an index below 0, and broadcast a single value to all indices
     fits = indices.dtype == np.int64 and indices.ndim in (1, 2) and values.shape == indices.shape[:1]
     if indices.ndim == 2:
         fits = fits and indices.shape[1] == len(shape)

@@ -1,9 +1,9 @@
-"""ONNX graphs to our Graph: liveness, order, translation node by node, bodies on demand.
+"""Translates an ONNX model into a Graph of mo_loop, node by node.
 
     graph = translate(load("model.onnx"))
 
-Nodes that reach no kept output are never translated. A node that cannot be translated becomes `Failed`, and what
-depends on it as well; the last check before emission raises all of them at once.
+Nodes that no converted output depends on are not translated. A node that cannot be translated becomes a `Failed` node,
+and so does every node that depends on it; the last check raises the errors of all of them at once.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _KINDS = {
     _STRINGS: {"tuple[str, ...]", "Strings"},
 }  # fmt: skip
 _TENSORS_KIND = {"Any"}
-"""How translators annotate what an AttributeProto of each kind gives."""
+"""The annotation in translators for each kind of AttributeProto."""
 
 CALL_LIMIT = 100
-"""How deep calls of functions may be nested."""
+"""The largest depth of nested function calls."""
 
 
 def translate(
@@ -61,8 +61,8 @@ def translate(
 ) -> Graph:  # fmt: skip
     """The whole model as a Graph, `Failed` nodes included; `cut` says where it starts and ends.
 
-    With `packed`, sequences cross the boundary as data and shapes. With `continue_after_failures`, the outputs of a
-    node that fails get the types that the model declares, so that errors in later nodes are found too.
+    With `packed`, a sequence at an input or output becomes two tensors. With `continue_after_failures`, the outputs of
+    a node that fails have the types that the model declares, so that errors in later nodes are found too.
 
     Raises:
         ExtensionError: one of the `custom` translators fails.
@@ -93,7 +93,7 @@ def translate(
 
 
 def _input(graph: Graph, start: Start, packed: bool) -> Value:
-    """What makes an input: a Parameter, or the Constant that it is frozen to."""
+    """The node of an input: a Parameter, or a Constant if the input is frozen."""
     if start.value is None:
         return made_input(graph, start.name, start.type, packed)
     origin = Origin(output=start.name)
@@ -104,19 +104,19 @@ def _input(graph: Graph, start: Start, packed: bool) -> Value:
 
 
 class ModelTranslation(Translation):
-    """One run over one model."""
+    """The translation of one model."""
 
     def __init__(
         self, model: OnnxModel, outputs: Iterable[str], custom: CustomTranslators | None = None, *,
         trusts_declarations: bool = True, strict: bool = False,
     ) -> None:  # fmt: skip
-        """Without `trusts_declarations` the inputs are not those that the model declares types for."""
+        """With `trusts_declarations` False, the inputs have other types than the model declares."""
         self.strict = strict
         self.continues_after_failures = False
         self._doubts: set[str] = set()
         self.model = model
         self.custom = custom or CustomTranslators()
-        # By identity; each entry keeps its message alive, because protobuf makes new wrappers for released messages.
+        # By id. Each entry keeps its message alive, because protobuf makes a new wrapper for a released message.
         self.names_read = NamesRead()
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
         self._calls: list[tuple[str, str, str]] = []
@@ -143,11 +143,11 @@ class ModelTranslation(Translation):
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
         if self.trusts_declarations:
-            # A body may be translated again under wider types: only the last result counts.
+            # A body may be translated again with wider types: only the last result is checked.
             self._contradictions[id(proto)] = (proto, contradictions(proto, scope.values, scope.path))
 
     def warn_of_contradictions(self) -> None:
-        """Warn of all types that the model declares and that cannot be."""
+        """Warn about all declared types that contradict the inferred ones."""
         for _, found in self._contradictions.values():
             for warning in found:
                 warnings.warn(warning, stacklevel=3)
@@ -156,14 +156,14 @@ class ModelTranslation(Translation):
         """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
         if id(proto) in self._warned:
             return
-        self._warned[id(proto)] = proto  # kept: the number of an object that is gone is given away again
+        self._warned[id(proto)] = proto  # the message is kept alive, because Python reuses the id of a released object
         named = [each.name for each in (*proto.input, *proto.initializer)]
         for name in dict.fromkeys([*named, *(name for node in proto.node for name in node.output if name)]):
             if scope.is_outer_name(name):
                 self.doubt(f"{origin.path}: {name!r} hides an outer value of that name", where=origin, code="ML511")
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
-        """Translate the nodes that `outputs` need, producers first. A name the scope has already is not made again."""
+        """Translate the nodes that `outputs` need, producers first. Names that the scope has already need no node."""
         outputs = list(outputs)
         kept = self._needed(nodes, outputs, scope)
         done: set[int] = set()
@@ -226,7 +226,7 @@ class ModelTranslation(Translation):
                 self._define(context, self._failed(context, inputs, None))
                 return
             values = self._translated(context, domain, inputs)
-        except ExtensionError as error:  # at once: its traceback says more than a list of what else is wrong
+        except ExtensionError as error:  # raised at once: its traceback is more useful than a list of further errors
             raise context.located(error) from error.__cause__
         except MoLoopError as error:
             values = self._failed(context, inputs, context.located(error))
@@ -266,7 +266,7 @@ class ModelTranslation(Translation):
         except ModelError as error:
             if custom is None:
                 raise
-            hint = f"so says the signature of its translator, {defined_at(custom.function)}"
+            hint = f"the signature of its translator requires it: {defined_at(custom.function)}"
             raise error.at(hint=hint) from error.__cause__
         if translator.wants_node:
             keywords["node"] = context
@@ -288,7 +288,7 @@ class ModelTranslation(Translation):
             if attribute.ref_attr_name:
                 source = context.scope.attributes.get(attribute.ref_attr_name)
                 if source is None:
-                    continue  # the caller left it out: the default holds
+                    continue  # the caller omits it: the default is used
             if attribute.name in translator.attributes:
                 wanted = translator.kinds[attribute.name]
                 if isinstance(wanted, str) and not _KINDS.get(source.type, _TENSORS_KIND) & set(wanted.split(" | ")):
@@ -329,7 +329,7 @@ class ModelTranslation(Translation):
         raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
 
     def _call(self, context: Context, function: Any, inputs: list[Value | None]) -> Sequence[Value | None]:
-        """A function's body in place of the call; names inside are its own."""
+        """Translate the body of a function in place of the call. Its names have a scope of their own."""
         key = (function.domain, function.name, getattr(function, "overload", ""))
         if key in self._calls:
             chain = " -> ".join(name for _, name, _ in [*self._calls, key])
@@ -359,7 +359,7 @@ class ModelTranslation(Translation):
     def _define(self, context: Context, values: Sequence[Value | None]) -> None:
         for name, value in zip(context.outputs, values, strict=False):
             if not name or name in context.scope.values:
-                continue  # not wanted, or an input that cuts the model here
+                continue  # nothing reads it, or the model is cut here
             if value is None:
                 raise InternalError(f"the output {name!r} was not made", where=context.origin)
             context.scope.values[name] = value
@@ -370,19 +370,19 @@ class ModelTranslation(Translation):
             raise InternalError(f"the output {name!r} was not made", where=context.origin)
 
     def _may_have(self, context: Context, count: int) -> bool:
-        """Whether ONNX gives the operator of a node so many outputs."""
+        """Whether the ONNX schema of the operator has an output of this number."""
         import onnx
 
         domain = "" if context.proto.domain == "ai.onnx" else context.proto.domain
         if (domain, context.op_type, getattr(context.proto, "overload", "")) in self.model.functions:
             return False
         schema: Any = onnx.defs.get_schema(context.op_type, context.opset, domain)
-        # Where outputs are variadic, what the node holds says how many there are: a body, or a number of pieces.
+        # The number of variadic outputs depends on the node: on its body, or on a number of pieces.
         return bool(count <= schema.max_output < 1000)
 
 
 def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> UnsupportedError:
-    """The error for an operator that nothing translates."""
+    """The error for an operator without a translator."""
     since = custom.oldest(domain, op)
     if since is not None:
         imported = f"imports version {opset}" if opset else "does not import the domain"
@@ -397,7 +397,7 @@ def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> 
 
 
 def _as_declared(context: Context, values: Sequence[Value | None]) -> Sequence[Value | None]:
-    """The outputs of a node that failed, of the types that the model declares; any other values as they are."""
+    """The values with outputs of a Failed node replaced by outputs of the types that the model declares."""
     node = values[0].node if values and values[0] is not None else None
     if not isinstance(node, Failed) or list(values) != list(node.outputs) or any(each.is_used for each in node.outputs):
         return values
@@ -410,7 +410,7 @@ def _as_declared(context: Context, values: Sequence[Value | None]) -> Sequence[V
 
 
 def _declared(scope: Scope, name: str) -> TensorType:
-    """The type that the model declares for a tensor, if it says element type and rank."""
+    """The type that the model declares for a tensor, if it has an element type and a rank."""
     proto = scope.declared.get(name)
     if proto is None or not proto.HasField("tensor_type") or proto.tensor_type.elem_type not in BY_ONNX:
         return UNKNOWN
@@ -430,7 +430,7 @@ def _initializer(scope: Scope, name: str, load: Callable[[], Any]) -> Callable[[
 
 
 def _arity(translator: registry.Translator, inputs: list[Value | None], context: Context) -> list[Value | None]:
-    """The inputs as the translator takes them; ModelError when there are too few or too many."""
+    """The inputs as arguments of the translator. ModelError if there are too few or too many."""
     limit = len(translator.inputs)
     present = inputs
     while present and present[-1] is None and not translator.variadic:
@@ -442,7 +442,7 @@ def _arity(translator: registry.Translator, inputs: list[Value | None], context:
     if translator.variadic and not translator.inputs and (not present or None in present):
         raise ModelError(f"{context.op_type} of opset {context.opset} lacks an input", code="ML227")
     if len(present) < translator.required or any(each is None for each in present[: translator.required]):
-        # An input that may be absent has a default; None where the schema wants a value is the model's fault.
+        # An optional input has a default. None for a required input is an error of the model.
         wanted = ", ".join(translator.inputs[: translator.required])
         raise ModelError(f"{context.op_type} needs the inputs {wanted}", code="ML227")
     return present
@@ -455,7 +455,7 @@ def _require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
 
 
 def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int) -> None:
-    """Friendly names as OpenVINO's front end gives them: the node's name, or its output's where it has none."""
+    """Set friendly names as OpenVINO's front end does: the name of the node, or of its output if it has none."""
     fresh_nodes = {
         value.node: name
         for value, name in zip(outputs, context.outputs, strict=False)

@@ -1,7 +1,7 @@
 """Lists the unsupported operators of a model without translating it.
 
-Translation stops at nodes that depend on a failure. Here every node counts, so that a user learns of all missing
-operators at once.
+Translation skips nodes that depend on a failure. This module checks every node, so that one run reports all missing
+operators.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mo_loop.frontend.translate import unsupported
 
 
 def unsupported_operators(model: OnnxModel, custom: CustomTranslators) -> list[UnsupportedError]:
-    """One error a node, bodies and called functions included; `custom` translators count."""
+    """One error for each unsupported node, also in bodies and called functions. `custom` translators are considered."""
     return list(_errors(model, custom, main_graph(model), frozenset()))
 
 
 def _errors(
     model: OnnxModel, custom: CustomTranslators, graph: OnnxGraph, calls: frozenset[int]
 ) -> Iterator[UnsupportedError]:
-    """Those of a graph, its bodies and the functions it calls; `calls` are the ids of the functions around it."""
+    """The errors of a graph, its bodies and the functions it calls; `calls` are the ids of the functions around it."""
     for node in graph.nodes:
         domain = domain_of(node)
         opset = graph.opsets.get(domain, 0)

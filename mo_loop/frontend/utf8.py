@@ -1,7 +1,7 @@
-"""Names that are not UTF-8: protobuf returns such a string as bytes and raises nothing.
+"""Finds names in a model that are not UTF-8: protobuf returns such a string as bytes and raises no error.
 
-Looking at every string of a large model would cost a tenth of its conversion. So what was made is looked at instead,
-and the model only when something went wrong.
+A check of every string of a large model would take a tenth of the conversion time. So the graph is checked instead,
+and the strings of the model only after an error.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 from mo_loop.errors import ModelError, MoLoopError
 from mo_loop.graph import Graph
 
-_MESSAGE, _STRING = 11, 9  # of FieldDescriptor.TYPE_*
+_MESSAGE, _STRING = 11, 9  # FieldDescriptor.TYPE_*
 
 
 @contextmanager
 def check_names_on_error(proto: Any) -> Iterator[None]:
-    """An internal error inside, or one of an unknown kind, becomes a ModelError if a name is not UTF-8."""
+    """Turn an unexpected error in the block into a ModelError if a name of the model is not UTF-8."""
     try:
         yield
     except Exception as error:
@@ -28,7 +28,7 @@ def check_names_on_error(proto: Any) -> Iterator[None]:
 
 
 def require_utf8_names(proto: Any) -> None:
-    """ModelError when a string of the message is not UTF-8."""
+    """Raise ModelError if a string of the message is not UTF-8."""
     for found in _strings(proto):
         if isinstance(found, bytes):
             raise ModelError(f"the name {found!r} is not UTF-8 text", hint="the file may be damaged: copy it again")

@@ -107,7 +107,7 @@ class TestCuts:
         model = saved(parsed(body("inner = Neg (s) t = Abs (inner)")), tmp_path)
         for name in ("inner", "loop/step/inner"):
             done = invoke(model, "-o", target, "--output", name)
-            assert done.exit_code == 2 and "it stands in the body loop/step" in done.stderr
+            assert done.exit_code == 2 and "it is in the body loop/step" in done.stderr
 
 
 class TestFreeze:

@@ -148,7 +148,7 @@ class TestRefused:
             convert_model(model(text, "float[] y"))
 
     def test_draws_are_not_moved(self) -> None:
-        with pytest.raises(ConversionErrors, match="RandomNormalLike among its readers draws once"):
+        with pytest.raises(ConversionErrors, match="RandomNormalLike, which reads it, draws random numbers once"):
             convert_model(model("r = RandomNormalLike (s)  y = ReduceSum <keepdims = 0> (r)", "float[] y"))
 
 

@@ -116,7 +116,7 @@ def test_filters() -> None:
     ("arguments", "message"),
     [
         (["gelu"], "did you mean 'Gelu'"),
-        (["Gelu", "--opset", "7"], "no operator fits"),
+        (["Gelu", "--opset", "7"], "no operator matches"),
         (["--domain", "x"], "no domain"),
     ],
 )
@@ -141,4 +141,4 @@ def test_limits_name_operators_that_are_translated() -> None:
 
 
 def test_the_note_of_a_row_holds_its_limits() -> None:
-    assert "integers of 32 bits beyond 2^24: the runtime divides in f32" in ROWS["Div", 14].note
+    assert "32-bit integers above 2^24: the runtime divides in f32" in ROWS["Div", 14].note
