@@ -147,10 +147,7 @@ class Conversion:
                     self._check(graph)
             if not has_utf8_names(graph):
                 require_utf8_names(model.proto)
-        if self.errors:
-            return None
-        graph.rt_info = {**conversion_info(self.options), **graph.rt_info}
-        return graph
+        return None if self.errors else graph
 
     # -- the parts
 
@@ -168,6 +165,7 @@ class Conversion:
                     model, cut, self._extensions.translators, strict=options.strict, packed=packed,
                     continue_after_failures=self._collect,
                 )  # fmt: skip
+                graph.rt_info = {**conversion_info(options), **graph.rt_info}
             graph.sweep()
             errors = failures(graph)
             if errors:

@@ -118,7 +118,8 @@ def command(
     Ctrl-C (or SIGTERM) ends the workers and writes the reports; finished .xml
     and .bin files stay. A second Ctrl-C ends the command immediately.
     Exit codes: 0 all converted or up to date, 1 some failed (with --baseline:
-    some that did not fail there), 2 bad usage, 130 ended by Ctrl-C, 143 by SIGTERM.
+    some that did not fail there), 2 bad usage, 130 ended by Ctrl-C,
+    143 by SIGTERM.
     """
     with reported(debug):
         from mo_loop.batch.baseline import known_failures

@@ -159,8 +159,10 @@ class Reference:
     def __init__(self, model: Any) -> None:
         from onnx.reference import ReferenceEvaluator
 
+        from mo_loop.verify.exact_integers import QLinearConv, QLinearMatMul
+
         source = str(model) if isinstance(model, (str, Path)) else model
-        self._evaluator = ReferenceEvaluator(source)
+        self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul])
 
     @property
     def input_names(self) -> list[str]:

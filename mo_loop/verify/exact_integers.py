@@ -1,0 +1,55 @@
+"""QLinearMatMul and QLinearConv in exact integers, for the reference evaluator of the onnx package.
+
+The evaluator's own versions add the zero point before they round, so a tie goes to the even *output*; ONNX rounds
+half to even before it adds the zero point (`saturate(round(x / y_scale) + y_zero_point)`), and so does ONNX Runtime.
+Scales are multiplied in f32 as there: (first * second) / output, then by the sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_conv_integer import ConvInteger
+
+
+class QLinearMatMul(OpRun):
+    """Spec: QLinearMatMul-21."""
+
+    def _run(
+        self, a: Any, a_scale: Any, a_zero_point: Any, b: Any, b_scale: Any, b_zero_point: Any, y_scale: Any,
+        y_zero_point: Any,
+    ) -> tuple[Any]:  # fmt: skip
+        left = a.astype(np.int64) - _rows(a_zero_point.astype(np.int64), a.ndim)
+        right = b.astype(np.int64) - b_zero_point.astype(np.int64)
+        scale = _rows(np.asarray(a_scale, np.float32), a.ndim) * np.asarray(b_scale, np.float32)
+        return (_requantized(left @ right, scale / np.asarray(y_scale, np.float32), y_zero_point),)
+
+
+class QLinearConv(ConvInteger):  # type: ignore[misc]
+    """Spec: QLinearConv-10."""
+
+    def _run(
+        self, x: Any, x_scale: Any, x_zero_point: Any, w: Any, w_scale: Any, w_zero_point: Any, y_scale: Any,
+        y_zero_point: Any, bias: Any = None, **attributes: Any,
+    ) -> tuple[Any]:  # fmt: skip
+        channels = (-1, *[1] * (x.ndim - 2))
+        filters = w.astype(np.int32) - w_zero_point.astype(np.int32).reshape(-1, *[1] * (w.ndim - 1))
+        centred = x.astype(np.int32) - x_zero_point.astype(np.int32)
+        (sums,) = super()._run(centred, filters, **attributes)
+        if bias is not None:
+            sums = sums + bias.reshape(channels)
+        scale = np.asarray(x_scale, np.float32) * np.asarray(w_scale, np.float32).reshape(channels)
+        return (_requantized(sums, scale / np.asarray(y_scale, np.float32), y_zero_point),)
+
+
+def _rows(values: Any, rank: int) -> Any:
+    """One value for each row of a matrix as a column; a single value as it is."""
+    return values[..., None] if values.ndim and values.size > 1 and rank > 1 and values.ndim < rank else values
+
+
+def _requantized(sums: Any, scale: Any, zero_point: Any) -> Any:
+    limits = np.iinfo(zero_point.dtype)
+    steps = np.rint(sums.astype(np.float32) * scale.astype(np.float32)).astype(np.int64)
+    return np.clip(steps + zero_point.astype(np.int64), limits.min, limits.max).astype(zero_point.dtype)
