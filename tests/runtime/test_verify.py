@@ -87,3 +87,15 @@ def test_a_worker_that_crashes_is_replaced() -> None:
     with pytest.raises(IsolatedError, match="ValueError: the reason"):
         isolated(failing, "error")
     assert isolated(expected_values, parsed(NEG).SerializeToString(), [{"x": floats(1, 1)}]).source == ONNX_RUNTIME
+
+
+def test_a_tie_is_rounded_before_the_zero_point_is_added() -> None:
+    """The sums 1 and 3 in steps of 2 are 0.5 and 1.5: half to even gives 0 and 2, then the zero point 5 is added."""
+    model = parsed("""
+        main (uint8[2,1] a, uint8[1,1] b) => (uint8[2,1] y)
+          <float one = {1.0}, uint8 zero = {0}, float step = {2.0}, uint8 five = {5}>
+        { y = QLinearMatMul (a, one, zero, b, one, zero, step, five) }""")
+    feeds = {"a": np.array([[1], [3]], np.uint8), "b": np.array([[1]], np.uint8)}
+    found = oracle(model, [feeds])
+    assert found.source == REFERENCE and found.values[0][0][1].tolist() == [[5], [7]]
+    assert OnnxRuntime(model).run(feeds)[0][1].tolist() == [[5], [7]]
