@@ -113,12 +113,18 @@ def insert_before(node: Node, port: int, make: Callable[[Value], Any]) -> Any:
 
 
 def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) -> None:
-    """The `readers` of `old`, taken before `new` was made of it, read `new`, and so do its names."""
-    new.take_names(old)
+    """The `readers` of `old`, taken before `new` was made of it, read `new`, and so do its names.
+
+    As in replace_output, a model output whose name `new` cannot take reads an Identity with the name.
+    """
+    readers = list(readers)
+    outputs = {node: node.output_names[0] for node, _ in readers if isinstance(node, Result) and node.output_names}
+    named = new if not outputs or _can_take_name(new, old) else Identity(new).output
+    named.take_names(old)
     for node, port in readers:
-        if isinstance(node, Result) and node.output_names:
-            new.node.name = node.output_names[0]
-        node.graph.set_input(node, port, new)
+        if node in outputs:
+            named.node.name = outputs[node]
+        node.graph.set_input(node, port, named if node in outputs else new)
 
 
 def drop_dead(nodes: Iterable[Node]) -> None:

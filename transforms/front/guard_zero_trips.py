@@ -50,8 +50,12 @@ class GuardZeroTrips(FunctionPass):
                 parameter, value = initial[entry.result]
                 if parameter.output.is_used:
                     continue
-                ran = ran or _ran(node)
-                corrected = _chosen(invariant_behind(node, entry) or output, value, ran)
+                corrected = invariant_behind(node, entry) or output
+                if _are_equal(corrected, value):
+                    corrected = value
+                else:
+                    ran = ran or _ran(node)
+                    corrected = _chosen(corrected, value, ran)
             else:
                 continue
             move_readers(output, corrected, readers)
@@ -120,10 +124,13 @@ def _sized(output: Value, static: dict[int, int], declared: dict[int, int], ran:
     return ops.Reshape(output, ops.Select(ran, *sizes), special_zero=True).output
 
 
+def _are_equal(last: Value, initial: Value) -> bool:
+    """Whether both are one tensor, or have no elements."""
+    return last is initial or (last.shape == initial.shape and is_static(last.shape) and 0 in last.type.dims)
+
+
 def _chosen(last: Value, initial: Value, ran: Value) -> Value:
     """`last` if the loop ran, else `initial`: by Select for equal shapes, by If for different ones."""
-    if last is initial or (last.shape == initial.shape and is_static(last.shape) and 0 in last.type.dims):
-        return initial
     # The runtime does not compile a Select whose condition is also one of its values.
     if ran is last:
         return ops.LogicalOr(ran, initial).output

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import boolean, check_graph, f32, i64
+from mo_loop.api import convert_model
+from tests.harness import boolean, check, check_graph, f32, i64, parsed
 
 # nz says whether the loop runs at all, `end` is where the slice ends: nothing, or beyond every dimension.
 GUARD = """
@@ -260,3 +261,26 @@ def test_a_state_that_the_body_does_not_read(body: str, after: str, kind: str) -
 
     calls = [(0, True, -1), (3, True, 1), (0, True, 3), (2, False, 7), (5, True, 1), (-4, True, 9)]
     check_graph(text, oracle, *([i64(trips), boolean(go), f32(v, v + 1)] for trips, go, v in calls))
+
+
+@pytest.mark.parametrize("initial", ["an input", "another output"])
+@pytest.mark.parametrize("shape", ["2", "N"])
+def test_a_returned_initial_value_and_the_output_keep_their_names(initial: str, shape: str) -> None:
+    """The final value is then the initial value itself, which has a name of its own."""
+    first, outputs = ("x", "") if initial == "an input" else ("a", f"float[{shape}] a, ")
+    model = parsed(f"""
+        main (int64 n, float[{shape}] x) => ({outputs}float[{shape}] y, float[{shape}] z) {{
+          a = Neg (x)
+          y, z = Loop (n, "", {first}, x) <body = step (int64 i, bool c, float[{shape}] s, float[{shape}] t)
+            => (bool d, float[{shape}] u, float[{shape}] v) {{
+            d = Identity (c)
+            u = Identity ({first})
+            v = Neg (t)
+          }}>
+        }}""")
+    converted = convert_model(model)
+    assert converted.inputs == ["n", "x"]
+    assert [each.names for each in converted.inputs] == [("n",), ("x",)]
+    assert converted.outputs == [each.name for each in model.graph.output]
+    assert [each.names for each in converted.outputs] == [(each.name,) for each in model.graph.output]
+    check(model, *({"n": n, "x": f32(n, -3)} for n in (3, 0, 2, 1)))

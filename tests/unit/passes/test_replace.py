@@ -18,6 +18,7 @@ from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import f32
 from mo_loop.graph.verifier import invariants
+from mo_loop.ops.base import Identity
 from mo_loop.text import parse
 from mo_loop.verify.isolated import isolated
 from mo_loop.verify.runtime import run_ir
@@ -327,6 +328,19 @@ class TestInsert:
         ops.Result(old)
         move_readers(old.output, new.output, old.output.uses)
         assert set(new.output.names) == {"a", "b"}
+
+    def test_readers_of_an_output_move_to_an_input_and_both_keep_their_names(self, graph: Graph, x: Value) -> None:
+        old = ops.ReLU(x)
+        result = returned(old.output, "y")
+        other = ops.Tanh(old)
+        ops.Result(other)
+        move_readers(old.output, x, old.output.uses)
+        graph.sweep()
+        assert (x.node.name, x.names) == ("x", ("x",))
+        assert (result.value.node.name, result.value.names) == ("y", ("y",))
+        assert isinstance(result.value.node, Identity)
+        assert other.inputs == (x,)
+        assert whole(graph)
 
     def test_before(self, graph: Graph, x: Value) -> None:
         other = ops.Tanh(x)
