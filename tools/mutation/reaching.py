@@ -38,6 +38,13 @@ def _record(packages: Sequence[str], test: str, data: Path, times: Path) -> int:
     return int(code)
 
 
+DECLARATIONS = {
+    "mo_loop/frontend/ops/": "tests/unit/frontend/test_signatures.py",
+    "mo_loop/ops/": "tests/unit/ops/test_versions.py",
+}
+"""Tests that read the declarations of functions and classes in a folder, which only the import executes."""
+
+
 class _Watcher:
     """A plugin of pytest: the lines executed are those of the running test; notes how long tests that pass take."""
 
@@ -79,14 +86,19 @@ class Reach:
     def tests(self, module: str, line: int, code: str, budget: float) -> list[str]:
         """Tests that execute the statement of a line, the fastest of every kind first, of `budget` seconds in all.
 
-        Of a statement that is executed by the import alone: those that execute anything in its module.
+        Of a statement that is executed by the import alone: those that execute anything in its module. Tests of
+        declarations come first.
         """
         lines = self._lines.get(module, {})
-        statement = _statement(ast.parse(code), line)
-        reached = {test for number in statement for test in lines.get(number, ())}
+        tree = ast.parse(code)
+        declared: list[str] = []
+        if _is_declaration(tree, line):
+            files = {file for folder, file in DECLARATIONS.items() if module.startswith(folder)}
+            declared = sorted(test for test in self.seconds if test.partition("::")[0] in files)
+        reached = {test for number in _statement(tree, line) for test in lines.get(number, ())}
         if not reached:
             reached = {test for tests in lines.values() for test in tests}
-        return self._chosen((test for test in reached if test in self.seconds), budget)
+        return declared + self._chosen(((reached & self.seconds.keys()) - {*declared}), budget)
 
     def _chosen(self, tests: Iterable[str], budget: float) -> list[str]:
         kinds: dict[str, list[str]] = defaultdict(list)
@@ -105,6 +117,12 @@ def _kind(test: str) -> str:
     """A test function; of the golden cases, those of one folder."""
     function, _, parameters = test.partition("[")
     return function + parameters.rpartition("/")[0]
+
+
+def _is_declaration(tree: ast.Module, line: int) -> bool:
+    """Whether a line is in the body of no function."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return not any(node.body[0].lineno <= line <= (node.end_lineno or 0) for node in functions)
 
 
 def _statement(tree: ast.Module, line: int) -> range:

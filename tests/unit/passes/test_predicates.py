@@ -73,9 +73,11 @@ def test_shapes(graph: Graph) -> None:
     assert shape_equals(2, 3)(static)
     assert not shape_equals(3, 2)(static)
     assert has_static_dims(1, -1)(partly)
+    assert has_static_dims(0, 1, -1, -2)(static)
+    for outside in (2, 3, -3):
+        assert not has_static_dims(outside)(static)
     assert not has_static_dims(0)(partly)
     assert not has_static_dims(-2)(partly)
-    assert not has_static_dims(2)(static)
     for each in (has_static_shape(), has_static_dims(0), shape_equals(2, 3)):
         assert not each(unknown)
     assert not has_static_shape()(partly)

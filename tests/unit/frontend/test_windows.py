@@ -1,0 +1,86 @@
+"""Sizes and pads of windows that are computed at conversion, against those that ONNX defines."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from mo_loop import ops
+from mo_loop.api import convert_model
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.ops.convolution import spatial_rank
+from mo_loop.graph import Graph, Node
+from mo_loop.graph.types import TensorType, f32
+from tests.harness import parsed
+from tests.unit.graphs import parameter
+
+
+def converted(text: str, kind: type[Node]) -> Any:
+    """The one node of a kind in the converted model."""
+    (node,) = (each for each in convert_model(parsed(text)).graph.ordered() if isinstance(each, kind))
+    return node
+
+
+@pytest.mark.parametrize(("size", "stride", "kernel"), list(product((4, 5, 7, 9, 12), (1, 2, 3, 5), (1, 2, 3, 5))))
+@pytest.mark.parametrize("rule", ["SAME_UPPER", "SAME_LOWER"])
+def test_pads_by_rule_of_a_pooling_with_places(size: int, stride: int, kernel: int, rule: str) -> None:
+    node = converted(
+        f"""main (float[1,1,{size}] x) => (float[A,B,C] y, int64[A,B,C] i) {{
+          y, i = MaxPool <kernel_shape=[{kernel}], strides=[{stride}], auto_pad="{rule}"> (x)
+        }}""",
+        ops.MaxPool8,
+    )
+    count = (size + stride - 1) // stride
+    total = max((count - 1) * stride + kernel - size, 0)
+    less, more = total // 2, total - total // 2
+    expected = (less, more) if rule == "SAME_UPPER" else (more, less)
+    assert node.outputs[0].shape == (1, 1, count)
+    assert (*node.pads_begin, *node.pads_end) == expected
+
+
+@pytest.mark.parametrize(("size", "stride", "kernel"), list(product((2, 3, 4), (1, 2, 3), (1, 2, 3, 4))))
+@pytest.mark.parametrize("more", [-2, -1, 0, 1])
+def test_the_shape_that_a_transposed_convolution_is_to_have(size: int, stride: int, kernel: int, more: int) -> None:
+    """The pads cut off what is computed beyond the shape; `output_padding` adds what is missing."""
+    computed = (size - 1) * stride + kernel
+    wanted = computed + more
+    if wanted < 1:
+        return
+    node = converted(
+        f"""main (float[1,1,{size}] x, float[1,1,{kernel}] w) => (float[A,B,C] y) {{
+          y = ConvTranspose <strides=[{stride}], output_shape=[{wanted}]> (x, w)
+        }}""",
+        ops.ConvolutionBackpropData,
+    )
+    assert node.output.shape == (1, 1, wanted)
+    assert (node.pads_begin, node.pads_end) == ((-(min(more, 0) // 2),), (-min(more, 0) // 2,))
+    assert node.output_padding == (max(more, 0),)
+
+
+@pytest.mark.parametrize(("size", "stride", "kernel"), list(product((2, 5), (1, 2, 3), (1, 2, 4))))
+@pytest.mark.parametrize("rule", ["SAME_UPPER", "SAME_LOWER"])
+def test_pads_by_rule_of_a_transposed_convolution(size: int, stride: int, kernel: int, rule: str) -> None:
+    node = converted(
+        f"""main (float[1,1,{size}] x, float[1,1,{kernel}] w) => (float[A,B,C] y) {{
+          y = ConvTranspose <strides=[{stride}], auto_pad="{rule}"> (x, w)
+        }}""",
+        ops.ConvolutionBackpropData,
+    )
+    total = max(kernel - stride, 0)
+    less, more = total // 2, total - total // 2
+    assert (*node.pads_begin, *node.pads_end) == ((less, more) if rule == "SAME_UPPER" else (more, less))
+
+
+def test_the_number_of_dimensions_that_a_window_slides_over() -> None:
+    """That of the filters, else that of the attribute, else that of the input."""
+    graph = Graph()
+    unknown = ops.Parameter(graph=graph, type=TensorType(f32, None)).output
+    cube, image = parameter(graph, 1, 2, 3), parameter(graph, 1, 2, 3, 4)
+    assert spatial_rank(cube, image, (1, 1, 1)) == 2
+    assert spatial_rank(cube, unknown, (1, 1, 1)) == 3
+    assert spatial_rank(cube, None, (1, 1)) == 2
+    assert spatial_rank(cube, None, None) == spatial_rank(cube, unknown, None) == 1
+    with pytest.raises(UnsupportedError, match="unknown rank"):
+        spatial_rank(unknown, None, None)

@@ -1,0 +1,21 @@
+"""The version with which an operation is written is that of its specification, which its documentation names."""
+
+from __future__ import annotations
+
+import pytest
+
+from mo_loop import ops
+from tests.unit.ops.examples import operations
+
+WITHOUT_SPECIFICATION = {"Failed", "Identity", "Opaque", "OpaqueSink", "Scan"}
+"""Operations that are not written, or with the name and version of another one."""
+
+OTHER_NAMES = {"Const": "Constant"}
+"""Types whose specification has another name."""
+
+
+@pytest.mark.parametrize("name", sorted({*operations()} - WITHOUT_SPECIFICATION))
+def test_the_opset_is_that_of_the_specification(name: str) -> None:
+    cls = getattr(ops, name)
+    documentation = (cls.__doc__ or "").rpartition("Spec: ")[2]
+    assert documentation.startswith(f"{OTHER_NAMES.get(cls.type, cls.type)}-{cls.opset}.")
