@@ -1,9 +1,9 @@
-"""What the package offers: `convert_model`, `read_model` and `save_model`, which hand a Model on.
+"""The functions of the package: `convert_model`, `read_model` and `save_model`, and the class Model.
 
     model = convert_model("model.onnx")
     save_model(model, "model.xml")
 
-How a conversion goes: mo_loop/conversion.py. The command line has the same options.
+The conversion itself is in mo_loop/conversion.py. The command line has the same options.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class Port(str):
-    """An input or output of a Model: a string, its name, that knows its tensor.
+    """An input or output of a Model: its name, a string with the type and shape of the tensor as attributes.
 
     Attributes:
         names: all names of the tensor.
-        type: its element type (`mo_loop.graph.types`); None where it is not known, or the value is no tensor.
-        shape: its dimensions, ints and symbols; None where the rank is not known.
+        type: its element type (`mo_loop.graph.types`); None if it is not known, or the value is not a tensor.
+        shape: its dimensions, ints and symbols; None if the rank is not known.
         type_text: both as text, `f32[1,3,?,?]`.
     """
 
@@ -64,7 +64,7 @@ class Port(str):
 
 
 class Model:
-    """A converted model, or one that was read: its `graph`, ready to be saved or run."""
+    """A converted model, or a model read from IR. `graph` is ready to be saved or run."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -80,7 +80,7 @@ class Model:
         return [Port.of(_output_name(result), result.value) for result in self.graph.results]
 
     def to_openvino(self) -> Any:
-        """An `openvino.Model` of the same content, made in memory. InputError when the package openvino is missing."""
+        """The model as an `openvino.Model`, made in memory. InputError if the package openvino is missing."""
         try:
             import openvino
         except ImportError as error:
@@ -125,16 +125,16 @@ def convert_model(
     Args:
         source: path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
         input, output, freeze, rename, config, unroll, strict, sequence_io, extensions, plugins, layout, mean_values,
-        scale_values, scale, reverse_input_channels, batch: as `mo_loop.options.ConvertOptions` says.
-        dump: folder that receives the graph as loaded and after every pass that changed it.
+        scale_values, scale, reverse_input_channels, batch: see `mo_loop.options.ConvertOptions`.
+        dump: a folder for the graph as loaded and after every pass that changes it.
         observers: called with a `transforms.manager.Step` after every pass, and with a `transforms.manager.Phase` when
             another part of the conversion begins and when it has ended.
-        stop_after: name of the last pass to run. For debugging: the later ones make what the runtime needs.
-        check_passes: check the invariants of the graph after every pass that changed it; slow.
+        stop_after: the name of the last pass to run. For debugging: the runtime needs the later passes.
+        check_passes: check the invariants of the graph after every pass that changes it; slow.
 
     Raises:
         InputError: the file, the model or an argument is wrong.
-        UnsupportedError: the model holds what the IR cannot express; all such places at once in ConversionErrors.
+        UnsupportedError: the IR cannot express a part of the model; several errors are one ConversionErrors.
     """
     options = ConvertOptions(
         input=input, output=output, freeze=freeze, rename=rename, config=config, unroll=unroll, strict=strict,
@@ -150,14 +150,14 @@ def convert_model(
 
 
 def read_model(xml_path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Model:
-    """Read OpenVINO IR of version 10 or 11; `weights` is the .bin, by default the one with the name of the .xml.
+    """Read OpenVINO IR of version 10 or 11; `weights` is the .bin; by default it has the name of the .xml.
 
-    Constants stay in the .bin until they are needed. Operations that are not known, or that the file types otherwise
-    than inference here, are kept as they stand.
+    Constants stay in the .bin until they are needed. Unknown operations, and operations whose types in the file differ
+    from the inferred ones, are kept unchanged.
 
     Raises:
-        InputError: a file is missing, is no IR, or breaks a rule of the format.
-        UnsupportedError: the IR is of another version, or holds what cannot be read yet.
+        InputError: a file is missing, is not IR, or breaks a rule of the format.
+        UnsupportedError: the IR has another version, or a part of it cannot be read.
     """
     from mo_loop.ir.reader import read
 
@@ -166,7 +166,7 @@ def read_model(xml_path: str | os.PathLike[str], weights: str | os.PathLike[str]
 
 
 def _output_name(result: Result) -> str:
-    """Older IR names the tensor that a Result reads, not the Result."""
+    """The names of the outputs. Older IR names the tensor that a Result reads, not the Result."""
     names: tuple[str, ...] = result.output_names or result.value.names or (result.name,)
     return names[0]
 
@@ -175,9 +175,9 @@ def save_model(
     model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool = False, *,
     observers: Sequence[Observer] = (),
 ) -> None:  # fmt: skip
-    """Write `xml_path` and the .bin of the same name beside it. Lossless unless `compress_to_fp16`.
+    """Write `xml_path` and the .bin of the same name. Numbers stay exact unless `compress_to_fp16` is set.
 
-    Both are written to temporary files first and swapped in at the end: an error leaves what was there untouched.
+    Both files are written under temporary names and renamed at the end: after an error, older files are unchanged.
     `observers` are called with a Phase when compressing and writing begin and end.
     """
     path = Path(xml_path)
@@ -200,7 +200,7 @@ def save_model(
 
 
 def _keep_sources(graph: Graph, path: Path) -> None:
-    """Weights may still lie in the files that the model came from: those are not to be overwritten."""
+    """Raise an error if an output file holds weights of the model: those are read while the output is written."""
     tensors = (node.tensor for scope in graph.scopes() for node in scope.of(Constant))
     sources = {os.path.realpath(file) for tensor in tensors for file in tensor.files}
     for target in (path, path.with_suffix(".bin")):

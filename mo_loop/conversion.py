@@ -1,34 +1,34 @@
-"""One conversion: reading -> translating -> passes -> last check.
+"""Conversion: one conversion of a model, with its steps reading -> translating -> passes -> last check.
 
     record, profile = Record(), Profile()
     conversion = Conversion(ConvertOptions(input="x[1,3,224,224]"), [record, profile, Dumper("steps")])
     graph = conversion.run("model.onnx")
 
-What the options hold, and what becomes of it:
+The conversion makes these objects from its options:
 
     extensions, plugins                   -> Extensions: passes and translators          mo_loop/extensions.py
     layout, mean_values, ..., batch       -> Preprocessing: passes, and the batch size   mo_loop/preprocessing/
     input, output, freeze                 -> Cut: where the model begins and ends        mo_loop/frontend/cut.py
     unroll, config                        -> the passes of transforms/pipelines.py, and which of them run
 
-`manager` is the pipeline, and this is the only place that assembles one:
+`manager` is the pipeline, and only this module assembles it:
 
-    passes of Preprocessing  [ passes of transforms/pipelines.py, those of Extensions among them ]  RecordLayouts
+    passes of Preprocessing  [ passes of transforms/pipelines.py and of Extensions ]  RecordLayouts
 
-`run` calls the observers with a Phase (transforms/manager.py) when a part of the conversion begins and when it has
-ended, and with a Step after every pass. Times (Profile), files of each step (Dumper), the summary (Record), the check
-of invariants and the stop after a pass are observers:
+`run` calls the observers with a Phase (transforms/manager.py) at the beginning and the end of each part of the
+conversion, and with a Step after every pass. Times (Profile), files of each step (Dumper), the summary (Record),
+the check of invariants and the stop after a pass are observers:
 
-    Phase("reading")       subject, when it has ended: the OnnxModel
-    Phase("translating")   graph, when it has ended: as translated
+    Phase("reading")       subject, at the end: the OnnxModel
+    Phase("translating")   graph, at the end: the translated graph
     Phase("passes")        between its beginning and its end: Step(ConstantFolding), Step(UnrollLoops), ...
     Phase("renaming")      only with `rename`; subject: old name -> new name
     Phase("checking")      the last check
-    Phase("compressing")   of save_model; subject, when it has ended: the counts of compressed constants
+    Phase("compressing")   of save_model; subject, at the end: the counts of compressed constants
     Phase("writing")       of save_model; subject: the Weights, which count the bytes written so far
 
-A conversion ends at the first part that has errors, and raises them. With `collect` it goes on as far as it can and
-keeps all `errors`: that is `mo-loop check` (mo_loop/diagnostics/examine.py).
+A conversion raises the errors of the first part that has any. With `collect` it continues as far as it can and keeps
+all `errors`; `mo-loop check` (mo_loop/diagnostics/examine.py) uses this.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from mo_loop.report.conversion_info import conversion_info
 from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
 CHECK_PASSES = False
-"""Whether invariants are checked after each pass where the argument `check_passes` is not given. The tests set it."""
+"""Whether invariants are checked after each pass if the argument `check_passes` is not given. The tests set it."""
 
 
 class Conversion:
@@ -73,11 +73,11 @@ class Conversion:
         Args:
             options: how the model is converted.
             observers: called, one after the other, with each Phase and each Step.
-            stop_after: the name of the last pass to run. For debugging: the later ones make what the runtime needs.
-            check_passes: check the invariants of the graph after every pass that changed it; slow.
+            stop_after: the name of the last pass to run. For debugging: the runtime needs the later passes.
+            check_passes: check the invariants of the graph after every pass that changes it; slow.
 
         Raises:
-            UsageError: an option makes no sense for any model.
+            UsageError: an option is not valid for any model.
             ExtensionError: an extension cannot be loaded.
         """
         self.options = options or ConvertOptions()
@@ -99,7 +99,7 @@ class Conversion:
 
     @cached_property
     def skipped(self) -> Sequence[str]:
-        """The names of passes that would run by default and do not; UsageError for names that no pass has."""
+        """The names of default passes that do not run; UsageError for names that no pass has."""
         if self.options.config is None and self._stop_after is None:
             return ()
         from transforms.selection import Selection
@@ -111,7 +111,7 @@ class Conversion:
 
         Raises:
             InputError: the file, the model or an option is wrong.
-            UnsupportedError: the model holds what the IR cannot express; all such places at once in ConversionErrors.
+            UnsupportedError: the IR cannot express a part of the model; several errors are one ConversionErrors.
         """
         _ = self.manager, self.skipped  # names of passes are checked before the model is read
         with paused_collector():
@@ -128,9 +128,9 @@ class Conversion:
         return self._preprocessing.of_batch(Cut.of(model, options.input, options.output, options.freeze))
 
     def convert(self, model: OnnxModel, cut: Cut | None = None) -> Graph | None:
-        """The graph of a model that was read; None if there are `errors`, which only a Conversion that collects keeps.
+        """The graph of a loaded model; None if there are `errors`, which is possible only with `collect`.
 
-        One that collects still raises what is not about the model: UsageError, ExtensionError, InternalError.
+        With `collect` it still raises errors that are not about the model: UsageError, ExtensionError, InternalError.
         """
         with check_names_on_error(model.proto):
             graph = self._translated(model, cut)
@@ -140,7 +140,7 @@ class Conversion:
                 self._run_passes(graph)
                 if self.options.rename:
                     with phase("renaming", self.observers, graph, self.options.rename):
-                        # Diagnostics name what is in the model, so they look at a graph without the new names.
+                        # Diagnostics use the names of the model, so they read a graph without the new names.
                         renamed = graph.clone() if self._collect else graph
                         rename_tensors(renamed, self.options.rename, partial(has_tensor, model))
                 with phase("checking", self.observers, graph):
@@ -152,7 +152,7 @@ class Conversion:
     # -- the parts
 
     def _translated(self, model: OnnxModel, cut: Cut | None) -> Graph | None:
-        """The graph as translated; None if there are errors and they are collected."""
+        """The translated graph; None if there are errors and `collect` is set."""
         options = self.options
         with self._collected():
             with phase("translating", self.observers) as translating:
@@ -160,7 +160,7 @@ class Conversion:
                 packed = options.is_packed
                 if self._collect:
                     self.errors += boundary_errors(model, cut, packed)
-                    packed = packed or bool(self.errors)  # translation would end at the first of them
+                    packed = packed or bool(self.errors)  # translation stops at the first of them
                 graph = translating.graph = translate(
                     model, cut, self._extensions.translators, strict=options.strict, packed=packed,
                     continue_after_failures=self._collect,
@@ -180,13 +180,13 @@ class Conversion:
         manager.observers = list(self.observers)
         if self._check_passes:
             manager.observers.append(check_invariants)
-        if self._stop_after is not None:  # behind those that look at the last step
+        if self._stop_after is not None:  # after the observers that need the last step
             manager.observers.append(stop_after(self._stop_after, manager.passes))
         with phase("passes", self.observers, graph):
             manager.run(graph)
 
     def _check(self, graph: Graph) -> None:
-        """The last check. A skipped pass may be the reason of what it finds, so the errors name the skipped passes."""
+        """The last check. A skipped pass can be the cause of an error, so the errors name the skipped passes."""
         try:
             last_check(graph)
         except ConversionErrors as found:
@@ -201,7 +201,7 @@ class Conversion:
 
     @contextmanager
     def _collected(self) -> Iterator[None]:
-        """With `collect`, errors about the model that are raised inside go to `errors`."""
+        """With `collect`, add errors about the model that the block raises to `errors`."""
         try:
             yield
         except MoLoopError as error:
@@ -210,9 +210,9 @@ class Conversion:
             self.errors += error.errors if isinstance(error, ConversionErrors) else [error]
 
     def _completed(self, errors: list[MoLoopError], model: OnnxModel, cut: Cut) -> list[MoLoopError]:
-        """`errors`, and where one is of the operator all operators that nothing translates, wherever they are.
+        """`errors`; if one is an unsupported operator, the errors of all unsupported operators of the model as well.
 
-        Where shapes do not fit that the options gave, the help says what the model declares.
+        If shapes from the options do not fit, the hint gives the declared types.
         """
         if any(isinstance(error, UnsupportedError) for error in errors):
             places = {error.origin for error in errors}
@@ -230,7 +230,7 @@ class Conversion:
 def phase(
     name: str, observers: Sequence[Observer], graph: Graph | None = None, subject: Any = None
 ) -> Iterator[Phase]:
-    """Call `observers` when a part of a conversion begins, and when the block has ended without an exception."""
+    """Call `observers` when a part of a conversion begins, and when the block ends without an exception."""
     event = Phase(name, graph, subject)
     for observer in observers:
         observer(event)

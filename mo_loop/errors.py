@@ -1,23 +1,23 @@
-"""Every error that mo_loop raises on purpose.
+"""The exceptions of mo_loop.
 
     MoLoopError
     ├── InputError         ML2xx  exit code 2   the model or the call is wrong
-    │   ├── UsageError     ML20x                an argument makes no sense
+    │   ├── UsageError     ML20x                an argument is not valid
     │   ├── FileError      ML21x                a file is missing, unreadable, or of another kind
     │   ├── ModelError     ML22x                the ONNX model breaks a rule of ONNX
     │   ├── TypeError_     ML23x                types or shapes that do not fit an operation
-    │   ├── IrError        ML25x                an IR to be read breaks a rule of its format
-    │   └── ExtensionError ML26x                an extension of the user cannot be loaded, or fails
+    │   ├── IrError        ML25x                an IR file breaks a rule of its format
+    │   └── ExtensionError ML26x                an extension of the user cannot be loaded or fails
     ├── UnsupportedError   ML3xx  exit code 3   valid ONNX that cannot be expressed
-    ├── ConversionErrors   (its worst part)     several of the above at once, grouped
+    ├── ConversionErrors   (the worst of them)  several of the above at once, grouped
     └── InternalError      ML4xx  exit code 4   a bug of mo_loop
 
-    ConversionWarning      ML5xx                what was assumed of a model, or is worth to know; nothing stops
+    ConversionWarning      ML5xx                an assumption about a model, or a note; the conversion continues
 
-Codes are stable: a script may rely on them. Each message says what happened; `origin` is the node or tensor of the
-model and `where` its path as text (`loop/step/add`), `why` the reason, `hint` what would make it work, `during` the
-pass that found it, if one did. An error does not change: `error.at(origin, hint=...)` is another one that says more.
-What each code means: mo_loop/diagnostics/codes.py.
+Codes are stable, so that scripts can use them; mo_loop/diagnostics/codes.py explains each. The message says what
+happened. `origin` is the node or tensor of the model and `where` its path as text (`loop/step/add`), `why` is the
+reason, `hint` what makes the conversion work, `during` the pass that found the error, if any. An error is immutable:
+`error.at(origin, hint=...)` returns a new error with more details.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class MoLoopError(Exception):
-    """Root of the tree. `code` is stable, `exit_code` is what the command line returns."""
+    """The base class of all errors. `code` is stable; the command line returns `exit_code`."""
 
     code = "ML000"
     exit_code = 4
@@ -42,7 +42,7 @@ class MoLoopError(Exception):
         self, message: str, *, where: Origin | str | None = None, why: str = "", hint: str = "", during: str = "",
         code: str | None = None,
     ) -> None:  # fmt: skip
-        """`where` is text for a place that is in no ONNX model: a line of an extension, a layer of an IR."""
+        """`where` is the text of a place outside an ONNX model: a line of an extension, a layer of an IR."""
         super().__init__(message)
         self.message: Final = message
         self.origin: Final = None if isinstance(where, str) else where
@@ -57,9 +57,9 @@ class MoLoopError(Exception):
         self, origin: Origin | str | None = None, *, message: str | None = None, why: str | None = None,
         hint: str | None = None, during: str | None = None,
     ) -> Self:  # fmt: skip
-        """A new error of the same class and code that differs in what is given; its traceback and cause are the same.
+        """A new error of the same class and code with the given values replaced; it keeps the traceback and the cause.
 
-        Raise it `from error.__cause__`, or the two are shown as two errors.
+        Raise it `from error.__cause__`; otherwise Python shows two errors.
         """
         cls = type(self)
         new = cls.__new__(cls)
@@ -97,7 +97,7 @@ class InputError(MoLoopError):
 
 
 class UsageError(InputError):
-    """An argument makes no sense."""
+    """An argument is not valid."""
 
     code = "ML201"
 
@@ -127,27 +127,27 @@ class ExtensionError(InputError):
 
 
 class IrError(InputError):
-    """An IR to be read breaks a rule of its format."""
+    """An IR file breaks a rule of its format."""
 
     code = "ML250"
 
 
 class UnsupportedError(MoLoopError):
-    """Valid ONNX that cannot be expressed in OpenVINO IR, or not yet."""
+    """Valid ONNX that mo_loop cannot express in OpenVINO IR."""
 
     code = "ML300"
     exit_code = 3
 
 
 class InternalError(MoLoopError):
-    """A bug of mo_loop: an invariant that its own code broke."""
+    """A bug of mo_loop: its code breaks an invariant."""
 
     code = "ML400"
     exit_code = 4
 
 
 class ConversionWarning(UserWarning):
-    """What a conversion had to assume of the model. `origin` is the node or tensor, `where` its path as text."""
+    """An assumption of a conversion about the model. `origin` is the node or tensor, `where` its path as text."""
 
     def __init__(self, message: str, *, where: Origin, code: str) -> None:
         super().__init__(message)
@@ -158,12 +158,12 @@ class ConversionWarning(UserWarning):
 
 
 class ConversionErrors(MoLoopError):
-    """Everything that stopped one conversion, grouped: the same failure of many nodes is one line with a count."""
+    """All errors that stop one conversion, grouped: equal errors of many nodes are one line with a count."""
 
     def __init__(self, errors: Iterable[MoLoopError]) -> None:
         self.errors: Sequence[MoLoopError] = tuple(_flat(errors))
         self.code = self.errors[0].code
-        # A model that is itself broken is the user's to mend first; only then does missing support matter.
+        # The user has to repair a broken model first; only then does missing support matter.
         codes = {error.exit_code for error in self.errors}
         self.exit_code = 4 if 4 in codes else 2 if 2 in codes else 3
         super().__init__(self._grouped(), code=self.code)
@@ -172,7 +172,7 @@ class ConversionErrors(MoLoopError):
         self, origin: Origin | str | None = None, *, message: str | None = None, why: str | None = None,
         hint: str | None = None, during: str | None = None,
     ) -> Self:  # fmt: skip
-        """The same errors, each as its own `at` makes it; each stays at its own origin if it has one."""
+        """The same errors after `at` of each; an error that has an origin keeps it."""
         each_at = [
             each.at(None if each.where else origin, message=message, why=why, hint=hint, during=during)
             for each in self.errors
@@ -203,7 +203,7 @@ class ConversionErrors(MoLoopError):
 
 
 def extension_failed(what: str, origin: str, error: BaseException, code: str) -> ExtensionError:
-    """The error for `what` of the extension `origin`, which raised `error`: where in its file, and whose fault."""
+    """The error for `what` of the extension `origin`, which raised `error`. It names the line in that file."""
     said = f"{type(error).__name__}: {error}"
     if isinstance(error, MoLoopError):
         said = f"{error.code}: {error.message}"
@@ -218,7 +218,7 @@ _OWN = tuple(str(Path(__file__).parent.with_name(name)) + os.sep for name in ("m
 
 
 def line_of(error: BaseException) -> str:
-    """`file:line` of the last line in the first file of others that the traceback of `error` goes through."""
+    """`file:line`: the first file outside mo_loop in the traceback of `error`, and its last line there."""
     foreign = ""
     found = ""
     for frame, line in traceback.walk_tb(error.__traceback__):

@@ -1,12 +1,13 @@
-"""Extensions: passes at places of the pipeline and translators of operators, given by the user for one conversion.
+"""Extensions: passes and translators of operators that a user adds to one conversion.
 
     def register(extensions):                                    # in file.py: mo-loop convert --extension file.py
         extensions.add_pass(FuseGates, before="LoopToTI")
         extensions.translates("Gate", domain="com.example")(gate)
 
-    convert_model("model.onnx", extensions=["file.py"])          # the same from Python; docs/passes.md says all of it
+    convert_model("model.onnx", extensions=["file.py"])          # the same from Python; see docs/passes.md
 
-Nothing is global: what one conversion was given does not exist for the next. A file given as an extension is run.
+There is no global state: the extensions of one conversion do not exist for the next. A file that is given as an
+extension is executed.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ if TYPE_CHECKING:
     from transforms.function_pass import FunctionPass
 
 GROUP = "mo_loop.passes"
-"""The group of entry points by which installed packages extend every conversion; each loads a `register`."""
+"""The group of entry points with which installed packages extend every conversion; each names a `register`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Extensions:
-    """What extensions add to a conversion, in the order in which they say so."""
+    """The passes and translators that extensions add to a conversion, in the order of registration."""
 
     def __init__(self, origin: str = "an extension") -> None:
-        """`origin` is what errors call the extension."""
+        """`origin` is the name of the extension in error messages."""
         self.origin = origin
         self.passes: list[Placed] = []
         self.translators = CustomTranslators()
@@ -53,14 +54,14 @@ class Extensions:
         after: str | type[FunctionPass] = "",
         at: str = "",
     ) -> None:
-        """Put a pass before or after one of the pipeline, or `at` one of the places of transforms/pipelines.py.
+        """Add a pass before or after one of the pipeline, or `at` one of the places of transforms/pipelines.py.
 
         Args:
             new: a class (each conversion makes an instance of its own, without arguments) or an instance, of any kind
                 of pass: FunctionPass, MatcherPass, GraphRewrite, Manager.
 
         Raises:
-            ExtensionError: it is no pass, or not exactly one place is named.
+            ExtensionError: `new` is not a pass, or not exactly one place is given.
         """
         from transforms.config import name_of
         from transforms.extension_places import Placed
@@ -82,8 +83,9 @@ class Extensions:
     def translates(self, op: str, *, domain: str = "", since: int = 1) -> Callable[[F], F]:
         """Register the decorated function for the operator `op` of a domain from its version `since` on.
 
-        Positional parameters are the inputs, keyword-only ones the attributes, as in mo_loop/frontend/registry.py. It
-        is asked before a function of the model and before our own translator; ExtensionError for another signature.
+        Positional parameters are the inputs, keyword-only ones the attributes, as in mo_loop/frontend/registry.py. The
+        function precedes a function of the model and the translator of mo_loop. ExtensionError if the signature is
+        not valid.
         """
         require_operator(op, domain, since)
 
@@ -94,12 +96,12 @@ class Extensions:
         return register
 
     def update(self, other: Extensions) -> None:
-        """Add all that `other` holds."""
+        """Add the passes and translators of `other`."""
         self.passes.extend(other.passes)
         self.translators.update(other.translators)
 
     def arranged(self, pipeline: list[FunctionPass]) -> list[FunctionPass]:
-        """The passes of `pipeline` and these among them. ExtensionError for a place that there is not."""
+        """The passes of `pipeline` with these inserted. ExtensionError for a place that does not exist."""
         if not self.passes:
             return pipeline
         from transforms.extension_places import arranged
@@ -108,13 +110,13 @@ class Extensions:
 
 
 def collect_extensions(given: Any = (), *, plugins: bool = True) -> Extensions:
-    """The extensions of one conversion: those installed, unless `plugins` is False, then those `given`, in order.
+    """The extensions of one conversion: those of installed packages, unless `plugins` is False, then those in `given`.
 
     Args:
-        given: paths of Python files, modules with a function `register`, such functions, and Extensions; or one alone.
+        given: paths of Python files, modules with a function `register`, such functions, Extensions; or one of these.
 
     Raises:
-        ExtensionError: one of them cannot be loaded, or registers what is none.
+        ExtensionError: one of them cannot be loaded, or registers an object of the wrong kind.
     """
     everything = Extensions()
     for entry in installed(tuple(sys.path)) if plugins else ():
@@ -165,7 +167,7 @@ def _registered(register: Callable[[Extensions], Any], origin: str) -> Extension
 
 
 def _loaded(path: Path) -> ModuleType:
-    """The file as a module of its own: it is run, found under its name meanwhile, and leaves nothing behind."""
+    """The file as a new module. It is in sys.modules while it is executed, and not afterwards."""
     try:
         source = path.read_bytes()
     except FileNotFoundError:
@@ -180,7 +182,7 @@ def _loaded(path: Path) -> ModuleType:
         raise ExtensionError(f"{path} is not Python: {said}", where=f"{path}{line}", code="ML262") from error
     module = ModuleType(f"mo_loop_extension_{path.stem}")
     module.__file__ = str(path)
-    sys.modules[module.__name__] = module  # dataclasses look their module up while they are made
+    sys.modules[module.__name__] = module  # dataclasses look up their module in sys.modules
     try:
         with _blamed_on(str(path), "loading"):
             exec(code, module.__dict__)
@@ -191,7 +193,7 @@ def _loaded(path: Path) -> ModuleType:
 
 @contextmanager
 def _blamed_on(origin: str, doing: str) -> Iterator[None]:
-    """Whatever is raised inside is a fault of the extension, at a line of its file."""
+    """Turn an exception in the block into an ExtensionError that names a line of the extension's file."""
     try:
         yield
     except ExtensionError as error:
@@ -201,7 +203,7 @@ def _blamed_on(origin: str, doing: str) -> Iterator[None]:
 
 
 def _caller() -> str:
-    """`file:line` of the first caller outside this file."""
+    """`file:line` of the nearest caller outside this file."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename == __file__ and frame.f_back is not None:
         frame = frame.f_back
@@ -213,9 +215,9 @@ def _caller() -> str:
 
 @cache
 def installed(path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
-    """The entry points of our group in the packages on `path` (sys.path), by package and name.
+    """The entry points of the group in the packages on `path` (sys.path), by package and name.
 
-    Looked up once for a process: reading what every installed package offers takes a millisecond or two.
+    The result is cached for the process: reading the metadata of all installed packages takes a millisecond or two.
     """
     return tuple(sorted(metadata.entry_points(group=GROUP), key=lambda entry: (_package(entry), entry.name)))
 

@@ -1,6 +1,6 @@
-"""The last check before anything is written: one function for each gap of the runtime.
+"""The last check of a graph before it is written: one function for each limitation of the runtime.
 
-Passes establish each form; this module only verifies it.
+Passes bring the graph into a form that the runtime supports; this module only verifies it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mo_loop.ops.front import Failed
 
 
 def failures(graph: Graph) -> list[MoLoopError]:
-    """The errors of all nodes that could not be translated, bodies included, each on its own."""
+    """The errors of all nodes that could not be translated, also in bodies."""
     found = [node.error for scope in graph.scopes() for node in scope.of(Failed) if node.error is not None]
     return list(ConversionErrors(found).errors) if found else []
 
@@ -32,7 +32,7 @@ def _front_operations(graph: Graph) -> Iterator[MoLoopError]:
 
 
 def _unheld(node: Node) -> str:
-    """Why a sequence that an operation makes or reads cannot be held in tensors."""
+    """Why tensors cannot represent a sequence that the operation makes or reads."""
     for value in (*node.outputs, *node.inputs):
         type_ = None if value is None else value.type
         if isinstance(type_, OptionalType):
@@ -62,7 +62,7 @@ def _port_types(graph: Graph) -> Iterator[MoLoopError]:
 
 
 def _is_origin(node: Node) -> bool:
-    """Whether a rank is lost here, not only passed on. What a control-flow node loses is lost in its bodies."""
+    """Whether the rank becomes unknown at this node. For a control-flow node, that happens in its bodies."""
     if isinstance(node, Control):
         return False
     if isinstance(node, Parameter):
@@ -72,7 +72,7 @@ def _is_origin(node: Node) -> bool:
 
 
 def _unknown_ranks(graph: Graph) -> Iterator[MoLoopError]:
-    """Every port of unknown rank, for the case that none of them looks like the origin."""
+    """The errors of all ports of unknown rank, if no node is found at which the rank becomes unknown."""
     for scope in graph.scopes():
         for node in scope.ordered():
             if any(isinstance(output.type, TensorType) and output.rank is None for output in node.outputs):
@@ -93,7 +93,7 @@ def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
     for node in graph.of(If):
         for number, entry in enumerate(node.output_map):
             then, else_ = entry.then.value.rank, entry.else_.value.rank
-            # The runtime takes a scalar beside [1] and makes [1] of both: another rank than ONNX's, so refused as well.
+            # The runtime makes a [1] of a scalar and a [1]: another rank than in ONNX, so this is refused as well.
             if then != else_ and None not in (then, else_):
                 yield UnsupportedError(
                     f"output {number} of If has rank {then} in then_branch and {else_} in else_branch",
@@ -108,7 +108,7 @@ def _nested_iterators(graph: Graph) -> Iterator[MoLoopError]:
             yield UnsupportedError("a TensorIterator directly inside another one", where=node.origin, code="ML324")
 
 
-# What handles strings on the CPU device; elsewhere they give wrong values or corrupt the memory of the process.
+# Operations that support strings on the CPU device. Others give wrong values or corrupt the memory of the process.
 _STRING_SAFE = frozenset(
     ("Parameter", "Const", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Pad")
 )

@@ -1,4 +1,4 @@
-"""How a model is converted: the options that the library, `convert`, `batch` and `check` share.
+"""ConvertOptions: the options of a conversion, which the library, `convert`, `batch` and `check` share.
 
     options = ConvertOptions(input="x[1,3,224,224]", layout="nhwc->nchw")
     Conversion(options).run("model.onnx")                     # mo_loop/conversion.py
@@ -23,18 +23,18 @@ class ConvertOptions:
     """The options of a conversion. It can be pickled if its values can.
 
     Args:
-        input: what to change about the inputs, as text (`"x[1,3,?,224..512]{f16},rate->16000"`), as name -> shape, or
-            as a list of names and tuples of a name, a shape and an element type. Without names: one shape, of the first
+        input: new shapes, types and values of inputs: text (`"x[1,3,?,224..512]{f16},rate->16000"`), name -> shape, or
+            a list of names and tuples of a name, a shape and an element type. Without names: one shape, of the first
             input (`[1, 3, 224, 224]`), or a list of shapes, of the inputs in their order. A shape is a sequence of
             ints, None or -1 (unknown), pairs (bounds) and strings (symbols), or an `openvino.PartialShape`; inner
             tensors cut the model; values freeze an input.
         output: names of the tensors (or nodes) that become the outputs.
         freeze: inputs that become constants: name -> value. Inner tensors cut the model.
-        rename: tensors that get another name: name -> new name; those in bodies by their path (`loop/step/x`).
-        config: passes to enable, to disable or to explain, and vetoes of single nodes (`transforms.config`).
-        unroll: loops of a known number of iterations up to this one are unrolled (`UnrollLoops`); 0: none.
-        strict: refuse models that are converted with a warning without it: inner names that hide outer ones, branches
-            whose outputs the following nodes cannot read.
+        rename: new names of tensors: name -> new name. A tensor in a body is named by its path (`loop/step/x`).
+        config: passes to enable, disable or explain, and callbacks that exclude nodes (`transforms.config`).
+        unroll: the largest number of iterations of a loop that is unrolled (`UnrollLoops`); 0: no loop is unrolled.
+        strict: refuse models that otherwise convert with a warning: inner names that hide outer ones, branches whose
+            outputs the following nodes cannot read.
         sequence_io: "packed" lets sequences cross the boundary: `x` becomes the tensors `x.data`, all elements
             flattened and concatenated, and `x.shapes`, one row each (`mo_loop.pack_sequence`); an optional input is
             assumed to be present. Without it a sequence at the boundary is refused.
@@ -46,10 +46,10 @@ class ConvertOptions:
         mean_values: numbers subtracted from inputs, one for each channel or one for all: `"[123.7,116.3,103.5]"`,
             `"x[127.5],y(1,2,3)"`, a list, or a dict by name.
         scale_values: numbers by which inputs are divided, after the mean, in the same forms.
-        scale: one such number for every input of floating-point numbers.
+        scale: one divisor for all inputs of floating-point numbers.
         reverse_input_channels: RGB <-> BGR of every input with three channels, before mean and scale.
-        batch: the size of the dimension N of every input, without a layout the first one.
-        compress_to_fp16: store f32 weights as f16. It concerns the writing of the model alone.
+        batch: the size of the dimension N of every input, or of the first dimension without a layout.
+        compress_to_fp16: store f32 weights as f16 when the model is written.
 
     Raises:
         UsageError: `sequence_io` is neither "packed" nor None.

@@ -1,8 +1,8 @@
-"""Hashes of files and options; they decide whether .xml and .bin are up to date.
+"""Hashes of files and options, which decide whether the .xml and .bin files of a model are up to date.
 
-A file is read once, in blocks. A pair is current if nothing that it was made of has changed: the model, its external
-data, the options, the extension files, the packages that extend conversions, the versions of mo_loop and of onnx.
-Modules that an extension imports are not looked at.
+A file is read once, in blocks. The files are up to date if none of these has changed: the model, its external data, the
+options, the extension files, the packages that extend conversions, the versions of mo_loop and of onnx. Modules that an
+extension imports are not checked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Made:
-    """What a pair was made of, and what it was when it was made. Names of external files are relative to the model."""
+    """The hashes of the inputs and outputs of a conversion. Names of external files are relative to the model."""
 
     options: str
     source: Stamp
@@ -40,14 +40,14 @@ class Made:
 
 
 def stamp(path: str | os.PathLike[str]) -> Stamp:
-    """Read a file once. OSError when that fails."""
+    """Read a file once. OSError if that fails."""
     with open(path, "rb", buffering=0) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return Stamp(file.tell(), digest)
 
 
 def of_options(options: Mapping[str, Any], extensions: Iterable[str], plugins: bool) -> str:
-    """One hash of all that decides about a conversion but the model.
+    """One hash of everything that determines the output except the model.
 
     Raises:
         UsageError: an extension file cannot be read.
@@ -70,7 +70,7 @@ def _content(path: str) -> str:
 
 
 def _plugins() -> list[str]:
-    """Packages that extend conversions, as `mo_loop.extensions.installed` finds them, which would load onnx."""
+    """The packages that extend conversions, found without `mo_loop.extensions`, whose import loads onnx."""
     found = metadata.entry_points(group="mo_loop.passes")
     packages = ((entry, getattr(entry, "dist", None)) for entry in found)
     return sorted(
@@ -80,7 +80,7 @@ def _plugins() -> list[str]:
 
 
 def is_current(made: Made, model: Planned, options: str) -> bool:
-    """Whether the pair of `model` is there as it was made, of just this. What is cheap to see is looked at first."""
+    """Whether the .xml and .bin of `model` are unchanged and made from these inputs. The cheap checks come first."""
     if made.options != options:
         return False
     folder = model.source.parent

@@ -1,10 +1,10 @@
-"""planned: the models of a batch and their outputs.
+"""Finds the models of a batch and the paths of their outputs.
 
     planned(["models", "more/*.onnx"], Path("out"))
 
-The outputs mirror the tree below the common root of what was given: the folder itself, the part of a glob before its
-first wildcard, the folder of a file. A folder gives every .onnx below it, a glob the .onnx files it matches; names that
-begin with a dot are passed over in both. A file that is named is taken whatever its ending.
+The outputs have the folder structure of the models below their common root: the given folder, the part of a glob
+before its first wildcard, the folder of a given file. A folder means all .onnx files in it and its subfolders, a glob
+the .onnx files that it matches; names that begin with a dot are skipped. A given file may have any suffix.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ENDING = ".onnx"
 
 @dataclass(frozen=True)
 class Planned:
-    """One model: its file, its .xml to be, and its path below the common root with `/` between folders."""
+    """One model: its file, the .xml to write, and its path below the common root with `/` between folders."""
 
     source: Path
     target: Path
@@ -50,7 +50,7 @@ def planned(given: Iterable[str], folder: Path) -> Plan:
         given: files, folders, globs, and `@file` for a list of them (`listed`).
 
     Raises:
-        UsageError: something is not there, holds no model, or two models would be written to one place.
+        UsageError: a path does not exist or has no model, or two models have the same output.
     """
     found: dict[str, None] = {}
     roots = []
@@ -77,7 +77,7 @@ def _planned(path: str, root: str, folder: Path) -> Planned:
     return Planned(Path(path), folder / f"{os.path.splitext(relative)[0]}.xml", Path(relative).as_posix())
 
 
-# -- what was given
+# -- the given paths
 
 
 def _unlisted(given: Iterable[str]) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _unlisted(given: Iterable[str]) -> Iterator[str]:
 
 
 def listed(name: str) -> Iterator[str]:
-    """The lines of a text file in UTF-8, or of standard input for `-`: empty ones and those that begin with # are none.
+    """The lines of a UTF-8 text file, or of standard input for `-`, without empty lines and lines that begin with #.
 
     Relative paths are relative to the working directory, not to the list.
     """
@@ -106,7 +106,7 @@ def listed(name: str) -> Iterator[str]:
 
 
 def _found(text: str) -> tuple[str, list[str]]:
-    """The root and the models of one file, folder or glob, absolute; nothing is resolved: a link keeps its name."""
+    """The root and the models of one file, folder or glob, as absolute paths. Symbolic links are not resolved."""
     if "\0" in text:
         raise UsageError(f"{text!r} is no path")
     path = os.path.abspath(text)
@@ -123,7 +123,7 @@ def _found(text: str) -> tuple[str, list[str]]:
 
 
 def models_below(folder: str) -> Iterator[str]:
-    """Every .onnx file in a folder and those in it, hidden ones left out."""
+    """All .onnx files in a folder and its subfolders, without hidden ones."""
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
@@ -142,11 +142,11 @@ def _fixed_part(pattern: str) -> str:
     return os.path.abspath(os.path.join(".", *parts[:fixed]))
 
 
-# -- what would go wrong
+# -- conflicts
 
 
 def _refuse_clashes(models: Iterable[Planned]) -> None:
-    """Two models of one output, also where file names are the same in capitals, and a file where a folder has to be."""
+    """Raise UsageError if two models have one output, or an output is a folder of another one."""
     taken: dict[str, Planned] = {}
     for model in models:
         other = taken.setdefault(_key(model), model)
@@ -168,13 +168,13 @@ def _refuse_clashes(models: Iterable[Planned]) -> None:
 
 
 def _key(model: Planned) -> str:
-    """The outputs of a model without their endings, the same for the same files."""
+    """The output path of a model without its suffix, equal for equal files."""
     text = os.path.splitext(model.name)[0]
     return text.casefold() if sys.platform in ("win32", "darwin") else text
 
 
 def _refuse_weights(models: Sequence[Planned]) -> None:
-    """A .bin beside models, without the .xml of a pair, is likely the external data of one of them."""
+    """Raise UsageError for a .bin without an .xml next to a model: it is probably external data of a model."""
     homes = {os.path.realpath(folder) for folder in {model.source.parent for model in models}}
     for model in models:
         xml, data = model.outputs

@@ -12,8 +12,8 @@ from mo_loop.errors import ConversionErrors, MoLoopError
 CONVERTED, SKIPPED, FAILED, CRASH, TIMEOUT, MEMORY, CANCELLED = STATUSES = (
     "converted", "skipped", "failed", "crash", "timeout", "memory", "cancelled"
 )  # fmt: skip
-"""Done; up to date already; refused with errors; ended its process; took too long; wanted too much memory; not done,
-because the batch ended before."""
+"""The statuses: converted; up to date already; failed with errors; the process ended; the time limit; the memory limit;
+not converted because the batch ended."""
 
 GOOD = (CONVERTED, SKIPPED)
 BAD = (FAILED, CRASH, TIMEOUT, MEMORY)
@@ -29,7 +29,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Error:
-    """One error, as `mo_loop.errors` has it, at all the places where it is the same."""
+    """One error of `mo_loop.errors`, with all places at which it occurs."""
 
     code: str
     message: str
@@ -49,7 +49,7 @@ class Error:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of the files of one model; `external` of all its external data together."""
+    """The sizes in bytes of the files of one model; `external` is the sum of its external data."""
 
     model: int
     external: int
@@ -61,9 +61,8 @@ class Sizes:
 class Result:
     """The result of one model.
 
-    `exit_code` is that of `mo-loop convert`, None where the process did not get so far. `message` says what happened to
-    the process, `detail` what it printed last or the traceback of a bug. `facts` and `sizes` are those of a pair that
-    is there.
+    `exit_code` is that of `mo-loop convert`, or None if the process ended early. `message` says what happened to the
+    process, `detail` is its last output or the traceback of a bug. `facts` and `sizes` belong to existing files.
     """
 
     model: Planned
@@ -79,14 +78,14 @@ class Result:
 
     @property
     def said(self) -> str:
-        """Why there is no pair; empty if there is."""
+        """Why there are no output files; empty if there are."""
         return "\n".join(map(str, self.errors)) or self.message
 
 
 @dataclass
 class Results:
-    """What became of a batch: all results in the order of the plan. `signal` is the name of the one that ended it,
-    `notes` are what else there is to say, `known` the names of models that failed in the batch it is compared with."""
+    """All results of a batch, in the order of the plan. `signal` is the name of the signal that ended it, `notes` are
+    further messages, `known` are the names of models that failed in the batch with which this one is compared."""
 
     results: Sequence[Result] = ()
     seconds: float = 0.0
@@ -100,26 +99,26 @@ class Results:
 
     @property
     def failed(self) -> int:
-        """Number of models that were tried and have no pair now."""
+        """The number of models that failed."""
         return sum(self.counts[status] for status in BAD)
 
     @property
     def regressions(self) -> list[Result]:
-        """What was tried and has no pair now, and is not known for it."""
+        """The models that failed and are not in `known`."""
         return [each for each in self.results if each.status in BAD and not self.is_known(each)]
 
     @property
     def mended(self) -> list[Result]:
-        """What has a pair now, and failed then."""
+        """The models in `known` that have output files now."""
         return [each for each in self.results if each.status in GOOD and each.model.name in self.known]
 
     def is_known(self, result: Result) -> bool:
-        """Whether a model fails as it did in the batch that this one is compared with."""
+        """Whether a model failed in this batch and in the batch with which it is compared."""
         return result.status in BAD and result.model.name in self.known
 
 
 def errors_of(error: Exception) -> tuple[Error, ...]:
-    """What an exception says, equal errors of several places in one; an exception of another kind is a bug."""
+    """The errors of an exception, with equal errors joined. An exception that is not of mo_loop is a bug."""
     if not isinstance(error, MoLoopError):
         return (Error("ML499", f"{type(error).__name__}: {error}", (), "", "", 4),)
     groups: dict[Error, list[str]] = {}

@@ -3,9 +3,9 @@
     batch = Batch(plan, folder, options, digest, limits)
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
 
-Threads feed one worker each; what has to be in order happens in the thread that called `run`: pairs are moved to their
-places, the state is kept, the listener is told. Workers write into a folder of drafts inside the output folder, so a
-killed one leaves no half pair; the folder goes with the workers.
+Each thread feeds one worker. The thread that calls `run` moves the .xml and .bin files to their places, updates the
+state and calls the listener. Workers write into a temporary folder in the output folder, so a killed worker leaves no
+incomplete pair of files; the temporary folder is removed at the end.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.workers import ERROR, Outcome, Pool, WorkerStartError
 
 SAVE_EVERY = 5.0
-"""Seconds after which the state is written again while a batch runs: so much is lost when the process is killed."""
+"""The interval in seconds at which a running batch writes its state. A killed process loses at most this much."""
 
 _DRAFT = "model.xml"
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
@@ -51,7 +51,7 @@ _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
 
 @dataclass(frozen=True)
 class Limits:
-    """`jobs` workers; `seconds` for one model; `memory` bytes that a worker may allocate, None: all there are."""
+    """`jobs` workers; `seconds` for one model; `memory` bytes for each worker, None for no limit."""
 
     jobs: int = 1
     seconds: float = 600.0
@@ -72,7 +72,7 @@ class Batch:
     """One run over a plan.
 
     Raises:
-        FileError: nothing can be written into the output folder.
+        FileError: the output folder cannot be written.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Batch:
     ) -> None:  # fmt: skip
         """`options` are those of each conversion, and `digest` is their hash.
 
-        `force` converts what is up to date as well; with `fail_fast` no model begins after the first failure.
+        `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure.
         """
         self.plan = plan
         self.folder = folder
@@ -101,18 +101,18 @@ class Batch:
         self._saved = time.monotonic()
 
     def stop(self, signal: str) -> None:
-        """End the run: what is not finished is cancelled. May be called from a signal handler."""
+        """End the run and cancel all models that are not finished. Signal handlers may call this."""
         self._events.put(("stop", signal))
 
     def end(self, process: Callable[[], None]) -> None:
-        """Call what ends the process, from a signal handler: now, or when the pair that is being moved is whole."""
+        """Call a function that ends the process: now, or after the current move of files. For signal handlers."""
         if self._is_moving:
             self._last = process
         else:
             process()
 
     def run(self, listener: Listener) -> Results:
-        """Convert what has to be, and return a result for every model, in the order of the plan.
+        """Convert the models that are not up to date and return a result for every model, in the order of the plan.
 
         Raises:
             UsageError: a worker cannot start with so little memory.
@@ -156,7 +156,7 @@ class Batch:
             self._events.put(("end", None))
 
     def _tried(self, pool: Pool, model: Planned, draft: Path) -> tuple[Entry | Outcome, float, Path]:
-        """The entry of a pair that is up to date, or the outcome of its conversion; the seconds it took."""
+        """The entry of a model that is up to date, or the outcome of its conversion; and the seconds it took."""
         start = time.perf_counter()
         entry = None if self._force else self.state.get(self._key(model))
         if entry is not None and is_current(entry.made, model, self._digest):
@@ -164,7 +164,7 @@ class Batch:
         task = Task(str(model.source), str(draft / _DRAFT), str(model.target), self._options, self._digest)
         found = pool.call(task)
         if not found.first and _status(found) in (CRASH, MEMORY):
-            found = pool.call(task, fresh=True)  # what an earlier model left behind may be to blame
+            found = pool.call(task, fresh=True)  # the cause may be the state that an earlier model left in the worker
         return found, found.seconds, draft
 
     def _start_error(self, error: BaseException) -> BaseException:
@@ -177,9 +177,9 @@ class Batch:
     # -- in the thread of the caller
 
     def _handled(self, listener: Listener) -> bool:
-        """Wait for something to happen, for a while; whether a thread has ended."""
+        """Wait a limited time for the next event; return whether a thread has ended."""
         try:
-            kind, content = self._events.get(timeout=0.5)  # a wait without end would not let Ctrl-C through on Windows
+            kind, content = self._events.get(timeout=0.5)  # Ctrl-C on Windows needs a limited wait
         except queue.Empty:
             return False
         if kind == "stop":
@@ -193,7 +193,7 @@ class Batch:
         return bool(kind == "end")
 
     def _settled(self, model: Planned, found: Entry | Outcome, seconds: float, draft: Path) -> Result:
-        """The result of a model; a pair that was made goes to its place."""
+        """The result of a model, after its files are moved to their place."""
         result = replace(self._result(model, found, draft), seconds=seconds)
         self._results[model.name] = result
         if result.status not in GOOD and self._fail_fast:
@@ -204,7 +204,7 @@ class Batch:
         return result
 
     def _saved_state(self) -> tuple[str, ...]:
-        """Write the state; what there is to say if that fails. It only costs the next batch some time."""
+        """Write the state; return a note if that fails. The next batch then converts more models than it has to."""
         try:
             self.state.save()
         except FileError as error:
@@ -216,8 +216,8 @@ class Batch:
             return _good(model, SKIPPED, found)
         try:
             if found.status == ERROR:
-                told = Error("ML499", found.message, (), "", "", 4)
-                return Result(model, FAILED, 0, 4, (told,), detail=found.detail)
+                bug = Error("ML499", found.message, (), "", "", 4)
+                return Result(model, FAILED, 0, 4, (bug,), detail=found.detail)
             if not found.ok:
                 return Result(model, _status(found), message=_message(found), detail=found.detail)
             done = found.value
@@ -228,8 +228,8 @@ class Batch:
             self.state.put(self._key(model), entry)
             return _good(model, CONVERTED, entry)
         except FileError as error:
-            told = Error(error.code, error.message, (), "", error.hint, error.exit_code)
-            return Result(model, FAILED, 0, error.exit_code, (told,))
+            reported = Error(error.code, error.message, (), "", error.hint, error.exit_code)
+            return Result(model, FAILED, 0, error.exit_code, (reported,))
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -247,7 +247,7 @@ class Batch:
 
 
 def _nothing() -> None:
-    """Nothing waits for the end of a move."""
+    """The default callback: nothing to call after a move."""
 
 
 def _drafts(folder: Path) -> str:
@@ -267,7 +267,7 @@ def _good(model: Planned, status: str, entry: Entry) -> Result:
 
 
 def _status(found: Outcome) -> str:
-    """The status of a task without an answer. Native code that gets no memory says so and ends the process."""
+    """The status of a task without a result. Native code that cannot allocate memory prints so and ends the process."""
     if found.status == CRASH and any(sign in found.detail for sign in _OUT_OF_MEMORY):
         return MEMORY
     return found.status

@@ -2,8 +2,8 @@
 
     {"format": 1, "models": {"a/b.xml": {"made": {...}, "facts": {...}, "warnings": []}}}
 
-It is written whole or not at all, again and again while a batch runs. A file that is cut off, is no JSON or was written
-in another form counts as none, an entry that makes no sense as absent: the worst that comes of it is a conversion.
+It is written atomically and repeatedly while a batch runs. A file that is incomplete, is not JSON or has another format
+is ignored, and so is an entry that is not valid: the only consequence is that models are converted again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Entry:
-    """The .xml and .bin of a model, and the facts and warnings of its conversion."""
+    """The .xml and .bin files of a model, and the facts and warnings of its conversion."""
 
     made: Made
     facts: Facts
@@ -38,7 +38,7 @@ class State:
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
         self._found, self.note = _read(self.path)
-        """The entries of the file; why there is one but nothing of it is used."""
+        """Read the entries of the file, and the reason if a file exists but is not used."""
         self._own: dict[str, Any] = {}
 
     def get(self, name: str) -> Entry | None:
@@ -46,11 +46,11 @@ class State:
         return _entry(self._own[name] if name in self._own else self._found.get(name))
 
     def put(self, name: str, entry: Entry | None) -> None:
-        """Remember what was made; None: nothing that could be relied on."""
+        """Set the entry of an output; None removes it, because its files are not certain to be complete."""
         self._own[name] = None if entry is None else _plain(entry)
 
     def save(self) -> None:
-        """Write what was put, beside what others may have written meanwhile. FileError when that cannot be done."""
+        """Write the new entries and keep those that other processes wrote meanwhile. FileError if that fails."""
         if not self._own:
             return
         folder = str(self.path.parent)
@@ -62,7 +62,7 @@ class State:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], str]:
-    """The entries as they stand there, and why there are none although there is a file."""
+    """The entries in the file, and the reason if a file exists but is not used."""
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -80,8 +80,8 @@ def _entry(found: Any) -> Entry | None:
         external = {str(name): _stamp(each) for name, each in made["external"].items()}
         source, xml, data = (_stamp(made[key]) for key in ("source", "xml", "bin"))
         flow = {str(kind): int(count) for kind, count in facts["control_flow"].items()}
-        told = tuple(map(str, found["warnings"]))
-        return Entry(Made(str(made["options"]), source, external, xml, data), Facts(int(facts["layers"]), flow), told)
+        notes = tuple(map(str, found["warnings"]))
+        return Entry(Made(str(made["options"]), source, external, xml, data), Facts(int(facts["layers"]), flow), notes)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
@@ -91,7 +91,7 @@ def _stamp(found: Mapping[str, Any]) -> Stamp:
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
-    """What `_entry` reads. Not by dataclasses.asdict: that copies all there is, which takes longer than to write it."""
+    """The JSON that `_entry` reads. dataclasses.asdict copies everything, which takes longer than the writing."""
     made = entry.made
     stamps = {"source": made.source, "xml": made.xml, "bin": made.bin}
     return {

@@ -33,7 +33,7 @@ SHOW_CURSOR = "\x1b[?25h"
 
 
 def display(total: int, is_quiet: bool) -> Display:
-    """What fits stderr."""
+    """The kind of progress display that fits stderr."""
     if is_quiet:
         return Display(total)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -76,7 +76,7 @@ class Display(AbstractContextManager["Display"]):
         """A model was converted or is up to date."""
 
     def place(self) -> str:
-        """The beginning of a line."""
+        """The text at the beginning of a line."""
         return ""
 
     def echo(self, text: str) -> None:
@@ -91,7 +91,7 @@ class Lines(Display):
     """A line for each model."""
 
     def place(self) -> str:
-        """How many of how many."""
+        """The number of finished models and of all models."""
         return f"[{self.done:{len(str(self.total))}}/{self.total}] "
 
     def succeeded(self, result: Result) -> None:
@@ -103,7 +103,7 @@ class Lines(Display):
 
 
 class Bar(Display):
-    """A bar and the models at work below it."""
+    """A bar, and the models in progress below it."""
 
     def __init__(self, total: int) -> None:
         super().__init__(total)
@@ -156,7 +156,7 @@ class Bar(Display):
         self._console.print(Text.from_ansi(text))
 
     def restore(self) -> None:
-        """Show the cursor, which a bar hides."""
+        """Show the cursor again, which a bar hides."""
         os.write(sys.stderr.fileno(), f"\r{SHOW_CURSOR}\n".encode())
 
     def _at_work(self) -> Any:

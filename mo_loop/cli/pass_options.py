@@ -6,7 +6,7 @@
     def command(context: click.Context) -> None:
         options = context.ensure_object(PassOptions).with_variables(os.environ)
 
-Environment variables fill in what was not given (environment.py).
+Environment variables set options that are not given (environment.py).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PassOptions:
     def with_variables(self, environment: Mapping[str, str]) -> PassOptions:
         """These options and those that variables stand for, with a note on stderr for each; given flags stay.
 
-        UsageError when a variable has a value without meaning.
+        UsageError if the value of a variable is not valid.
         """
         found: PassOptions = replace(self)
         for variable, option, value in wanted(environment):

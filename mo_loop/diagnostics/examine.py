@@ -66,11 +66,11 @@ def examine(source: Any, options: ConvertOptions | None = None) -> Report:
             bug = MoLoopError(f"{type(error).__name__}: {error}", code="ML499")
             found = [Diagnostic.of_error(each) for each in (*conversion.errors, bug)]
             report = Report(file, found, trouble=traceback.format_exc())
-    told = [each.message for each in heard if isinstance(each.message, ConversionWarning)]
+    assumptions = [each.message for each in heard if isinstance(each.message, ConversionWarning)]
     for each in heard:
         if not isinstance(each.message, ConversionWarning):  # of an extension or a library: it is not about the model
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return Report(file, [*report.diagnostics, *_told(told)], report.refused, report.trouble)
+    return Report(file, [*report.diagnostics, *_of_warnings(assumptions)], report.refused, report.trouble)
 
 
 def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen) -> Report:
@@ -101,7 +101,7 @@ def _once(errors: Sequence[MoLoopError]) -> list[MoLoopError]:
     return list({(each.code, each.message, each.where): each for each in errors}.values())
 
 
-def _told(heard: Sequence[ConversionWarning]) -> list[Diagnostic]:
+def _of_warnings(heard: Sequence[ConversionWarning]) -> list[Diagnostic]:
     found = {}
     for each in heard:
         text = each.message.removeprefix(f"{each.where}: ")

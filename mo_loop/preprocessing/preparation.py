@@ -1,14 +1,14 @@
-"""What of a model's preparation of its inputs is to be built into it: layouts, order of channels, mean, scale, batch.
+"""Preprocessing: the preparation of inputs that becomes part of the model: layouts, channel order, mean, scale, batch.
 
     wanted = Preprocessing.of(ConvertOptions(layout="nhwc->nchw", mean_values="[123.68,116.78,103.94]", scale=58.8))
-    cut = wanted.of_batch(cut)                     # before translation: translators look at sizes
+    cut = wanted.of_batch(cut)                     # before translation, because translators use sizes
     passes = wanted.around(default_pipeline())
 
-At run time an input goes through this, each step only where asked for:
+At run time an input passes through these steps, each only if an option requires it:
 
     reverse the channels  ->  subtract the mean  ->  divide by the scale  ->  transpose to the model's layout  ->  model
 
-so that mean and scale are given in the order of the channels that the model was trained with.
+Mean and scale thus have the channel order of the training data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What was asked for; nothing by default."""
+    """The preprocessing that the options require; by default none."""
 
     layouts: PerInput[Layouts] | None = None
     means: PerInput[tuple[float, ...]] | None = None
@@ -43,7 +43,7 @@ class Preprocessing:
 
     @classmethod
     def of(cls, options: ConvertOptions) -> Preprocessing:
-        """From the options of a conversion; UsageError when one makes no sense by itself."""
+        """From the options of a conversion. UsageError if an option is not valid for any model."""
         scale, batch = options.scale, options.batch
         if scale is not None and options.scale_values is not None:
             raise UsageError("both --scale and --scale-values are given", hint="give one of them")
@@ -61,19 +61,19 @@ class Preprocessing:
         return cls(layouts, means, scales, single[0] if single else None, bool(options.reverse_input_channels), batch)
 
     def of_batch(self, cut: Cut) -> Cut:
-        """`cut` with the batch size in it."""
+        """`cut` with the batch size applied."""
         if self.batch is None:
             return cut
         return BatchCut(cut.inputs if cut.inputs is not None else {}, cut.outputs, self.batch, self.layouts)
 
     def around(self, pipeline: Iterable[FunctionPass]) -> list[FunctionPass]:
-        """The passes of `pipeline` with those that do what was asked for before and behind them."""
-        if self == Preprocessing():  # nothing of this is loaded then
+        """The passes of `pipeline` with the passes of this preprocessing before and after them."""
+        if self == Preprocessing():  # the modules of the passes are not loaded then
             return list(pipeline)
         return [*self._first(), *pipeline, *self._last()]
 
     def _first(self) -> list[FunctionPass]:
-        """Each puts what it makes right behind the inputs: the last of these passes acts first at run time."""
+        """The passes. Each inserts nodes directly after the inputs, so the nodes of the last pass run first."""
         from transforms.preprocess.change_layouts import ChangeLayouts
         from transforms.preprocess.check_batch import CheckBatch
         from transforms.preprocess.divide_by_scale import DivideByScale
@@ -101,13 +101,13 @@ class Preprocessing:
 def _numbers(given: Any, flag: str) -> PerInput[tuple[float, ...]]:
     given = given.tolist() if hasattr(given, "tolist") else given
     listed = given if isinstance(given, list | tuple) else [given]
-    if all(isinstance(each, int | float) for each in listed):  # those of the only input
+    if all(isinstance(each, int | float) for each in listed):  # the values for the only input
         given = [listed]
     return PerInput.of(given, BRACKETS, lambda each: _number_list(each, flag), flag)
 
 
 def _number_list(given: Any, flag: str) -> tuple[float, ...]:
-    """One or several numbers, from text or as they are."""
+    """One or several numbers, from text or from Python values."""
     parts = [part for part in re.split(r"[,\s]+", given) if part] if isinstance(given, str) else given
     parts = parts.tolist() if hasattr(parts, "tolist") else parts
     try:
@@ -123,4 +123,4 @@ def _number_list(given: Any, flag: str) -> tuple[float, ...]:
 
 def _require_scale(values: tuple[float, ...], flag: str) -> None:
     if 0 in values:
-        raise UsageError(f"{flag} holds 0, by which nothing can be divided")
+        raise UsageError(f"{flag} holds 0: division by 0 is not possible")

@@ -1,4 +1,4 @@
-"""Record: the model, the control flow and the times of a conversion, for the summary and the mapping.
+"""Record: an observer that records the model, control flow and times of a conversion, for the summary and the mapping.
 
     record = Record()
     model = convert_model("model.onnx", observers=[record])
@@ -28,11 +28,11 @@ FATES = {
     "EliminateUnreachableBodies": "decided",
     "ConstantFolding": "folded",
 }
-"""What happened to control flow that is gone after a pass; after any other one it was removed."""
+"""What a pass does with control flow that it removes; for other passes it is "removed"."""
 
 
 class Flow:
-    """One node of control flow: its operator, the layers that stand for it now, and what became of it."""
+    """One control-flow node of the model: its operator, its present layers, and the result of its conversion."""
 
     def __init__(self, node: Any) -> None:
         self.kind: str = node.type
@@ -42,21 +42,21 @@ class Flow:
         self.fate = ""
 
     def has_origin_of(self, node: Node) -> bool:
-        """Whether `node` was made for the same node of the model."""
+        """Whether `node` has the same node of the model as its origin."""
         return not set(self.origins).isdisjoint(node.origins)
 
     @property
     def became(self) -> str:
-        """The type of the layer that stands for it, or a word."""
+        """The type of its layer, or a word such as "unrolled"."""
         if not self.nodes:
             return f"unrolled \u00d7{self.count}" if self.count else self.fate
         types = [node.type for node in self.nodes]
-        return next((each for each in types if each != "If"), "If")  # a guard may stand around a loop
+        return next((each for each in types if each != "If"), "If")  # an If may guard a loop
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """`count` nodes of the operator `kind` became `became`, a type of layer or a word."""
+    """`count` nodes of the operator `kind` became `became`: a type of layer or a word."""
 
     kind: str
     became: str
@@ -67,7 +67,7 @@ class Record:
     """An observer of a conversion and of the writing of its model."""
 
     def __init__(self, *, tensors: bool = False) -> None:
-        """`tensors` are noted for a mapping."""
+        """With `tensors`, the tensors of the model are recorded for a mapping."""
         self.phases: dict[str, float] = {}
         self.model: OnnxModel | None = None
         self.graph: Graph | None = None
@@ -77,7 +77,7 @@ class Record:
         self._tensors = tensors
 
     def __call__(self, event: Step | Phase) -> None:
-        """Note what happens."""
+        """Record a Phase or a Step."""
         if isinstance(event, Step):
             self._after(event)
         elif event.seconds is not None:
@@ -94,7 +94,7 @@ class Record:
             self.compression = phase.subject
 
     def _translated(self) -> None:
-        """Note the control flow of the graph as it was translated, and which of its tensors are known."""
+        """Record the control flow of the translated graph, and which of its tensors are known."""
         graph = self.graph
         assert graph is not None
         self.flows = [Flow(node) for scope in graph.scopes() for node in _flows(scope)]
@@ -103,7 +103,7 @@ class Record:
             self.known = {(each.scope, each.output) for value in values for each in value.origins}
 
     def _after(self, step: Step) -> None:
-        """Note what a pass did to control flow. A node that takes the place of another has its origin."""
+        """Record what a pass did with control flow. A node that replaces another has the same origin."""
         if not step.changed or not self.flows:
             return
         present = dict.fromkeys(node for scope in step.graph.scopes() for node in _flows(scope))
@@ -128,7 +128,7 @@ def _count(node: Node) -> int:
 
 
 def _known(graph: Graph) -> list[Any]:
-    """Values that depend on nothing that is given when the model runs."""
+    """The values that do not depend on inputs of the model."""
     known: dict[Any, None] = {}
     for node in graph.ordered():
         op: Any = node

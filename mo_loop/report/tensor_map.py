@@ -10,15 +10,15 @@
                  {"scope": "loop/step", "tensor": "t", "kind": "Add",
                   "became": "removed", "where": null, "layer": null, "id": null, "port": null}, ...]}
 
-`scope` is the path of the ONNX graph ("" is the main one; names of the node and of its body for each below), `kind`
-what the tensor is there: "input", "initializer" or the operator that makes it. `became` is
+`scope` is the path of the ONNX graph: "" for the main graph, with the names of the node and the body for each level
+below. `kind` is "input", "initializer" or the operator that makes the tensor. `became` is
 
     kept      an output port of the layer holds it
-    folded    it was computed while converting; if a layer is named, its constant holds it
-    removed   no port holds it: it was not needed, or fused with what is around it, or equal to another one
+    folded    the conversion computed it; if a layer is named, its constant holds it
+    removed   no port holds it: it was not needed, was fused with its neighbours, or equals another one
 
-`where` is the path of the IR's body that the layer is in (bodies that are inlined move their tensors outward), `layer`
-and `id` are those of the file, `port` the output port. In a later version fields may come, none will go.
+`where` is the path of the IR body of the layer (inlining moves tensors to an outer body), `layer` and `id` are the name
+and the id of the layer in the file, `port` is its output port. A later version may add fields but does not remove any.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Tensor = tuple[tuple[str, ...], str]
 
 
 def mapping(record: Record) -> dict[str, Any]:
-    """The tensors of the recorded model, those of all scopes, in the order of the file. Call it after `save_model`."""
+    """The tensors of the recorded model, of all scopes, in the order of the file. Call it after `save_model`."""
     assert record.model is not None and record.graph is not None
     found = _places(record.graph)
     calls = _calls(record.model, {scope for scope, _ in found})
@@ -77,7 +77,7 @@ def _fate(tensor: OnnxTensor, place: Place | None, known: bool) -> dict[str, Any
 
 
 def _places(graph: Graph) -> dict[Tensor, Place]:
-    """Where each tensor is. One that bodies capture is outside of them as well, which is its place."""
+    """The port of each tensor. For a tensor that bodies capture, it is the port in the outermost graph."""
     found: dict[Tensor, Place] = {}
     for scope in graph.scopes():
         order = layer_order(scope)
@@ -90,7 +90,7 @@ def _places(graph: Graph) -> dict[Tensor, Place]:
 
 
 def _calls(model: OnnxModel, present: set[tuple[str, ...]]) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
-    """The scope path of each function, and of each body in one, with the paths that it has where it is called.
+    """The scope path of each function, and of each body in one, with its paths at the calls.
 
     Only those that are `present` in the IR are followed.
     """
