@@ -35,13 +35,13 @@ def leaky_relu(x, *, alpha: float = 0.01):
 
 @translates("PRelu", since=1)
 def prelu_1(x, slope):
-    """Until opset 6 the slope is one number, or one a channel."""
+    """Until opset 6 the slope is one number, or one number for each channel."""
     return ops.PReLU(x, slope)
 
 
 @translates("PRelu", since=7)
 def prelu_7(x, slope):
-    """The slope is broadcast as numpy does; PReLU-1 takes a vector to be one number a channel."""
+    """The slope is broadcast as in numpy; in PReLU-1 a vector has one number for each channel."""
     if x.dtype.is_float and element_count(slope.shape) == 1:
         return ops.PReLU(x, slope if slope.rank == 1 else ops.Reshape(slope, [1]))
     if x.dtype.is_float and _is_per_channel(x, slope):
@@ -123,7 +123,7 @@ def clip_1(x, *, min: float | None = None, max: float | None = None):
 
 @translates("Clip", since=6)
 def clip_6(x, *, min: float = -_FLOAT_MAX, max: float = _FLOAT_MAX):
-    """The defaults bound nothing."""
+    """The default bounds do not limit any value."""
     return clipped(x, None if min <= -_FLOAT_MAX else min, None if max >= _FLOAT_MAX else max)
 
 
@@ -165,7 +165,7 @@ def _scalar(bound: Value) -> Value:
 
 
 def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
-    """`make` over all dimensions from `axis` on, taken as one (opsets before 13)."""
+    """Apply `make` to all dimensions from `axis` on, flattened to one (opsets before 13)."""
     if x.rank is not None and x.rank > 0:
         axis = axis + x.rank if axis < 0 else axis
         if axis == x.rank - 1 or (all(dim == 1 for dim in x.type.dims[axis + 1 :]) and axis < x.rank):
@@ -177,7 +177,7 @@ def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
 
 
 def hardmax(x: Value, axis: int):
-    """1 at the first of the largest along the axis, 0 elsewhere; of nothing there is no largest."""
+    """1 at the first maximum along the axis, 0 elsewhere; an empty axis gives an empty tensor."""
     if element_count(x.shape) == 0:
         return x
     if x.rank is not None:
@@ -192,12 +192,12 @@ def hardmax(x: Value, axis: int):
 
 
 def softmax(x: Value, axis: int):
-    """Normalised exponentials; a scalar is its own whole."""
+    """Normalised exponentials; a scalar is treated as one element."""
     return ops.Softmax(x, axis=axis)
 
 
 def log_softmax(x: Value, axis: int):
-    """Their logarithms."""
+    """The logarithms of the normalised exponentials."""
     return ops.LogSoftmax(x, axis=axis)
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic. Until opset 6 broadcasting was asked for by `broadcast` and placed by `axis`."""
+"""Arithmetic operators. Until opset 6, the attributes `broadcast` and `axis` control broadcasting."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def aligned(a: Value, b: Value, axis: int | None) -> Value:
 
 
 def legacy_binary(op: str, make: Callable[[Value, Value], Any]) -> None:
-    """Both forms of a binary operator: opset 1 with `axis` and `broadcast`, opset 7 with numpy's rules."""
+    """Register both forms of a binary operator: opset 1 with `axis` and `broadcast`, opset 7 with numpy's rules."""
 
     def before_7(a, b, *, axis: int | None = None, broadcast: int = 0):
         return make(a, aligned(a, b, axis if broadcast else None))
@@ -39,7 +39,7 @@ def legacy_binary(op: str, make: Callable[[Value, Value], Any]) -> None:
 
 
 def wrapping(cls) -> Callable[[Value, Value], Any]:
-    """An operation whose results of 8 bits wrap around, as ONNX Runtime's do; the runtime's own saturate."""
+    """An operation whose 8-bit results wrap around, as in ONNX Runtime; in the runtime they saturate."""
 
     def make(a: Value, b: Value):
         if a.dtype.bits != 8 or not a.dtype.is_integer or b.dtype is not a.dtype:
@@ -51,10 +51,10 @@ def wrapping(cls) -> Callable[[Value, Value], Any]:
 
 
 def divided(a: Value, b: Value):
-    """Integers divide towards zero in ONNX.
+    """ONNX divides integers towards zero.
 
-    The runtime does so as well, but for 8 bits, and where it merges the division into a reduction or a product of
-    matrices before it: there it rounds. What has no remainder cannot be rounded."""
+    The runtime does the same, except for 8 bits and where it fuses the division into a preceding reduction or matrix
+    product: there it rounds. The remainder is subtracted first, so that nothing is rounded."""
     if a.dtype.is_float:
         return ops.Divide(a, b)
     if a.dtype.bits == 8 or _may_be_merged(a):
@@ -63,7 +63,7 @@ def divided(a: Value, b: Value):
 
 
 def _may_be_merged(value: Value) -> bool:
-    """Whether a reduction or a product of matrices computes `value`, elementwise operations and reshapes between."""
+    """Whether `value` comes from a reduction or matrix product through elementwise operations and reshapes only."""
     seen: set[Any] = set()
     stack = [value.node]
     while stack and len(seen) < 64:
@@ -81,7 +81,7 @@ _ELEMENTWISE = (Binary, Unary, ops.Select, ops.Convert, ops.Reshape, ops.Squeeze
 
 
 def power(x: Value, exponent: Value):
-    """The base decides the type of the result; fractions of integer bases are cut off."""
+    """The result has the type of the base; for integer bases the fraction is truncated."""
     if x.dtype.is_integer and exponent.dtype.is_float:
         return as_type(ops.Power(as_type(x, f32), as_type(exponent, f32)).output, x.dtype)
     known = exponent.type.integers
@@ -109,7 +109,7 @@ for _op, _make in {
 
 
 def through_32_bits(cls) -> Callable[[Value], Any]:
-    """An operation of which the smallest integer of 8 or 16 bits comes out as itself; the runtime's own saturates."""
+    """An operation that returns the smallest 8-bit or 16-bit integer unchanged; the runtime saturates it."""
 
     def make(x):
         if x.dtype.kind != "int" or x.dtype.bits > 16:
@@ -150,36 +150,36 @@ def mod(a, b, *, fmod: int = 0):
 
 @translates("Max", since=1)
 def maximum(first, *rest):
-    """The largest of each place."""
+    """The elementwise maximum."""
     return reduce(_constant_first(ops.Maximum), rest, first)
 
 
 @translates("Min", since=1)
 def minimum(first, *rest):
-    """The smallest of each place."""
+    """The elementwise minimum."""
     return reduce(_constant_first(ops.Minimum), rest, first)
 
 
 def _constant_first(cls) -> Callable[[Value, Value], Value]:
-    """Maximum and Minimum give the second input where one of both is NaN; a constant seldom is."""
+    """Maximum and Minimum return the second input if one of both is NaN; constants, seldom NaN, come first."""
     return lambda a, b: (cls(b, a) if isinstance(b.node, ops.Constant) else cls(a, b)).output
 
 
 @translates("Sum", since=1)
 def total(first, *rest):
-    """The sum of each place."""
+    """The elementwise sum."""
     return reduce(ops.Add, rest, first)
 
 
 @translates("Mean", since=1)
 def mean(first, *rest):
-    """The mean of each place."""
+    """The elementwise mean."""
     return ops.Divide(total(first, *rest), len(rest) + 1) if rest else first
 
 
 @translates("CumSum", since=11)
 def cumsum(x, axis, *, exclusive: int = 0, reverse: int = 0):
-    """Running sums."""
+    """Cumulative sums."""
     if axis.rank != 0:
         axis = ops.Squeeze(axis, 0)
     return ops.CumSum(x, axis, exclusive=bool(exclusive), reverse=bool(reverse))
@@ -187,10 +187,10 @@ def cumsum(x, axis, *, exclusive: int = 0, reverse: int = 0):
 
 @translates("CumProd", since=26)
 def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
-    """Running products; an axis that only the run time knows is moved to the front and back."""
+    """Cumulative products; an axis known only at run time is transposed to the front and back."""
     if x.rank is None:
         raise UnsupportedError("CumProd of a tensor of unknown rank", code="ML314")
-    if element_count(x.shape) == 0:  # the runtime's Unsqueeze would lose the sizes of the run
+    if element_count(x.shape) == 0:  # Unsqueeze in the runtime loses the actual sizes
         return x
     if x.rank == 1:
         return _running_product(x, 0, exclusive, reverse)

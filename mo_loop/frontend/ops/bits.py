@@ -1,4 +1,4 @@
-"""BitCast: the same bits read as another type. The IR has no operation for it; between integers arithmetic does it."""
+"""BitCast: reads the same bits as another type. The IR has no such operation; between integers, arithmetic does it."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _of_constant(x: Value, target: ElementType) -> Value | None:
 
 
 def _wrapped(x: Value, target: ElementType):
-    """Integers that do not fit move by 2^bits. Of 32 and 64 bits there is none that the runtime tells apart: it has
-    32 bits for all of them."""
+    """Integers outside the range change by 2^bits. The runtime stores 32-bit and 64-bit integers in 32 bits, so those
+    do not change."""
     if target.bits > 16:
         return ops.Convert(x, destination_type=target)
     wide = ops.Convert(x, destination_type=i32).output

@@ -1,7 +1,7 @@
-"""Col2Im of any number of dimensions and of shapes that only the run time knows.
+"""Col2Im for any number of dimensions and for shapes known only at run time.
 
-An element of block place b and of window l comes to place l * stride + b * dilation of the image with its pads, in each
-dimension; what comes to the same place is added up, and the pads are cut off.
+In each dimension, the element at position b of block l belongs to position l * stride + b * dilation of the padded
+image. Elements with the same position are summed, and the pads are removed.
 """
 
 from __future__ import annotations
@@ -61,5 +61,5 @@ def _numbers(count: Value) -> Value:
 
 
 def _along(numbers, axis: int, rank: int) -> Value:
-    """A vector as a tensor of that rank along one axis."""
+    """A vector reshaped to a rank, with its elements along one axis."""
     return ops.Unsqueeze(numbers, [other for other in range(rank) if other != axis]).output

@@ -77,7 +77,7 @@ def _translated_loop(body: Body, condition: Value | None, carried: list[TensorTy
         returned = translated.results[0].value
         if condition is not None or shape or returned.type is UNKNOWN or not returned.rank or _has_rank(body, 1):
             return translated, truth
-        # Where neither a source nor a declaration tells, the condition is of the rank that the body returns.
+        # Without a source or a declaration, the condition has the rank that the body returns.
         shape = (1,) * returned.rank
 
 
@@ -92,7 +92,7 @@ def scan(
     scan_output_directions: tuple[int, ...] = (),
     node: Context,
 ):
-    """A front operation, because what it becomes depends on types that later passes still refine."""
+    """A front operation, because its lowering depends on types that later passes refine."""
     values = _present(inputs, "input of Scan")
     _check_split(num_scan_inputs, len(values))
     axes = _per_input(scan_input_axes, num_scan_inputs, "scan_input_axes")
@@ -145,7 +145,7 @@ def scan_8(
 
 
 def _padded(value: Value, missing: Value) -> Value:
-    """`value` with `missing` (shape [1]) slices of zeros after the last along axis 0."""
+    """`value` padded along axis 0 with `missing` (shape [1]) slices of zeros at the end."""
     zeros = [0] * value.type.rank
     ends = ops.Concat(missing, *([np.zeros(len(zeros) - 1, np.int64)] if len(zeros) > 1 else []), axis=0)
     fill = Constant(np.zeros(()), graph=value.graph, dtype=value.dtype)
@@ -203,7 +203,7 @@ def _scan(
 
 @translates("If", since=1)
 def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
-    """If-8, or the branch itself where the condition is known."""
+    """If-8, or one branch alone if the condition is known."""
     decided = is_decided(condition)
     if decided is not None:
         return (then_branch if decided else else_branch).inline()
@@ -231,7 +231,7 @@ def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
 
 
 def _cannot_run(body: TranslatedBody) -> bool:
-    """Whether a body reads what is not there, and nothing else is wrong: no run that succeeds goes through it."""
+    """Whether the only error is that a body reads an absent element: then no successful run executes the body."""
     return body.has_failed and all(error.code in ("ML241", "ML243") for error in body.failures())
 
 
@@ -246,9 +246,9 @@ def one_element(value: Value) -> Value:
 
 
 def _given_shape(body: Body, index: int, source: Value | None) -> tuple[int, ...]:
-    """The shape of a one-element input of a Loop's body: of the rank that it declares, else of its source's.
+    """The shape of a one-element input of a Loop body. The rank is the declared one, or that of its source.
 
-    ONNX Runtime goes by the declaration as well: exporters write both scalars and [1].
+    ONNX Runtime follows the declaration as well: exporters write both scalars and [1].
     """
     if _has_rank(body, index):
         return (1,) * body.declared(index).rank
@@ -262,9 +262,9 @@ def _has_rank(body: Body, index: int) -> bool:
 
 
 def _declared_output(body: Body, index: int, element: Value, axis: int) -> tuple[int, ...]:
-    """Dimensions of a scan output that only the declared type of its element tells, -1 for all others.
+    """Dimensions of a scan output known only from the declared type of its element, -1 for all others.
 
-    ONNX Runtime gives them to an output without iterations. They are no part of the type: declarations may be wrong.
+    In ONNX Runtime, an output of no iterations has them. They are not part of the type: declarations can be wrong.
     """
     declared = body.declared_output(index)
     shape = declared.shape if isinstance(declared, TensorType) else None
@@ -276,14 +276,14 @@ def _declared_output(body: Body, index: int, element: Value, axis: int) -> tuple
 
 
 def as_condition(value: Value) -> Value:
-    """A boolean scalar; old exporters give conditions of integer type."""
+    """The condition as a boolean scalar; old exporters write conditions of integer type."""
     if value.dtype is not boolean:
         value = ops.NotEqual(value, 0).output
     return one_element(value)
 
 
 def is_decided(condition: Value) -> bool | None:
-    """The value of a condition that is known now, None for any other."""
+    """The value of a constant condition, None for any other."""
     known = condition.type.integers
     if known is not None and len(known) == 1:
         return bool(known[0])
@@ -299,10 +299,10 @@ def _present(values: Sequence[Value | None], what: str) -> list[Value]:
 def _settled(
     body: Body, first: list[Any], carried: list[TensorType], last: Sequence[Any], skip: int = 0
 ) -> TranslatedBody:
-    """The body translated under types of its states that hold in every iteration; `skip` results precede theirs.
+    """The body, translated with state types that hold in every iteration; `skip` results precede the states.
 
-    Translators look at types while they translate, so when a state turns out wider than assumed, that translation is
-    thrown away. Widenings are remembered per ONNX body and only grow: nested loops cost a sum of them, not a product.
+    Translators use types, so if a state needs a wider type than assumed, the body is translated again. The wider
+    types are cached for each ONNX body and only grow: for nested loops the translations are a sum, not a product.
     """
     remembered = body.widened
     while len(remembered) < len(carried):
@@ -314,7 +314,7 @@ def _settled(
     outer = {symbol for type_ in carried for symbol in symbols_in(type_)}
     while True:
         translated = body.translate([*first, *assumed, *last])
-        # What reads an element fails as long as the sequence looks empty: it may have grown by the next iteration.
+        # A node that reads an element fails while the sequence is empty: it may have elements in the next iteration.
         if translated.has_failed and not any(_is_empty(type_) for type_ in assumed):
             return translated
         wider = False
@@ -335,14 +335,14 @@ def _settled(
 
 
 def _require_one_kind(a, b) -> None:
-    """An optional sequence is a sequence as long as it is there for certain."""
+    """An optional sequence is a sequence as long as it is known to be present."""
     kinds = [isinstance(type_, OptionalType) for type_ in (a, b)]
     if kinds[0] != kinds[1] and UNKNOWN not in (a, b):
         raise UnsupportedError(f"a value is {a} or {b}: only tensors may be absent", code="ML325")
 
 
 def _are_alike(a, b) -> bool:
-    """Whether one state may be of both types."""
+    """Whether one state can have both types."""
     return type(a) is type(b) and a.dtype is b.dtype
 
 
@@ -367,7 +367,7 @@ def _failed_outputs(
     other: TranslatedBody | None = None,
     graph: Graph | None = None,
 ) -> Failed:
-    """One Failed node that carries what went wrong in the bodies; `unsupported_operators` finds further errors."""
+    """A Failed node with the errors of the bodies; `unsupported_operators` finds further errors."""
     errors = [*body.failures(), *(other.failures() if other is not None else ())]
     error: MoLoopError | None = ConversionErrors(errors) if errors else None
     return Failed(*inputs, graph=graph or node.graph, error=error, count=max(len(node.outputs), 1), name=node.path)

@@ -1,4 +1,4 @@
-"""Conv and ConvTranspose."""
+"""The convolution operators Conv and ConvTranspose."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def conv(
     pads: tuple[int, ...] | None = None,
     strides: tuple[int, ...] | None = None,
 ):
-    """The kernel's shape is that of w, whatever `kernel_shape` says."""
+    """The shape of the kernel comes from w; `kernel_shape` is ignored."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return biased(convolved(x, w, group, at), b, count)
 
 
 def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
-    """The convolution alone.
+    """The convolution without the bias.
 
-    Of one channel, a last dimension of which one place alone is computed comes out wrong where its stride is above 1
-    and that of the dimension before it is 1: one place more is computed then, and cut off.
+    For one channel, the runtime computes wrong values if the last dimension of the result is 1, its stride is above 1
+    and the stride of the dimension before it is 1. Then one more position is computed and removed.
     """
     if group == 1 and _is_single_column(x, w, at):
         stride = at.strides[-1]
         if at.auto_pad == "explicit":
             at = replace(at, end=(*at.end[:-1], at.end[-1] + stride))
-        else:  # what is padded by rule stays the same; the runtime would take a Pad for the whole padding
+        else:  # automatic padding stays the same; the runtime would replace all of it by an explicit Pad
             sizes = [dimension(x, axis) for axis in range(x.type.rank - 1)]
             zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
             x = ops.Concat(x, zeros, axis=x.type.rank - 1).output
@@ -56,7 +56,7 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
 
 
 def _is_single_column(x: Value, w: Value, at: Window) -> bool:
-    """Whether there may be one place alone along the last dimension, of one channel."""
+    """Whether there is one channel and the last dimension of the result may be 1."""
     if at.strides[-2:-1] != (1,) or at.strides[-1] == 1 or x.shape is None or w.shape is None or w.shape[1] != 1:
         return False
     size, length = x.shape[-1], w.shape[-1]
@@ -81,12 +81,12 @@ def grouped(w: Value, group: int, at: Window) -> Value:
 
 
 def biased(y: Value, b: Value | None, count: int) -> Value:
-    """One number a channel added."""
+    """Add one number for each channel."""
     return y if b is None else ops.Add(y, reshaped(b, [1, -1, *[1] * count])).output
 
 
 def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) -> int:
-    """How many dimensions the window slides over."""
+    """The number of spatial dimensions."""
     if w is not None and w.rank is not None:
         return w.rank - 2
     if kernel_shape is not None:
@@ -111,14 +111,14 @@ def conv_transpose(
     pads: tuple[int, ...] | None = None,
     strides: tuple[int, ...] | None = None,
 ):
-    """All padding is made explicit; an asked-for shape of dimensions known only at run time is cut out afterwards."""
+    """All padding becomes explicit. An `output_shape` with dimensions known only at run time is sliced afterwards."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     extra = tuple(output_padding or (0,) * count)
     asked = tuple(output_shape[-count:]) if output_shape else None
     if asked is None:
         if at.auto_pad in ("same_upper", "same_lower"):
-            # The result is to be size * stride, so what is too much does not depend on the size.
+            # The result has the size * stride, so the number of elements to remove does not depend on the size.
             reach = at.reach(_kernel(w, kernel_shape))
             at = _cropped(at, [max(r + e - s, 0) for r, e, s in zip(reach, extra, at.strides, strict=True)])
         return biased(_transposed(x, w, group, at, extra), b, count)
@@ -141,10 +141,10 @@ def _transposed(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ..
 
 
 def _cut_out(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...], asked: tuple[int, ...]) -> Value:
-    """The whole result, of which as much as the pads would be is cut off. The CPU device ignores an output_shape input
-    where dimensions are dynamic."""
+    """The full result without the elements of the pads. The CPU device ignores an output_shape input where
+    dimensions are dynamic."""
     none = (0,) * len(asked)
-    reserve = tuple(stride - 1 for stride in at.strides)  # zeros at the end: the shape may exceed what is computed
+    reserve = tuple(stride - 1 for stride in at.strides)  # zeros at the end: the shape may exceed the computed one
     y = _transposed(x, w, group, replace(at, begin=none, end=none, auto_pad="explicit"), reserve)
     sizes = ops.Slice(ops.ShapeOf(y), [2], [2 + len(asked)], [1], [0])
     beyond = [wanted + r - e for wanted, r, e in zip(asked, reserve, extra, strict=True)]
@@ -164,7 +164,7 @@ def _kernel(w: Value, kernel_shape: Sequence[int] | None) -> tuple[int, ...]:
 
 
 def _cropped(at: Window, excess: Sequence[int]) -> Window:
-    """Explicit pads that cut so many elements off; an odd one at the end with SAME_UPPER, else at the beginning."""
+    """Explicit pads that remove `excess` elements; an odd one at the end with SAME_UPPER, else at the beginning."""
     less, more = tuple(each // 2 for each in excess), tuple(each - each // 2 for each in excess)
     begin, end = (less, more) if at.auto_pad == "same_upper" else (more, less)
     return replace(at, begin=begin, end=end, auto_pad="explicit")

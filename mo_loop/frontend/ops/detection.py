@@ -1,4 +1,4 @@
-"""NonMaxSuppression, RoiAlign, MaxRoiPool, GridSample, AffineGrid, DeformConv and Col2Im."""
+"""Detection and sampling operators: NonMaxSuppression, RoiAlign, GridSample, DeformConv, Col2Im and others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def non_max_suppression(
     *,
     center_point_box: int = 0,
 ):
-    """An absent limit means none at all; an absent least score lets every box pass."""
+    """An absent limit means 0 boxes; without a score threshold all boxes are considered."""
     limit = Constant(np.int64(0), graph=boxes.graph).output
     if max_output_boxes_per_class is not None:
         limit = scalar(max_output_boxes_per_class)
@@ -50,7 +50,7 @@ def non_max_suppression(
 
 
 def _just_above(boxes: Value, threshold: Value | None) -> Value:
-    """The next larger number: ONNX drops a box that overlaps more than the threshold, the runtime one at it as well."""
+    """The next larger number: ONNX drops boxes with an overlap above the threshold, the runtime also those at it."""
     constant = np.zeros((), np.float32) if threshold is None else array_of(threshold)
     if constant is not None:
         least = np.finfo(np.float32).tiny  # smaller ones count as 0
@@ -124,7 +124,7 @@ def grid_sample_16(x, grid, *, align_corners: int = 0, mode: str = "bilinear", p
 
 @translates("GridSample", since=20)
 def grid_sample_20(x, grid, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"):
-    """Opset 20 renames the modes, and knows more dimensions."""
+    """Opset 20 renames the modes and adds dimensions."""
     modes = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
     if mode not in modes:
         raise ModelError(f"GridSample has the mode {mode!r}", code="ML227")

@@ -1,7 +1,7 @@
-"""Arithmetic as exact as the formulas of ONNX, where a last bit decides how a number is rounded.
+"""Exact arithmetic for operators whose rounding depends on the last bit of a number.
 
-The runtime turns a / b into a * (1 / b), which is one last bit off for 4 quotients in 10: enough to make 126.49999 of
-126.5. And it drops an Abs whose input it can compute when it compiles, whatever the sign.
+The runtime computes a / b as a * (1 / b), where the last bit differs for 4 of 10 quotients: 126.5 becomes 126.49999.
+It also drops an Abs whose input is constant at compile time, whatever its sign.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from mo_loop.ops.base import Constant
 
 
 def quotient(a, b) -> Value:
-    """a / b in f32, and what the product with b misses added; it must be finite."""
+    """a / b in f32, corrected by the remainder that the product with b leaves; the quotient must be finite."""
     first = ops.Divide(a, b)
     if _is_folded(a, b):
         return first.output

@@ -1,4 +1,4 @@
-"""ai.onnx.ml: features scaled, encoded and put together. Numbers only: the IR does not compare strings."""
+"""ai.onnx.ml operators that scale, encode and concatenate features. Strings are refused: the IR cannot compare them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _require_numbers(*values: Value) -> None:
 
 @translates("ArrayFeatureExtractor", since=1, domain=DOMAIN)
 def array_feature_extractor(x, y):
-    """Elements of the last axis; a vector counts as one row."""
+    """Elements of the last axis; a vector is one row."""
     _require_numbers(x)
     rank = ranked(x, "ArrayFeatureExtractor")
     if not rank:
@@ -90,7 +90,7 @@ def normalizer(x, *, norm: str = "MAX"):
 
 @translates("FeatureVectorizer", since=1, domain=DOMAIN)
 def feature_vectorizer(*x, inputdimensions: Ints | None = None):
-    """Rows side by side, each input cut or filled up with zeros to its number of features."""
+    """The inputs concatenated along the rows, each sliced or padded with zeros to its number of features."""
     widths: Sequence[int | None] = inputdimensions or [None] * len(x)
     if len(widths) != len(x):
         raise ModelError(f"{len(widths)} inputdimensions for {len(x)} inputs", code="ML227")
@@ -140,8 +140,8 @@ def _is_integer(x: Value, key):
 
 @translates("OneHotEncoder", since=1, domain=DOMAIN)
 def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings | None = None, zeros: int = 1):
-    """A last dimension with a 1 at the place of the category. One that is not listed gives zeros, whatever `zeros`
-    says: nothing can fail while a model runs."""
+    """A last dimension with a 1 at the index of the category. A category that is not listed gives zeros, whatever
+    `zeros` is: an IR cannot raise errors at run time."""
     _require_numbers(x)
     if not cats_int64s:
         raise no_strings("categories of strings") if cats_strings else ModelError("no categories", code="ML227")
@@ -167,7 +167,7 @@ def label_encoder_2(
     keys_floats: Floats | None = None, keys_int64s: Ints | None = None, keys_strings: Strings | None = None,
     values_floats: Floats | None = None, values_int64s: Ints | None = None, values_strings: Strings | None = None,
 ):  # fmt: skip
-    """Of repeated keys the first counts."""
+    """The first of equal keys is used."""
     _require_numbers(x)
     if keys_strings or values_strings:
         raise no_strings("keys or values of strings")
@@ -183,7 +183,7 @@ def label_encoder_4(
     keys_strings: Strings | None = None, keys_tensor: Any = None, values_floats: Floats | None = None,
     values_int64s: Ints | None = None, values_strings: Strings | None = None, values_tensor: Any = None,
 ):  # fmt: skip
-    """Of repeated keys the last counts; keys and values of other types come as tensors."""
+    """The last of equal keys is used; keys and values of other types are tensors."""
     _require_numbers(x)
     is_strings = [each is not None and each.dtype is string for each in (keys_tensor, values_tensor)]
     if keys_strings or values_strings or any(is_strings):

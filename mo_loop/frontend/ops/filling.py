@@ -17,7 +17,7 @@ from mo_loop.graph.types import boolean, from_onnx, i64
 
 @translates("Expand", since=8)
 def expand(input, shape):
-    """Dimensions of 1 on either side grow."""
+    """Bidirectional broadcast."""
     if shape.type.shape == (0,):
         return input
     known = integers(shape)
@@ -46,7 +46,7 @@ def tile_6(input, repeats):
 
 
 def _tiled(x: Value, repeats: Value):
-    """The runtime gives garbage for repeats that it computes if more than one is not 1: one Tile for each of these."""
+    """For computed repeats the runtime gives wrong values if more than one is not 1: each of them has its own Tile."""
     count = repeats.type.dims[0] if repeats.rank == 1 else None
     if not isinstance(count, int):
         raise UnsupportedError("Tile with repeats of unknown number", code="ML314", hint="make the repeats a constant")
@@ -61,7 +61,7 @@ def _tiled(x: Value, repeats: Value):
 
 @translates("Pad", since=1)
 def pad_1(data, *, paddings: tuple[int, ...], mode: str = "constant", value: float = 0.0):
-    """All that is before, then all that is after."""
+    """The pads are all begins, then all ends."""
     return _pad(data, *_halves(paddings), mode, np.array(value, data.dtype.numpy))
 
 
@@ -81,7 +81,7 @@ def pad_11(data, pads, constant_value=None, *, mode: str = "constant"):
 
 @translates("Pad", since=18)
 def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"):
-    """The pads may be for some axes alone."""
+    """The pads may be for some of the axes."""
     if axes is None:
         return pad_11(data, pads, constant_value, mode=mode)
     if data.rank is None:
@@ -124,7 +124,7 @@ def _pad(x: Value, begin, end, mode: str, value):
         return cls(x, begin, end, value, pad_mode=mode)
     if isinstance(value.node, ops.Constant):
         return cls(x, begin, end, scalar(value), pad_mode=mode)
-    # A value that is computed is not read if the pads are constants, or become it: it is put in afterwards.
+    # The runtime ignores a computed value if the pads are, or become, constant: it is selected afterwards.
     inside = ops.Broadcast(np.array(True), ops.ShapeOf(x))
     padded = cls(x, begin, end, np.zeros((), x.dtype.numpy), pad_mode=mode)
     return ops.Select(cls(inside, begin, end, np.array(False), pad_mode=mode), padded, scalar(value))
@@ -157,7 +157,7 @@ def _sum(a, b):
 
 @translates("CenterCropPad", since=18)
 def center_crop_pad(input_data, shape, *, axes: tuple[int, ...] | None = None):
-    """Each axis cut or padded with zeros to a length, evenly on both sides; the odd one comes last."""
+    """Each axis is sliced or padded with zeros to a length, evenly on both sides; an odd element is at the end."""
     if input_data.rank is None:
         raise UnsupportedError("CenterCropPad of a tensor of unknown rank", code="ML314")
     places = [normalise_axis(axis, input_data.rank) for axis in (range(input_data.rank) if axes is None else axes)]

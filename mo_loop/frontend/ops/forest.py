@@ -1,8 +1,8 @@
-"""Decision trees as tables, walked one level at a time for all rows and all trees at once.
+"""Decision trees as tables. Each step descends one level, for all rows and all trees at once.
 
-    next[n, t] = yes[at] if x[n, feature[at]] meets threshold[at] else no[at],        at = where tree t stands for row n
+    next[n, t] = yes[at] if x[n, feature[at]] meets threshold[at] else no[at],        at = the node of tree t for row n
 
-A leaf leads to itself, so that all trees may take as many steps as the deepest has levels.
+The next node of a leaf is the leaf itself, so that all trees take as many steps as the deepest one has levels.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Forest:
     yes: Any
     no: Any
     missing: Any
-    """Whether NaN goes to the `yes` branch."""
+    """Whether NaN takes the `yes` branch."""
     roots: Any
     is_leaf: Any
 
@@ -52,7 +52,7 @@ class Forest:
         self.missing = self.missing & ~turned
 
     def depth(self) -> int:
-        """The most steps from a root to a leaf. ModelError where there are circles or nodes that nothing is."""
+        """The largest number of steps from a root to a leaf. ModelError for cycles and missing nodes."""
         for ends in (self.yes, self.no, self.roots):
             if np.any((ends < 0) | (ends >= len(self.yes))):
                 raise ModelError("a tree refers to a node that it does not have", code="ML227")
@@ -68,7 +68,7 @@ class Forest:
         """[N, trees]: the leaf that each tree comes to for each row of x [N, F], f32 that was f64 if `is_rounded`."""
         width = x.type.dims[1]
         if isinstance(width, int) and np.any((self.features < 0) | (self.features >= width)):
-            raise ModelError(f"a tree asks for a feature beyond the {width} there are", code="ML227")
+            raise ModelError(f"a tree reads a feature outside the {width} of the input", code="ML227")
         limits = _thresholds_in_f32(self.thresholds, None if is_rounded else self.modes)
         count = ops.Gather(ops.ShapeOf(x), [0], 0)
         at = ops.Broadcast(self.roots, ops.Concat(count, np.array([len(self.roots)]), axis=0)).output
@@ -83,7 +83,7 @@ class Forest:
             (_IS_BELOW[self.modes], lambda: ops.Less(values, limits)),
             (_IS_EQUAL[self.modes], lambda: ops.Equal(values, limits)),
             (_IS_ABOVE[self.modes], lambda: ops.Less(limits, values)),
-            (self.missing, lambda: ops.IsNaN(values)),  # which is none of the three
+            (self.missing, lambda: ops.IsNaN(values)),  # NaN is not below, at or above
         ]
         taken = [self._where(allowed, test(), at) for allowed, test in tests if allowed[~self.is_leaf].any()]
         met = reduce(ops.LogicalOr, taken)
@@ -113,31 +113,31 @@ def _thresholds_in_f32(limits, modes: Any | None):
     names = np.asarray(MODES)[modes]
     rounded_down = np.isin(names, ("BRANCH_LEQ", "BRANCH_GT"))
     rounded_up = np.isin(names, ("BRANCH_LT", "BRANCH_GTE"))
-    unequal = np.where(near != limits, np.float32(np.nan), near)  # no f32 is equal to it, as none is to NaN
+    unequal = np.where(near != limits, np.float32(np.nan), near)  # no f32 is equal to it, so NaN takes its place
     return np.where(rounded_down, below, np.where(rounded_up, above, unequal)).astype(np.float32)
 
 
 @dataclass
 class Votes:
-    """What leaves say: weights [nodes, outputs], and which of them there are."""
+    """The votes of leaves: weights [nodes, outputs], and a mask of the existing ones."""
 
     weights: Any
     given: Any
 
     @classmethod
     def collected(cls, nodes: int, outputs: int, places: Sequence[int], ids: Sequence[int], numbers) -> Votes:
-        """From the nodes, the outputs and the weights of all votes, side by side."""
+        """From parallel lists of the node, the output and the weight of each vote."""
         if not len(places) == len(ids) == len(numbers):
             raise ModelError("votes of leaves are lists of different length", code="ML227")
         if any(not 0 <= each < outputs for each in ids):
-            raise ModelError(f"a leaf votes for something beyond the {outputs} there are", code="ML227")
+            raise ModelError(f"a leaf votes for an output outside the {outputs} of the model", code="ML227")
         weights, given = np.zeros((nodes, outputs)), np.zeros((nodes, outputs), bool)
         np.add.at(weights, (list(places), list(ids)), np.asarray(numbers, np.float64))
         given[list(places), list(ids)] = True
         return cls(weights.astype(np.float32), given)
 
     def are_certain(self, forest: Forest) -> bool:
-        """Whether every output gets a vote whatever the row: some tree votes for it on all its leaves."""
+        """Whether every output has a vote for every row: all leaves of some tree vote for it."""
         leaves = [_reached(forest, root) for root in forest.roots]
         return bool(np.all(np.any([np.all(self.given[each], 0) for each in leaves], 0)))
 

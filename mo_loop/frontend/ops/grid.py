@@ -1,4 +1,4 @@
-"""AffineGrid, and GridSample of volumes, composed: the corners around each position are read, weighted and summed."""
+"""Composes AffineGrid, and GridSample of volumes: reads the corners around each position, weights and sums them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mo_loop.ops.base import Constant
 
 
 def sampled_at(x: Value, grid: Value, align_corners: bool, nearest: bool, padding_mode: str) -> Value:
-    """x [N, C, D...] at the places of grid [N, d..., count]; the last coordinate of the grid is the first dimension."""
+    """x [N, C, D...] at the positions of grid [N, d..., count]; the last coordinate is for the first dimension."""
     rank = x.rank if x.rank is not None else grid.rank
     assert rank is not None
     count = rank - 2
@@ -47,7 +47,7 @@ def _pixel(g: Value, size: Value, align_corners: bool, padding_mode: str) -> Val
         at = ops.Multiply(ops.Subtract(ops.Multiply(ops.Add(g, 1.0), size), 1.0), 0.5)
     if padding_mode == "reflection":
         low, span = (0.0, last) if align_corners else (-0.5, size)
-        # The path there and back again has the length 2 * span.
+        # The reflection has the period 2 * span.
         offset = magnitude(ops.Subtract(at, low))
         twice = ops.Maximum(ops.Multiply(span, 2.0), 1e-6)
         within = ops.Subtract(offset, ops.Multiply(ops.Floor(ops.Divide(offset, twice)), twice))

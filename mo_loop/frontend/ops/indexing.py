@@ -15,7 +15,7 @@ from mo_loop.graph.types import i64
 
 @translates("Gather", since=1)
 def gather(data, indices, *, axis: int = 0):
-    """Slices along an axis; negative indices count from behind."""
+    """Slices along an axis; negative indices count from the end."""
     return ops.Gather(data, indices, axis)
 
 
@@ -26,11 +26,11 @@ def gather_elements(data, indices, *, axis: int = 0):
         at = normalise_axis(axis, data.rank)
         for i in range(data.rank):
             if i != at and data.type.dims[i] != indices.type.dims[i]:
-                # Not Slice: the runtime takes a Slice before GatherElements away, and then refuses the shapes.
+                # Not Slice: the runtime removes a Slice before GatherElements, and then refuses the shapes.
                 lengths = joined([dimension(indices, i), -1], data)
                 data = ops.VariadicSplit(data, i, lengths).outputs[0]
     if isinstance(data.node, ops.Slice):
-        # The runtime also takes away a Slice along the axis, from whose end negative indices count.
+        # The runtime also removes a Slice along the axis, on which the meaning of negative indices depends.
         data = ops.VariadicSplit(data, axis, [-1, 0]).outputs[0]
     return ops.GatherElements(data, indices, axis=axis)
 
@@ -38,13 +38,13 @@ def gather_elements(data, indices, *, axis: int = 0):
 @translates("GatherND", since=11, without="batch_dims")
 @translates("GatherND", since=12)
 def gather_nd(data, indices, *, batch_dims: int = 0):
-    """Slices at places of several coordinates; the first dimensions may be common to both."""
+    """Slices at several coordinates; the first dimensions may be batch dimensions."""
     return ops.GatherND(data, indices, batch_dims=batch_dims)
 
 
 @translates("Scatter", since=9)
 def scatter(data, indices, updates, *, axis: int = 0):
-    """What became ScatterElements."""
+    """The old name of ScatterElements."""
     return _scatter_elements(data, indices, updates, axis, "none")
 
 
@@ -112,7 +112,7 @@ def compress(input, condition, *, axis: int | None = None):
 
 @translates("OneHot", since=9)
 def one_hot(indices, depth, values, *, axis: int = -1):
-    """`values` are off and on; a negative index counts from behind, one outside gives off everywhere."""
+    """`values` are off and on; a negative index counts from the end, an index out of range gives only off."""
     size = scalar(as_i64(depth))
     places = as_i64(indices)
     places = ops.Select(ops.Less(places, 0), ops.Add(places, size), places)
@@ -129,7 +129,7 @@ def top_k_1(x, *, k: int, axis: int = -1):
 @translates("TopK", since=10, without="largest sorted")
 @translates("TopK", since=11)
 def top_k(x, k, *, axis: int = -1, largest: int = 1, sorted: int = 1):
-    """k is an input. Results that need not be sorted are sorted all the same."""
+    """k is an input. The results are sorted even if `sorted` is 0."""
     return _top_k(x, scalar(k), axis, bool(largest))
 
 
@@ -138,7 +138,7 @@ def _top_k(x: Value, k, axis: int, largest: bool):
     mode = "max" if largest else "min"
     if not isinstance(k, Value) or _is_positive(k) or x.rank is None:
         return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=i64)
-    # The runtime crashes when it takes none of some: one is taken, and then cut off.
+    # The runtime crashes for k = 0 of a non-empty axis: one element is selected, and then sliced off.
     length = dimension(x, normalise_axis(axis, x.rank))
     least = min(length, 1) if isinstance(length, int) else ops.Minimum(length, 1)
     taken = ops.TopK11(x, ops.Maximum(k, least), axis=axis, mode=mode, stable=True, index_element_type=i64)
@@ -151,7 +151,7 @@ def _is_positive(count: Value) -> bool:
 
 @translates("Unique", since=11)
 def unique(x, *, axis: int | None = None, sorted: int = 1, node: Context):
-    """Values, where each stands first, which one stands where, how often."""
+    """Unique values, the index of the first occurrence of each, the inverse indices, and the counts."""
     if axis is None or x.rank == 1:
         outputs = unique_elements(x, bool(sorted))
     else:

@@ -1,4 +1,4 @@
-"""Products of matrices and sums of products."""
+"""Matrix products: MatMul, Gemm and Einsum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mo_loop.ops.linear import subscripts
 def matmul(a, b):
     """numpy's product, also of vectors and of stacks of matrices."""
     if b.rank == 3 and b.constant is not None and a.rank in (2, 3) and b.shape[0] != 1 and not is_static(a.shape):
-        # The runtime takes a constant of three dimensions for one matrix for each of a, and does not broadcast.
+        # The runtime treats a constant of three dimensions as one matrix for each of a, and does not broadcast.
         left, right = ops.Unsqueeze(a, list(range(4 - a.rank))), ops.Unsqueeze(b, 0)
         return ops.Squeeze(ops.MatMul(left, right), [0])
     if b.rank == 2 and b.shape[1] == 0 and (a.rank or 0) > 1:  # the runtime loses the sizes of the run
@@ -28,7 +28,7 @@ def matmul(a, b):
 @translates("Gemm", since=7, required="c", without="broadcast")
 @translates("Gemm", since=11, without="broadcast")
 def gemm(a, b, c=None, *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0):
-    """C is broadcast to the product as numpy does; where `broadcast` asks for it in opset 1, that is the same."""
+    """C is broadcast to the product as in numpy, which includes the `broadcast` of opset 1."""
     return general_product(a, b, c, alpha, beta, transA, transB)
 
 
@@ -48,7 +48,7 @@ def general_product(a: Value, b: Value, c: Value | None, alpha: float, beta: flo
 
 
 def scaled(x: Value, factor: float) -> Value:
-    """`x` times a number; integers by way of f32 where the number has a fraction."""
+    """`x` times a number; integers are computed in f32 if the number has a fraction."""
     if factor == 1:
         return x
     if x.dtype.is_float or float(factor).is_integer():
@@ -58,6 +58,6 @@ def scaled(x: Value, factor: float) -> Value:
 
 @translates("Einsum", since=12)
 def einsum(first, *rest, equation: str):
-    """Sums of products; the result is always spelled out, as the runtime takes "ii" for something else."""
+    """Sums of products. The output subscripts are always explicit, as the runtime interprets "ii" differently."""
     terms, result = subscripts(equation)
     return ops.Einsum(first, *rest, equation=f"{','.join(terms)}->{result}")

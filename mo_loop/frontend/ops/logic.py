@@ -1,4 +1,4 @@
-"""Comparison, logic, bits, selection."""
+"""Operators of comparison, logic, bits and selection."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ one_to_one({"BitwiseNot": ops.BitwiseNot}, since=18)
 
 @translates("IsInf", since=10)
 def is_inf(x, *, detect_negative: int = 1, detect_positive: int = 1):
-    """Infinities of the signs asked for."""
+    """Whether an element is an infinity of one of the selected signs."""
     return ops.IsInf(x, detect_negative=bool(detect_negative), detect_positive=bool(detect_positive))
 
 
 @translates("BitShift", since=11)
 def bit_shift(x, y, *, direction: str):
-    """Bits moved up or down; a shift by more bits than there are leaves none, or the sign in all of them."""
+    """Shifts by more bits than the type has give 0, or -1 for a negative number shifted right."""
     if direction not in ("LEFT", "RIGHT"):
         raise ModelError(f"BitShift in direction {direction!r}", code="ML227")
     shift = ops.BitwiseLeftShift if direction == "LEFT" else ops.BitwiseRightShift

@@ -1,4 +1,4 @@
-"""Determinants."""
+"""The operator Det: determinants of matrices."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def _element(x: Value, row: int, column: int):
 
 
 def _eliminated(x: Value) -> Value:
-    """Gauss, one step a row: the largest element of column k on or below the diagonal is the pivot, its row changes
-    places with row k, and a multiple of it is subtracted from those below. The determinant is the product of the
-    pivots, its sign turned for each change."""
+    """Gaussian elimination, one step for each row: the pivot is the element of the largest magnitude in column k, on or
+    below the diagonal. Its row is swapped with row k, and multiples of it are subtracted from the rows below. The
+    determinant is the product of the pivots, negated for each swap."""
     shape = ops.ShapeOf(x)
     batch, side = (ops.Slice(shape, *bounds, [1], [0]) for bounds in (([0], [-2]), ([-2], [2**30])))
     whole = ops.Concat(ops.ReduceProd(batch, [0], keep_dims=True), side, axis=0)

@@ -35,7 +35,7 @@ def _reshape(data: Value, shape: Value, *, copies: bool):
 
 @translates("Flatten", since=1)
 def flatten(x, *, axis: int = 1):
-    """A matrix: dimensions before `axis` by those from it on."""
+    """A matrix: the dimensions before `axis` are its rows, those from `axis` on its columns."""
     if x.rank is None:
         if axis in (0, 1):
             return ops.Reshape(x, [1, -1] if axis == 0 else [0, -1], special_zero=axis == 1)
@@ -211,7 +211,7 @@ def slice_10(data, starts, ends, axes=None, steps=None):
         places = list(integers(axes) or ())
     else:
         places = axes
-        # Where nothing but the axes is left to the run, the runtime reads them too early, and crashes.
+        # If only the axes are known at run time, the runtime reads them too early and crashes.
         given = as_i64(step) if isinstance(step, Value) else np.array(step, np.int64)
         step = ops.Select(ops.Less(as_i64(axes), FAR), given, np.int64(0)).output
     return ops.Slice(data, *bounds, step, places)
@@ -243,5 +243,5 @@ def _block_mode(mode: str) -> str:
 
 @translates("ReverseSequence", since=10)
 def reverse_sequence(input, sequence_lens, *, batch_axis: int = 1, time_axis: int = 0):
-    """The first elements along time backwards, as many as each batch entry's length says."""
+    """Reverses the first elements of each batch entry along time, as many as its length."""
     return ops.ReverseSequence(input, sequence_lens, batch_axis=batch_axis, seq_axis=time_axis)

@@ -1,4 +1,4 @@
-"""TfIdfVectorizer: how often sequences of numbers occur, gaps between their members allowed.
+"""TfIdfVectorizer: counts n-grams of numbers, with gaps between their members.
 
 [1, 5, 1, 5, 7] with the 2-grams (1, 5) and (5, 5), gaps up to 1   ->   (1, 5) twice, (5, 5) once
 """
@@ -76,7 +76,7 @@ def _counted(x: Value, pool, gap: int) -> Value:
 
 
 def _none(x: Value, count: int) -> Value:
-    """Zeros for n-grams of a length that is not asked for."""
+    """Zeros for n-grams whose length is not selected."""
     rows = ops.Slice(ops.ShapeOf(x), [0], [-1], [1], [0])
     return ops.Broadcast(np.float32(0), ops.Concat(rows, np.array([count]), axis=0)).output
 
@@ -103,7 +103,7 @@ def _at_places(weights: Floats, places: Sequence[int], size: int):
     agreed = all(place < len(weights) and weights[place] == each for place, each in zip(places, weights, strict=True))
     if not agreed:
         raise UnsupportedError(
-            "weights of n-grams that stand in another order than the results, of which runtimes take other ones",
+            "weights in another order than ngram_indexes: runtimes differ in which weight they use",
             code="ML316", hint="order ngram_indexes and weights alike",
         )  # fmt: skip
     return found
