@@ -122,13 +122,13 @@ def command(
         inside.save()
         if mapping is not None:
             _save_mapping(mapping, model, record)
+    gc.freeze()  # the process ends soon: what is left need not be searched for cycles, a fifth of a large conversion
     if quiet:
         return
     from mo_loop.cli.conversion_summary import as_text, summary
 
     found = summary(record, converted, model, target, options.compress_to_fp16, seconds)
     show(json.dumps({**found, "warnings": warnings}, indent=1) if form == "json" else as_text(found))
-    gc.freeze()  # the process ends here: what is left need not be searched for cycles, a fifth of a large conversion
 
 
 def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) -> None:
