@@ -82,13 +82,14 @@ def _by_reference(model: Any, sets: Sequence[Mapping[str, Any]], reason: str) ->
 
 def _operators(model: Any) -> Iterator[str]:
     """The operator of every node, bodies and functions included."""
+    from mo_loop.frontend.onnx_graphs import body_protos
+
     proto = _proto(model)
     pending = [proto.graph, *proto.functions]
     while pending:
         for node in pending.pop().node:
             yield node.op_type
-            for attribute in node.attribute:
-                pending += [attribute.g] if attribute.HasField("g") else attribute.graphs
+            pending += body_protos(node)
 
 
 def _proto(model: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import stat
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from mo_loop.graph.dot import to_dot
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse, to_text
 from tests.harness import parsed
+from tests.unit.graphviz import use_as_graphviz
 from transforms import visualize
 from transforms.common.gather_to_squeeze import GatherToSqueeze
 from transforms.function_pass import FunctionPass
@@ -56,14 +56,6 @@ class Odd(GatherToSqueeze):
 @pytest.fixture
 def without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visualize, "_program", lambda: None)
-
-
-def program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """A program in the place of Graphviz's."""
-    made = folder / "dot"
-    made.write_text(f"#!/bin/sh\n{script}\n")
-    made.chmod(made.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(visualize, "_program", lambda: str(made))
 
 
 def names(folder: Path) -> list[str]:
@@ -149,7 +141,7 @@ class TestPictures:
     def test_the_program_draws(
         self, formats: tuple[str, ...], endings: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        program(tmp_path, monkeypatch, 'echo "<svg $1>"; cat')
+        use_as_graphviz(tmp_path, monkeypatch, 'echo "<svg $1>"; cat')
         run(Dumper(tmp_path / "out", formats), [])
         assert names(tmp_path / "out") == [f"000_loaded.{ending}" for ending in endings]
         drawn = (tmp_path / "out" / "000_loaded.svg").read_text("utf-8")
@@ -157,7 +149,7 @@ class TestPictures:
 
     @pytest.mark.skipif(os.name == "nt", reason="the program is a shell script")
     def test_a_program_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        program(tmp_path, monkeypatch, "echo 'no fonts' >&2; exit 3")
+        use_as_graphviz(tmp_path, monkeypatch, "echo 'no fonts' >&2; exit 3")
         with pytest.warns(UserWarning, match="no fonts") as heard:
             run(Dumper(tmp_path / "out", ["svg"]))
         assert len(heard) == 2 and "000_loaded.svg is not drawn" in str(heard[0].message)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import warnings
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from mo_loop.errors import FileError, UsageError
 from mo_loop.graph.dot import to_dot
 from mo_loop.text import parse, to_text
+from tests.unit.graphviz import use_as_graphviz
 from transforms import visualize
 from transforms.common.gather_to_squeeze import GatherToSqueeze
 from transforms.manager import Manager, Step
@@ -30,14 +30,6 @@ graph main {
 @pytest.fixture
 def without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visualize, "_program", lambda: None)
-
-
-def graphviz(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """A program in the place of Graphviz's."""
-    program = folder / "dot"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(visualize, "_program", lambda: str(program))
 
 
 class TestVisualizeTree:
@@ -75,7 +67,7 @@ class TestVisualizeTree:
 
     @pytest.mark.skipif(os.name == "nt", reason="the program is a shell script")
     def test_the_program_draws(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        graphviz(tmp_path, monkeypatch, 'echo "<svg $1>"; cat')
+        use_as_graphviz(tmp_path, monkeypatch, 'echo "<svg $1>"; cat')
         VisualizeTree(tmp_path / "out" / "graph.svg").run(parse(TEXT))
         source = (tmp_path / "out" / "graph.dot").read_text("utf-8")
         assert (tmp_path / "out" / "graph.svg").read_text("utf-8") == f"<svg -Tsvg>\n{source}"
@@ -92,7 +84,7 @@ class TestVisualizeTree:
         self, script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Nothing half is written; an older picture stays."""
-        graphviz(tmp_path, monkeypatch, script)
+        use_as_graphviz(tmp_path, monkeypatch, script)
         monkeypatch.setattr(visualize, "LIMIT", 0.5)
         folder = tmp_path / "out"
         folder.mkdir()

@@ -1,0 +1,18 @@
+"""Programs in the place of Graphviz's `dot`, for tests of pictures."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from transforms import visualize
+
+
+def use_as_graphviz(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """The shell `script`, as a program in `folder`, is what draws pictures."""
+    program = folder / "dot"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(visualize, "_program", lambda: str(program))
