@@ -86,17 +86,18 @@ class Reach:
     def tests(self, module: str, line: int, code: str, budget: float) -> list[str]:
         """Tests that execute the statement of a line, the fastest of every kind first, of `budget` seconds in all.
 
-        Of a statement that is executed by the import alone: those that execute anything in its module. Tests of
-        declarations come first.
+        Of a statement outside of functions: those that execute anything in its module, for only the test that imports
+        a module first executes its declarations. Tests of declarations come first.
         """
         lines = self._lines.get(module, {})
         tree = ast.parse(code)
         declared: list[str] = []
-        if _is_declaration(tree, line):
+        is_declaration = _is_declaration(tree, line)
+        if is_declaration:
             files = {file for folder, file in DECLARATIONS.items() if module.startswith(folder)}
             declared = sorted(test for test in self.seconds if test.partition("::")[0] in files)
         reached = {test for number in _statement(tree, line) for test in lines.get(number, ())}
-        if not reached:
+        if is_declaration or not reached:
             reached = {test for tests in lines.values() for test in tests}
         return declared + self._chosen(((reached & self.seconds.keys()) - {*declared}), budget)
 
