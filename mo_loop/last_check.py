@@ -122,7 +122,7 @@ def _strings(graph: Graph) -> Iterator[MoLoopError]:
         if any(isinstance(port.type, TensorType) and port.type.dtype is string for port in ports):
             yield UnsupportedError(
                 f"{node.type} of strings: the runtime has none", where=node.origin, code="ML303",
-                hint="cut the model behind its text processing, and give it the numbers as inputs",
+                hint="cut the model after its text processing, so that its inputs are numbers",
             )  # fmt: skip
 
 

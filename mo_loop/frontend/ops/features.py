@@ -80,7 +80,7 @@ def normalizer(x, *, norm: str = "MAX"):
         "L2": lambda y: ops.ReduceL2(y, [-1], keep_dims=True),
     }
     if norm not in rows:
-        raise ModelError(f"norm {norm!r} is none of MAX, L1, L2", code="ML227")
+        raise ModelError(f"norm {norm!r}: ONNX defines MAX, L1 and L2", code="ML227")
     if ranked(x, "Normalizer") not in (1, 2):
         raise ModelError(f"Normalizer of a tensor of rank {x.rank}, not [N, C] or [C]", code="ML227")
     y = converted(x, f32)

@@ -35,7 +35,7 @@ def tf_idf_vectorizer(
     if x.dtype is string or pool_strings:
         raise no_strings("n-grams of strings")
     if mode not in ("TF", "IDF", "TFIDF"):
-        raise ModelError(f"mode {mode!r} is none of TF, IDF, TFIDF", code="ML227")
+        raise ModelError(f"mode {mode!r}: ONNX defines TF, IDF and TFIDF", code="ML227")
     rank = ranked(x, "TfIdfVectorizer")
     if rank not in (1, 2):
         raise ModelError(f"TfIdfVectorizer of a tensor of rank {rank}, not [C] or [N, C]", code="ML227")

@@ -1,4 +1,4 @@
-"""Normalisation, and Dropout, which at inference only copies.
+"""Normalisation operators, and Dropout, which copies its input at inference.
 
 The forms are compositions of operations that run inside bodies as well (GroupNormalization-12 does not).
 """
@@ -30,7 +30,7 @@ def ranked(x: Value, what: str) -> int:
 
 
 def along_channels(values: Value, rank: int) -> Value:
-    """A vector, one number a channel, so that it meets dimension 1 of a tensor of that rank."""
+    """A vector of one number for each channel, reshaped to broadcast along dimension 1 of a tensor of `rank`."""
     if rank <= 2:
         return values
     return ops.Unsqueeze(values, list(range(1, rank - 1))).output
@@ -44,7 +44,7 @@ def batch_normalization_1(
     x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, is_test: int = 0, node: Context,
 ):  # fmt: skip
-    """Five outputs without `is_test` mean training; one output is inference whatever `is_test` says."""
+    """Training if `is_test` is 0 and there is more than one output, else inference."""
     if is_test or not _extra_outputs(node):
         y = _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
         return [y, mean, variance, mean, variance]
@@ -57,7 +57,7 @@ def batch_normalization_7(
     x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1, node: Context,
 ):  # fmt: skip
-    """The number of outputs tells training from inference."""
+    """Training if there is more than one output, else inference."""
     if _extra_outputs(node):
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, bool(spatial))
     return _batch_inference(x, scale, bias, mean, variance, epsilon, bool(spatial))
@@ -68,7 +68,7 @@ def batch_normalization_14(
     x, scale, bias, mean, variance,
     *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0, node: Context,
 ):  # fmt: skip
-    """An attribute tells training from inference; the statistics may be of another type than x."""
+    """`training_mode` selects training or inference; the statistics may have another type than x."""
     if training_mode:
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, True)[:3]
     return [_batch_inference(x, scale, bias, mean, variance, epsilon, True), mean, variance]
@@ -96,7 +96,7 @@ def _batch_composed(x: Value, scale: Value, bias: Value, mean: Value, variance: 
 def _batch_training(
     x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, momentum: float, spatial: bool
 ) -> list[Any]:
-    """x normalised by its own statistics; the running ones moved towards them."""
+    """x normalised by the statistics of the batch; the running statistics are updated with them."""
     rank = ranked(x, "BatchNormalization")
     axes = [0, *range(2, rank)] if spatial else [0]
     own_mean = ops.ReduceMean(x, axes, keep_dims=True)
@@ -121,7 +121,7 @@ def _squared(x: Value) -> Value:
 
 @translates("InstanceNormalization", since=1)
 def instance_normalization(x, scale, bias, *, epsilon: float = 1e-5):
-    """Every channel of every sample by itself."""
+    """Normalises each channel of each sample."""
     rank = ranked(x, "InstanceNormalization")
     normal = ops.MVN(x, list(range(2, rank)), eps=epsilon, eps_mode="INSIDE_SQRT")
     return ops.Add(ops.Multiply(normal, along_channels(scale, rank)), along_channels(bias, rank))
@@ -132,7 +132,7 @@ def layer_normalization(
     x, scale, bias=None,
     *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, node: Context,
 ):  # fmt: skip
-    """All dimensions from `axis` on; the statistics come in the type that `stash_type` names."""
+    """Normalises all dimensions from `axis` on; the statistics have the type `stash_type`."""
     rank = ranked(x, "LayerNormalization")
     axes = list(range(normalise_axis(axis, rank), rank))
     if not node.wants(1) and not node.wants(2):
@@ -152,7 +152,7 @@ def _affine(x: Value, scale: Value, bias: Value | None):
 
 @translates("GroupNormalization", since=18)
 def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups: int):
-    """One scale and bias a GROUP."""
+    """One scale and bias for each group."""
     groups = _grouped(x, num_groups, epsilon)
     shaped = _affine(groups, ops.Unsqueeze(scale, 1).output, ops.Unsqueeze(bias, 1).output)
     return ops.Reshape(shaped, ops.ShapeOf(x))
@@ -160,21 +160,21 @@ def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups:
 
 @translates("GroupNormalization", since=21)
 def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1):
-    """One scale and bias a channel; `stash_type` is the type of the statistics, which the runtime keeps in f32."""
+    """One scale and bias for each channel; `stash_type` is ignored: the runtime computes statistics in f32."""
     rank = ranked(x, "GroupNormalization")
     normal = ops.Reshape(_grouped(x, num_groups, epsilon), ops.ShapeOf(x)).output
     return _affine(normal, along_channels(scale, rank), along_channels(bias, rank))
 
 
 def _grouped(x: Value, num_groups: int, epsilon: float) -> Value:
-    """[N, groups, all of one group], each group normalised."""
+    """[N, groups, elements of a group], each group normalised."""
     groups = ops.Reshape(x, [0, num_groups, -1], special_zero=True)
     return ops.MVN(groups, [2], eps=epsilon, eps_mode="INSIDE_SQRT").output
 
 
 @translates("RMSNormalization", since=23)
 def rms_normalization(x, scale, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1):
-    """x / sqrt(mean of squares), all dimensions from `axis` on."""
+    """x / sqrt(mean of squares) over all dimensions from `axis` on."""
     rank = ranked(x, "RMSNormalization")
     axes = list(range(normalise_axis(axis, rank), rank))
     y = as_type(x, f32) if x.dtype.bits < 32 else x
@@ -186,16 +186,16 @@ def rms_normalization(x, scale, *, axis: int = -1, epsilon: float = 1e-5, stash_
 def lp_normalization(x, *, axis: int = -1, p: int = 2):
     """x / norm along one axis; where the norm is 0, so is the result."""
     if p not in (1, 2):
-        raise ModelError(f"LpNormalization with p={p}: ONNX knows 1 and 2", code="ML227")
+        raise ModelError(f"LpNormalization with p={p}: ONNX defines 1 and 2", code="ML227")
     norm = (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axis, keep_dims=True)
     return ops.Divide(x, ops.Select(ops.Equal(norm, 0), number(x, 1), norm))
 
 
 @translates("LRN", since=1)
 def lrn(x, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int):
-    """Over a window of channels; one of even size reaches further up than down, which LRN-1 does not know.
+    """Normalises over a window of channels; a window of even size has one more channel after than before the centre.
 
-    The runtime cuts the fraction off the bias, and does not run where it does not know the number of channels."""
+    LRN-1 has no such window. The runtime also truncates the bias, and fails if the number of channels is dynamic."""
     channels = None if x.rank is None or x.rank < 2 else x.type.dims[1]
     if size % 2 and float(bias).is_integer() and isinstance(channels, int):
         return ops.LRN(x, [1], alpha=alpha, beta=beta, bias=bias, size=size)

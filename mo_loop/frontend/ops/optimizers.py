@@ -1,5 +1,5 @@
-"""One step of an optimiser, plain arithmetic. X are the tensors, G their gradients, V and H what has been accumulated;
-G' = norm_coefficient * X + G and r is the rate at update T.
+"""One step of an optimiser. X are the tensors, G their gradients, V and H the accumulated values;
+G' = norm_coefficient * X + G and r is the learning rate at update T.
 
     Adagrad     H' = H + G'^2                  X' = X - r G' / (sqrt(H') + epsilon)
     Adam        V' = alpha V + (1 - alpha) G'   H' = beta H + (1 - beta) G'^2
@@ -26,7 +26,7 @@ DOMAIN = "ai.onnx.preview.training"
 
 @translates("Adagrad", since=1, domain=DOMAIN)
 def adagrad(r, t, *inputs, decay_factor: float = 0.0, epsilon: float = 1e-6, norm_coefficient: float = 0.0):
-    """The rate falls with the updates."""
+    """The learning rate decreases with the number of updates."""
     made: list[list[Any]] = []
     for x, g, h in _tuples("Adagrad", inputs, 3):
         rate, count = _scalars(x.dtype, r, t)
@@ -42,7 +42,7 @@ def adam(
     r, t, *inputs, alpha: float = 0.9, beta: float = 0.999, epsilon: float = 1e-6,
     norm_coefficient: float = 0.0, norm_coefficient_post: float = 0.0,
 ):  # fmt: skip
-    """The rate makes up for means that began with 0."""
+    """The learning rate corrects the bias of the accumulated means, whose initial value is 0."""
     made: list[list[Any]] = []
     for x, g, v, h in _tuples("Adam", inputs, 4):
         rate, count = _scalars(x.dtype, r, t)
@@ -60,7 +60,7 @@ def adam(
 
 @translates("Momentum", since=1, domain=DOMAIN)
 def momentum(r, t, *inputs, alpha: float, beta: float, mode: str, norm_coefficient: float):
-    """The first gradient counts whole."""
+    """The first update does not scale the gradient by beta."""
     if mode not in ("standard", "nesterov"):
         raise ModelError(f"mode {mode!r} is neither standard nor nesterov", code="ML227")
     made: list[list[Any]] = []
@@ -77,15 +77,15 @@ def momentum(r, t, *inputs, alpha: float, beta: float, mode: str, norm_coefficie
 
 
 def _tuples(op: str, inputs: Sequence[Value], size: int) -> list[tuple[Value, ...]]:
-    """What belongs together: the inputs are all tensors, then all their gradients, and so on."""
+    """The inputs of each tensor; in the operator all tensors come first, then all gradients, and so on."""
     count, rest = divmod(len(inputs), size)
     if rest or not count:
-        raise ModelError(f"{op} has {len(inputs)} tensors, not {size} for each that it optimises", code="ML227")
+        raise ModelError(f"{op} has {len(inputs)} inputs after r and t, not {size} for each tensor", code="ML227")
     return [tuple(inputs[i::count]) for i in range(count)]
 
 
 def _in_turn(made: Sequence[Sequence[Any]]) -> list[Any]:
-    """All new tensors, then all of the first accumulated kind, and so on."""
+    """The outputs: all new tensors, then all accumulated values of the first kind, and so on."""
     return [each for kind in zip(*made, strict=True) for each in kind]
 
 

@@ -1,4 +1,4 @@
-"""MaxPool and its inverse, AveragePool, LpPool, and their global forms."""
+"""Pooling operators: MaxPool, MaxUnpool, AveragePool, LpPool, and the global ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def max_pool(
     strides: Ints | None = None,
     node: Context,
 ):
-    """From opset 8 on the indices as well."""
+    """From opset 8 on, the second output has the indices."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return _max_pool(x, kernel_shape, at, _rounding(ceil_mode, kernel_shape, at), storage_order, node)
 
@@ -53,7 +53,7 @@ def _max_pool(x: Value, kernel: Ints, at: Window, rounding: str, storage_order: 
     at = _padded_by_number(x, kernel, at)
     dtype = x.dtype
     if dtype.is_integer:
-        # The runtime begins with the smallest integer, and an element as small as that is not found.
+        # The runtime starts from the smallest integer, and does not find an element equal to it.
         x = ops.Convert(x, destination_type=f32).output
     kind = ops.MaxPool14 if rounding == "ceil_torch" else ops.MaxPool8
     pooled = kind(
@@ -67,7 +67,7 @@ def _max_pool(x: Value, kernel: Ints, at: Window, rounding: str, storage_order: 
 
 
 def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
-    """The pads that a rule stands for: where the runtime gives places, it does not pad by rule."""
+    """Explicit pads instead of auto_pad, which the runtime ignores in a MaxPool with indices."""
     if at.auto_pad == "explicit":
         return at
     dims = (None,) * len(kernel) if x.rank is None else x.type.dims[2:]
@@ -78,7 +78,7 @@ def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
                 "MaxPool with indices whose padding depends on a size known only at run time", code="ML316",
                 hint="give the model inputs static shapes",
             )  # fmt: skip
-        # The last of ceil(dim / stride) windows starts so many elements before the end.
+        # The last of ceil(dim / stride) windows starts `rest` elements before the end.
         rest = 1 if stride == 1 else dim % stride or stride
         totals.append(max(reach - rest, 0))
     less = tuple(total // 2 for total in totals)
@@ -119,7 +119,7 @@ def _largest(x: Value, kernel: Ints, at: Window, rounding: str) -> Value:
 
 
 def _rounding(ceil_mode: int, kernel: Ints, at: Window) -> str:
-    """`ceil_torch` only where the last window could start in the padding: it needs a newer runtime."""
+    """The rounding type; `ceil_torch` only if a window can start in the end padding, as it needs a newer runtime."""
     if not ceil_mode or at.auto_pad != "explicit":
         return "floor"
     starts_late = any(end + s > reach for end, s, reach in zip(at.end, at.strides, at.reach(kernel), strict=True))
@@ -141,15 +141,15 @@ def average_pool(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ):
-    """The mean of each window. Before opset 7 the padding always counts, as in ONNX's version converter."""
+    """The mean of each window. Before opset 7 the mean includes the padding, as in ONNX's version converter."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return _average(x, kernel_shape, at, count_include_pad, ceil_mode)
 
 
 def _average(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mode: int) -> Value:
     rounding = _rounding(ceil_mode, kernel, at)
-    # Padding that counts, beside what rounding up adds, which does not: no single operation tells them apart (and an
-    # explicit Pad in front is fused into the pool by the runtime).
+    # The mean includes the padding, but not the elements that rounding up adds. No single operation does both, and
+    # the runtime fuses an explicit Pad into the pool.
     is_mixed = count_include_pad and rounding != "floor" and any((*at.begin, *at.end))
     if at.is_dilated or is_mixed:
         return _average_by_sums(x, kernel, at, bool(count_include_pad), rounding)
@@ -159,7 +159,7 @@ def _average(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mo
 
 
 def _average_by_sums(x: Value, kernel: Ints, at: Window, count_padding: bool, rounding: str) -> Value:
-    """The sum of each window over the number of its elements, both by convolution with ones."""
+    """The sum of each window divided by the number of its elements; convolutions with ones compute both."""
     count = len(kernel)
     total = _window_sum(x, kernel, at, rounding)
     if count_padding and rounding == "floor":
@@ -176,10 +176,9 @@ def _average_by_sums(x: Value, kernel: Ints, at: Window, count_padding: bool, ro
 
 
 def _window_sum(x: Value, kernel: Ints, at: Window, rounding: str, like: Value | None = None) -> Value:
-    """The sum of each window: a convolution of every channel with ones, zeros beyond the end where it rounds up.
+    """The sum of each window: a convolution of each channel with ones, padded at the end with zeros if it rounds up.
 
-    `like`: no more places than this one has.
-    """
+    The result has no more windows than `like`."""
     count = len(kernel)
     shape = ops.ShapeOf(x)
     alone = ops.Concat(ops.Constant([-1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
@@ -201,7 +200,7 @@ def _window_sum(x: Value, kernel: Ints, at: Window, rounding: str, like: Value |
 
 
 def _started(x: Value, y: Value, at: Window, rounding: str) -> Value:
-    """`y` without the places that start in the padding behind x: the first ceil((size + begin) / stride) remain."""
+    """`y` without windows that start in the end padding: the first ceil((size + begin) / stride) remain."""
     if rounding != "ceil_torch":
         return y
     count = len(at.strides)
@@ -322,8 +321,7 @@ def max_unpool(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ):
-    """The elements back where the indices say, in a tensor as large as the pool's input was, zeros around up to
-    `output_shape`."""
+    """Zeros in the shape of the pool's input, with the elements at their indices, padded to `output_shape`."""
     count = len(kernel_shape)
     at = window(count, strides=strides, pads=pads)
     sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])

@@ -1,4 +1,4 @@
-"""ai.onnx.ml: linear models and support vector machines.
+"""ai.onnx.ml operators: linear models and support vector machines.
 
 linear    X W^T + b
 SVM       the sum over support vectors s of c_s K(x, s), plus rho
@@ -66,7 +66,7 @@ def linear_classifier(
     x, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None, coefficients: Floats,
     intercepts: Floats | None = None, multi_class: int = 0, post_transform: str = "NONE",
 ):  # fmt: skip
-    """The label of the largest score, and all scores. One score for two classes says how likely the second one is."""
+    """The label of the largest score, and all scores. One score for two classes belongs to the second one."""
     if classlabels_strings:
         raise no_strings("labels of strings")
     rows = rows_of(x, "LinearClassifier")
@@ -100,7 +100,7 @@ def svm_regressor(
     n_supports: int = 0, one_class: int = 0, post_transform: str = "NONE", rho: Floats | None = None,
     support_vectors: Floats | None = None,
 ):  # fmt: skip
-    """[N, 1]; with `one_class` 1 for what belongs to the class and -1 for what does not."""
+    """[N, 1]; with `one_class`, 1 for rows of the class and -1 for all others."""
     rows = rows_of(x, "SVMRegressor")
     if n_supports > 0:
         rows = _kernel(rows, _weights(support_vectors, n_supports), kernel_type, kernel_params)
@@ -124,7 +124,7 @@ def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
         return ops.Power(scaled, number(scaled, degree)).output
     if kind == "SIGMOID":
         return ops.Tanh(scaled).output
-    raise ModelError(f"kernel_type {kind!r} is none of LINEAR, POLY, RBF, SIGMOID", code="ML227")
+    raise ModelError(f"kernel_type {kind!r}: ONNX defines LINEAR, POLY, RBF and SIGMOID", code="ML227")
 
 
 @translates("SVMClassifier", since=1, domain=DOMAIN)
@@ -134,7 +134,7 @@ def svm_classifier(
     post_transform: str = "NONE", prob_a: Floats | None = None, prob_b: Floats | None = None,
     rho: Floats | None = None, support_vectors: Floats | None = None, vectors_per_class: Ints | None = None,
 ):  # fmt: skip
-    """Each pair of classes has a score, and its winner a vote; the class of most votes is the label."""
+    """Each pair of classes has a score, which is a vote for one of both; the class with most votes is the label."""
     if classlabels_strings:
         raise no_strings("labels of strings")
     owners = np.repeat(np.arange(len(vectors_per_class or ())), vectors_per_class or ())
@@ -148,7 +148,7 @@ def svm_classifier(
         raise ModelError(f"{len(labels)} labels and {len(rho or ())} rho for {count} classes", code="ML227")
     kernels = _kernel(rows_of(x, "SVMClassifier"), _weights(support_vectors, len(owners)), kernel_type, kernel_params)
     shares = _weights(coefficients, count - 1)
-    # Row k of the coefficients is for the other class number k, the own one left out.
+    # Row k of the coefficients is for class k among the other classes.
     matrix = np.stack([np.where(owners == i, shares[j - 1], np.where(owners == j, shares[i], 0)) for i, j in pairs])
     scores = ops.Add(ops.MatMul(kernels, matrix.astype(np.float32), transpose_b=True), np.array(rho, np.float32)).output
     first, second = (np.eye(count, dtype=np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))

@@ -1,9 +1,9 @@
-"""QuantizeLinear, DequantizeLinear, and operators on quantised tensors, composed of simple operations.
+"""QuantizeLinear, DequantizeLinear, and operators on quantised tensors, as compositions of simple operations.
 
     quantise      y = clamp(round(x / scale) + zero point)          halves to even
     dequantise    y = (x - zero point) * scale
 
-FakeQuantize is no substitute: it rounds after adding the zero point, so that halves come out one off.
+FakeQuantize differs: it rounds after adding the zero point, so that results of halves differ by 1.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def quantize(
 ):
     """One scale for all, one for each slice along an axis, or one for each block of elements along it.
 
-    `saturate` matters for float8 alone. The division is in f32, at least as precise as `precision` demands.
+    Only float8 uses `saturate`. The division is in f32, at least as precise as `precision` requires.
     """
     return _quantized(
         x, y_scale, y_zero_point, axis=axis, saturate=saturate, block_size=block_size, output_dtype=output_dtype
@@ -82,7 +82,7 @@ def _quantized(
 def rounded_to(to: ElementType, divided: Value, zero: Value | None, *, saturate: bool = True) -> Value:
     """clamp(round(divided) + zero point) in the type `to`; floating-point types are not rounded to integers."""
     if to.precision is None:
-        raise UnsupportedError(f"quantisation to {to}, a type the IR does not have", code="ML301")
+        raise UnsupportedError(f"quantisation to {to}: the IR does not have this type", code="ML301")
     y: Any = divided if to.is_float else ops.Round(divided)
     if zero is not None:
         y = ops.Add(y, as_float(zero))
@@ -112,7 +112,7 @@ def _is_zero(value: Value | None) -> bool:
 
 
 def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
-    """A scale or zero point in a shape that broadcasts against x: one for all, one a slice, or one a block."""
+    """A scale or zero point in a shape that broadcasts to x: one for all, one for each slice, or one for each block."""
     if scale.rank == 0 or (scale.shape == (1,) and x.rank != 0 and not block_size):
         return scale
     if x.rank is None:
@@ -136,12 +136,12 @@ def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
 
 @translates("DynamicQuantizeLinear", since=11)
 def dynamic_quantize(x):
-    """The scale follows from the least and the largest element, 0 among them; it is 1 where both are 0."""
+    """The scale is computed from the range of the elements and 0; it is 1 if all elements are 0."""
     axes = list(range(x.rank)) if x.rank is not None else _every_axis(x)
     largest = ops.Maximum(ops.ReduceMax(x, axes, keep_dims=False), 0)
     least = ops.Minimum(ops.ReduceMin(x, axes, keep_dims=False), 0)
     scale = quotient(ops.Subtract(largest, least), Constant(np.float32(255), graph=x.graph).output)
-    # The text of ONNX divides by a scale of 0 here; ONNX Runtime takes 1.
+    # ONNX's definition divides by a scale of 0 here; ONNX Runtime uses 1.
     scale = ops.Select(ops.Equal(scale, 0), np.float32(1), scale).output
     zero = ops.Round(ops.Clamp(steps(ops.Negative(least).output, scale), min=0.0, max=255.0))
     y = rounded_to(u8, steps(x, scale), zero.output)
@@ -213,7 +213,7 @@ def _integer_convolution(
 
 @translates("MatMulInteger", since=10)
 def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
-    """In i32. Zero points may be one a row of a, one a column of b."""
+    """In i32. The zero points may be one for each row of a and one for each column of b."""
     return _integer_product(a, b, a_zero_point, b_zero_point)
 
 
@@ -225,7 +225,7 @@ def _integer_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | N
 
 
 def _by_row(a: Value, parameter: Value) -> Value:
-    """A scale or zero point [M] of the rows of a as [M, 1]; any other shape broadcasts as it is."""
+    """A scale or zero point [M] of the rows of a as [M, 1]; other shapes broadcast unchanged."""
     if parameter.rank != 1 or parameter.shape == (1,) or a.rank == 1:
         return parameter
     return reshaped(parameter, [-1, 1])
@@ -240,8 +240,8 @@ def _centred(x: Value, zero_point: Value | None, axis: int | None) -> Value:
 
 
 def _exactly(a: Value, b: Value, terms: int | None, product) -> Value:
-    """A product of integers up to 255 in i32. It is computed in f32, in parts small enough for every sum to be exact:
-    a = 16 * high + low."""
+    """A product of integers up to 255 in i32. It is computed in f32, with a = 16 * high + low if the sums of the whole
+    product may not be exact."""
     if terms is not None and terms * 255 * 255 < EXACT:
         return ops.Convert(product(a, b), destination_type=i32).output
     high = ops.Floor(ops.Multiply(a, 1 / 16)).output
@@ -269,7 +269,7 @@ def qlinear_conv(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ):
-    """The bias is of i32, its scale x_scale * w_scale."""
+    """The bias is of type i32; its scale is x_scale * w_scale."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     total = _integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
@@ -282,7 +282,7 @@ def qlinear_conv(
 
 @translates("QLinearMatMul", since=10)
 def qlinear_mat_mul_10(a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point):
-    """Scales may be one a row of a, one a column of b."""
+    """The scales may be one for each row of a and one for each column of b."""
     if any(each.dtype.is_float for each in (a, b)):
         raise UnsupportedError("QLinearMatMul of float8", code="ML303", hint="use DequantizeLinear and MatMul")
     total = _integer_product(a, b, a_zero_point, b_zero_point)

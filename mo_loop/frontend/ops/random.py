@@ -1,13 +1,13 @@
-"""Random numbers, all from RandomUniform: u in [0, 1), in f32.
+"""Random operators, composed of RandomUniform: u and v in [0, 1), in f32.
 
     RandomUniform    low + (high - low) * u
     RandomNormal     mean + scale * sqrt(-2 log(1 - u)) * cos(2 pi v)        (Box and Muller)
     Bernoulli        u < p
-    Multinomial      how many sums p_0 + ... + p_c are at most u * (sum of all p)
+    Multinomial      the number of sums p_0 + ... + p_c that are at most u * (sum of all p)
     Dropout          x / (1 - ratio) where u >= ratio, else 0
 
-Without a seed every inference draws anew, and so does every iteration of a body. With one, the numbers are the same
-each time the model is loaded; they are not those of any other runtime.
+Without a seed, every inference and every iteration of a body has new numbers. With a seed, the numbers are the same
+each time the model is loaded; they differ from those of other runtimes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Ints = tuple[int, ...]
 
 
 def uniform(shape: Value, seed: float | int | None) -> Value:
-    """f32 in [0, 1) of a shape."""
+    """A tensor of `shape` with f32 numbers in [0, 1)."""
     number = np.float32(0), np.float32(1)
     if seed is None:
         return ops.RandomUniform(shape, *number, output_type=f32).output
-    # Two zeros would mean no seed; the one number there is goes into the other one, whatever it is.
+    # Two seeds of 0 mean no seed, so global_seed is 1 and op_seed has the value.
     bits = int(np.float32(seed).view(np.uint32)) if isinstance(seed, float) else seed % 2**63
     return ops.RandomUniform(shape, *number, output_type=f32, global_seed=1, op_seed=bits).output
 
@@ -103,21 +103,21 @@ def _normal(shape: Value, dtype: ElementType, mean: float, scale: float, seed: f
 
 def _require_float(dtype: ElementType) -> None:
     if not dtype.is_float:
-        raise ModelError(f"random numbers of type {dtype}: ONNX knows floats alone", code="ML227")
+        raise ModelError(f"random numbers of type {dtype}: ONNX defines only floating-point ones", code="ML227")
 
 
 @translates("Bernoulli", since=15)
 def bernoulli(input, *, dtype: int | None = None, seed: float | None = None):
-    """1 with the probability that the input says, else 0."""
+    """1 with the probability given by the input, else 0."""
     hits = ops.Less(uniform(ops.ShapeOf(input).output, seed), converted(input, f32)).output
     return converted(hits, _type_like(input, dtype))
 
 
 @translates("Multinomial", since=7)
 def multinomial(input, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None):
-    """Classes drawn by their logarithmic probabilities [batch, classes], which need not sum up to 1.
+    """Samples classes by their log probabilities [batch, classes], which may be unnormalised.
 
-    Not the operation of that name: it overflows for large logarithms, and repeats its draws."""
+    The operation Multinomial is not used: it overflows for large logarithms, and repeats its samples."""
     if input.rank is not None and input.rank != 2:
         raise ModelError(f"probabilities of rank {input.rank}, not [batch, classes]", code="ML227")
     sums = ops.CumSum(ops.Softmax(converted(input, f32), axis=1), 1)
@@ -129,7 +129,7 @@ def multinomial(input, *, dtype: int = 6, sample_size: int = 1, seed: float | No
 
 
 def dropped(x: Value, ratio: Value | None, training_mode: Value, seed: int | None, node: Context) -> list[Any]:
-    """Dropout where training may be on: the tensor and the mask of what was kept."""
+    """Dropout where training may be on: the tensor and the mask of the kept elements."""
     share = node.constant(np.float32(0.5)) if ratio is None else scalar(converted(ratio, f32))
     kept = ops.LessEqual(share, uniform(ops.ShapeOf(x).output, seed)).output
     scale = ops.Divide(np.float32(1), ops.Subtract(np.float32(1), share)).output

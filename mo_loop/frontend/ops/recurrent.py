@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN: a *Sequence operation if it gives the same numbers, otherwise a Scan over composed steps."""
+"""LSTM, GRU and RNN as a *Sequence operation if it gives the same numbers, else as a Scan over composed steps."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _translated(
     linear_before_reset: int = 0,
     input_forget: int = 0,
 ) -> list[Value | None]:
-    """Y, Y_h (and Y_c) of any of the three."""
+    """The outputs Y, Y_h and, of an LSTM, Y_c."""
     if direction not in ("forward", "reverse", "bidirectional"):
-        raise ModelError(f"direction {direction!r} is none of forward, reverse, bidirectional", code="ML227")
+        raise ModelError(f"direction {direction!r}: ONNX defines forward, reverse and bidirectional", code="ML227")
     directions = 2 if direction == "bidirectional" else 1
     hidden = r.shape[-1] if r.shape else hidden_size
     hidden = hidden if isinstance(hidden, int) else hidden_size
@@ -66,14 +66,14 @@ def _translated(
 
 
 def _native_activations(functions: Sequence[Sequence[Activation]], kind: str) -> Strings | None:
-    """The names, if both directions have the same and the runtime's kernels know them."""
+    """The names, if both directions have the same ones and the runtime's kernels support them."""
     names = tuple(each.name for each in functions[0])
     same = all(tuple(each.name for each in others) == names for others in functions)
     return names if same and names in _NATIVE[kind] else None
 
 
 def _all_equal(lengths: Value, x: Value, layout: int) -> bool:
-    """Whether every sequence is known to be as long as the input."""
+    """Whether every sequence is known to have the full length of the input."""
     time = None if x.shape is None else x.shape[1 if layout else 0]
     given = array_of(lengths)
     return given is not None and isinstance(time, int) and bool((given == time).all())

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN as LSTMSequence, GRUSequence and RNNSequence: gates and layouts rearranged."""
+"""Rearranges the gates and layouts of LSTM, GRU and RNN for LSTMSequence, GRUSequence and RNNSequence."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sequence(
 
 
 def _of_known_batch(task: Recurrence, x: Value, states: Sequence[Value | None]) -> Value:
-    """`x` [batch, time, features] with the batch of its first states; the runtime does not compile it for any batch."""
+    """`x` [batch, time, features] with the batch size of the states: the runtime cannot compile a dynamic one."""
     if x.shape is None or isinstance(x.shape[0], int):
         return x
     shapes = [each.shape for each in states if each is not None and each.shape is not None]
@@ -60,13 +60,13 @@ def _of_known_batch(task: Recurrence, x: Value, states: Sequence[Value | None]) 
 
 
 def _dimension(x: Value, axis: int):
-    """A dimension: an int if static, else a tensor [1]."""
+    """The length along an axis: an int if static, else a tensor [1]."""
     dim = None if x.shape is None else x.shape[axis]
     return dim if isinstance(dim, int) else ops.Gather(ops.ShapeOf(x), [axis], 0).output
 
 
 def _filled(x: Value, number, dims: Sequence[Any]) -> Value:
-    """The lengths: a number (int or tensor [1]) repeated."""
+    """A number (int or tensor [1]) repeated."""
     if all(isinstance(each, int) for each in (number, *dims)):
         return Constant(np.full(dims, number, np.int32), graph=x.graph).output
     shape = dims[0] if not isinstance(dims[0], int) else Constant(np.array(dims, np.int64), graph=x.graph).output
@@ -76,7 +76,7 @@ def _filled(x: Value, number, dims: Sequence[Any]) -> Value:
 
 
 def _state(task: Recurrence, x: Value, batch, given: Value | None) -> Value:
-    """A first state [batch, directions, hidden], zeros if absent."""
+    """An initial state [batch, directions, hidden], zeros if absent."""
     if given is not None:
         return given if task.layout else ops.Transpose(given, [1, 0, 2]).output
     if isinstance(batch, int):
@@ -93,7 +93,7 @@ def _regated(value: Value, kind: str) -> Value:
 
 
 def _rejoined(value: Value, count: int, arrange: Callable[[list[Any]], list[Any]]) -> Value:
-    """`value` cut into equal pieces along axis 1, and what `arrange` makes of their list joined again."""
+    """Splits `value` into equal parts along axis 1, and concatenates the list that `arrange` returns for them."""
     constant = rearranged(value, lambda array: np.concatenate(arrange(np.split(array, count, axis=1)), axis=1))
     if constant is not None:
         return constant
@@ -102,7 +102,7 @@ def _rejoined(value: Value, count: int, arrange: Callable[[list[Any]], list[Any]
 
 
 def _summed_bias(task: Recurrence, x: Value, b: Value | None) -> Value:
-    """Biases of input and recurrence summed; of a GRU that resets after the product, those of h stay apart."""
+    """The sum of the input and recurrence biases; with linear_before_reset, those of the hidden gate are not summed."""
     gates = GATES[task.kind]
     apart = task.kind == "GRU" and task.linear_before_reset
     if b is None:

@@ -1,8 +1,8 @@
 """LSTM, GRU and RNN as a Scan over composed steps, for everything that the *Sequence operations do not support.
 
-These are other activations, clipping, peepholes, coupled gates, and sequences of different lengths: there a mask goes
-with the input, and a step beyond the end of a sequence keeps its state and gives zeros. With x W^T + b taken out of
-the loop, gates being i, o, f, c (LSTM), z, r, h (GRU):
+These are other activations, clipping, peepholes, coupled gates, and sequences of different lengths, where a mask is
+an input of each step: a step after the end of a sequence keeps the state and returns zeros. x W^T + b is computed
+before the loop. With the gates i, o, f, c (LSTM) and z, r, h (GRU):
 
     LSTM    C = f * c + i * g(c~)        h = o * h(C)
     GRU     h = (1 - z) * g(h~) + z * h
@@ -37,7 +37,7 @@ class Activation(NamedTuple):
     beta: float
 
 
-# Name -> the defaults of the parameters it takes (alpha, beta), those of the ONNX operators of that name.
+# Name -> the defaults of its parameters (alpha, beta), as in the ONNX operator of that name.
 _PARAMETERS: dict[str, tuple[float | None, ...]] = {
     "relu": (), "tanh": (), "sigmoid": (), "softsign": (), "softplus": (), "affine": (1.0, 0.0), "leakyrelu": (0.01,),
     "thresholdedrelu": (1.0,), "scaledtanh": (None, None), "hardsigmoid": (0.2, 0.5), "elu": (1.0,),
@@ -52,14 +52,14 @@ def activations_of(
     directions: int,
     kind: str,
 ) -> list[list[Activation]]:
-    """The functions of each direction; alphas and betas go in order to those functions that take one."""
+    """The functions of each direction; alphas and betas are assigned in order to the functions that have one."""
     if len(names) < count * directions:
         raise ModelError(f"{kind} has {len(names)} activations, not {count * directions}", code="ML227")
     given = (iter(alphas or ()), iter(betas or ()))
     made = []
     for name in names[: count * directions]:
         if name.lower() not in _PARAMETERS:
-            raise ModelError(f"{kind} has the activation {name!r}, which ONNX does not know", code="ML227")
+            raise ModelError(f"{kind} has the activation {name!r}, which ONNX does not define", code="ML227")
         defaults = _PARAMETERS[name.lower()]
         numbers = [next(source, default) for source, default in zip(given, defaults, strict=False)]
         if None in numbers:
@@ -92,7 +92,7 @@ def activated(x, function: Activation):
 
 @dataclass(frozen=True)
 class Recurrence:
-    """What the attributes of a recurrent operator say."""
+    """The attributes of a recurrent operator."""
 
     kind: str
     direction: str
@@ -122,7 +122,7 @@ def scanned(
     states: Sequence[Value | None],
     peepholes: Value | None,
 ) -> list[Value | None]:
-    """Y, Y_h (and Y_c), one Scan for each direction."""
+    """The outputs Y, Y_h and, of an LSTM, Y_c: one Scan for each direction."""
     if task.layout:
         x = ops.Transpose(x, [1, 0, 2]).output
     outputs: list[list[Value]] = []
@@ -154,7 +154,7 @@ def _part(value: Value, number: int) -> Value:
 
 
 def _first(task: Recurrence, x: Value, given: Value | None, number: int) -> Value:
-    """The first state [batch, hidden] of a direction, zeros if absent."""
+    """The initial state [batch, hidden] of a direction, zeros if absent."""
     if given is not None:
         return ops.Gather(given, number, 1 if task.layout else 0).output
     if x.shape is not None and isinstance(x.shape[1], int):
@@ -178,7 +178,7 @@ def _one_direction(
     assert w is not None and r is not None
     if lengths is not None and backward:
         x = ops.ReverseSequence(x, lengths, batch_axis=1, seq_axis=0).output
-    # Reversed sequences of different lengths run forward: each must begin with its own last element.
+    # ReverseSequence reverses sequences of different lengths: each begins with its own last element.
     flips = backward and lengths is None
     gates = ops.MatMul(x, w, transpose_b=True).output
     recurrent_bias = None
@@ -222,7 +222,7 @@ def _one_direction(
 
 
 def _with_bias(task: Recurrence, gates: Value, b: Value) -> tuple[Value, Value | None]:
-    """The products with the biases added; a GRU that resets after the product needs that of its last gate inside."""
+    """The gates plus biases; with linear_before_reset, the recurrence bias of the last gate stays separate."""
     count, size = GATES[task.kind], task.hidden
     inside = task.kind == "GRU" and task.linear_before_reset
 
@@ -243,7 +243,7 @@ def _with_bias(task: Recurrence, gates: Value, b: Value) -> tuple[Value, Value |
 
 
 def _mask(x: Value, lengths: Value) -> Value:
-    """[time, batch, 1]: whether step t lies within sequence b."""
+    """[time, batch, 1]: whether step t is inside sequence b."""
     time = ops.Convert(ops.Gather(ops.ShapeOf(x), 0, 0), destination_type=i32)
     if lengths.dtype is not i32:
         lengths = ops.Convert(lengths, destination_type=i32).output
@@ -259,7 +259,7 @@ def _parameter(body: Graph, outer: Value, sliced: bool = False) -> Parameter:
 
 
 def _inside(body: Graph, outer: Value, captured: list[Any]) -> Value:
-    """A weight in the body: the constant again, or a captured value."""
+    """A weight in the body: a copy of the constant, or a Parameter of the captured value."""
     if isinstance(outer.node, Constant):
         return Constant(outer.node.tensor, graph=body).output
     parameter = _parameter(body, outer)
@@ -288,7 +288,7 @@ def _lstm_step(
     keep = ops.Subtract(_number(now, 1), enter) if task.input_forget else gate(forget, looks[2], cell)
     new = ops.Add(ops.Multiply(keep, cell), ops.Multiply(enter, activated(task.clipped(c), g)))
     leave = gate(o, looks[1], new)
-    # Not clipped here, although it is an activation's input: ONNX Runtime takes the text to mean the gates.
+    # ONNX clips the input of each activation, but ONNX Runtime clips only those of the gates, and so does this.
     return [ops.Multiply(leave, activated(new, h)), new]
 
 

@@ -1,7 +1,7 @@
-"""Reductions, and the places of extremes.
+"""The reductions, ArgMax and ArgMin.
 
-Every reduction comes in two forms: axes as an attribute until opset 17 (ReduceSum: 12), as an input later. Without
-axes all dimensions are reduced, or none with `noop_with_empty_axes`; what is done to each element is done all the same.
+Until opset 17 (ReduceSum: 12), the axes of a reduction are an attribute, later an input. Without axes all dimensions
+are reduced, or none with `noop_with_empty_axes`, which still applies the elementwise function of the reduction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mo_loop.graph.shape import element_count, low, normalise_axis
 from mo_loop.graph.types import boolean, f32, i32, i64
 
 Rule = Callable[[Value, Sequence[int], bool], Any]
-"""A reduction of a value over axes; with no axes it only does what is done to each element."""
+"""A reduction of a value over axes; without axes, only its elementwise function."""
 
 
 def _plain(cls) -> Rule:
@@ -45,8 +45,8 @@ def _extreme(cls, logical, *, largest: bool) -> Rule:
         if not x.dtype.is_float:
             return _extreme_integer(cls, x, axes, keep, nothing=0 if largest else _LOWER)
         extreme = cls(x, axes, keep_dims=keep)
-        # The runtime starts from the largest finite number: rows of nothing but the infinity, as masks have them, and
-        # rows without elements would end there.
+        # The runtime starts from the largest finite number, and would return it for rows without elements and for
+        # rows that contain only the infinity, as in masks.
         limit = number(x, _limit(x, largest=not largest))
         nothing_else = ops.ReduceLogicalAnd(ops.Equal(x, limit), axes, keep_dims=keep)
         return ops.Select(nothing_else, limit, extreme)
@@ -55,10 +55,10 @@ def _extreme(cls, logical, *, largest: bool) -> Rule:
 
 
 def _extreme_integer(cls, x: Value, axes: Sequence[int], keep: bool, nothing: int):
-    """The extreme of the upper halves, and that of the lower halves beside it.
+    """The extreme of the upper 16 bits, and then that of the lower 16 bits of the elements with these upper bits.
 
-    The runtime compares in f32, which holds integers of 24 bits: it gives the largest one of 32 bits as the smallest.
-    Sizes of tensors are never that large."""
+    The runtime compares in f32, which is exact for integers of 24 bits: it returns the largest 32-bit integer as the
+    smallest. Known values are sizes of tensors, which are smaller."""
     if x.dtype.bits < 32 or x.known is not None:
         return cls(x, axes, keep_dims=keep)
     upper = ops.BitwiseRightShift(x, number(x, 16)).output
@@ -66,7 +66,7 @@ def _extreme_integer(cls, x: Value, axes: Sequence[int], keep: bool, nothing: in
     beside = ops.Select(ops.Equal(upper, best), ops.BitwiseAnd(x, number(x, _LOWER)), number(x, nothing))
     lower = cls(beside, axes, keep_dims=True).output
     if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
-        # Of nothing, the extreme is the limit.
+        # The extreme of no elements is the limit of the type.
         bound = ops.Maximum if cls is ops.ReduceMax else ops.Minimum
         best = bound(best, number(x, -(2**15) if cls is ops.ReduceMax else 2**15 - 1)).output
         lower = bound(lower, number(x, nothing)).output
@@ -75,11 +75,11 @@ def _extreme_integer(cls, x: Value, axes: Sequence[int], keep: bool, nothing: in
 
 
 _LOWER = 2**16 - 1
-"""The lower half of 32 bits."""
+"""The lower 16 of 32 bits."""
 
 
 def _is_empty(x: Value, axes: Sequence[int]) -> bool:
-    """Whether there is nothing to reduce, for all that is known."""
+    """Whether there are known to be no elements to reduce."""
     if x.rank is None:
         return False
     return any(x.type.dims[normalise_axis(axis, x.rank)] == 0 for axis in axes)
@@ -93,7 +93,7 @@ def _limit(x: Value, *, largest: bool):
 
 
 def _filled(x: Value, axes: Sequence[int], keep: bool, value):
-    """A value in the shape that the reduction has: sums over nothing are zeros."""
+    """A value broadcast to the shape of the reduction."""
     zeros = ops.ReduceSum(x, axes, keep_dims=keep)
     return ops.Broadcast(np.asarray(value, x.dtype.numpy), ops.ShapeOf(zeros))
 
@@ -103,7 +103,7 @@ def _mean(x: Value, axes: Sequence[int], keep: bool):
         return x
     if x.dtype.is_float:
         return ops.ReduceMean(x, axes, keep_dims=keep)
-    # Of integers the sum is divided, as the fraction is cut off; a mean in f32 can lie just below a whole number.
+    # For integers the sum is divided, which truncates; a mean in f32 can be slightly below an integer.
     taken = ops.Gather(ops.ShapeOf(x), axes, 0)
     count = as_type(ops.ReduceProd(taken, [0], keep_dims=False).output, x.dtype)
     if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
@@ -130,7 +130,7 @@ def _log_sum(x: Value, axes: Sequence[int], keep: bool):
 
 
 def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool):
-    """log(sum(e^(x - m))) + m with m the maximum, held finite so that infinities do not cancel to NaN."""
+    """log(sum(e^(x - m))) + m, with m the maximum clamped to finite numbers, so that inf - inf does not give NaN."""
     y = as_type(x, x.dtype if x.dtype.is_float else f32)
     if not axes:
         return x
@@ -159,7 +159,7 @@ def _known_axes(axes: Value | None) -> Sequence[int] | None:
 
 
 def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: bool):
-    """Axes known at run time only, while the IR's must be constant: x becomes a matrix whose rows are reduced."""
+    """Axes known only at run time, where the IR requires constants: x becomes a matrix whose rows are reduced."""
     rank = len(_all_axes(x))
     axes = ops.Reshape(as_type(axes, i64), [-1]).output
     count = axes.type.dims[0]
@@ -167,12 +167,12 @@ def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: b
     gone = ops.ReduceLogicalOr(ops.Equal(np.arange(rank).reshape(-1, 1), ops.Unsqueeze(places, 0)), [1]).output
     if not isinstance(count, int) and not empty_is_none:
         gone = ops.LogicalOr(gone, ops.Equal(ops.ShapeOf(axes), 0)).output
-    # The dimensions that stay come first, each kind in its order.
+    # The dimensions that remain come first; both kinds keep their order.
     _, order = ops.TopK11(ops.Convert(gone, destination_type=i32), rank, axis=0, mode="min", stable=True).outputs
     dims = ops.ShapeOf(x)
     kept = ops.Select(gone, np.int64(1), dims)
     rows = ops.ReduceProd(kept, [0], keep_dims=True)
-    if element_count(x.shape) == 0:  # then every row, if there is any, is empty
+    if element_count(x.shape) == 0:  # then all rows are empty
         nothing = ops.Constant(np.zeros((1, 0), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
         column = ops.Broadcast(rule(nothing, [1], False), rows)
     else:
@@ -212,7 +212,7 @@ for _op, _rule in {
     _both_forms(_op, _rule)
 
 
-# -- places of extremes
+# -- ArgMax and ArgMin
 
 
 def _place(x: Value, mode: str, axis: int, keep: bool, last: bool):

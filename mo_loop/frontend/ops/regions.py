@@ -1,6 +1,6 @@
-"""Composes RoiAlign with mode max of simple operations.
+"""Composes RoiAlign with mode max from simple operations.
 
-ONNX takes the largest weighted corner of all samples, the runtime the largest interpolated sample.
+ONNX computes the maximum of the weighted corners of all samples, the runtime that of the interpolated samples.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mo_loop.ops.base import Constant
 def largest_corners(
     x: Value, rois: Value, images: Value, cells: tuple[int, int], samples: int, scale: float, shifted: bool
 ) -> Value:
-    """[R, C, h, w] from x [N, C, H, W], regions [R, 4] and images [R]; `samples` a side of each cell. In f32."""
+    """[R, C, h, w] from x [N, C, H, W], regions [R, 4] and images [R], with samples * samples in each cell. In f32."""
     dtype = x.dtype
     x, rois = converted(x, f32), converted(rois, f32)
     shape = ops.ShapeOf(x)
@@ -40,7 +40,7 @@ def largest_corners(
             weight = ops.Multiply(ops.Unsqueeze(row_weight, [2]), ops.Unsqueeze(column_weight, [1]))
             value = ops.Multiply(ops.Gather(pixels, index, 0), ops.Unsqueeze(weight, [3]))  # [R, h * s, w * s, C]
             best = value if best is None else ops.Maximum(best, value)
-    # Not -1 for the channels, which says nothing where there are no regions.
+    # Not -1 for the channels, which is ambiguous if there are no regions.
     pattern = ops.Concat(_ints(x, [0, cells[0], samples, cells[1], samples]), ops.Gather(shape, [1], 0), axis=0)
     grouped = ops.Reshape(best, pattern, special_zero=True)
     found = ops.Transpose(ops.ReduceMax(grouped, [2, 4], keep_dims=False), [0, 3, 1, 2]).output
@@ -66,7 +66,7 @@ def _places(rois: Value, first: int, count: int, samples: int, scale: float, shi
 
 
 def _corners(at: Value, size: Value) -> list[tuple[Any, Any]]:
-    """The pixels before and after each place with their weights, 0 for a place more than one pixel outside."""
+    """The pixels before and after each coordinate, and their weights: 0 if it is more than one pixel outside."""
     last = ops.Subtract(size, 1.0)
     inside = ops.LogicalAnd(ops.GreaterEqual(at, -1.0), ops.LessEqual(at, size))
     live = ops.Convert(inside, destination_type=f32)

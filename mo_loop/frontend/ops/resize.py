@@ -1,4 +1,4 @@
-"""Resize and Upsample: Interpolate if it gives the same numbers, otherwise composed of simple operations."""
+"""Resize and Upsample as Interpolate if it gives the same numbers, else composed from simple operations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def upsample_9(x, scales, *, mode: str = "nearest"):
 
 @translates("Resize", since=10)
 def resize_10(x, scales, *, mode: str = "nearest"):
-    """As Upsample, and smaller as well."""
+    """As Upsample, but the scales may be below 1."""
     return _by_scales(x, scales, mode)
 
 
@@ -201,7 +201,7 @@ def _is_native(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: bool)
     if how.coordinates in ("half_pixel_symmetric", "tf_crop_and_resize"):
         return False
     if how.mode == "nearest" and how.coordinates == "align_corners":
-        return False  # the runtime divides first: elements on a rounding boundary come out one off
+        return False  # the runtime divides first: an index on a rounding boundary differs by 1
     if how.antialias or (how.mode == "cubic" and how.exclude_outside) or not x.dtype.is_float:
         return False
     assert x.rank is not None
@@ -216,7 +216,7 @@ def _is_native(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: bool)
 
 
 def _simple_rounding(axes: Sequence[Axis]) -> str | None:
-    """What the rounding of opset 10 is called, if it is the same on all axes."""
+    """The name of the rounding of opset 10, if it is the same on all axes."""
     if any(isinstance(each.scale, Value) for each in axes):
         return None
     down = {bool(each.scale < 1) for each in axes}
@@ -224,9 +224,9 @@ def _simple_rounding(axes: Sequence[Axis]) -> str | None:
 
 
 def _sizes_agree(x: Value, axes: Sequence[Axis]) -> bool:
-    """Whether the runtime is sure to find the same sizes, and to resize at all.
+    """Whether the runtime is certain to compute the same sizes and to resize each axis.
 
-    It leaves an axis alone whose size stays the same, whatever its scale (3 elements by 1.3).
+    The runtime does not resize an axis whose size stays the same (3 elements with a scale of 1.3).
     """
     assert x.shape is not None
     for each in axes:
@@ -245,7 +245,7 @@ def _interpolate(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: boo
     graph = x.graph
     news = joined([each.new for each in axes], x)
     if by_sizes or any(isinstance(each.scale, Value) for each in axes):
-        scales = Constant(np.ones(len(axes), np.float32), graph=graph).output  # read in the other mode only
+        scales = Constant(np.ones(len(axes), np.float32), graph=graph).output  # not used in this mode
     else:
         scales = Constant(np.array([each.scale for each in axes], np.float32), graph=graph).output
     rounding = (_simple_rounding(axes) if how.nearest == "simple" else how.nearest) or "floor"

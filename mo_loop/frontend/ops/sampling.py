@@ -1,9 +1,9 @@
-"""Composes resizing of simple operations, axis by axis: coordinates in the input, Gather, weights, sums.
+"""Composes resizing from simple operations, axis by axis: coordinates in the input, Gather, weights, sums.
 
     y[.., i, ..] = sum over k of  weight_k[i] * x[.., index_k[i], ..]
 
 This is exact for every mode of Resize, for sizes known only at run time as well. All arithmetic is in f32 and in the
-order of the formulas of the ONNX documentation: a different order lands on the other side of a rounding boundary.
+order of the formulas of the ONNX documentation: another order can change how a coordinate is rounded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sampling:
 class Axis:
     """One axis: sizes before and after, the scale, and the region of interest as fractions of the size.
 
-    Each is a number, or a scalar tensor (sizes of i64, the others of f32) where it is known only at run time.
+    Each is a number, or a scalar tensor (sizes in i64, the others in f32) if it is known only at run time.
     """
 
     number: int
@@ -90,13 +90,13 @@ def _numbers(graph: Graph, count) -> Value:
 
 
 def _placed(vector: Value, axis: int, rank: int) -> Value:
-    """[n] with dimensions of 1 behind, so that it lies along `axis` of a tensor of that rank."""
+    """[n] with dimensions of 1 appended, so that it broadcasts along `axis` of a tensor of that rank."""
     behind = list(range(1, rank - axis))
     return ops.Unsqueeze(vector, behind).output if behind else vector
 
 
 def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
-    """[new]: where in the input each element of the output lies."""
+    """[new]: the coordinate in the input of each element of the output."""
     size, new, scale = (_float(graph, each) for each in (axis.size, axis.new, axis.scale))
     zero = Constant(np.float32(0), graph=graph).output
     x = _numbers(graph, axis.new)
@@ -142,7 +142,7 @@ def _cast(weight: Value, like: Value) -> Value:
 
 
 def _index(position, axis: Axis) -> Value:
-    """Whole coordinates as indices, those outside moved to the border."""
+    """Integer coordinates as indices, clamped to the border."""
     last = _float(position.graph, _minus_one(axis.size))
     return ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32).output
 
@@ -159,7 +159,7 @@ def _rounded(at: Value, axis: Axis, how: Sampling):
 
 
 def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
-    """The whole coordinates around each, and their weights."""
+    """The integer coordinates around each coordinate, and their weights."""
     base = ops.Floor(at)
     offsets = (0, 1) if how.mode == "linear" else (-1, 0, 1, 2)
     positions = [ops.Add(base, float(offset)) for offset in offsets]
@@ -175,9 +175,9 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
 
 
 def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
-    """With antialiasing the filter widens as the scale shrinks: all weights at once, a matrix [new, size].
+    """Applies the antialiasing filter, which is wider for smaller scales, as a matrix of weights [new, size].
 
-    The borders are repeated as far as the filter reaches beyond them, unless what lies outside does not count.
+    Without `exclude_outside` the border elements are repeated for the width of the filter.
     """
     graph, rank = y.graph, y.rank
     assert rank is not None

@@ -1,4 +1,4 @@
-"""The last step of the models of ai.onnx.ml: transforms their scores [N, count]."""
+"""The last step of the models of ai.onnx.ml: the post_transform of their scores [N, count]."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def transformed(scores: Value, name: str) -> Value:
-    """The `post_transform` of that name. ModelError when ONNX has none of it."""
+    """Applies the `post_transform` of that name. ModelError if ONNX does not define it."""
     if name not in TRANSFORMS:
-        raise ModelError(f"post_transform {name!r} is none of {', '.join(TRANSFORMS)}", code="ML227")
+        raise ModelError(f"post_transform {name!r}: ONNX defines {', '.join(TRANSFORMS)}", code="ML227")
     if name == "NONE":
         return scores
     if name == "SOFTMAX":
@@ -28,15 +28,15 @@ def transformed(scores: Value, name: str) -> Value:
 
 
 def transformed_alone(score: Value, name: str) -> Value:
-    """One score [N, 1], which ONNX Runtime, for which such models are made, leaves as it is but for PROBIT."""
+    """The post_transform of one score [N, 1]: as in ONNX Runtime, only PROBIT changes it."""
     made = transformed(score, name)
     return made if name == "PROBIT" else score
 
 
 def both_sides(score: Value, name: str, is_probability: bool) -> Value:
-    """Two scores [N, 2] of the one [N, 1] that a model of two classes gives."""
+    """The scores [N, 2] of a model of two classes from its one score [N, 1]."""
     if name == "PROBIT":
-        raise UnsupportedError("PROBIT of one score for two classes: ONNX does not say which numbers", code="ML316")
+        raise UnsupportedError("PROBIT of one score for two classes: ONNX does not define the result", code="ML316")
     if name == "LOGISTIC":
         return transformed(ops.Concat(ops.Negative(score), score, axis=1).output, name)
     other = ops.Subtract(np.float32(1), score) if is_probability else ops.Negative(score)
@@ -44,7 +44,7 @@ def both_sides(score: Value, name: str, is_probability: bool) -> Value:
 
 
 def _softmax_zero(x: Value) -> Value:
-    """Softmax in which scores of 0 weigh nothing."""
+    """Softmax in which scores of 0 stay 0."""
     is_zero = ops.LessEqual(ops.Maximum(x, ops.Negative(x)), number(x, 1e-7))
     largest = ops.ReduceMax(x, [1], keep_dims=True)
     shifted = ops.Exp(ops.Subtract(x, largest))

@@ -1,4 +1,4 @@
-"""SequenceMap as a Loop over the places of a list.
+"""SequenceMap as a Loop over the elements of a sequence.
 
     u = SequenceMap (s, x) <body = (e, f) => (r)>
 
@@ -8,7 +8,7 @@
 
     SequenceMap (SequenceConstruct (a, b), x)    ->    SequenceConstruct (body (a, x), body (b, x))
 
-ONNX's own expansion needs declared types of what the body returns, and loses the outer values that the body reads.
+ONNX's own expansion requires declared types of the body's outputs, and loses the outer values that the body captures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType, SequenceType, f32
 
 COPIES = 32
-"""The longest list of known elements for which the body is unrolled."""
+"""The largest number of known elements for which the body is unrolled."""
 
 
 @translates("SequenceMap", since=17)
@@ -33,7 +33,7 @@ def sequence_map(input_sequence, *additional_inputs, body: Body, node: Context):
     rows = _known_elements(values)
     if rows and len(body.inputs) == len(values):
         return [ops.SequenceConstruct(*each) for each in zip(*map(body.inline, rows), strict=True)]
-    names = [f"{node.path}:{place}" for place in range(len(values))]  # the body may use the names outside for its own
+    names = [f"{node.path}:{place}" for place in range(len(values))]  # the body may define the outer names itself
     node.scope.values.update(zip(names, values, strict=True))
     empty = [ops.SequenceEmpty(graph=node.graph, dtype=dtype).output for dtype in _returned(body, values)]
     count = ops.SequenceLength(input_sequence).output
@@ -41,7 +41,7 @@ def sequence_map(input_sequence, *additional_inputs, body: Body, node: Context):
 
 
 def _known_elements(values: Sequence[Value]) -> list[list[Value]]:
-    """What the body reads at each place, where all elements are known one by one; else nothing."""
+    """The inputs of the body for each element, if the elements of all sequences are known; else an empty list."""
     lists = [value for value in values if isinstance(value.type, SequenceType)]
     if values[0] not in lists or not all(isinstance(value.node, ops.SequenceConstruct) for value in lists):
         return []
@@ -51,14 +51,14 @@ def _known_elements(values: Sequence[Value]) -> list[list[Value]]:
 
 
 def _returned(body: Body, values: Sequence[Any]) -> list[ElementType]:
-    """The element types of what the body returns; a guess where that fails, for then the Loop fails as well."""
+    """The element types of the body's outputs; if one is unknown, the declared one or f32: the Loop reports errors."""
     types = [each.type.element if isinstance(each.type, SequenceType) else each.type for each in values]
     results = body.translate(types).results
     return [each.value.dtype or body.declared_output(place).dtype or f32 for place, each in enumerate(results)]
 
 
 def _body_of_loop(body: Body, names: Sequence[str], values: Sequence[Any]) -> Body:
-    """What the body does, once for each place: reads the elements, and appends what it returns."""
+    """The body of the Loop: reads the elements, computes the body of the SequenceMap, and appends the results."""
     from onnx import GraphProto, NodeProto, TensorProto, helper
 
     place, go, *lists = (f"{names[0]}:{what}" for what in ("place", "go", *range(len(body.outputs))))

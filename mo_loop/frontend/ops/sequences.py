@@ -1,4 +1,4 @@
-"""Sequences and optionals as front operations; an optional that is known to be there is what it holds."""
+"""Sequences and optionals as front operations; an optional known to have an element is replaced by the element."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def sequence_insert(input_sequence, tensor, position=None):
 
 @translates("SequenceAt", since=11)
 def sequence_at(input_sequence, position):
-    _require_elements(input_sequence, "an element is read of")
+    _require_elements(input_sequence, "an element is read from")
     return ops.SequenceAt(input_sequence, _position(position))
 
 
 @translates("SequenceErase", since=11)
 def sequence_erase(input_sequence, position=None):
-    _require_elements(input_sequence, "an element is erased in")
+    _require_elements(input_sequence, "an element is erased from")
     return ops.SequenceErase(input_sequence, _position(position))
 
 
@@ -50,9 +50,9 @@ def sequence_length(input_sequence):
 
 @translates("SplitToSequence", since=11)
 def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0):
-    """`keepdims` says nothing where there is a `split`, but a scalar 1 without it drops the axis in ONNX Runtime.
+    """With a `split`, `keepdims` is ignored, except that ONNX Runtime removes the axis for a scalar 1 and keepdims 0.
 
-    PyTorch writes `unbind` so. ONNX Runtime fails on any other scalar without `keepdims`.
+    PyTorch exports `unbind` so. ONNX Runtime fails for any other scalar without `keepdims`.
     """
     _require_numbers(input.dtype)
     if input.rank is None:
@@ -67,7 +67,7 @@ def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0):
 def _size_of_pieces(split) -> int:
     if split.constant is None:
         raise UnsupportedError(
-            "pieces of a size known only at run time, without keepdims: of size 1 they lose the axis", code="ML316",
+            "a split of a size known only at run time, without keepdims: for size 1 the axis is removed", code="ML316",
             hint="give split as a constant, or leave keepdims at 1",
         )  # fmt: skip
     return int(split.constant.item())
@@ -75,16 +75,16 @@ def _size_of_pieces(split) -> int:
 
 @translates("ConcatFromSequence", since=11)
 def concat_from_sequence(input_sequence, *, axis: int, new_axis: int = 0):
-    _require_elements(input_sequence, "nothing is there to be joined in")
+    _require_elements(input_sequence, "ConcatFromSequence of")
     return ops.ConcatFromSequence(input_sequence, axis=axis, new_axis=bool(new_axis))
 
 
 @translates("Optional", since=15)
 def optional(input=None, *, type: Any = None, node: Context):
-    if input is not None:  # a sequence that is there is that sequence; one that may be absent is refused
+    if input is not None:  # an optional sequence is the sequence; one that may be absent is refused
         return input if isinstance(input.type, SequenceType) else ops.Optional(input)
     if type is None:
-        raise ModelError("an optional without an element needs the attribute 'type'", code="ML227")
+        raise ModelError("an Optional without an input needs the attribute 'type'", code="ML227")
     dtype = type.element.dtype if isinstance(type, SequenceType) else type.dtype
     return ops.Optional(graph=node.graph, dtype=dtype)
 
@@ -105,7 +105,7 @@ def optional_get_element(input):
     if not isinstance(input.type, OptionalType):
         return input
     if input.type.present is False:
-        raise ModelError("the element of an optional that is empty", code="ML241")
+        raise ModelError("OptionalGetElement of an optional that is always empty", code="ML241")
     held = input.node
     return held.inputs[0] if isinstance(held, ops.Optional) else ops.OptionalGetElement(input)
 
@@ -118,13 +118,13 @@ def _require_elements(sequence: Value, what: str) -> None:
 def _require_numbers(dtype) -> None:
     if dtype is string:
         raise UnsupportedError(
-            "a sequence of strings: the runtime has none", code="ML303",
-            hint="cut the model behind its text processing, and give it the numbers as inputs",
+            "a sequence of strings: the runtime does not support it", code="ML303",
+            hint="cut the model after its text processing, so that its inputs are numbers",
         )  # fmt: skip
 
 
 def _position(value: Value | None) -> Value | None:
-    """A position as an i64 scalar. What is none is left to inference to refuse."""
+    """A position as an i64 scalar. Other values stay unchanged, and type inference refuses them."""
     count = None if value is None else element_count(value.shape)
     if value is None or value.dtype not in (i32, i64) or (isinstance(count, int) and count != 1):
         return value

@@ -16,12 +16,12 @@ FAR = 2**31 - 1
 
 
 def integers(value: Value | None) -> tuple[int, ...] | None:
-    """All values of a small integer tensor where they are known, else None."""
+    """All values of a small integer tensor if they are known, else None."""
     return None if value is None else value.type.integers
 
 
 def near(numbers: Sequence[int]) -> list[int]:
-    """Indices brought into 32 bits: models say INT64_MAX for "to the end" and INT64_MIN for "to the beginning"."""
+    """Indices clamped to 32 bits: in models, INT64_MAX means "to the end" and INT64_MIN "to the beginning"."""
     return [max(min(number, FAR), -FAR) for number in numbers]
 
 
@@ -36,13 +36,13 @@ def vector(value: Value) -> Value:
 
 
 def dimension(x: Value, axis: int):
-    """The length along an axis: an int where it is static, else a scalar Value of type i64."""
+    """The length along an axis: an int if it is static, else a scalar Value of type i64."""
     length = x.type.dims[axis]
     return length if isinstance(length, int) else ops.Gather(ops.ShapeOf(x), axis, 0).output
 
 
 def joined(items: Sequence[Any], like: Value) -> Value:
-    """Ints and scalar Values as one vector of type i64; `like` says in which graph."""
+    """Ints and scalar Values as one vector of type i64, in the graph of `like`."""
     if all(isinstance(item, int) for item in items):
         return ops.Constant(np.array(items, np.int64), graph=like.graph).output
     parts: list[Any] = [

@@ -1,6 +1,6 @@
-"""Discrete Fourier transforms: DFT, STFT, and the matrix that takes their results to the mel scale.
+"""Discrete Fourier transforms: DFT, STFT, and MelWeightMatrix, which maps their results to the mel scale.
 
-The runtime's transforms do not lengthen every signal as they should, so signals are cut and filled up before.
+The runtime's transforms do not pad all signals correctly, so signals are sliced and padded first.
 A real signal has a last dimension of 1, a complex one of 2.
 """
 
@@ -33,7 +33,7 @@ def dft_17(x, dft_length=None, *, axis: int = 1, inverse: int = 0, onesided: int
 
 @translates("DFT", since=20)
 def dft_20(x, dft_length=None, axis=None, *, inverse: int = 0, onesided: int = 0):
-    """The axis is an input, -2 if it is absent; one known only at run time is moved to the front and back."""
+    """The axis is an input, -2 if it is absent; one known only at run time is transposed to the front and back."""
     known = (-2,) if axis is None else axis.type.integers
     if known is not None:
         return _transformed(x, known[0], dft_length, bool(inverse), bool(onesided))
@@ -43,26 +43,26 @@ def dft_20(x, dft_length=None, axis=None, *, inverse: int = 0, onesided: int = 0
     _, order = ops.TopK11(others, rank, axis=0, mode="min", stable=True).outputs
     _, back = ops.TopK11(order, rank, axis=0, mode="min").outputs
     x = x if x.type.dims[-1] == 1 else _complex(x)
-    # The order is not known here, but that the last dimension stays where it is.
+    # Only this is known about the order: the last dimension stays the last.
     moved = ops.Gather(ops.Transpose(x, order), np.arange(x.type.dims[-1]), rank - 1).output
     return ops.Transpose(_transformed(moved, 0, dft_length, bool(inverse), bool(onesided)), back)
 
 
 def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesided: bool):
-    if x.dtype is f64:  # the runtime transforms none of these, and computes everything else of them in f32
+    if x.dtype is f64:  # the runtime has no transforms in f64, and computes everything else of f64 in f32
         narrow = converted(x, f32)
         return ops.Convert(_transformed(narrow, axis, length, inverse, onesided), destination_type=f64)
     rank = ranked(x, "DFT")
     at = normalise_axis(axis, rank)
     if at == rank - 1:
-        raise ModelError(f"axis {axis} is that of the real and imaginary parts", code="ML227")
+        raise ModelError(f"axis {axis} is the axis of the real and imaginary parts", code="ML227")
     size = None if length is None else _length(length)
     if inverse and onesided:
         return _half_inverted(_complex(x), at, size)
     if size is not None:
         x = _of_length(x, at, size)
     if onesided:
-        whole = ops.Gather(x, 0, rank - 1).output  # there is no half of a transform but of real signals
+        whole = ops.Gather(x, 0, rank - 1).output  # only real signals have onesided transforms
         return ops.RDFT(whole, [at])
     if inverse:
         return _inverted(_complex(x), at)
@@ -70,10 +70,9 @@ def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesi
 
 
 def _whole(x: Value, at: int) -> Value:
-    """All of the transform.
+    """The full transform, composed from the onesided transforms of the real and the imaginary part.
 
-    From those of the real and the imaginary parts, of which the second halves mirror the first ones: the runtime's
-    complex transform is precise to three digits alone where the length is large and no power of two."""
+    The runtime's complex transform has only three exact digits if the length is large and not a power of two."""
     size = dimension(x, at)
     parts = x.type.dims[-1]
     if parts == 2 and isinstance(size, int) and size.bit_count() == 1:
@@ -106,7 +105,7 @@ def _inverted(x: Value, at: int) -> Value:
 
 
 def _half_inverted(x: Value, at: int, size):
-    """A real signal from the first half of what its transform gave."""
+    """A real signal from its onesided transform."""
     if size is None:
         size = _times(_plus(dimension(x, at), -1), 2)
     halves = _of_length(x, at, _plus(_divided(size, 2), 1))
@@ -114,7 +113,7 @@ def _half_inverted(x: Value, at: int, size):
 
 
 def _complex(x: Value) -> Value:
-    """Imaginary parts of 0 for a real signal."""
+    """A complex signal; the imaginary parts of a real one are 0."""
     last = x.type.dims[-1]
     if last == 2:
         return x
@@ -126,7 +125,7 @@ def _complex(x: Value) -> Value:
 
 
 def _of_length(x: Value, at: int, size) -> Value:
-    """Cut, or filled up with zeros, along an axis."""
+    """Sliced or padded with zeros along an axis."""
     have = dimension(x, at)
     if isinstance(have, int) and isinstance(size, int) and have == size:
         return x
@@ -141,7 +140,7 @@ def _of_length(x: Value, at: int, size) -> Value:
 
 
 def _length(value: Value):
-    """An int where the number is known, else a scalar Value."""
+    """An int if the number is known, else a scalar Value."""
     known = value.type.integers
     return known[0] if known is not None else scalar(converted(value, i64))
 
@@ -155,7 +154,7 @@ def _times(a, b: int):
 
 
 def _divided(a, b):
-    """Rounded down; both are at least 0."""
+    """The quotient, rounded down; both numbers are at least 0."""
     return a // b if isinstance(a, int) and isinstance(b, int) else ops.Divide(*_operands(a, b)).output
 
 
@@ -165,7 +164,7 @@ def _operands(a, b) -> list[Any]:
 
 @translates("STFT", since=17)
 def stft(signal, frame_step, window=None, frame_length=None, *, onesided: int = 1):
-    """[batch, frames, bins, 2]: the transforms of frames, each multiplied with the window."""
+    """[batch, frames, bins, 2]: the transforms of the frames, multiplied by the window."""
     rank = ranked(signal, "STFT")
     if rank not in (2, 3):
         raise ModelError(f"a signal of rank {rank}, not [batch, length, 1 or 2]", code="ML227")
@@ -186,7 +185,7 @@ def stft(signal, frame_step, window=None, frame_length=None, *, onesided: int = 
 
 
 def _numbers(x: Value, count) -> Value:
-    """0, 1, ... before `count`, none where it is negative."""
+    """0, 1, ... count - 1; empty if `count` is negative."""
     if isinstance(count, int):
         return ops.Constant(np.arange(count), graph=x.graph).output
     zero, one = (ops.Constant(np.array(each, np.int64), graph=x.graph).output for each in (0, 1))
@@ -212,7 +211,7 @@ _MEL = 2595 / math.log(10)
 
 
 def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float):
-    """In f64, for constants."""
+    """The matrix for constant inputs, computed in f64."""
     low, high = (_MEL * math.log1p(edge / 700) for edge in (lower, upper))
     mels = low + np.arange(bins + 2) * ((high - low) / (bins + 2))
     corners = np.floor((length + 1) * (700 * np.expm1(mels / _MEL)) / rate)
@@ -225,7 +224,7 @@ def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float):
 
 
 def _mel_composed(given: Sequence[Value], to: ElementType):
-    """The same of numbers known only at run time."""
+    """The matrix for inputs known only at run time."""
     bins, length, rate, lower, upper = given
     count = converted(bins, i64)
     low, high = (ops.Multiply(ops.Log(ops.Add(ops.Divide(converted(e, f32), 700), 1)), _MEL) for e in (lower, upper))
@@ -251,5 +250,5 @@ def _floats(count: Value) -> Value:
 
 
 def _piece(places: Value, start: int) -> Value:
-    """All but the last two, shifted."""
+    """The places from `start` on, without the last 2 - start."""
     return ops.Slice(places, [start], [start - 2 or 2**30], [1], [0]).output

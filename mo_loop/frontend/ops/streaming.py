@@ -1,4 +1,4 @@
-"""Operators with a state that is an input and an output, for models that process a stream."""
+"""Operators for streams, whose state is an input and an output."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mo_loop.frontend.registry import translates
 
 @translates("CausalConvWithState", since=27)
 def causal_conv_with_state(input, weight, bias=None, past_state=None, *, activation: str = "none"):
-    """Each channel [N, C, L] with its own kernel [C, 1, K], which looks back; K - 1 elements go before and are kept."""
+    """A causal convolution of each channel of [N, C, L] with its kernel [C, 1, K]; the state has K - 1 elements."""
     if activation not in ("none", "silu", "swish"):
-        raise ModelError(f"activation {activation!r} is none of none, silu, swish", code="ML227")
+        raise ModelError(f"activation {activation!r}: ONNX defines none, silu and swish", code="ML227")
     size = dimension(weight, 2)
     reach = size - 1 if isinstance(size, int) else ops.Subtract(size, 1).output
     if past_state is None:
@@ -28,7 +28,7 @@ def causal_conv_with_state(input, weight, bias=None, past_state=None, *, activat
         whole, ops.Unsqueeze(weight, 1), strides=(1,), pads_begin=(0,), pads_end=(0,), dilations=(1,)
     ).output
     y = biased(product, bias, 1)
-    # From the end: an input may be shorter than what is kept.
+    # Counted from the end: an input may be shorter than the state.
     length = ops.Gather(ops.ShapeOf(whole), [2], 0)
     kept = ops.Slice(whole, ops.Subtract(length, joined([reach], input)), length, [1], [2])
     return [y if activation == "none" else ops.Swish(y), kept]

@@ -42,7 +42,7 @@ def constant(
     value_strings: tuple[str, ...] | None = None,
     node: Context,
 ):
-    """Exactly one of the attributes gives the values."""
+    """Exactly one of the attributes is present."""
     tensor: Tensor | None = value if value is not None else sparse_value
     if tensor is None:
         tensor = _from_scalars(
@@ -70,13 +70,13 @@ def constant_of_shape(shape, *, value: Any = None):
 
 @translates("Identity", since=1)
 def identity(x, *, node: Context):
-    """The value itself under one more name; a node of its own only where a model output is named here."""
+    """The value itself with one more name; an Identity only if the result is a model output."""
     return ops.Identity(x) if node.makes_model_output() else x
 
 
 @translates("Cast", since=1)
 def cast_by_name(x, *, to: str):
-    """Opset 1 names the type."""
+    """In opset 1 the type is a name."""
     return _cast(x, _named_type(to))
 
 
@@ -84,7 +84,7 @@ def cast_by_name(x, *, to: str):
 @translates("Cast", since=19, without="round_mode")
 @translates("Cast", since=24)
 def cast(x, *, to: int, saturate: int = 1, round_mode: str = "up"):
-    """`saturate` matters for float8 alone, `round_mode` for float8e8m0."""
+    """Only float8 types use `saturate`, only float8e8m0 uses `round_mode`."""
     return _cast(x, from_onnx(to), bool(saturate))
 
 
@@ -102,7 +102,7 @@ def _named_type(name: str) -> ElementType:
     try:
         return from_onnx(onnx.TensorProto.DataType.Value(name.upper()))
     except ValueError:
-        raise ModelError(f"Cast to {name!r}, which is no element type", code="ML227") from None
+        raise ModelError(f"Cast to {name!r}, which is not an element type", code="ML227") from None
 
 
 _LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
@@ -112,16 +112,16 @@ def _cast(x: Value, to: ElementType, saturate: bool = False):
     if x.dtype is to:
         return x
     if to in (f4e2m1, f8e8m0):
-        raise UnsupportedError(f"a cast to {to}: the runtime rounds otherwise than ONNX", code="ML317")
+        raise UnsupportedError(f"a cast to {to}: the runtime rounds differently from ONNX", code="ML317")
     if saturate and to in _LARGEST and x.dtype.is_float and _LARGEST.get(x.dtype, np.inf) > _LARGEST[to]:
-        if x.dtype in _LARGEST:  # the runtime computes nothing in these
+        if x.dtype in _LARGEST:  # the runtime does not compute in these types
             x = ops.Convert(x, destination_type=f32).output
         limit = np.array(_LARGEST[to], x.dtype.numpy)
         x = ops.Select(ops.IsNaN(x), x, ops.Minimum(limit, ops.Maximum(-limit, x))).output
     if string in (x.dtype, to):
-        raise UnsupportedError(f"a cast from {x.dtype} to {to}: the IR converts no strings", code="ML303")
+        raise UnsupportedError(f"a cast from {x.dtype} to {to}: the IR cannot convert strings", code="ML303")
     if to is boolean:
-        # Convert would truncate first, so that 0.5 became false, and does not compile behind a VariadicSplit.
+        # Convert truncates first, so that 0.5 becomes false, and does not compile after a VariadicSplit.
         return ops.NotEqual(x, 0)
     if to in (i4, u4) and x.dtype.is_integer:
         x = _low_bits(x, to)
@@ -129,7 +129,7 @@ def _cast(x: Value, to: ElementType, saturate: bool = False):
 
 
 def _low_bits(x: Value, to: ElementType) -> Value:
-    """The lowest four bits as a number of i4 or u4, but in i32: the runtime takes 4 bits for 8 while it computes."""
+    """The lowest four bits as a number of i4 or u4, but in i32: the runtime computes 4-bit types in 8 bits."""
     offset = 8 if to is i4 else 0
     bits = ops.BitwiseAnd(ops.Add(ops.Convert(x, destination_type=i32), offset), 15)
     return ops.Subtract(bits, offset).output

@@ -43,7 +43,7 @@ def tree_ensemble_regressor(
     target_ids: Ints | None = None, target_nodeids: Ints | None = None, target_treeids: Ints | None = None,
     target_weights: Floats | None = None, target_weights_as_tensor: Any = None,
 ):  # fmt: skip
-    """[N, targets]: what the leaves say, put together over all trees. From version 3 on numbers may be f64 tensors."""
+    """[N, targets]: the aggregated votes of the leaves of all trees. From version 3 on, numbers may be f64 tensors."""
     forest, places = _by_ids(
         nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, _either(nodes_values, nodes_values_as_tensor),
         nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true,
@@ -71,7 +71,7 @@ def tree_ensemble_classifier(
     nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
     node: Context,
 ):  # fmt: skip
-    """The labels [N], and the scores [N, classes]. From version 3 on numbers may be f64 tensors."""
+    """The labels [N], and the scores [N, classes]. From version 3 on, numbers may be f64 tensors."""
     if classlabels_strings:
         raise no_strings("labels of strings")
     forest, places = _by_ids(
@@ -95,9 +95,12 @@ def tree_ensemble(
     nodes_hitrates: Any = None, nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Any,
     nodes_splits: Any, nodes_trueleafs: Ints, nodes_truenodeids: Ints, post_transform: int = 0, tree_roots: Ints,
 ):  # fmt: skip
-    """Inner nodes and leaves apart; a node may ask for membership in a set."""
+    """Inner nodes and leaves are separate lists; a node may test for membership in a set."""
     if not 0 <= aggregate_function < len(AGGREGATES) or not 0 <= post_transform < len(TRANSFORMS):
-        raise ModelError(f"no aggregate_function {aggregate_function} or post_transform {post_transform}", code="ML227")
+        raise ModelError(
+            f"aggregate_function {aggregate_function} or post_transform {post_transform}, which ONNX does not define",
+            code="ML227",
+        )
     inner, modes = len(nodes_featureids), nodes_modes.array().reshape(-1)
     leaves = len(leaf_targetids)
     yes, no = (
@@ -125,7 +128,7 @@ def tree_ensemble(
 
 
 def _spell_out_members(table: list[list[Any]], members) -> None:
-    """A node that asks for membership becomes a chain of nodes that ask for equality, in place."""
+    """Replaces each node that tests for membership by a chain of nodes that test for equality, in place."""
     groups: list[list[Any]] = [[]]
     for member in members:
         if np.isnan(member):
@@ -135,7 +138,7 @@ def _spell_out_members(table: list[list[Any]], members) -> None:
     features, limits, modes, yes, no, missing = table
     asking = [place for place, mode in enumerate(modes) if mode == _MEMBER]
     if len(groups) < len(asking):
-        raise ModelError(f"{len(asking)} nodes ask for membership, and there are {len(groups)} sets", code="ML227")
+        raise ModelError(f"{len(asking)} nodes test for membership, for {len(groups)} sets", code="ML227")
     for place, group in zip(asking, groups, strict=False):
         modes[place] = MODES.index("BRANCH_EQ")
         otherwise, limits[place] = no[place], group[0] if group else np.nan
@@ -151,7 +154,7 @@ def _spell_out_members(table: list[list[Any]], members) -> None:
 def _forest(table: Sequence[Any], is_leaf, roots: Sequence[int]) -> Forest:
     features, limits, modes, yes, no, missing = (np.asarray(each) for each in table)
     if np.any(modes >= len(MODES)):
-        raise ModelError(f"a node of mode {modes.max()}, which ONNX does not know", code="ML227")
+        raise ModelError(f"a node of mode {modes.max()}, which ONNX does not define", code="ML227")
     modes = modes.astype(np.int64)
     return Forest(
         features.astype(np.int64), limits.astype(np.float64), modes, yes.astype(np.int64), no.astype(np.int64),
@@ -167,18 +170,18 @@ def _by_ids(
     treeids: Ints | None, nodeids: Ints | None, features: Ints | None, modes: Strings | None, limits,
     yes: Ints | None, no: Ints | None, missing: Ints | None,
 ) -> tuple[Forest, dict[tuple[int, int], int]]:  # fmt: skip
-    """The forest of nodes that are named by the numbers of their tree and of their own, and where each stands."""
+    """The forest of nodes that have a tree number and a node number, and the index of each node."""
     trees, names, count = treeids or (), nodeids or (), len(nodeids or ())
     columns = (trees, features or (), modes or (), () if limits is None else limits, yes or (), no or ())
     if not count or any(len(each) != count for each in columns):
         raise ModelError("the lists of nodes are empty, or of different length", code="ML227")
     places = {key: place for place, key in enumerate(zip(trees, names, strict=True))}
     if len(places) < count:
-        raise ModelError("two nodes of a tree have one number", code="ML227")
+        raise ModelError("two nodes of a tree have the same number", code="ML227")
     kinds = modes or ()
     unknown = set(kinds) - {LEAF, *MODES}
     if unknown:
-        raise ModelError(f"a node of mode {unknown.pop()!r}, which ONNX does not know", code="ML227")
+        raise ModelError(f"a node of mode {unknown.pop()!r}, which ONNX does not define", code="ML227")
     is_leaf = np.array([kind == LEAF for kind in kinds])
     numbers = [0 if kind == LEAF else MODES.index(kind) for kind in kinds]
     ends = [
@@ -197,7 +200,7 @@ def _votes(
 ) -> Votes:  # fmt: skip
     keys = list(zip(treeids or (), nodeids or (), strict=False))
     if any(key not in places for key in keys):
-        raise ModelError("a vote of a node that no tree has", code="ML227")
+        raise ModelError("a vote of a node that does not exist", code="ML227")
     found = [places[key] for key in keys]
     return Votes.collected(len(places), count, found, ids or (), () if weights is None else weights)
 
@@ -208,7 +211,7 @@ def _either(floats: Floats | None, tensor):
 
 def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_transform: str) -> Value:
     if how not in AGGREGATES:
-        raise ModelError(f"aggregate_function {how!r} is none of {', '.join(AGGREGATES)}", code="ML227")
+        raise ModelError(f"aggregate_function {how!r}: ONNX defines {', '.join(AGGREGATES)}", code="ML227")
     leaves = _leaves(forest, x)
     made = votes.extreme(leaves, how == "MAX") if how in ("MIN", "MAX") else votes.total(leaves)
     if how == "AVERAGE":
@@ -226,7 +229,7 @@ def _with_bases(scores: Value, bases: Sequence[float]) -> Value:
 def _of_many_classes(
     leaves: Value, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], post_transform: str
 ) -> list[Any]:
-    """A class that no leaf votes for is no label, whatever its score."""
+    """The label is the class of the largest score among those with a vote."""
     scores = _with_bases(votes.total(leaves), bases)
     ranked = scores
     if not votes.are_certain(forest):
@@ -238,11 +241,11 @@ def _of_two_classes(
     leaves: Value, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], ids: set[int],
     post_transform: str, node: Context,
 ) -> list[Any]:  # fmt: skip
-    """All leaves vote for one and the same class: how likely the second one is, or how far it is from even."""
+    """All leaves vote for the same class; the sum is the score of the second one: a probability, or a signed margin."""
     if len(labels) < 2 or ids != {0} or len(bases) > 1 or post_transform == "PROBIT":
         raise UnsupportedError(
-            "two classes whose leaves vote for both, or for the second, or one class: runtimes give other labels "
-            "than ONNX asks for", code="ML316", hint="let all votes be for class 0, with one base value at most",
+            "two classes whose leaves vote for both, or for the second, or one class: runtimes return other labels "
+            "than ONNX defines", code="ML316", hint="let all votes be for class 0, with one base value at most",
         )  # fmt: skip
     score = ops.Slice(votes.total(leaves), [0], [1], [1], [1]).output
     score = _with_bases(score, bases)

@@ -1,8 +1,8 @@
-"""Unique: the runtime's own crashes for no elements, and gives wrong numbers along an axis, where it is composed.
+"""Unique. The operation of the runtime crashes for empty tensors, and is wrong along an axis, where it is composed.
 
-Slices along the axis are rows of a matrix r of n rows. Every row is compared with every other:
+Slices along the axis are rows of a matrix r of n rows. Each row is compared with all others:
 
-    first[i] = min{ j : r[j] = r[i] }              where the value of row i stands first
+    first[i] = min{ j : r[j] = r[i] }              the first occurrence of the value of row i
     rank[i]  = |{ j : first[j] = j, r[j] < r[i] }| its place among the values in lexicographic order
 """
 
@@ -21,7 +21,7 @@ from mo_loop.graph.types import boolean, i32, i64
 
 
 def unique_elements(x: Value, in_order: bool) -> Sequence[Value]:
-    """Elements without repetition, where each first stood, which one stood where, how often."""
+    """Unique elements, the index of the first occurrence of each, the inverse indices, and the counts."""
     if low(element_count(x.shape) or 0) > 0:
         return _found(x, in_order)
     flat = vector(x)
@@ -32,8 +32,8 @@ def unique_elements(x: Value, in_order: bool) -> Sequence[Value]:
 
 
 def _found(x: Value, in_order: bool) -> Sequence[Value]:
-    """Unique of some elements. Without order the runtime gives garbage unless its third output is used: it sorts the
-    values, and they are brought into the order of their first places."""
+    """Unique of a tensor that is not empty. Unsorted, the runtime gives wrong values unless the third output is used:
+    so it sorts, and the results are reordered by first occurrence."""
     values, first, back, times = ops.Unique(x, sorted=True).outputs
     if in_order:
         return values, first, back, times
@@ -45,7 +45,7 @@ def _found(x: Value, in_order: bool) -> Sequence[Value]:
 
 
 def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
-    """Slices without repetition, where each first stood, which one stood where, how often."""
+    """Unique slices, the index of the first occurrence of each, the inverse indices, and the counts."""
     if x.rank is None:
         raise UnsupportedError("Unique along an axis of a tensor of unknown rank", code="ML314")
     at = normalise_axis(axis, x.rank)
@@ -90,7 +90,7 @@ def _steps(count, like: Value) -> Value:
 
 
 def _compared(rows: Value) -> tuple[Value, Value]:
-    """For rows i and j and column k: whether r[i,k] < r[j,k], whether they differ."""
+    """For rows i and j and column k: whether r[i,k] < r[j,k], and whether they differ."""
     left, right = ops.Unsqueeze(rows, 1), ops.Unsqueeze(rows, 0)
     if rows.dtype.is_float:
         return ops.Less(left, right).output, ops.NotEqual(left, right).output
@@ -100,7 +100,7 @@ def _compared(rows: Value) -> tuple[Value, Value]:
 
 
 def _precedes(lower: Value, differs: Value) -> Value:
-    """Whether row i stands before row j in lexicographic order: the first column that differs decides."""
+    """Whether row i is before row j in lexicographic order: the first column that differs decides."""
     seen = ops.CumSum(ops.Convert(differs, destination_type=i32), 2, exclusive=True)
     decides = ops.LogicalAnd(differs, ops.Equal(seen, 0))
     return ops.ReduceLogicalOr(ops.LogicalAnd(decides, lower), [2]).output

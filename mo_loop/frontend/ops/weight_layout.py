@@ -1,4 +1,4 @@
-"""Rearranging of weights: constants at conversion, everything else by operations at run time."""
+"""Rearranges weights: constants at conversion, everything else by operations at run time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def array_of(value: Value | None) -> np.ndarray[Any, Any] | None:
 
 
 def reshaped(value: Value, shape: Sequence[int]) -> Value:
-    """`value` in another shape (one item may be -1); of a constant only the label changes, its span stays."""
+    """`value` in another shape (one item may be -1); a constant shares its data."""
     if not isinstance(value.node, Constant):
         return ops.Reshape(value, list(shape)).output
     tensor: Tensor = value.node.tensor
@@ -34,14 +34,14 @@ def reshaped(value: Value, shape: Sequence[int]) -> Value:
 
 
 def rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:
-    """`function` of the array of a constant, computed while it is written if it is large; None if it is no constant."""
+    """`function` of the array of a constant, deferred until writing if it is large; None if it is not a constant."""
     if not isinstance(value.node, Constant):
         return None
     tensor: Tensor = value.node.tensor
     if tensor.nbytes <= BLOCK:
         made: Tensor = ArrayTensor(np.ascontiguousarray(function(tensor.array())), tensor.dtype)
     else:
-        # The shape is found on an array without memory behind it.
+        # The shape is computed with an array that has no memory.
         probe = function(np.broadcast_to(np.zeros((), tensor.dtype.numpy), tensor.shape))
         make = lambda: ArrayTensor(function(tensor.array()), tensor.dtype).blocks()  # noqa: E731
         made = DeferredTensor(tensor.dtype, tuple(probe.shape), make, tensor.files)

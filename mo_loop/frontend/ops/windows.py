@@ -1,4 +1,4 @@
-"""The attributes that all operators with a sliding window share, with ONNX's defaults filled in."""
+"""The attributes that all operators with a sliding window share, with ONNX's defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from mo_loop.errors import ModelError
 
-# VALID is explicit padding by nothing: the runtime would round down even where ceil_mode asks for more.
+# VALID is explicit padding by 0: with VALID, the runtime rounds down even if ceil_mode is set.
 _AUTO_PADS = {
     "NOTSET": "explicit", "": "explicit", "VALID": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower",
 }  # fmt: skip
@@ -16,7 +16,7 @@ _AUTO_PADS = {
 
 @dataclass(frozen=True)
 class Window:
-    """Strides, pads and dilations, one of each a spatial dimension."""
+    """Strides, pads and dilations, one for each spatial dimension."""
 
     strides: tuple[int, ...]
     begin: tuple[int, ...]
@@ -29,11 +29,11 @@ class Window:
         return any(each != 1 for each in self.dilations)
 
     def reach(self, kernel: Sequence[int]) -> list[int]:
-        """How many elements the window reaches over in each dimension."""
+        """The number of elements that the window spans in each dimension."""
         return [(length - 1) * dilation + 1 for length, dilation in zip(kernel, self.dilations, strict=True)]
 
     def attributes(self) -> dict[str, Any]:
-        """As the IR's operations take them."""
+        """The attributes of the IR operations."""
         return {"strides": self.strides, "pads_begin": self.begin, "pads_end": self.end, "auto_pad": self.auto_pad}
 
 
@@ -45,9 +45,9 @@ def window(
     dilations: Sequence[int] | None = None,
     auto_pad: str = "NOTSET",
 ) -> Window:
-    """The attributes of a window over `count` dimensions; ModelError when a list has another length."""
+    """The attributes of a window over `count` dimensions; ModelError if a list has another length."""
     if auto_pad not in _AUTO_PADS:
-        raise ModelError(f"auto_pad {auto_pad!r} is none of {', '.join(filter(None, _AUTO_PADS))}", code="ML227")
+        raise ModelError(f"auto_pad {auto_pad!r}: ONNX defines {', '.join(filter(None, _AUTO_PADS))}", code="ML227")
     mode = _AUTO_PADS[auto_pad]
     both = _listed(pads if auto_pad in ("NOTSET", "") else None, 2 * count, 0, "pads")
     steps, gaps = _listed(strides, count, 1, "strides"), _listed(dilations, count, 1, "dilations")

@@ -73,7 +73,7 @@ def parsed(text: str, kind: Any) -> Any:
     if get_origin(kind) is Literal:
         choices = {choice.casefold(): choice for choice in get_args(kind)}
         if text.casefold() not in choices:
-            raise ValueError(f"{text!r} is none of {get_args(kind)}")
+            raise ValueError(f"{text!r} is not one of {get_args(kind)}")
         return choices[text.casefold()]
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
