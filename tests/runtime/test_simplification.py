@@ -19,9 +19,12 @@ from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.text import parse, to_text
 from tests.harness import check as check_model
 from tests.harness import check_graph, floats, parsed
+from transforms.common.abs_to_maximum import AbsToMaximum
+from transforms.common.constants_reduce import ConstantsReduce
 from transforms.common.gather_to_squeeze import GatherToSqueeze
 from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
+from transforms.common.shared_op_optimization import SharedOpOptimization
 from transforms.downgrade.bitwise_not_decomposition import BitwiseNotDecomposition
 from transforms.downgrade.downgrade import Downgrade
 from transforms.downgrade.group_normalization_decomposition import GroupNormalizationDecomposition
@@ -308,6 +311,24 @@ def test_an_identity_behind_a_loop() -> None:
           y = Identity (b)
         }""")
     check_model(model, {"x": np.ones(2, np.float32)})
+
+
+JOINS = """
+    %a = Parameter : f32[2]
+    %b = Parameter : f32[2]
+    %c = Concat(%a, %b) {axis: 0}
+    %d = Concat(%a, %b) {axis: 0}
+    %e = Abs(%c)
+    %y = Add(%d, %e)
+    Result(%y)
+"""
+
+
+def test_equal_joins_are_one_before_abs_is_looked_at() -> None:
+    """The runtime merges equal nodes itself, and then writes the absolute values over the Concat's that Add reads."""
+    merged = rewritten(JOINS, Manager([ConstantsReduce(), SharedOpOptimization(), AbsToMaximum()]))
+    feed = np.array([1, -2], np.float32), np.array([-3, 4], np.float32)
+    check_graph(merged, lambda a, b: [np.float32([2, 0, 0, 8])], feed)
 
 
 def test_soft_sign_on_the_runtime() -> None:

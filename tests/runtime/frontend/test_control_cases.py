@@ -201,6 +201,14 @@ def test_scan_8_of_length_0() -> None:
     check(model, {"s": state, "x": two}, {"s": state, "x": none}, expected=expected)
 
 
+def test_scan_lengths_that_may_be_equal_are_not_refused() -> None:
+    """N may be 3: only what differs for certain is refused."""
+    model = parsed("""g (float[3,2] m, float[N,2] p) => (float[3,2] y) {
+      y = Scan <num_scan_inputs = 2, body = step (float[2] e, float[2] f) => (float[2] t) {
+        t = Add (e, f) }> (m, p) }""")
+    check(model, {"m": floats(3, 2, seed=1), "p": floats(3, 2, seed=2)})
+
+
 # -- If
 
 

@@ -19,6 +19,8 @@ from mo_loop.last_check import last_check
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Loop
 from mo_loop.text import parse
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.runtime import run_ir
 from tests.fuzz.control_flow.generator import generate
 from tests.golden.test_golden import CASES, read
 from tests.harness import check, parsed
@@ -225,3 +227,17 @@ def test_the_numbers_stay(tmp_path: Path) -> None:
         }""")
     check(model, {"x": np.ones(3, np.float32), "n": 2}, {"x": np.ones(2, np.float32), "n": 0})
     assert_identical(convert_model(model), tmp_path)
+
+
+def test_on_the_runtime_it_counts(tmp_path: Path) -> None:
+    """A variable keeps its value between inferences: the sum of all inputs so far."""
+    graph = parse("""
+        %x = Parameter : f32[1]
+        %count = ReadValue([0.0]) {variable_id: "count", variable_type: f32, variable_shape: [1]}
+        %y = Add(%count, %x) names "y"
+        Result(%y)
+        %kept = Assign(%y) {variable_id: "count", variable_type: f32, variable_shape: [1]}
+    """)
+    save_model(Model(graph), tmp_path / "counter.xml")
+    found = isolated(run_ir, tmp_path / "counter.xml", [[np.array([step], np.float32)] for step in (1, 2, 4)])
+    assert [(name, array.tolist()) for ((name, array),) in found] == [("y", [1.0]), ("y", [3.0]), ("y", [7.0])]

@@ -9,7 +9,7 @@ import pytest
 
 from mo_loop import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError
-from tests.harness import check, floats, parsed
+from tests.harness import parsed
 
 LOOP_BODY = "body = step (int64 i, bool c, float[2] s) => (bool d, float[2] t, float[2] u)"
 SCAN_BODY = "body = step (float[2] s, float[2] e) => (float[2] t, float[2] u)"
@@ -165,11 +165,3 @@ def test_the_path_leads_into_bodies(outer: str, path: str) -> None:
     inner = f"[at] v, w = Loop (two, flag, x) <{LOOP_BODY} {FILLED}>"
     error = refusal(outer.format(inner))
     assert (error.code, error.where) == ("ML229", path)
-
-
-def test_scan_lengths_that_may_be_equal_are_not_refused() -> None:
-    """N may be 3: only what differs for certain is refused."""
-    model = parsed("""g (float[3,2] m, float[N,2] p) => (float[3,2] y) {
-      y = Scan <num_scan_inputs = 2, body = step (float[2] e, float[2] f) => (float[2] t) {
-        t = Add (e, f) }> (m, p) }""")
-    check(model, {"m": floats(3, 2, seed=1), "p": floats(3, 2, seed=2)})

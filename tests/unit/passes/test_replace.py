@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import random
-import tempfile
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mo_loop import ops
-from mo_loop.api import Model, save_model
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import f32
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Identity
 from mo_loop.text import parse
-from mo_loop.verify.isolated import isolated
-from mo_loop.verify.runtime import run_ir
 from tests.unit.graphs import LOOP, parameter
 from transforms.front.eliminate_unused_ports import EliminateUnusedPorts
 from transforms.replace import (
@@ -454,17 +448,6 @@ class TestSinks:
         replace_node(old, new)
         assert graph.of(ops.Assign)[0].inputs == (new.output,)
         assert whole(graph)
-
-    def test_on_the_runtime_it_counts(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "counter.xml"
-            save_model(Model(counter()), path)
-            feeds = [{"x": np.array([step], np.float32)} for step in (1, 2, 4)]
-            found = isolated(run_ir, str(path), feeds)
-        assert [[(name, float(array[0])) for name, array in each] for each in found] == [
-            [("y", 1.0)], [("y", 3.0)], [("y", 7.0)],
-        ]  # fmt: skip
-
 
 # -- random sequences on random graphs
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mo_loop.api import Model, save_model
 from mo_loop.text import parse, to_text
-from mo_loop.verify.isolated import isolated
-from mo_loop.verify.runtime import run_ir
-from transforms.common.abs_to_maximum import AbsToMaximum
-from transforms.common.constants_reduce import ConstantsReduce
 from transforms.common.shared_op_optimization import SharedOpOptimization, _frozen
-from transforms.manager import Manager
 
 NAN = np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)
 
@@ -73,21 +65,3 @@ def test_the_same_graph_gives_the_same_text() -> None:
     assert len(texts) == 1
 
 
-def test_equal_joins_are_one_before_abs_is_looked_at() -> None:
-    """The runtime merges equal nodes itself, and then writes the absolute values over what the other one joined."""
-    graph = parse("""
-        %a = Parameter : f32[2] "a" names "a"
-        %b = Parameter : f32[2] "b" names "b"
-        %c = Concat(%a, %b) {axis: 0}
-        %d = Concat(%a, %b) {axis: 0}
-        %e = Abs(%c)
-        %y = Add(%d, %e) "y" names "y"
-        Result(%y) "y/sink" names "y"
-    """)
-    Manager([ConstantsReduce(), SharedOpOptimization(), AbsToMaximum()]).run(graph)
-    a, b = np.array([1, -2], np.float32), np.array([-3, 4], np.float32)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.xml"
-        save_model(Model(graph), path)
-        ((found,),) = isolated(run_ir, str(path), [{"a": a, "b": b}])
-    assert found[0] == "y" and np.array_equal(found[1], [2, 0, 0, 8])
