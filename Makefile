@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops mutants clean
+.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops mutants runtimes clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +56,9 @@ fuzz-ops: $(VENV)/.installed-verify ## convert and compare random configurations
 
 mutants: $(VENV)/.installed-mutants ## change the code in 300 places, one at a time, and run the tests that should notice
 	$(PY) tools/mutants.py $(ARGS)
+
+runtimes: $(VENV)/pyvenv.cfg ## make environments with older OpenVINO releases, for --runtime and MO_LOOP_RUNTIME
+	$(PY) tools/runtimes.py $(ARGS)
 
 clean: ## remove the environment, caches and build leftovers
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,6 +10,8 @@ model = parsed('''
 check(model, {"x": x, "n": 3}, {"x": x, "n": 0})                # a model, written in the text of onnx.parser
 check_node("Concat", {"a": a, "b": b}, {"axis": 1}, opset=13)   # one ONNX node (tests/nodes.py)
 check_graph("%x = Parameter : f32[N] ...", lambda x: [-x], [x]) # a graph of the IR, written as text
+
+With MO_LOOP_RUNTIME=RELEASE the IR runs on another OpenVINO release (tools/runtimes.py makes its environment).
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ from mo_loop.graph.verifier import invariants
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.text import parse
+from mo_loop.verify.elsewhere import CompiledElsewhere
 from mo_loop.verify.inferred import Inferred
 from mo_loop.verify.isolated import isolated
 from mo_loop.verify.judge import Sample, judge_ir
 from mo_loop.verify.oracle import Expected, expected_values
 from mo_loop.verify.runtime import run_ir
 from tests.nodes import node_model
+from tools.runtimes import chosen_interpreter
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Any]
@@ -68,7 +72,8 @@ def check(
         wanted = oracle(model, sets) if expected is None else Expected(list(expected), "the test")
         order = (*range(len(sets)), *reversed(range(len(sets))))
         limits: dict[str, Any] = {"rtol": rtol, "atol": atol, "exact": True, "inferred": Inferred(converted.graph)}
-        verdict = isolated(judge_ir, path, Sample("model", b"", sets, wanted.values, order, **limits))
+        sample = Sample("model", b"", sets, wanted.values, order, **limits, python=chosen_interpreter())
+        verdict = isolated(judge_ir, path, sample)
     text = f"{verdict.result}: {verdict.message}; expected values: {wanted.source} {wanted.reason}"
     assert not verdict.bad, text
     return wanted.values
@@ -86,11 +91,18 @@ def run_converted(model: Any, *feeds: Feeds) -> list[Named]:
         path = Path(folder) / "model.xml"
         converted = convert_model(model)
         save_model(converted, path)
-        found = isolated(run_ir, path, list(feeds))
+        found = isolated(_run, path, list(feeds), chosen_interpreter())
     inferred = Inferred(converted.graph)
     said = [inferred.contradiction(given, arrays) for given, arrays in zip(feeds, found, strict=True)]
     assert not any(said), said
     return found
+
+
+def _run(path: Path, sets: list[Feeds], python: str | None) -> list[Named]:
+    if python is None:
+        return run_ir(path, sets)
+    compiled = CompiledElsewhere(path, python)
+    return [compiled.run(feeds) for feeds in sets]
 
 
 def check_node(
@@ -138,7 +150,7 @@ def check_graph(text: str, oracle: Callable[..., Sequence[Any]], *feeds: Sequenc
         path = Path(folder) / "form.xml"
         with open(path, "w", encoding="utf-8", newline="\n") as xml, open(path.with_suffix(".bin"), "wb") as data:
             XmlWriter(xml, Weights(data)).write(graph)
-        sample = Sample("form", b"", feeds, expected, order, rtol=1e-5, exact=True)
+        sample = Sample("form", b"", feeds, expected, order, rtol=1e-5, exact=True, python=chosen_interpreter())
         verdict = isolated(judge_ir, path, sample)
     assert not verdict.bad, f"{verdict.result}: {verdict.message}"
 

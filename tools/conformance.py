@@ -2,6 +2,7 @@
 
     python tools/conformance.py --converter mo_loop -j 2
     python tools/conformance.py --filter '^test_(loop|scan|if)' --kinds node --json report.json
+    python tools/conformance.py --runtime 2024.6.0 --json report.json
     python tools/conformance.py --write
 
 What mo_loop does is held against tests/conformance/expectations.toml, which lists the cases that do not pass with the
@@ -16,7 +17,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -39,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = {entry.name: entry.kind for entry in entries}
     verdicts: dict[str, Verdict] = {}
     with Pool("mo_loop.verify.judge:judge", jobs=options.jobs, limit=options.limit, memory=MEMORY) as pool:
-        for done, (name, verdict) in enumerate(judged(pool, entries, options.converter), 1):
+        for done, (name, verdict) in enumerate(judged(pool, entries, options.converter, options.python), 1):
             verdicts[name] = verdict
             if options.verbose:
                 print(f"{done} {name}: {verdict.result} {verdict.code} {verdict.message}", file=sys.stderr)
@@ -56,9 +57,11 @@ def main(arguments: list[str] | None = None) -> int:
     return int(_print_differences(expected, verdicts, [entry.name for entry in collect(KINDS)]))
 
 
-def judged(pool: Pool, entries: Iterable[Entry], converter: str = "mo_loop") -> Iterator[tuple[str, Verdict]]:
-    """Name and verdict of each case, as they come."""
-    for outcome in pool.map((converter, entry.sample) for entry in entries):
+def judged(
+    pool: Pool, entries: Iterable[Entry], converter: str = "mo_loop", python: str | None = None
+) -> Iterator[tuple[str, Verdict]]:
+    """Name and verdict of each case, as they come; `python` is the interpreter that runs the IR."""
+    for outcome in pool.map((converter, replace(entry.sample, python=python)) for entry in entries):
         yield outcome.task[1].name, settle(outcome, pool.call)
 
 

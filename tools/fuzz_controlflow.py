@@ -4,6 +4,7 @@
     python tools/fuzz_controlflow.py --seed 1 --only 17 --keep failures
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --features
     python tools/fuzz_controlflow.py --count 1000 --seed 1 --lists
+    python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime 2024.6.0
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --docs docs/control-flow.md
 
 Expected values come from ONNX Runtime in a child process. Models it refuses or crashes on are skipped and counted. The
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         Pool("mo_loop.verify.judge:judge", **limits) as judge,
     ):
         samples = _samples(oracle, [(options.seed, index, options.lists) for index in indices], skipped)
-        samples = _without(samples, [name for name in options.disable.split(",") if name])
+        samples = _configured(samples, [name for name in options.disable.split(",") if name], options.python)
         for outcome in judge.map((name, sample) for sample in samples for name in converters):
             converter, sample = outcome.task
             verdict = settle(outcome, judge.call)
@@ -97,9 +98,10 @@ def _samples(oracle: Pool, tasks: list[tuple[int, int, bool]], skipped: Counter[
             skipped[pattern(reason)] += 1
 
 
-def _without(samples: Iterator[Sample], passes: list[str]) -> Iterator[Sample]:
-    """The samples, to be converted without these passes."""
+def _configured(samples: Iterator[Sample], passes: list[str], python: str | None) -> Iterator[Sample]:
+    """The samples, to be converted without these passes and run by this interpreter."""
     for sample in samples:
+        sample.python = python
         if passes:
             sample.arguments["config"] = config = PassConfig()
             config.disable(*passes)

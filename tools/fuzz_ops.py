@@ -4,6 +4,7 @@
     python tools/fuzz_ops.py --family reduction,linear --count 200
     python tools/fuzz_ops.py --operator Resize --opset 19 --count 50 --keep failures
     python tools/fuzz_ops.py --count 500 --against ovc
+    python tools/fuzz_ops.py --count 500 --runtime 2024.6.0
 
 Attributes, shapes, element types, constants and run-time inputs, static, symbolic and computed dimensions are drawn
 for every operator in turn, at the opsets where ONNX Runtime has it. Expected values come from ONNX Runtime without
@@ -96,7 +97,7 @@ def run(
         Pool("mo_loop.verify.judge:judge", env=NO_TELEMETRY, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
-        samples = _samples(oracle, tasks, trials, skipped)
+        samples = _samples(oracle, tasks, trials, skipped, None if options is None else options.python)
         for outcome in judge.map((converter, sample) for sample in samples):
             trial = trials.pop(outcome.task[1].name)
             verdict = settle(outcome, judge.call)
@@ -111,7 +112,9 @@ def run(
     return rows, skipped
 
 
-def _samples(oracle: Pool, tasks: Sequence[Any], trials: dict[str, Trial], skipped: list[Trial]) -> Iterator[Any]:
+def _samples(
+    oracle: Pool, tasks: Sequence[Any], trials: dict[str, Trial], skipped: list[Trial], python: str | None
+) -> Iterator[Any]:
     for outcome in oracle.map(tasks):
         seed, index, op, _ = outcome.task
         if not outcome.ok:
@@ -123,6 +126,7 @@ def _samples(oracle: Pool, tasks: Sequence[Any], trials: dict[str, Trial], skipp
             skipped.append(trial)
             continue
         trials[trial.name] = trial
+        trial.sample.python = python
         yield trial.sample
 
 

@@ -52,7 +52,7 @@ class Sample:
     model, by the index of their feed. `rtol` and `atol` replace the usual tolerances; `values=False` compares shapes
     and element types only. With `exact` a result without elements has to have the expected shape too, and every result
     the shape that conversion inferred. `arguments` are more arguments of convert_model; a refusal with one of the codes
-    in `excuses` is excused.
+    in `excuses` is excused. `python` is the interpreter of another OpenVINO release, which is to run the IR.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Sample:
     arguments: Arrays = field(default_factory=dict)
     excuses: tuple[str, ...] = ()
     inferred: Inferred | None = None
+    python: str | None = None
 
 
 def judge(task: tuple[str, Sample]) -> Verdict:
@@ -87,20 +88,21 @@ def judge(task: tuple[str, Sample]) -> Verdict:
 
 def judge_ir(target: str | Path, sample: Sample) -> Verdict:
     """Compile an IR file once, run the input sets of a sample in their order and compare."""
+    from mo_loop.verify.elsewhere import CompiledElsewhere
     from mo_loop.verify.runtime import compile_ir
 
     report_stage("compile")
     try:
-        compiled = compile_ir(target)
+        compiled = compile_ir(target) if sample.python is None else CompiledElsewhere(target, sample.python)
     except Exception as error:  # the runtime's errors share no base class
-        return Verdict(NOT_COMPILABLE, brief(error))
+        return _failure(error, NOT_COMPILABLE, "compile")
     largest = 0.0
     for position, number in enumerate(sample.order):
         report_stage(f"infer {position}")
         try:
             found = compiled.run(sample.feeds[number])
         except Exception as error:
-            return Verdict(FAILED, f"inference {position}: {brief(error)}")
+            return _failure(error, FAILED, f"inference {position}")
         for result in compare_all(sample.expected[number], found, rtol=sample.rtol, atol=sample.atol):
             if not result and _counts(result, sample, sample.expected[number], found):
                 return Verdict(WRONG, f"inference {position} (input set {number}), {result.kind}: {result}")
@@ -109,6 +111,14 @@ def judge_ir(target: str | Path, sample: Sample) -> Verdict:
         if contradiction:
             return Verdict(BUG, f"inference {position} (input set {number}): {contradiction}")
     return Verdict(PASSED, difference=largest)
+
+
+def _failure(error: Exception, result: str, stage: str) -> Verdict:
+    """The verdict of an error of the runtime, or of the process in which it runs."""
+    ended = {"crash": CRASH, "timeout": HANG}.get(getattr(error, "status", ""))
+    if ended is not None:
+        return Verdict(ended, f"{stage}: {error}")
+    return Verdict(result, brief(error) if result == NOT_COMPILABLE else f"{stage}: {brief(error)}")
 
 
 def _counts(result: Any, sample: Sample, expected: Named, found: Named) -> bool:

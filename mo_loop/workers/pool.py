@@ -21,7 +21,8 @@ class Pool:
 
     `jobs` workers at most; `limit` seconds for a task; `memory` bytes that a worker may allocate, a warning where the
     system has no such limit; `env` is added to the workers' environment; `scratch` is a folder for their temporary
-    files, which is removed with the pool. A pool may be shared by threads.
+    files, which is removed with the pool; `python` is the path of another interpreter for the workers, with its own
+    packages. A pool may be shared by threads.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Pool:
         memory: int | None = None,
         env: Mapping[str, str] | None = None,
         scratch: str | None = None,
+        python: str | None = None,
     ) -> None:
         self.function = function
         self.jobs = max(1, jobs)
@@ -41,6 +43,7 @@ class Pool:
             warnings.warn(f"{NO_MEMORY_LIMIT}: workers run without one", stacklevel=2)
         self._memory = memory
         self._env = dict(env or {})
+        self._python = python
         self._scratch = tempfile.mkdtemp(prefix="mo_loop-workers-") if scratch is None else scratch
         self._idle: list[Worker] = []
         self._workers: set[Worker] = set()
@@ -116,7 +119,7 @@ class Pool:
             self._drop(worker)
         if not self._end.alive:
             raise RuntimeError("the pool is closed")
-        worker = Worker(self.function, memory=self._memory, env=self._env, scratch=self._scratch)
+        worker = Worker(self.function, memory=self._memory, env=self._env, scratch=self._scratch, python=self._python)
         with self._lock:
             self._workers.add(worker)
         if not self._end.alive:  # closed before this worker was registered

@@ -12,12 +12,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mo_loop.workers.frames import read_frame, write_frame
 from mo_loop.workers.outcome import CRASH, ERROR, MEMORY, OK, TIMEOUT, Outcome, WorkerStartError
 
-_BOOT = "import sys; sys.path[:] = sys.argv[1:]; from mo_loop.workers.serve import serve; serve()"
+_SERVE = "from mo_loop.workers.serve import serve; serve()"
+_BOOT = f"import sys; sys.path[:] = sys.argv[1:]; {_SERVE}"
+_BOOT_ELSEWHERE = f"import sys; sys.path.insert(0, sys.argv[1]); {_SERVE}"
+_PROJECT = str(Path(__file__).resolve().parents[2])
 _START_LIMIT = 300.0
 _LOG_TAIL = 2000
 _WINDOWS_CRASHES = {0xC0000005: "ACCESS_VIOLATION", 0xC0000094: "INTEGER_DIVIDE_BY_ZERO", 0xC00000FD: "STACK_OVERFLOW"}
@@ -54,6 +58,7 @@ class Worker:
         memory: int | None = None,
         env: Mapping[str, str] | None = None,
         scratch: str | None = None,
+        python: str | None = None,
     ) -> None:
         environment = {**os.environ, **(env or {})}
         if scratch is not None:
@@ -61,7 +66,7 @@ class Worker:
             environment |= {"TMPDIR": scratch, "TEMP": scratch, "TMP": scratch}
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, *(entry or os.getcwd() for entry in sys.path)],
+            _command(python),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -177,6 +182,12 @@ class Worker:
         self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, self._log.tell() - _LOG_TAIL))
         return self._log.read().decode(errors="replace").strip()
+
+
+def _command(python: str | None) -> list[str]:
+    if python is not None:  # it has packages of its own
+        return [python, "-c", _BOOT_ELSEWHERE, _PROJECT]
+    return [sys.executable, "-c", _BOOT, *(entry or os.getcwd() for entry in sys.path)]
 
 
 def _signal_name(number: int) -> str:

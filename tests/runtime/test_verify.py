@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mo_loop.verify import elsewhere
 from mo_loop.verify.isolated import IsolatedError, isolated
-from mo_loop.verify.judge import BUG, NOT_COMPILABLE, PASSED, WRONG, Sample, judge, judge_ir
+from mo_loop.verify.judge import BUG, CRASH, NOT_COMPILABLE, PASSED, WRONG, Sample, judge, judge_ir
 from mo_loop.verify.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime, expected_values
+from mo_loop.workers import Pool
 from tests.harness import floats, oracle, parsed, run_converted
+from tools import fuzz_controlflow, runtimes
 
 NEG = "main (float[N,M] x) => (float[N,M] y) { y = Neg (x) }"
 
@@ -72,6 +77,40 @@ def test_a_verdict_in_one_word() -> None:
     assert verdict(wrong)[0] == WRONG and verdict(wrong)[1].startswith("inference 0 (input set 0), values: y: 6 of 6")
     assert verdict(right, b"no model")[0] == BUG
     assert isolated(judge_ir, "gone.xml", Sample("m", b"", [], [], ())).result == NOT_COMPILABLE
+
+
+def on_another_release(python: str, source: bytes, x: np.ndarray, expected: np.ndarray) -> tuple[str, str]:
+    """In the worker: the verdict of a model whose IR another interpreter runs."""
+    found = judge(("mo_loop", Sample("m", source, [{"x": x}, {"x": -x}], [[("y", expected)]] * 2, (0,), python=python)))
+    return found.result, found.message
+
+
+def test_an_ir_runs_in_another_interpreter() -> None:
+    x, source = floats(2, 3), parsed(NEG).SerializeToString()
+    assert isolated(on_another_release, sys.executable, source, x, -x) == (PASSED, "")
+    result, message = isolated(on_another_release, sys.executable, source, x, x)
+    assert result == WRONG and message.startswith("inference 0 (input set 0), values: y: 6 of 6")
+
+
+def test_errors_and_crashes_of_another_interpreter_are_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = Sample("m", b"", [], [], (), python=sys.executable)
+    assert judge_ir("gone.xml", sample).result == NOT_COMPILABLE
+    monkeypatch.setattr(elsewhere, "_pool", lambda python: Pool(f"{__name__}:failing", python=python))
+    verdict = judge_ir("crash", sample)
+    assert (verdict.result, verdict.message) == (CRASH, "compile: killed by SIGABRT")
+
+
+def test_a_release_without_environment_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(runtimes, "FOLDER", tmp_path)
+    monkeypatch.setenv(runtimes.VARIABLE, "2024.6.0")
+    with pytest.raises(FileNotFoundError, match=r"no environment for OpenVINO 2024.6.0 .*make runtimes ARGS=2024.6.0"):
+        runtimes.chosen_interpreter()
+    with pytest.raises(SystemExit):
+        fuzz_controlflow.main(["--runtime", "2024.6.0"])
+    python = tmp_path / "2024.6.0" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert runtimes.chosen_interpreter() == str(python)
 
 
 def failing(how: str) -> None:

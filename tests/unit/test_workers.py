@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -257,3 +258,14 @@ def test_a_pool_left_open_ends_with_the_interpreter() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert gone(int(done.stdout))
+
+
+def test_a_worker_of_another_interpreter_has_the_packages_of_that_one(tmp_path: Path) -> None:
+    """An environment without packages: the worker imports this package alone, and nothing else of the parent's."""
+    venv.create(tmp_path)
+    python = tmp_path / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    with Pool("importlib.util:find_spec", limit=20, python=str(python)) as workers:
+        assert workers.call("mo_loop").value is not None
+        assert workers.call("numpy").value is None
+    with Pool("sys:intern", limit=20, python=str(tmp_path / "gone")) as workers, pytest.raises(FileNotFoundError):
+        workers.call("x")

@@ -5,19 +5,29 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection
 
+from tools.runtimes import interpreter
+
 
 def add_common(parser: argparse.ArgumentParser, unit: str) -> None:
     """The options of a run over many models, or whatever `unit` calls them."""
     parser.add_argument("--jobs", "-j", type=int, default=2, help="worker processes")
+    parser.add_argument("--runtime", metavar="RELEASE", help="run the IR on this OpenVINO release (`make runtimes`)")
     parser.add_argument("--verbose", "-v", action="store_true", help=f"one line a {unit}, on stderr")
 
 
 def parse(
     parser: argparse.ArgumentParser, arguments: list[str] | None, listed: str, known: Collection[str], what: str
 ) -> argparse.Namespace:
-    """The parsed arguments; an error if the option `listed`, names with commas between, has one that is not known."""
+    """The parsed arguments, with the interpreter of `--runtime` as `python`.
+
+    An error if the option `listed`, names with commas between, has one that is not known, or the release is not there.
+    """
     options = parser.parse_args(arguments)
     unknown = [name for name in getattr(options, listed).split(",") if name not in known]
     if unknown:
         parser.error(f"unknown {what} {', '.join(unknown)}")
+    try:
+        options.python = interpreter(options.runtime) if options.runtime else None
+    except FileNotFoundError as error:
+        parser.error(str(error))
     return options

@@ -1,0 +1,80 @@
+"""Environments with other OpenVINO releases, in which the IR that is written here can be run.
+
+    python tools/runtimes.py                    # the three main ones, under build/runtimes/RELEASE
+    python tools/runtimes.py --every            # one of every minor release from 2024.6 on
+    python tools/runtimes.py 2025.2.0           # this one
+    python tools/fuzz_controlflow.py --against mo_loop --runtime 2024.6.0
+    MO_LOOP_RUNTIME=2024.6.0 python -m pytest tests/runtime
+
+An environment has OpenVINO and what `mo_loop.verify.runtime` imports. Models are converted, and expected values are
+computed, in the environment of the caller. Every release here has wheels for Python 3.11 and works with numpy 2, so
+both sides can read each other's arrays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "build" / "runtimes"
+MAIN = ("2024.6.0", "2025.4.1", "2026.4.1")
+EVERY = (
+    "2024.6.0", "2025.0.0", "2025.1.0", "2025.2.0", "2025.3.0", "2025.4.1", "2026.0.0", "2026.1.0", "2026.2.1",
+    "2026.3.1", "2026.4.1",
+)  # fmt: skip
+VARIABLE = "MO_LOOP_RUNTIME"
+"""The environment variable with the release on which the tests run the IR; the installed one if it is not set."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Make the environments that do not exist yet; 1 if one cannot be made."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("releases", nargs="*", metavar="RELEASE", help="releases; by default " + ", ".join(MAIN))
+    parser.add_argument("--every", action="store_true", help="one of every minor release: " + ", ".join(EVERY))
+    options = parser.parse_args(arguments)
+    releases = options.releases or (EVERY if options.every else MAIN)
+    return int(not all([_make(release) for release in releases]))
+
+
+def interpreter(release: str) -> str:
+    """The Python interpreter of a release. FileNotFoundError if its environment has not been made."""
+    found = _python(FOLDER / release)
+    if not found.exists():
+        text = f"no environment for OpenVINO {release} in {FOLDER}: run `make runtimes ARGS={release}`"
+        raise FileNotFoundError(text)
+    return str(found)
+
+
+def chosen_interpreter() -> str | None:
+    """The interpreter of the release that the environment variable names; None if it is not set."""
+    release = os.environ.get(VARIABLE)
+    return interpreter(release) if release else None
+
+
+def _make(release: str) -> bool:
+    folder = FOLDER / release
+    if _python(folder).exists():
+        print(f"{release}: exists")
+        return True
+    packages = [f"openvino=={release}", "numpy>=2", "ml_dtypes"]
+    venv.create(folder, with_pip=True)
+    pip = [str(_python(folder)), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *packages]
+    if subprocess.run(pip, check=False).returncode:
+        shutil.rmtree(folder)
+        print(f"{release}: not installed; pip's message is above")
+        return False
+    print(f"{release}: made")
+    return True
+
+
+def _python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
