@@ -72,7 +72,7 @@ def commands() -> str:
 
     from mo_loop.cli import COMMANDS, main
 
-    context = click.Context(main, info_name="mo-loop")
+    context = click.Context(main, info_name="mo-loop", **main.context_settings)
     pages = []
     for name in COMMANDS:
         command = main.get_command(context, name)
@@ -104,17 +104,24 @@ never if `NO_COLOR` is set.
 
 
 def _command(command: Any, context: Any) -> str:
-    """One command: its usage, its text, and its options as a table."""
+    """One command: its usage, its text, and a table of options for each group of --help."""
+    from mo_loop.cli.option_groups import GroupedCommand
+
     lines = [f"## {context.command_path}", "", "    " + command.get_usage(context).removeprefix("Usage: "), ""]
     for paragraph in cleandoc(command.help or "").split("\n\n"):
         is_fixed = paragraph.startswith("\b\n")
         lines += [f"    {line}" if is_fixed else line for line in paragraph.removeprefix("\b\n").splitlines()] + [""]
-    lines += ["| option | |", "|---|---|"]
-    for parameter in command.params:
-        record = parameter.get_help_record(context)
-        if record is not None and record[1]:
-            lines.append(f"| `{_cell(record[0])}` | {_cell(record[1])} |")
-    return "\n".join(lines) + "\n"
+    groups = command.groups(context) if isinstance(command, GroupedCommand) else {"": _records(command, context)}
+    for title, records in groups.items():
+        lines += [*([f"{title}:", ""] if title else []), "| option | |", "|---|---|"]
+        lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in records] + [""]
+    return "\n".join(lines)
+
+
+def _records(command: Any, context: Any) -> list[tuple[str, str]]:
+    """The options and their texts; arguments have none."""
+    found = [each.get_help_record(context) for each in command.get_params(context)]
+    return [each for each in found if each is not None and each[1]]
 
 
 def _cell(text: str) -> str:

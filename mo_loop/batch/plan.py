@@ -57,15 +57,15 @@ def planned(given: Iterable[str], folder: Path) -> Plan:
     for text in _unlisted(given):
         root, files = _found(text)
         if not files:
-            raise UsageError(f"{text} holds no {ENDING} file", hint="check the path, or quote the pattern")
+            raise UsageError(f"there is no {ENDING} file in {text}", hint="check the path, or quote the pattern")
         roots.append(root)
         found.update(dict.fromkeys(files))
     if not roots:
-        raise UsageError("there is no model to convert", hint="name files, folders or globs, or a list as @FILE")
+        raise UsageError("there is no model to convert", hint="give files, folders or globs, or a list as @FILE")
     try:
         root = os.path.commonpath(roots)
     except ValueError:
-        raise UsageError(f"no folder is above all of {', '.join(roots)}", hint="run one batch for each") from None
+        raise UsageError(f"{', '.join(roots)} have no common folder", hint="run one batch for each") from None
     models = tuple(_planned(path, root, folder) for path in sorted(found))
     _refuse_clashes(models)
     _refuse_weights(models)
@@ -108,7 +108,7 @@ def listed(name: str) -> Iterator[str]:
 def _found(text: str) -> tuple[str, list[str]]:
     """The root and the models of one file, folder or glob, as absolute paths. Symbolic links are not resolved."""
     if "\0" in text:
-        raise UsageError(f"{text!r} is no path")
+        raise UsageError(f"{text!r} is not a path")
     path = os.path.abspath(text)
     if os.path.isdir(path):
         return path, list(models_below(path))
@@ -117,7 +117,7 @@ def _found(text: str) -> tuple[str, list[str]]:
     if os.path.lexists(path):
         raise UsageError(f"{text} is neither a file nor a folder")
     if not glob.has_magic(text):
-        raise UsageError(f"there is no {text}", hint="check the path")
+        raise UsageError(f"{text} does not exist", hint="check the path")
     matched = (os.path.abspath(each) for each in glob.iglob(text, recursive=True))
     return _fixed_part(text), [each for each in matched if _is_model(each) and os.path.isfile(each)]
 
@@ -146,7 +146,7 @@ def _fixed_part(pattern: str) -> str:
 
 
 def _refuse_clashes(models: Iterable[Planned]) -> None:
-    """Raise UsageError if two models have one output, or an output is a folder of another one."""
+    """Raise UsageError if two models have the same output, or an output of one is a folder of another."""
     taken: dict[str, Planned] = {}
     for model in models:
         other = taken.setdefault(_key(model), model)
@@ -175,11 +175,11 @@ def _key(model: Planned) -> str:
 
 def _refuse_weights(models: Sequence[Planned]) -> None:
     """Raise UsageError for a .bin without an .xml next to a model: it is probably external data of a model."""
-    homes = {os.path.realpath(folder) for folder in {model.source.parent for model in models}}
+    folders = {os.path.realpath(folder) for folder in {model.source.parent for model in models}}
     for model in models:
         xml, data = model.outputs
-        if data.exists() and not xml.exists() and os.path.realpath(data.parent) in homes:
+        if data.exists() and not xml.exists() and os.path.realpath(data.parent) in folders:
             raise UsageError(
-                f"{data} lies beside models and may hold weights of one: {model.name} would be written over it",
-                hint="convert into another folder, or move the file away if it is nothing of value",
+                f"{data} is in a folder of models and can be the weights of one: {model.name} would overwrite it",
+                hint="convert into another folder, or move the file if it is not needed",
             )

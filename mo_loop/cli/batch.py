@@ -22,6 +22,7 @@ from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import PassOptions, pass_choice
 from mo_loop.cli.preprocessing_options import preprocessing_flags
+from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
     from mo_loop.batch.report import About
@@ -40,12 +41,12 @@ class Size(click.ParamType):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Bytes of a text; a number stays."""
+        """The number of bytes."""
         if isinstance(value, int):
             return value
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
         if found is None or not float(found[1]):
-            self.fail(f"{value!r} is no size; write, for example, 4G", param, ctx)
+            self.fail(f"{value!r} is not a size; write, for example, 4G", param, ctx)
         return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1 if found[2] else 0))
 
 
@@ -53,7 +54,7 @@ class Size(click.ParamType):
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "-o", "--output-dir", "folder", required=True, type=click.Path(file_okay=False), metavar="DIR",
-    help="Folder of the .xml and .bin files; they lie in it as the models lie below the common root of PATH....",
+    help="Folder of the .xml and .bin files, with the subfolders of the models below the common root of PATH....",
 )  # fmt: skip
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one for each processor]"
@@ -67,7 +68,7 @@ class Size(click.ParamType):
     help="Memory that a worker may allocate, for example 4G. Has no effect on Windows and macOS.",
 )  # fmt: skip
 @click.option(
-    "--keep-going/--fail-fast", default=True, help="After a failure, go on (default), or start no other model."
+    "--keep-going/--fail-fast", default=True, help="After a failure, continue (default), or do not start other models."
 )
 @click.option("--force", is_flag=True, help="Convert models that are up to date as well.")
 @click.option("--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JSON.")
@@ -129,6 +130,9 @@ def command(
         from mo_loop.cli.batch_progress import display
         from mo_loop.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
 
+        if folder == "-":
+            why = "an IR is two files, the .xml and the .bin: both cannot go to standard output"
+            raise UsageError("-o - is not possible", why=why, hint="name a folder: -o ir")
         allowed = memory if can_limit_memory() else None
         if allowed != memory:
             message("warning", f"--memory has no effect: {NO_MEMORY_LIMIT}")
@@ -149,7 +153,7 @@ def command(
                 results = replace(batch.run(shown), known=known)
             exit_code = _exit_code(results)
             _write(about, results, exit_code, report, junit, summary)
-            _tell(results, folder, quiet)
+            _print(results, folder, quiet)
     sys.exit(exit_code)
 
 
@@ -158,9 +162,9 @@ def _processors() -> int:
 
 
 def _check(context: click.Context, options: ConvertOptions) -> None:
-    """Names that no pass has, and what is no layout or no number, are errors of the call, not of each model.
+    """Report wrong names of passes, layouts and numbers as errors of the command, not of each model.
 
-    The converter is loaded for it only where such options are given.
+    The converter is loaded only if there are such options.
     """
     passes = context.ensure_object(PassOptions)
     if passes == PassOptions() and not any(preprocessing_flags(context).values()):
@@ -214,7 +218,7 @@ def _exit_code(results: Results) -> int:
     return 1 if results.regressions else 0
 
 
-# -- telling
+# -- reports
 
 
 def _write(
@@ -232,13 +236,13 @@ def _write(
         write_whole(Path(junit), as_junit(about, results))
     if summary is not None:
         path = Path(summary)
-        # All steps of a job share that file, which is the platform's to read.
+        # All steps of a CI job append to that file.
         is_shared = os.path.abspath(summary) == os.path.abspath(os.environ.get("GITHUB_STEP_SUMMARY") or os.devnull)
         earlier = path.read_bytes() if is_shared and path.exists() else b""
         write_whole(path, earlier + as_markdown(results).encode("utf-8", errors="backslashreplace"))
 
 
-def _tell(results: Results, folder: str, is_quiet: bool) -> None:
+def _print(results: Results, folder: str, is_quiet: bool) -> None:
     from mo_loop.batch.markdown import counted
     from mo_loop.batch.result import CANCELLED
     from mo_loop.cli.batch_progress import printable
@@ -248,8 +252,8 @@ def _tell(results: Results, folder: str, is_quiet: bool) -> None:
     left = results.counts[CANCELLED]
     known = [each for each in results.results if results.is_known(each)]
     if results.signal:
-        again = ": the same command goes on with them" if left else ""
-        message("error", f"ended by {results.signal}, {left} of {len(results.results)} models are left{again}")
+        again = ": the same command continues with them" if left else ""
+        message("error", f"ended by {results.signal}, {left} of {len(results.results)} models remain{again}")
     if is_quiet:
         return
     for what, found in (("fail as in the baseline", known), ("failed in the baseline and convert now", results.mended)):

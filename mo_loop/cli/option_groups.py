@@ -1,8 +1,4 @@
-"""The options of a command in --help, in groups.
-
-A command of the class `GroupedCommand` shows its options below the titles of `GROUPS`; those that no group names come
-last.
-"""
+"""The groups of options in --help and in docs/cli.md."""
 
 from __future__ import annotations
 
@@ -32,18 +28,18 @@ GROUPS = {
 
 
 class GroupedCommand(click.Command):
-    """A command with its options in groups."""
+    """A command whose --help lists its options below the titles of `GROUPS`, and all others last."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
+        for title, records in self.groups(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def groups(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """Title -> the options and their texts."""
         left = {name: each for each in self.get_params(ctx) for name in each.opts if name.startswith("--")}
-        for title, names in GROUPS.items():
-            _write(title, [left.pop(name) for name in names if name in left], ctx, formatter)
-        _write("Other options", list(left.values()), ctx, formatter)
-
-
-def _write(title: str, options: list[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    records = [record for each in options if (record := each.get_help_record(ctx)) is not None]
-    if records:
-        with formatter.section(title):
-            formatter.write_dl(records)
+        found = {title: [left.pop(name) for name in names if name in left] for title, names in GROUPS.items()}
+        found["Other options"] = list(left.values())
+        shown = {title: [each.get_help_record(ctx) for each in options] for title, options in found.items()}
+        return {title: kept for title, records in shown.items() if (kept := [each for each in records if each])}

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from click.testing import CliRunner
 
-from mo_loop.cli import main
 from tests import MODELS
 
 from .installed import in_process
@@ -48,11 +46,6 @@ def names_in_ir(xml: Path) -> tuple[list[str], list[str]]:
 
     model = read_model(xml)
     return model.inputs, model.outputs
-
-
-def invoke(*arguments: object) -> Any:
-    """The command in this process, which is faster."""
-    return CliRunner().invoke(main, ["convert", *map(str, arguments)])
 
 
 def saved(model: onnx.ModelProto, folder: Path, name: str = "model.onnx") -> Path:

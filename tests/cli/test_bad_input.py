@@ -16,7 +16,7 @@ from mo_loop.errors import InputError, MoLoopError, UsageError
 from mo_loop.verify.isolated import isolated
 from tests.harness import floats, parsed
 
-from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, body, convert, invoke, saved
+from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, body, convert, saved
 
 # -- files that are no models
 
@@ -56,8 +56,8 @@ def test_other_files(name: str, tmp_path: Path, old_pair: Path) -> None:
     content, said = FILES[name]
     source = tmp_path / "model.onnx"
     source.write_bytes(content if isinstance(content, bytes) else content())
-    done = invoke(source, "-o", old_pair)
-    assert done.exit_code == 2
+    done = convert(source, "-o", old_pair)
+    assert done.returncode == 2
     assert_clear(done.stderr)
     assert said in done.stderr and done.stdout == ""
     assert_untouched(old_pair)
@@ -159,8 +159,8 @@ def test_broken_graphs(name: str, tmp_path: Path, old_pair: Path) -> None:
     """The message names node, place, operator set and reason."""
     made, said = BROKEN[name]
     source = saved(parsed(made) if isinstance(made, str) else made(), tmp_path)
-    done = invoke(source, "-o", old_pair)
-    assert done.exit_code == 2, done.stderr
+    done = convert(source, "-o", old_pair)
+    assert done.returncode == 2, done.stderr
     assert_clear(done.stderr)
     missing = [each for each in said if each not in done.stderr]
     assert not missing, done.stderr
@@ -193,8 +193,8 @@ def test_no_operator_set_that_exists(tmp_path: Path, old_pair: Path, domain: str
     del made.opset_import[:]
     if opset is not None:
         made.opset_import.append(helper.make_opsetid(domain, opset))
-    done = invoke(saved(made, tmp_path), "-o", old_pair)
-    assert done.exit_code == 2
+    done = convert(saved(made, tmp_path), "-o", old_pair)
+    assert done.returncode == 2
     assert_clear(done.stderr)
     assert said in done.stderr
     assert_untouched(old_pair)
@@ -205,8 +205,8 @@ def test_a_model_without_outputs_is_refused_unless_outputs_are_named(tmp_path: P
     name = made.graph.output[0].name
     del made.graph.output[:]
     source = saved(made, tmp_path)
-    done = invoke(source, "-o", old_pair)
-    assert done.exit_code == 2
+    done = convert(source, "-o", old_pair)
+    assert done.returncode == 2
     assert_clear(done.stderr)
     assert "ML220: the model has no outputs" in done.stderr and repr(name) in done.stderr
     assert_untouched(old_pair)

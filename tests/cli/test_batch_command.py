@@ -102,9 +102,9 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["nothing.onnx"], "there is no nothing.onnx"),
-        (["models/*.pb"], "models/*.pb holds no .onnx file"),
-        (["models/one.onnx", "empty"], "empty holds no .onnx file"),
+        (["nothing.onnx"], "nothing.onnx does not exist"),
+        (["models/*.pb"], "there is no .onnx file in models/*.pb"),
+        (["models/one.onnx", "empty"], "there is no .onnx file in empty"),
         (["@no.txt"], "the list no.txt cannot be read"),
         (["@empty.txt"], "there is no model"),
         (["@nested.txt"], "names the list @empty.txt"),
@@ -112,7 +112,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
         (["clash"], "needs a folder in the place of an output"),
         (["pipe"], "neither a file nor a folder"),
         (["models", "--timeout", "0"], "--timeout"),
-        (["models", "--memory", "lots"], "'lots' is no size"),
+        (["models", "--memory", "lots"], "'lots' is not a size"),
         (["models", "-j", "0"], "--jobs"),
         (["models", "--extension", "no.py"], "the extension no.py cannot be read"),
         (["models", "--disable-pass", "NoSuchPass"], "NoSuchPass"),
@@ -137,6 +137,13 @@ def test_bad_usage(given: list[str], said: str, tree: Path) -> None:
     assert not (tree / "out").exists()
 
 
+def test_standard_output_is_not_a_folder(tree: Path) -> None:
+    done = batch("models", "-o", "-", cwd=tree)
+    assert done.returncode == 2
+    assert "-o - is not possible" in done.stderr and "help:  name a folder: -o ir" in done.stderr
+    assert not (tree / "-").exists()
+
+
 def test_an_output_folder_that_is_a_file(tree: Path) -> None:
     (tree / "out").write_text("kept")
     done = batch("models", "-o", "out", cwd=tree)
@@ -152,7 +159,7 @@ def test_pairs_beside_the_models_spare_external_data(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"weights")
     done = batch(".", "-o", ".", cwd=tmp_path)
     assert done.returncode == 2
-    assert "may hold weights" in done.stderr
+    assert "can be the weights of one" in done.stderr
     assert (tmp_path / "a.bin").read_bytes() == b"weights"
     os.remove(tmp_path / "a.bin")
     assert batch(".", "-o", ".", cwd=tmp_path).returncode == 0

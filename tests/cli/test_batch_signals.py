@@ -83,7 +83,7 @@ def test_a_signal_in_the_middle(number: signal.Signals, code: int, models: Path)
     done = {f"{name}.onnx" for name in assert_whole(models / "out")}
     assert 3 <= len(done) < 12
     left = 12 - len(done)
-    assert f"error: ended by {number.name}, {left} of 12 models are left: the same command goes on" in stderr
+    assert f"error: ended by {number.name}, {left} of 12 models remain: the same command continues" in stderr
     assert f"12 models: {len(done)} converted, {left} cancelled" in stdout
     assert "Traceback" not in stderr
     found = statuses(models / "r.json")
@@ -114,7 +114,7 @@ def test_before_anything_is_done(models: Path) -> None:
     running.press()
     exit_code, _, stderr = running.end()
     assert exit_code == 130, stderr
-    assert "12 of 12 models are left" in stderr and "Traceback" not in stderr
+    assert "12 of 12 models remain" in stderr and "Traceback" not in stderr
     assert files_in(models / "out") == []
 
 

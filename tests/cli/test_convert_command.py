@@ -15,7 +15,7 @@ from mo_loop.verify.isolated import isolated
 from mo_loop.verify.runtime import run_ir
 from tests.harness import check, floats, parsed
 
-from .commands import LOOP, PYTORCH, assert_clear, invoke, run, saved
+from .commands import LOOP, PYTORCH, assert_clear, convert, run, saved
 
 
 def test_both_files_and_a_summary(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_relative_paths(plain: Path) -> None:
 
 
 def test_an_old_pair_is_replaced(plain: Path, old_pair: Path) -> None:
-    assert invoke(plain, "-o", old_pair).exit_code == 0
+    assert convert(plain, "-o", old_pair).returncode == 0
     assert old_pair.read_bytes().startswith(b"<?xml")
     assert sorted(path.name for path in old_pair.parent.iterdir()) == ["model.bin", "model.xml"]
 
@@ -64,8 +64,8 @@ def test_half_precision(tmp_path: Path) -> None:
     body.initializer.append(numpy_helper.from_array(weight.T.copy(), "inner"))
     source = saved(made, tmp_path)
     for name, flags in (("full", []), ("half", ["--compress-to-fp16"])):
-        done = invoke(source, "-o", tmp_path / f"{name}.xml", *flags)
-        assert done.exit_code == 0, done.stderr
+        done = convert(source, "-o", tmp_path / f"{name}.xml", *flags)
+        assert done.returncode == 0, done.stderr
     full, half = ((tmp_path / f"{name}.bin").stat().st_size for name in ("full", "half"))
     assert full >= 2 * weight.nbytes
     assert half < 0.52 * full
@@ -112,10 +112,10 @@ def test_usage() -> None:
         (["a.onnx", "--unroll", "many"], "not a valid integer"),
         (["a.onnx", "b.onnx"], "unexpected extra argument"),
     ):
-        done = invoke(*arguments)
-        assert done.exit_code == 2 and said in done.stderr, done.stderr
+        done = convert(*arguments)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
         assert_clear(done.stderr)
-    shown = invoke("--help")
-    assert shown.exit_code == 0
+    shown = convert("--help")
+    assert shown.returncode == 0
     for option in ("--input", "--output", "--compress-to-fp16", "--dump", "--debug"):
         assert option in click.unstyle(shown.stdout)

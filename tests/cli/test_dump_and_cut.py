@@ -17,16 +17,16 @@ from mo_loop.verify.runtime import run_ir
 from tests.harness import check, floats, parsed
 from transforms.pipelines import default_pipeline
 
-from .commands import PYTORCH, invoke
+from .commands import PYTORCH, convert
 
 
 def test_cuts(plain: Path, tmp_path: Path) -> None:
-    assert invoke(plain, "-o", tmp_path / "a.xml", "--output", "a").exit_code == 0
+    assert convert(plain, "-o", tmp_path / "a.xml", "--output", "a").returncode == 0
     assert isolated(run_ir, str(tmp_path / "a.xml"), [{"x": np.zeros(3, np.float32)}])[0][0][0] == "a"
     assert str(convert_model(plain, input="a").graph.parameters[0].output.type) == "f32[3]"  # inferred, not declared
     check(plain, {"x": floats(3)}, expected=[[("a", floats(3) + np.float32([1, 2, 3]))]], output=["a"], rtol=1e-6)
-    wrong = invoke(plain, "-o", tmp_path / "b.xml", "--output", "aa")
-    assert wrong.exit_code == 2
+    wrong = convert(plain, "-o", tmp_path / "b.xml", "--output", "aa")
+    assert wrong.returncode == 2
     assert "did you mean 'a'?" in wrong.stderr
 
 
@@ -41,7 +41,7 @@ def test_input_shapes() -> None:
 def test_dump(tmp_path: Path) -> None:
     """Numbered files for each step that changed something; the text is read back."""
     steps = tmp_path / "steps"
-    assert invoke(PYTORCH / "for_break.onnx", "-o", tmp_path / "m.xml", "--dump", steps).exit_code == 0
+    assert convert(PYTORCH / "for_break.onnx", "-o", tmp_path / "m.xml", "--dump", steps).returncode == 0
     names = sorted(path.name for path in steps.iterdir() if path.name != INDEX)
     stems = sorted({name.rpartition(".")[0] for name in names})
     passes = [each.name for each in default_pipeline()]

@@ -17,7 +17,7 @@ from mo_loop.verify.isolated import isolated
 from mo_loop.verify.runtime import run_ir
 from tests.harness import floats, parsed
 
-from .commands import assert_clear, convert, invoke, names_in_ir, saved
+from .commands import assert_clear, convert, names_in_ir, saved
 
 TWO = """
 main (float[N,3] x, bool flag, float k) => (float[N,3] y) {
@@ -114,8 +114,8 @@ class TestWhereItGoes:
     def test_place(self, arguments: list[str], place: str, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(two.parent)
         (two.parent / "there").mkdir()
-        done = invoke(*arguments)
-        assert done.exit_code == 0, done.stderr
+        done = convert(*arguments)
+        assert done.returncode == 0, done.stderr
         assert written(two.parent) == [place] and place in done.stdout
 
     @pytest.mark.parametrize(
@@ -128,22 +128,22 @@ class TestWhereItGoes:
     )
     def test_contradictions(self, arguments: list[str], two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(two.parent)
-        done = invoke(*arguments)
-        assert done.exit_code == 2
+        done = convert(*arguments)
+        assert done.returncode == 2
         assert_clear(done.stderr)
         assert written(two.parent) == []
 
 
 class TestWhatItSays:
     def test_shapes_of_all_inputs(self, two: Path, tmp_path: Path) -> None:
-        done = invoke("-m", two, "-o", tmp_path / "o", "--input_shape", "[2,3],[],[]")
-        assert done.exit_code == 0, done.stderr
+        done = convert("-m", two, "-o", tmp_path / "o", "--input_shape", "[2,3],[],[]")
+        assert done.returncode == 0, done.stderr
         assert 'shape="2,3"' in (tmp_path / "o" / "two.xml").read_text()
 
     def test_shapes_of_named_inputs(self, two: Path, tmp_path: Path) -> None:
         flags = ("--input", "k{f32},x,flag->True", "--input_shape", "[],[2 3],[]", "--output", "y")
-        done = invoke("-m", two, "-o", tmp_path / "o", *flags)
-        assert done.exit_code == 0, done.stderr
+        done = convert("-m", two, "-o", tmp_path / "o", *flags)
+        assert done.returncode == 0, done.stderr
         assert names_in_ir(tmp_path / "o" / "two.xml")[0] == ["k", "x"]
 
     def test_how_they_are_joined(self) -> None:
@@ -169,8 +169,8 @@ class TestWhatItSays:
         ],
     )
     def test_what_makes_no_sense(self, flags: list[str], words: list[str], two: Path, tmp_path: Path) -> None:
-        done = invoke(two, "-o", tmp_path / "o.xml", *flags)
-        assert done.exit_code == 2
+        done = convert(two, "-o", tmp_path / "o.xml", *flags)
+        assert done.returncode == 2
         assert_clear(done.stderr)
         assert all(word in done.stderr for word in words), done.stderr
         assert not (tmp_path / "o.xml").exists()
@@ -193,8 +193,8 @@ class TestWhatItSays:
         ],
     )
     def test_half_precision(self, flags: list[str], is_half: bool, weighty: Path, tmp_path: Path) -> None:
-        done = invoke(weighty, *flags, "-o", tmp_path / "o.xml")
-        assert done.exit_code == 0, done.stderr
+        done = convert(weighty, *flags, "-o", tmp_path / "o.xml")
+        assert done.returncode == 0, done.stderr
         size = (tmp_path / "o.bin").stat().st_size
         assert (size < 64 * 64 * 3) is is_half
         assert ("FP32 stored as FP16" if is_half else "unchanged (FP32 stays FP32)") in done.stdout
@@ -202,24 +202,24 @@ class TestWhatItSays:
     def test_silence_and_levels(self, two: Path, tmp_path: Path) -> None:
         common = (two, "-o", tmp_path / "o.xml")
         for flags in (["--silent"], ["--silent=True"], ["--silent", "True"]):
-            done = invoke(*common, *flags)
-            assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+            done = convert(*common, *flags)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         for flags in (["--silent=False"], ["--log_level=ERROR"], ["--log_level", "WARNING"], ["--framework=onnx"]):
-            done = invoke(*common, *flags)
-            assert (done.exit_code, done.stderr) == (0, "") and done.stdout
-        assert "translating" in invoke(*common, "--log_level", "INFO").stderr
-        assert "Traceback" in invoke("gone.onnx", "-o", tmp_path / "o.xml", "--log_level=DEBUG").stderr
+            done = convert(*common, *flags)
+            assert (done.returncode, done.stderr) == (0, "") and done.stdout
+        assert "translating" in convert(*common, "--log_level", "INFO").stderr
+        assert "Traceback" in convert("gone.onnx", "-o", tmp_path / "o.xml", "--log_level=DEBUG").stderr
 
     @pytest.mark.parametrize("flags", [["--static_shape"], ["--use_new_frontend", "False"], ["--progress=True"]])
     def test_what_has_no_effect_any_more(self, flags: list[str], two: Path, tmp_path: Path) -> None:
-        done = invoke(two, *flags, "-o", tmp_path / "o.xml")
-        assert done.exit_code == 0, done.stderr
+        done = convert(two, *flags, "-o", tmp_path / "o.xml")
+        assert done.returncode == 0, done.stderr
         assert done.stderr.startswith(f"note: {flags[0].partition('=')[0]} has no effect: ")
 
     @pytest.mark.parametrize("flag", [flag for flag in TABLE if flag.is_refused], ids=lambda flag: flag.name)
     def test_what_cannot_be_taken_over(self, flag: object, two: Path, tmp_path: Path) -> None:
-        done = invoke(two, "-o", tmp_path / "o.xml", flag.name, "value")  # type: ignore[attr-defined]
-        assert done.exit_code == 2
+        done = convert(two, "-o", tmp_path / "o.xml", flag.name, "value")  # type: ignore[attr-defined]
+        assert done.returncode == 2
         assert_clear(done.stderr)
         assert f"{flag.name} is not supported" in done.stderr and "why:" in done.stderr  # type: ignore[attr-defined]
 

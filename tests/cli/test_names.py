@@ -14,7 +14,7 @@ from mo_loop.verify.isolated import isolated
 from mo_loop.verify.runtime import run_ir
 from tests.harness import floats, parsed
 
-from .commands import assert_clear, body, convert, invoke, names_in_ir, saved
+from .commands import assert_clear, body, convert, names_in_ir, saved
 
 CHAIN = """
 main (float[N,3] x, float rate) => (float[N,3] y, float[N,3] z) <float[3] w = {1.0, 2.0, 3.0}> {
@@ -84,8 +84,8 @@ class TestCuts:
         ],
     )
     def test_what_makes_no_sense(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
-        done = invoke(chain, "-o", target, *flags)
-        assert done.exit_code == 2, done.stderr
+        done = convert(chain, "-o", target, *flags)
+        assert done.returncode == 2, done.stderr
         assert_clear(done.stderr)
         assert all(word in done.stderr for word in words), done.stderr
         assert not target.exists()
@@ -99,15 +99,16 @@ class TestCuts:
 
     def test_a_type_that_nothing_tells(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed("main (float[3] x) => (float[3] y) { a = odd.Op (x) y = Neg (a) }", odd=1), tmp_path)
-        done = invoke(model, "-o", target, "--input", "a")
-        assert done.exit_code == 2 and "the element type of 'a' is not known" in done.stderr and "a{f32}" in done.stderr
+        done = convert(model, "-o", target, "--input", "a")
+        assert done.returncode == 2
+        assert "the element type of 'a' is not known" in done.stderr and "a{f32}" in done.stderr
         assert convert(model, "-o", target, "--input", "a[3]{f32}").returncode == 0
 
     def test_a_tensor_of_a_body(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(body("inner = Neg (s) t = Abs (inner)")), tmp_path)
         for name in ("inner", "loop/step/inner"):
-            done = invoke(model, "-o", target, "--output", name)
-            assert done.exit_code == 2 and "it is in the body loop/step" in done.stderr
+            done = convert(model, "-o", target, "--output", name)
+            assert done.returncode == 2 and "it is in the body loop/step" in done.stderr
 
 
 class TestFreeze:
@@ -132,8 +133,8 @@ class TestFreeze:
 
     def test_a_name_that_holds_an_equals_sign(self, tmp_path: Path, target: Path) -> None:
         model = saved(with_equals_sign(parsed(CHOICE)), tmp_path)
-        done = invoke(model, "-o", target, "--freeze", "a=b=false")
-        assert done.exit_code == 0, done.stderr
+        done = convert(model, "-o", target, "--freeze", "a=b=false")
+        assert done.returncode == 0, done.stderr
         assert names_in_ir(target)[0] == ["x"]
 
     def test_beside_a_shape(self, chain: Path, target: Path) -> None:
@@ -155,8 +156,8 @@ class TestFreeze:
         ],
     )
     def test_what_makes_no_sense(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
-        done = invoke(chain, "-o", target, *flags)
-        assert done.exit_code == 2, done.stderr
+        done = convert(chain, "-o", target, *flags)
+        assert done.returncode == 2, done.stderr
         assert_clear(done.stderr)
         assert all(word in done.stderr for word in words), done.stderr
 
@@ -176,8 +177,8 @@ class TestRename:
 
     def test_a_name_that_holds_an_equals_sign(self, tmp_path: Path, target: Path) -> None:
         model = saved(with_equals_sign(parsed(CHOICE)), tmp_path)
-        done = invoke(model, "-o", target, "--rename", "a=b=c")
-        assert done.exit_code == 0, done.stderr
+        done = convert(model, "-o", target, "--rename", "a=b=c")
+        assert done.returncode == 0, done.stderr
         assert sorted(names_in_ir(target)[0]) == ["c", "x"]
 
     def test_layers_bear_the_new_names(self, chain: Path, target: Path) -> None:
@@ -195,8 +196,8 @@ class TestRename:
         model = saved(parsed(body("inner = Neg (s) t = Abs (inner)")), tmp_path)
         assert convert(model, "-o", target, "--rename", "loop/step/inner=state").returncode == 0
         assert 'names="state"' in target.read_text() and 'names="inner"' not in target.read_text()
-        missed = invoke(model, "-o", target, "--rename", "inner=state")
-        assert missed.exit_code == 2 and "did you mean 'loop/step/inner'?" in missed.stderr
+        missed = convert(model, "-o", target, "--rename", "inner=state")
+        assert missed.returncode == 2 and "did you mean 'loop/step/inner'?" in missed.stderr
 
     @pytest.mark.parametrize(
         ("flags", "words"),
@@ -211,16 +212,16 @@ class TestRename:
         ],
     )
     def test_what_makes_no_sense(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
-        done = invoke(chain, "-o", target, *flags)
-        assert done.exit_code == 2, done.stderr
+        done = convert(chain, "-o", target, *flags)
+        assert done.returncode == 2, done.stderr
         assert_clear(done.stderr)
         assert all(word in done.stderr for word in words), done.stderr
         assert not target.exists()
 
     def test_a_tensor_that_is_gone(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed("main (float[3] x) => (float[3] y) { u = Shape (x) d = Neg (x) y = Abs (x) }"), tmp_path)
-        done = invoke(model, "-o", target, "--rename", "u=size")
-        assert done.exit_code == 2 and "the tensor was folded, fused or not needed" in done.stderr
+        done = convert(model, "-o", target, "--rename", "u=size")
+        assert done.returncode == 2 and "the tensor was folded, fused or not needed" in done.stderr
 
 
 class TestMapping:
@@ -284,6 +285,6 @@ class TestMapping:
     def test_places_that_are_not_for_it(self, chain: Path, target: Path) -> None:
         before = chain.read_bytes()
         for place in (chain, target, target.with_suffix(".bin")):
-            done = invoke(chain, "-o", target, "--mapping", place)
-            assert done.exit_code == 2 and "file of the conversion" in done.stderr
+            done = convert(chain, "-o", target, "--mapping", place)
+            assert done.returncode == 2 and "file of the conversion" in done.stderr
         assert chain.read_bytes() == before and not target.exists()

@@ -22,7 +22,7 @@ from mo_loop.frontend.foreign_files import kind_of, missing_bytes
 from mo_loop.frontend.model import LARGE
 from tests.harness import floats, parsed
 
-from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, convert, invoke, saved
+from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, convert, saved
 
 
 def zipped(*names: str) -> bytes:
@@ -99,8 +99,8 @@ def test_what_it_looks_like(name: str, tmp_path: Path, old_pair: Path) -> None:
     file, content, kind, hint = OTHERS[name]
     source = tmp_path / file
     source.write_bytes(content)
-    done = invoke(source, "-o", old_pair)
-    assert done.exit_code == 2
+    done = convert(source, "-o", old_pair)
+    assert done.returncode == 2
     assert_clear(done.stderr)
     what, why, help_ = done.stderr.splitlines()
     assert what == f"error: ML214: {file} is not an ONNX model"
@@ -134,8 +134,8 @@ def test_folders(inside: list[str], said: str, tmp_path: Path) -> None:
     for name in inside:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"x")
-    done = invoke(folder, "-o", tmp_path / "m.xml")
-    assert done.exit_code == 2 and said in done.stderr
+    done = convert(folder, "-o", tmp_path / "m.xml")
+    assert done.returncode == 2 and said in done.stderr
     assert_clear(done.stderr)
 
 

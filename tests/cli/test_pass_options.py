@@ -31,7 +31,7 @@ from transforms.pattern import any_input, wrap_type
 from transforms.predicates import consumers_count
 from transforms.rewrite import GraphRewrite, MatcherPass
 
-from .commands import assert_clear, body, invoke, run, saved
+from .commands import assert_clear, body, convert, run, saved
 
 SCAN = """
 main (float[3] s, float[N, 3] x) => (float[3] t, float[N, 3] y) {
@@ -121,7 +121,7 @@ def set_passes(monkeypatch: pytest.MonkeyPatch, *passes: type[FunctionPass]) -> 
 
 def refused(done: Any, *words: str) -> None:
     """A coded usage error that says `words`, and nothing written."""
-    assert done.exit_code == 2, done.output
+    assert done.returncode == 2, done.stderr
     assert_clear(done.stderr)
     assert done.stderr.startswith("error: ML201")
     for word in words:
@@ -130,8 +130,8 @@ def refused(done: Any, *words: str) -> None:
 
 class TestListing:
     def rows(self, *arguments: object) -> list[str]:
-        done = invoke("--passes", *arguments)
-        assert done.exit_code == 0 and not done.stderr
+        done = convert("--passes", *arguments)
+        assert done.returncode == 0 and not done.stderr
         return done.stdout.splitlines()
 
     def states(self, *arguments: object) -> dict[str, list[str]]:
@@ -157,10 +157,10 @@ class TestListing:
         assert state["OnRequest"][0] == "on" and state["ScanLowering"] == ["not", "reached"]
 
     def test_an_old_name_gives_a_note(self) -> None:
-        done = invoke("--passes", "--disable-pass=LoopToTI,EmptyLoops", "--stop-after=BindConstants")
+        done = convert("--passes", "--disable-pass=LoopToTI,EmptyLoops", "--stop-after=BindConstants")
         rows = [row.split() for row in done.stdout.splitlines()]
         states = {row[1]: row[2:4] for row in rows if row[0].isdigit()}
-        assert done.exit_code == 0 and states["EliminateEmptyLoops"][0] == "off"
+        assert done.returncode == 0 and states["EliminateEmptyLoops"][0] == "off"
         assert states["PushConstantToSubgraph"][0] == "on" and states["GuardTripCounts"] == ["not", "reached"]
         assert done.stderr.splitlines() == [
             "note: --disable-pass: the pass EmptyLoops is now called EliminateEmptyLoops; "
@@ -176,25 +176,25 @@ class TestListing:
         assert "Negative(Negative(x))  ->  x" in rows[1] and " off " in rows[2]
 
     def test_a_typing_error(self) -> None:
-        refused(invoke("--passes", "--disable-pass", "LoopToTi"), "did you mean 'LoopToTI'?")
+        refused(convert("--passes", "--disable-pass", "LoopToTi"), "did you mean 'LoopToTI'?")
 
     def test_a_conversion_needs_a_model(self) -> None:
-        done = invoke()
-        assert done.exit_code == 2 and "Missing argument 'MODEL'" in done.stderr
+        done = convert()
+        assert done.returncode == 2 and "Missing argument 'MODEL'" in done.stderr
 
 
 class TestProfile:
     def test_table(self, loop: Path, target: Path) -> None:
-        done = invoke(loop, "-o", target, "--profile")
-        assert done.exit_code == 0
+        done = convert(loop, "-o", target, "--profile")
+        assert done.returncode == 0
         rows = [line.split()[0] for line in done.stderr.splitlines()]
         passes = [each.name for each in pipelines.default_pipeline()]
         assert rows == ["ms", "reading", "translating", *passes, "checking", "writing", "passes", "all"]
         assert "%" not in done.stdout
 
     def test_json(self, loop: Path, target: Path, tmp_path: Path) -> None:
-        done = invoke(loop, "-o", target, "--profile-json", tmp_path / "new" / "p.json")
-        assert done.exit_code == 0 and not done.stderr
+        done = convert(loop, "-o", target, "--profile-json", tmp_path / "new" / "p.json")
+        assert done.returncode == 0 and not done.stderr
         data = json.loads((tmp_path / "new" / "p.json").read_text("utf-8"))
         assert [row["pass"] for row in data["passes"]] == [each.name for each in pipelines.default_pipeline()]
         assert [row["phase"] for row in data["phases"]] == ["reading", "translating", "checking", "writing"]
@@ -203,16 +203,16 @@ class TestProfile:
             assert before["nodes_after"] == after["nodes_before"]
 
     def test_quiet_by_default(self, loop: Path, target: Path) -> None:
-        assert invoke(loop, "-o", target).stderr == ""
+        assert convert(loop, "-o", target).stderr == ""
 
     def test_places_that_are_not_for_it(self, loop: Path, target: Path, tmp_path: Path) -> None:
         before = loop.read_bytes()
-        refused(invoke(loop, "-o", target, "--profile-json", loop), "file of the conversion")
-        refused(invoke(loop, "-o", target, "--profile-json", target.with_suffix(".bin")), "file of the conversion")
+        refused(convert(loop, "-o", target, "--profile-json", loop), "file of the conversion")
+        refused(convert(loop, "-o", target, "--profile-json", target.with_suffix(".bin")), "file of the conversion")
         assert loop.read_bytes() == before and not target.exists()
         (tmp_path / "taken").write_text("kept")
-        done = invoke(loop, "-o", target, "--profile-json", tmp_path / "taken" / "p.json")
-        assert done.exit_code == 2 and done.stderr.startswith("error: ML219")
+        done = convert(loop, "-o", target, "--profile-json", tmp_path / "taken" / "p.json")
+        assert done.returncode == 2 and done.stderr.startswith("error: ML219")
         assert (tmp_path / "taken").read_text() == "kept"
 
 
@@ -227,8 +227,8 @@ class TestVisualize:
         return ["000_loaded.dot", *found]
 
     def test_after_each_pass_that_changed_something(self, loop: Path, target: Path, tmp_path: Path) -> None:
-        done = invoke(loop, "-o", target, "--visualize", tmp_path / "v")
-        assert done.exit_code == 0
+        done = convert(loop, "-o", target, "--visualize", tmp_path / "v")
+        assert done.returncode == 0
         assert done.stderr.count("warning: ") == 1 and "install Graphviz" in done.stderr
         names = sorted(path.name for path in (tmp_path / "v").glob("*.*"))
         assert names == [INDEX, *self.changed(loop)] and len(names) > 3
@@ -241,40 +241,40 @@ class TestVisualize:
     def test_shapes_and_types(
         self, flags: str, there: str, not_there: str, loop: Path, target: Path, tmp_path: Path
     ) -> None:
-        assert invoke(loop, "-o", target, "--visualize", tmp_path / "v", flags).exit_code == 0
+        assert convert(loop, "-o", target, "--visualize", tmp_path / "v", flags).returncode == 0
         text = next((tmp_path / "v").glob("*.dot")).read_text("utf-8")
         assert there in text and not_there not in text
 
     def test_chosen_passes(self, loop: Path, target: Path, tmp_path: Path) -> None:
         name = self.changed(loop)[-1]
         chosen = name[4:-4]
-        done = invoke(loop, "-o", target, "--visualize", tmp_path / "v", "--visualize-after", f"{chosen},LoopToTI")
-        assert done.exit_code == 0
+        done = convert(loop, "-o", target, "--visualize", tmp_path / "v", "--visualize-after", f"{chosen},LoopToTI")
+        assert done.returncode == 0
         assert {path.name[4:-4] for path in (tmp_path / "v").glob("*.dot")} == {chosen}
 
     def test_settings_without_pictures(self, loop: Path, target: Path) -> None:
         for flags in (("--visualize-shapes",), ("--visualize-types",), ("--visualize-after", "LoopToTI")):
-            refused(invoke(loop, "-o", target, *flags), flags[0], "no effect without --visualize")
+            refused(convert(loop, "-o", target, *flags), flags[0], "no effect without --visualize")
         assert not target.exists()
 
     def test_after_a_pass_that_does_not_run(self, loop: Path, target: Path, tmp_path: Path) -> None:
         common = (loop, "-o", target, "--visualize", tmp_path / "v", "--visualize-after", "LoopToTI")
-        refused(invoke(*common, "--disable-pass", "LoopToTI"), "it is disabled")
-        refused(invoke(*common, "--stop-after", "GatherToSqueeze"), "comes after")
-        refused(invoke(*common[:-1], "LoopToTX"), "did you mean 'LoopToTI'?")
+        refused(convert(*common, "--disable-pass", "LoopToTI"), "it is disabled")
+        refused(convert(*common, "--stop-after", "GatherToSqueeze"), "comes after")
+        refused(convert(*common[:-1], "LoopToTX"), "did you mean 'LoopToTI'?")
         assert not (tmp_path / "v").exists()
 
     def test_after_a_part_of_a_pass(self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Observers hear of the whole traversal alone."""
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [GraphRewrite([NegTwice()])])
-        done = invoke(loop, "-o", target, "--visualize", "v", "--visualize-after", "NegTwice")
+        done = convert(loop, "-o", target, "--visualize", "v", "--visualize-after", "NegTwice")
         refused(done, "no step of its own", "the pass that contains it")
 
     def test_a_folder_that_cannot_be_made(self, loop: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "taken").write_text("kept")
         for flag in ("--visualize", "--dump"):
-            done = invoke(loop, "-o", target, flag, tmp_path / "taken")
-            assert done.exit_code == 2
+            done = convert(loop, "-o", target, flag, tmp_path / "taken")
+            assert done.returncode == 2
             assert not target.exists()
 
 
@@ -295,38 +295,38 @@ class TestDump:
     )  # fmt: skip
     def test_formats(self, formats: str | None, endings: set[str], loop: Path, target: Path, tmp_path: Path) -> None:
         flags = () if formats is None else ("--dump-format", formats)
-        done = invoke(loop, "-o", target, "--dump", tmp_path / "d", *flags)
-        assert done.exit_code == 0 and ("install Graphviz" in done.stderr) == (formats == "text,svg")
+        done = convert(loop, "-o", target, "--dump", tmp_path / "d", *flags)
+        assert done.returncode == 0 and ("install Graphviz" in done.stderr) == (formats == "text,svg")
         assert self.endings(tmp_path / "d") == endings
 
     def test_a_second_dump_takes_the_place_of_the_first(self, loop: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "d").mkdir()
         (tmp_path / "d" / "notes.txt").write_text("kept")
         for flags in (("--dump",), ("--dump-format", "text", "--dump")):
-            assert invoke(loop, "-o", target, *flags, tmp_path / "d").exit_code == 0
+            assert convert(loop, "-o", target, *flags, tmp_path / "d").returncode == 0
         assert self.endings(tmp_path / "d") == {".txt"}
         assert (tmp_path / "d" / "notes.txt").read_text() == "kept"
 
     def test_both_number_alike(self, loop: Path, target: Path, tmp_path: Path) -> None:
-        done = invoke(loop, "-o", target, "--dump", tmp_path / "d", "--visualize", tmp_path / "v")
-        assert done.exit_code == 0
+        done = convert(loop, "-o", target, "--dump", tmp_path / "d", "--visualize", tmp_path / "v")
+        assert done.returncode == 0
         found = [sorted(path.name for path in (tmp_path / folder).glob("*.dot")) for folder in ("d", "v")]
         assert found[0] == found[1] and found[0][0] == "000_loaded.dot"
 
     def test_what_makes_no_sense(self, loop: Path, target: Path, tmp_path: Path) -> None:
-        refused(invoke(loop, "-o", target, "--dump-format", "text"), "--dump-format has no effect without --dump")
+        refused(convert(loop, "-o", target, "--dump-format", "text"), "--dump-format has no effect without --dump")
         for formats in ("png", "text,,dot", ""):
-            refused(invoke(loop, "-o", target, "--dump", tmp_path / "d", "--dump-format", formats), "no format", "svg")
+            refused(convert(loop, "-o", target, "--dump", tmp_path / "d", "--dump-format", formats), "no format", "svg")
         both = ("--dump", tmp_path / "d", "--visualize", tmp_path / "x" / ".." / "d")
-        refused(invoke(loop, "-o", target, *both), "one folder", "--dump-format text,json,dot,svg")
+        refused(convert(loop, "-o", target, *both), "one folder", "--dump-format text,json,dot,svg")
         assert not target.exists() and not (tmp_path / "d").exists()
 
 
 class TestExplain:
     def test_every_candidate(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         add_passes(monkeypatch, NegTwice)
-        done = invoke(negs, "-o", target, "--explain-pass", "NegTwice")
-        assert done.exit_code == 0
+        done = convert(negs, "-o", target, "--explain-pass", "NegTwice")
+        assert done.returncode == 0
         head, *lines = done.stderr.splitlines()
         assert head.startswith("NegTwice: ") and "1 changed" in head and "4 refused" in head
         assert "  two: changed" in lines
@@ -345,7 +345,7 @@ class TestExplain:
         assert [(each.node, each.reason) for each in vetoed] == [("two", "the user keeps it")]
 
     def test_no_candidates(self, negs: Path, target: Path) -> None:
-        done = invoke(negs, "-o", target, "--explain-pass", "LoopToTI,ScanLowering")
+        done = convert(negs, "-o", target, "--explain-pass", "LoopToTI,ScanLowering")
         assert done.stderr.splitlines() == [
             "LoopToTI: no candidates recorded", "ScanLowering: no candidates recorded",
         ]  # fmt: skip
@@ -358,33 +358,33 @@ class TestExplain:
 
         held = (OnRequest, NegTwice, ExpTwice)
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [Eliminations([each() for each in held])])
-        done = invoke(negs, "-o", target, "--explain-pass", "Eliminations")
+        done = convert(negs, "-o", target, "--explain-pass", "Eliminations")
         heads = [line.partition(":")[0] for line in done.stderr.splitlines() if not line.startswith(" ")]
         assert heads == ["NegTwice", "ExpTwice"]
         assert "  two: changed" in done.stderr
-        nothing = invoke(negs, "-o", target, "--explain-pass", "Eliminations", "--disable-pass", "NegTwice,ExpTwice")
+        nothing = convert(negs, "-o", target, "--explain-pass", "Eliminations", "--disable-pass", "NegTwice,ExpTwice")
         assert nothing.stderr == "Eliminations: no candidates recorded\n"
 
     def test_also_when_the_conversion_fails(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         add_passes(monkeypatch, NegTwice, Broken)
-        done = invoke(negs, "-o", target, "--explain-pass", "NegTwice", "--explain-pass", "LoopToTI", "--profile")
-        assert done.exit_code == 4
+        done = convert(negs, "-o", target, "--explain-pass", "NegTwice", "--explain-pass", "LoopToTI", "--profile")
+        assert done.returncode == 4
         assert "  two: changed" in done.stderr
         assert "LoopToTI: the conversion ended before it ran" in done.stderr
         assert re.search(r"^NegTwice +\d", done.stderr, re.MULTILINE)
         assert done.stderr.index("two: changed") < done.stderr.index("error: ML")
 
     def test_passes_that_do_not_run(self, negs: Path, target: Path) -> None:
-        refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--disable-pass=LoopToTI"), "it is disabled")
-        refused(invoke(negs, "-o", target, "--explain-pass=LoopToTI", "--stop-after=GatherToSqueeze"), "comes after")
-        refused(invoke(negs, "-o", target, "--explain-pass=looptoti"), "did you mean 'LoopToTI'?")
+        refused(convert(negs, "-o", target, "--explain-pass=LoopToTI", "--disable-pass=LoopToTI"), "it is disabled")
+        refused(convert(negs, "-o", target, "--explain-pass=LoopToTI", "--stop-after=GatherToSqueeze"), "comes after")
+        refused(convert(negs, "-o", target, "--explain-pass=looptoti"), "did you mean 'LoopToTI'?")
         assert not target.exists()
 
 
 class TestSelection:
     def test_disabled(self, loop: Path, target: Path, tmp_path: Path) -> None:
         names = "GuardTripCounts,IsolateParameters"
-        done = invoke(
+        done = convert(
             loop,
             "-o",
             target,
@@ -395,7 +395,7 @@ class TestSelection:
             "--profile-json",
             tmp_path / "p",
         )
-        assert done.exit_code == 0
+        assert done.returncode == 0
         ran = {row["pass"] for row in json.loads((tmp_path / "p").read_text("utf-8"))["passes"]}
         assert "LoopToTI" in ran and not ran & {*names.split(","), "EliminateEmptyLoops"}
         assert done.stderr.startswith("warning: the runtime may refuse or miscompute the result: ")
@@ -404,8 +404,8 @@ class TestSelection:
     def test_enabled(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         set_passes(monkeypatch, OnRequest)
         assert len(convert_model(negs).graph.of(ops.Negative)) == 5
-        done = invoke(negs, "-o", target, "--enable-pass", "OnRequest")
-        assert done.exit_code == 0 and not done.stderr
+        done = convert(negs, "-o", target, "--enable-pass", "OnRequest")
+        assert done.returncode == 0 and not done.stderr
         assert target.read_text("utf-8").count('type="Negative"') == 3
 
     @pytest.mark.parametrize(
@@ -426,14 +426,14 @@ class TestSelection:
         self, flags: list[str], words: list[str], loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add_passes(monkeypatch, NegTwice, OnRequest)
-        refused(invoke(loop, "-o", target, *flags), *words)
+        refused(convert(loop, "-o", target, *flags), *words)
         assert not target.exists()
 
     def test_stop(self, loop: Path, target: Path, tmp_path: Path) -> None:
         """The graph is written as it is then, and it is said that this may not do."""
         common = (loop, "-o", target, "--dump", tmp_path / "steps", "--profile-json", tmp_path / "p.json")
-        done = invoke(*common, "--stop-after", "EliminateEmptyLoops")
-        assert done.exit_code == 0 and target.exists()
+        done = convert(*common, "--stop-after", "EliminateEmptyLoops")
+        assert done.returncode == 0 and target.exists()
         assert "warning: the runtime may refuse or miscompute the result: " in done.stderr
         assert " more did not run" in done.stderr
         ran = [row["pass"] for row in json.loads((tmp_path / "p.json").read_text("utf-8"))["passes"]]
@@ -450,15 +450,15 @@ class TestSelection:
     def test_a_graph_that_cannot_be_written(self, flags: list[str], hint: str, target: Path, tmp_path: Path) -> None:
         """The error says which passes are missing; the dump is there to look at."""
         model = saved(parsed(SCAN), tmp_path)
-        done = invoke(model, "-o", target, "--dump", tmp_path / "steps", *flags)
-        assert done.exit_code == 3
+        done = convert(model, "-o", target, "--dump", tmp_path / "steps", *flags)
+        assert done.returncode == 3
         assert "error: ML320" in done.stderr and f"help:  {hint}" in done.stderr
         assert (tmp_path / "steps" / "000_loaded.txt").exists() and not target.exists()
 
     def test_a_plain_failure_says_nothing_of_passes(self, target: Path, tmp_path: Path) -> None:
         model = saved(parsed("main (float[3] x) => (y) { y = SequenceConstruct (x) }"), tmp_path)
-        done = invoke(model, "-o", target)
-        assert done.exit_code != 0 and "did not run" not in done.stderr
+        done = convert(model, "-o", target)
+        assert done.returncode != 0 and "did not run" not in done.stderr
 
 
 class TestBrokenPasses:
@@ -466,8 +466,8 @@ class TestBrokenPasses:
         self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add_passes(monkeypatch, Broken)
-        done = invoke(loop, "-o", target)
-        assert done.exit_code == 4
+        done = convert(loop, "-o", target)
+        assert done.returncode == 4
         assert done.stderr.splitlines()[:3] == [
             "error: ML400: ZeroDivisionError: no luck with inner_add",
             "  where: loop/step/inner_add",
@@ -475,21 +475,21 @@ class TestBrokenPasses:
         ]
         assert "Traceback" not in done.stderr and "report" in done.stderr
         assert not target.exists()
-        with_debug = invoke(loop, "-o", target, "--debug")
+        with_debug = convert(loop, "-o", target, "--debug")
         assert "Traceback" in with_debug.stderr and "run_on_graph" in with_debug.stderr
 
     def test_a_torn_graph_is_found_after_the_pass(
         self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add_passes(monkeypatch, Tearing)
-        done = invoke(loop, "-o", target, "--check-passes")
-        assert done.exit_code == 4
+        done = convert(loop, "-o", target, "--check-passes")
+        assert done.returncode == 4
         assert "error: ML410" in done.stderr and "in:    the pass Tearing" in done.stderr
-        unchecked = invoke(loop, "-o", target)
+        unchecked = convert(loop, "-o", target)
         assert "ML410" not in unchecked.stderr
 
     def test_a_whole_graph_passes_the_check(self, loop: Path, target: Path) -> None:
-        assert invoke(loop, "-o", target, "--check-passes").exit_code == 0
+        assert convert(loop, "-o", target, "--check-passes").returncode == 0
 
 
 class TestVariables:
@@ -504,20 +504,20 @@ class TestVariables:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)
-            return invoke(loop, "-o", target, *arguments)
+            return convert(loop, "-o", target, *arguments)
 
     @pytest.mark.parametrize("name", [variable.name for variable in VARIABLES])
     @pytest.mark.parametrize("value", ["", "0", "false", "OFF", "no", " "])
     def test_off(self, name: str, value: str, loop: Path, target: Path, tmp_path: Path) -> None:
         done = self.done(loop, target, **{name: value})
-        assert done.exit_code == 0 and not done.stderr
+        assert done.returncode == 0 and not done.stderr
         assert sorted(path.name for path in tmp_path.iterdir()) == ["model.onnx", "out"]
 
     @pytest.mark.parametrize("name", ["OV_ENABLE_PROFILE_PASS", "NGRAPH_PROFILE_PASS_ENABLE"])
     @pytest.mark.parametrize("value", ["1", "true", "On"])
     def test_profile(self, name: str, value: str, loop: Path, target: Path) -> None:
         done = self.done(loop, target, **{name: value})
-        assert done.exit_code == 0
+        assert done.returncode == 0
         assert f"note: {name} stands for --profile\n" in done.stderr
         assert re.search(r"^LoopToTI +\d", done.stderr, re.MULTILINE)
 
@@ -528,16 +528,16 @@ class TestVariables:
 
     @pytest.mark.parametrize("name", ["OV_ENABLE_VISUALIZE_TRACING", "NGRAPH_ENABLE_VISUALIZE_TRACING"])
     def test_pictures(self, name: str, loop: Path, target: Path, tmp_path: Path) -> None:
-        assert self.done(loop, target, **{name: "1"}).exit_code == 0
+        assert self.done(loop, target, **{name: "1"}).returncode == 0
         pictures = {path.name for path in tmp_path.glob("*.dot")}
         assert len(pictures) > 1
-        assert self.done(loop, target, **{name: "LoopToTI, GuardTripCounts"}).exit_code == 0
+        assert self.done(loop, target, **{name: "LoopToTI, GuardTripCounts"}).returncode == 0
         chosen = {path.name for path in tmp_path.glob("*.dot")}  # those of the first run are gone
         assert chosen == {each for each in pictures if "GuardTripCounts" in each}
 
     def test_flags_have_their_way(self, loop: Path, target: Path, tmp_path: Path) -> None:
         done = self.done(loop, target, "--visualize", tmp_path / "v", OV_ENABLE_VISUALIZE_TRACING="1")
-        assert done.exit_code == 0 and "note: " not in done.stderr
+        assert done.returncode == 0 and "note: " not in done.stderr
         assert (tmp_path / "v").exists() and not list(tmp_path.glob("*.dot"))
 
     @pytest.mark.parametrize("prefix", ["OV", "NGRAPH"])
@@ -545,7 +545,7 @@ class TestVariables:
         """They say how pictures look; without pictures they mean nothing."""
         both = {f"{prefix}_VISUALIZE_TREE_OUTPUT_{what}": "1" for what in ("SHAPES", "TYPES")}
         assert self.done(loop, target, **both).stderr == ""
-        assert self.done(loop, target, "--visualize", tmp_path / "v", **both).exit_code == 0
+        assert self.done(loop, target, "--visualize", tmp_path / "v", **both).returncode == 0
         assert "f32[3]" in next((tmp_path / "v").glob("*.dot")).read_text("utf-8")
 
     def test_checked_passes(self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -558,10 +558,10 @@ class TestVariables:
 
     def test_names_of_no_pass(self, loop: Path, target: Path) -> None:
         done = self.done(loop, target, OV_ENABLE_VISUALIZE_TRACING="LoopToTx")
-        assert done.exit_code == 2 and "did you mean 'LoopToTI'?" in done.stderr
+        assert done.returncode == 2 and "did you mean 'LoopToTI'?" in done.stderr
 
     def test_help_names_them(self) -> None:
-        text = " ".join(invoke("--help").stdout.split())
+        text = " ".join(convert("--help").stdout.split())
         assert [variable.name for variable in VARIABLES if variable.name not in text] == []
         assert "table on stderr. [env: OV_ENABLE_PROFILE_PASS, NGRAPH_PROFILE_PASS_ENABLE]" in text
 
@@ -647,9 +647,9 @@ class TestLibrary:
 
     def test_what_is_written_after_looking_inside_is_the_same(self, loop: Path, tmp_path: Path) -> None:
         plain, looked = tmp_path / "a.xml", tmp_path / "b.xml"
-        assert invoke(loop, "-o", plain).exit_code == 0
+        assert convert(loop, "-o", plain).returncode == 0
         flags = ("--profile", "--check-passes", "--visualize", tmp_path / "v", "--explain-pass", "LoopToTI")
-        assert invoke(loop, "-o", looked, *flags).exit_code == 0
+        assert convert(loop, "-o", looked, *flags).returncode == 0
         assert plain.read_bytes() == looked.read_bytes()
         assert plain.with_suffix(".bin").read_bytes() == looked.with_suffix(".bin").read_bytes()
         feeds = [{"x": np.ones(3, np.float32), "n": np.int64(3)}]

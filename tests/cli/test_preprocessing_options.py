@@ -14,7 +14,7 @@ from mo_loop.graph import Graph
 from mo_loop.preprocessing.layout import layout_of
 from tests.harness import parsed
 
-from .commands import assert_clear, invoke, saved
+from .commands import assert_clear, convert, saved
 
 PICTURE = "main (float[1,3,4,6] x) => (float[1,3,4,6] y) { y = Relu (x) }"
 
@@ -22,14 +22,14 @@ PICTURE = "main (float[1,3,4,6] x) => (float[1,3,4,6] y) { y = Relu (x) }"
 def converted(tmp_path: Path, *flags: str) -> Graph:
     """The IR that the command writes with these flags."""
     source, target = saved(parsed(PICTURE), tmp_path), tmp_path / "out.xml"
-    result = invoke(source, "-o", target, *flags)
-    assert result.exit_code == 0, result.output
+    result = convert(source, "-o", target, *flags)
+    assert result.returncode == 0, result.stderr
     return read_model(target).graph
 
 
 def refused(tmp_path: Path, *flags: str) -> str:
-    result = invoke(saved(parsed(PICTURE), tmp_path), "-o", tmp_path / "out.xml", *flags)
-    assert result.exit_code == 2
+    result = convert(saved(parsed(PICTURE), tmp_path), "-o", tmp_path / "out.xml", *flags)
+    assert result.returncode == 2
     assert_clear(result.stderr)
     assert not (tmp_path / "out.xml").exists()
     return str(result.stderr)
@@ -87,18 +87,18 @@ def test_refused(tmp_path: Path, flags: list[str], message: str) -> None:
 
 
 def test_a_batch_has_to_be_a_size(tmp_path: Path) -> None:
-    assert invoke(saved(parsed(PICTURE), tmp_path), "--batch", "0").exit_code == 2
+    assert convert(saved(parsed(PICTURE), tmp_path), "--batch", "0").returncode == 2
 
 
 def test_its_passes_are_listed_and_explained(tmp_path: Path) -> None:
     source = saved(parsed(PICTURE), tmp_path)
-    listed = invoke("--passes", "--mean-values", "1", "--reverse-input-channels", "--layout", "nchw").stdout
+    listed = convert("--passes", "--mean-values", "1", "--reverse-input-channels", "--layout", "nchw").stdout
     names = [line.split()[1] for line in listed.splitlines() if line.strip()[:1].isdigit()]
     first = ["ChangeLayouts", "SubtractMean", "ReverseChannels", "MergeChannelOrder"]
     assert names[:4] == first
     assert names[-1] == "RecordLayouts"
     flags = ("-o", tmp_path / "out.xml", "--reverse-input-channels", "--explain-pass", "MergeChannelOrder")
-    assert "y/sink_port_0 depends on the order of the channels" in invoke(source, *flags).stderr
+    assert "y/sink_port_0 depends on the order of the channels" in convert(source, *flags).stderr
 
 
 def test_what_compression_did(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_what_compression_did(tmp_path: Path) -> None:
       y = Mul (a, v)
     }"""
     source, target = saved(parsed(text), tmp_path), tmp_path / "out.xml"
-    said = invoke(source, "-o", target, "--compress-to-fp16").stdout
+    said = convert(source, "-o", target, "--compress-to-fp16").stdout
     assert "compressed    constants: 1, values clipped: 1; left as they are: 1 beyond f16" in said
-    found = json.loads(invoke(source, "-o", target, "--compress-to-fp16", "--format", "json").stdout)["compression"]
+    found = json.loads(convert(source, "-o", target, "--compress-to-fp16", "--format", "json").stdout)["compression"]
     assert found == {"compressed": 1, "values": 2, "clipped": 1, "kept": 1, "deciding": 0, "saved": 4}
-    assert json.loads(invoke(source, "-o", target, "--format", "json").stdout)["compression"] is None
+    assert json.loads(convert(source, "-o", target, "--format", "json").stdout)["compression"] is None

@@ -19,7 +19,7 @@ from mo_loop.cli.conversion_summary import sized
 from mo_loop.cli.progress import Progress
 from tests.harness import floats, parsed
 
-from .commands import LOOP, PROGRAM, PYTORCH, assert_clear, body, convert, invoke, run, saved
+from .commands import LOOP, PROGRAM, PYTORCH, assert_clear, body, convert, run, saved
 
 FLOW = """
 main (float[3] x, int64 n) => (float[3] y) <int64 three = {3}, bool yes = {1}> {
@@ -135,8 +135,8 @@ class TestWhereItIsSaid:
         "flags", [["-q", "-v"], ["-q", "--format=json"], ["--passes", "--format=json"], ["--passes", "-q"]]
     )
     def test_contradictions(self, flags: list[str], plain: Path, target: Path) -> None:
-        done = invoke(plain, "-o", target, *flags)
-        assert done.exit_code == 2 and "contradict each other" in done.stderr
+        done = convert(plain, "-o", target, *flags)
+        assert done.returncode == 2 and "contradict each other" in done.stderr
         assert_clear(done.stderr)
         assert not target.exists()
 

@@ -16,15 +16,15 @@ from mo_loop.errors import FileError
 from mo_loop.ir import xml as writer
 from tests.harness import parsed
 
-from .commands import PLAIN, assert_clear, assert_untouched, invoke, run
+from .commands import PLAIN, assert_clear, assert_untouched, convert, run
 
 
 @pytest.mark.parametrize("name", ["model.bin", "model.onnx", "model.XML"])
 def test_output_that_is_no_xml(name: str, plain: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
     content = plain.read_bytes()
-    done = invoke(plain, "-o", tmp_path / name)
-    assert done.exit_code == 2
+    done = convert(plain, "-o", tmp_path / name)
+    assert done.returncode == 2
     assert_clear(done.stderr)
     assert sorted(tmp_path.iterdir()) == before and plain.read_bytes() == content
 
@@ -56,8 +56,8 @@ def test_file_that_cannot_be_made(plain: Path, old_pair: Path, monkeypatch: pyte
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    done = invoke(plain, "-o", old_pair)
-    assert done.exit_code == 2
+    done = convert(plain, "-o", old_pair)
+    assert done.returncode == 2
     assert_clear(done.stderr)
     assert "Permission denied" in done.stderr
     assert_untouched(old_pair)
@@ -71,8 +71,8 @@ def test_folder_in_the_place_of_a_file(taken: str, plain: Path, tmp_path: Path) 
     (folder / taken / "inside").write_text("kept")
     other = folder / ("model.bin" if taken == "model.xml" else "model.xml")
     other.write_bytes(b"old")
-    done = invoke(plain, "-o", folder / "model.xml")
-    assert done.exit_code == 2
+    done = convert(plain, "-o", folder / "model.xml")
+    assert done.returncode == 2
     assert_clear(done.stderr)
     assert other.read_bytes() == b"old" and (folder / taken / "inside").read_text() == "kept"
     assert len(list(folder.iterdir())) == 2
@@ -126,8 +126,8 @@ def test_weights_of_the_model_are_not_overwritten(tmp_path: Path) -> None:
     """External data may lie exactly where the .bin would go."""
     save_apart(tmp_path, "m.bin")
     data = (tmp_path / "m.bin").read_bytes()
-    done = invoke(tmp_path / "m.onnx", "-o", tmp_path / "m.xml")
-    assert done.exit_code == 2
+    done = convert(tmp_path / "m.onnx", "-o", tmp_path / "m.xml")
+    assert done.returncode == 2
     assert_clear(done.stderr)
     assert (tmp_path / "m.bin").read_bytes() == data
     assert not (tmp_path / "m.xml").exists()
