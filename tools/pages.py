@@ -72,7 +72,7 @@ def commands() -> str:
 
     from mo_loop.cli import COMMANDS, main
 
-    context = click.Context(main, info_name="mo-loop", **main.context_settings)
+    context = click.Context(main, info_name="mo-loop")
     pages = []
     for name in COMMANDS:
         command = main.get_command(context, name)
@@ -114,13 +114,13 @@ def _command(command: Any, context: Any) -> str:
     groups = command.groups(context) if isinstance(command, GroupedCommand) else {"": _records(command, context)}
     for title, records in groups.items():
         lines += [*([f"{title}:", ""] if title else []), "| option | |", "|---|---|"]
-        lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in records] + [""]
+        lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in records if "--help" not in name] + [""]
     return "\n".join(lines)
 
 
 def _records(command: Any, context: Any) -> list[tuple[str, str]]:
     """The options and their texts; arguments have none."""
-    found = [each.get_help_record(context) for each in command.get_params(context)]
+    found = [each.get_help_record(context) for each in command.params]
     return [each for each in found if each is not None and each[1]]
 
 
