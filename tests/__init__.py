@@ -1,4 +1,4 @@
-"""The tests; `harness` converts, runs and compares for all of them."""
+"""The tests. `harness` converts, runs and compares models for all of them."""
 
 from pathlib import Path
 
@@ -6,4 +6,4 @@ ROOT = Path(__file__).resolve().parent.parent
 """The checkout."""
 
 MODELS = ROOT / "tests" / "models"
-"""Models as exporters wrote them, a folder for each framework."""
+"""Exported models, one folder for each framework."""

@@ -1,4 +1,4 @@
-"""What the tests convert, run and compare with: mo_loop/verify, in few words. All that is native runs in a worker.
+"""Converts, runs and compares models for the tests, by mo_loop/verify. Native code runs in a worker process.
 
 model = parsed('''
     main (float[N] x, int64 n) => (float[N] y) {

@@ -1,10 +1,10 @@
-"""What a graph computes, by the meaning of each operation in numpy: control flow, sequences and optionals included.
+"""Computes the results of a graph in numpy; covers control flow, sequences and optionals.
 
     results = interpret(graph, [np.array(3), np.ones((2, 4), np.float32)])
 
-Slow and plain, to hold passes against: it knows nothing of what passes prove, and does not follow inference. Values are
-arrays, lists of them (sequences), and `Present` or None (optionals). RandomUniform gives the middle of its bounds, so
-that a graph and what a pass made of it draw the same.
+A slow and simple reference for the tests of passes: it relies neither on passes nor on inferred types. Values are
+arrays, lists of them (sequences), and `Present` or None (optionals). RandomUniform returns the middle of its bounds, so
+that a graph gives the same values before and after a pass.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ MOST_ITERATIONS = 50
 INDEXED = (
     ops.Gather, ops.GatherElements, ops.GatherND, ops.ScatterUpdate, ops.ScatterElementsUpdate, ops.ScatterNDUpdate,
 )  # fmt: skip
-"""Operations that have no meaning in numpy for an index outside."""
+"""Operations whose result for an index out of range is undefined."""
 
 
 class Uninterpreted(Exception):
-    """Raised for an operation whose meaning is not written in numpy."""
+    """Raised for an operation that has no implementation here."""
 
 
 class Invalid(Exception):
-    """Raised where the inputs make no sense: an index outside, a loop that does not end."""
+    """Raised for invalid inputs: an index out of range, or a loop that does not end."""
 
 
 class Undefined:
-    """What no one may read: a result of a loop that has not run. What is computed from it is undefined, too."""
+    """An undefined value: an output of a loop without iterations. Everything computed from it is undefined, too."""
 
 
 UNDEFINED = Undefined()
 
 
 class Present(NamedTuple):
-    """An optional that holds something."""
+    """An optional that has a value."""
 
     value: Any
 
@@ -132,7 +132,7 @@ def _iterations(node: Iteration, given: list[Any]) -> list[Any]:
     rounds: list[dict[Node, Any]] = []
     while go and len(rounds) < limit:
         if len(rounds) == MOST_ITERATIONS:
-            raise Invalid("a loop that does not end")
+            raise Invalid("the loop does not end")
         known = {entry.parameter: value for entry, value in fed if isinstance(entry, Invariant)}
         known |= {entry.parameter: value for entry, value in states.items()}
         for entry, each in pieces.items():
@@ -151,7 +151,7 @@ def _iterations(node: Iteration, given: list[Any]) -> list[Any]:
 
 
 def _limits(node: Iteration, given: list[Any], counts: list[int]) -> tuple[float, bool]:
-    """How many iterations there may be, and whether there is a first one."""
+    """The maximum number of iterations, and whether the first one runs."""
     if not isinstance(node, Loop):
         if len(set(counts)) > 1:
             raise Invalid(f"slices of {counts}")
@@ -184,7 +184,7 @@ def _output(node: Iteration, number: int, rounds: list[dict[Node, Any]], initial
     made = [results[entry.result] for results in rounds]
     if entry.stride < 0:
         made.reverse()
-    if not made:  # no iteration: sizes that only the run would tell are 0
+    if not made:  # no iteration: sizes known only at run time are 0
         type_ = node.outputs[number].type
         axis = normalise_axis(entry.axis, len(type_.dims))
         dims = [dim if isinstance(dim, int) else 0 for dim in type_.dims]
@@ -232,7 +232,7 @@ def _joined(node: Any, items: list[Any]) -> Any:
 
 
 def _held(node: Any, optional: Any) -> Any:
-    if isinstance(optional, list):  # an optional that LowerOptionals has made a list of
+    if isinstance(optional, list):  # an optional that LowerOptionals replaced by a sequence
         optional = Present(optional[0]) if optional else None
     if optional is None:
         raise Invalid("an absent optional is read")

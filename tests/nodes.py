@@ -1,10 +1,10 @@
-"""ONNX models of one node or a few, without text.
+"""Builds ONNX models of one node or a few nodes without model text.
 
     node_model("Slice", {"x": x, "starts": s, "ends": e}, opset=13, constants=("starts", "ends"), dynamic=True)
 
-Inputs are named arrays in the order of the operator's ports, None for an absent one. Those named in `constants` become
-initializers, the others model inputs; with `dynamic` every dimension of a model input is symbolic, or of those
-inputs whose names it lists (a shape given at run time must have a static length, for ranks are static).
+Inputs are named arrays in the order of the operator's ports; None is an absent input. The inputs listed in `constants`
+become initializers, the others model inputs. `dynamic` makes every dimension symbolic, of all model inputs or of those
+it lists. (Do not list a shape that is an input: its length must be static, because ranks are static.)
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def graph_model(
     dynamic: bool | Sequence[str] = False,
     domain: str = "",
 ) -> Any:
-    """A ModelProto of several nodes; the arrays in `inputs` only say names, types and shapes."""
+    """A ModelProto of several nodes; the arrays in `inputs` only give names, types and shapes."""
     graph = helper.make_graph(
         list(nodes),
         "test",

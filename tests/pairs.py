@@ -1,4 +1,4 @@
-"""Parameters of tests in pairs: each two values of two parameters meet in one case at least, not all in all cases.
+"""Pairwise test parameters: every pair of values of two parameters occurs in at least one case.
 
 @pairs(axis=[0, 1], dtype=[np.float32, np.int64], dynamic=[False, True])
 def test_something(axis, dtype, dynamic): ...          # 4 cases instead of 8; 20 instead of 600 with more values
@@ -19,10 +19,10 @@ def pairs(**values: Sequence[Any]) -> pytest.MarkDecorator:
 
 
 def pairwise(*values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Rows of one value out of each sequence; the same rows every time.
+    """Rows of one value from each sequence; the same rows in every run.
 
-    A row starts with a pair that no row has yet; every other place takes the value that adds most new pairs, and of
-    equals the one that is used least.
+    A row starts with a pair that no row has yet. Every other place takes the value that adds most new pairs; where
+    several do, the one that is used least.
     """
     missing = dict.fromkeys(
         ((i, a), (j, b))
@@ -47,7 +47,7 @@ def pairwise(*values: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def _best(place: int, count: int, row: dict[int, int], missing: Any, used: dict[tuple[int, int], int]) -> int:
-    """The choice at a place that adds most missing pairs to a row."""
+    """The index of the value at a place that adds most missing pairs to a row."""
 
     def worth(choice: int) -> tuple[int, int]:
         end = (place, choice)

@@ -1,6 +1,6 @@
-"""The command line, as a user calls it."""
+"""The command line, called as a user calls it."""
 
 import pytest
 
-# The assertions shared by the tests say as much as the tests' own.
+# pytest explains failed assertions of the shared functions as it does those of the tests.
 pytest.register_assert_rewrite(f"{__name__}.commands")

@@ -1,4 +1,4 @@
-"""`mo-loop batch` in this process and as the installed command, and models to run it on."""
+"""Runs `mo-loop batch` in this process and as the installed command; makes models for it."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ REFUSED = "refused (float[3] x) => (float[3] y) { [odd] y = Unheard (x) }"
 
 
 def command() -> list[str]:
-    """The console script beside this interpreter; without one, the module."""
+    """The console script next to this interpreter; if there is none, the module."""
     found = shutil.which("mo-loop", path=sysconfig.get_path("scripts"))
     return [found] if found else [sys.executable, "-m", "mo_loop"]
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """That of these tests, without what changes how things look."""
+    """The environment of the tests without the variables that change the output, with `more`."""
     plain = {
         key: value
         for key, value in os.environ.items()
@@ -70,7 +70,7 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 def batch(
     *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, in this process; its workers are processes all the same."""
+    """Run the command to its end in this process; its workers are separate processes."""
     gone = dict.fromkeys(os.environ.keys() - environment().keys())
     return in_process("batch", *arguments, cwd=cwd, stdin=typed.encode(), env={**gone, **environment(env)})
 
@@ -78,7 +78,7 @@ def batch(
 def installed_batch(
     *arguments: object, cwd: Path, env: Mapping[str, str] | None = None, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, as a shell calls it."""
+    """Run the installed command to its end."""
     return subprocess.run(
         [*command(), "batch", *map(str, arguments)],
         cwd=cwd, env=environment(env), input=typed, capture_output=True, text=True, timeout=300,
@@ -86,31 +86,31 @@ def installed_batch(
 
 
 def good(path: Path, number: int = 0, name: str = "good") -> Path:
-    """A small model with a loop; each number gives other weights."""
+    """A small model with a loop; each number gives different weights."""
     return saved(parsed(GOOD.format(name=name, number=number)), path)
 
 
 def refused(path: Path) -> Path:
-    """A model with an operator that nothing knows."""
+    """A model with an unknown operator."""
     return saved(parsed(REFUSED), path)
 
 
 def saved(model: onnx.ModelProto, path: Path) -> Path:
-    """The model as a file, in folders that are made."""
+    """Save the model; make missing folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(model.SerializeToString())
     return path
 
 
 def trouble(folder: Path) -> Path:
-    """An extension that hangs, crashes, takes all memory or is slow in models of these names."""
+    """An extension that hangs, crashes, takes all memory or waits, depending on the name of the graph."""
     path = folder / "trouble.py"
     path.write_text(TROUBLE)
     return path
 
 
 def files_in(folder: Path) -> list[str]:
-    """All files below a folder, and folders that begin with a dot: what a batch should leave, and nothing else."""
+    """All files below a folder, and folders whose name begins with a dot, which a batch must not leave behind."""
     found = [path.relative_to(folder) for path in folder.rglob("*")]
     return sorted(each.as_posix() for each in found if (folder / each).is_file() or each.name.startswith("."))
 
@@ -121,13 +121,13 @@ def statuses(report: Path) -> dict[str, str]:
 
 
 def read(report: Path) -> dict[str, Any]:
-    """A report."""
+    """A report, parsed."""
     content: dict[str, Any] = json.loads(report.read_text())
     return content
 
 
 def processes(marker: str) -> list[int]:
-    """Living processes whose command line or environment holds `marker`."""
+    """Running processes whose command line or environment contains `marker`."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():

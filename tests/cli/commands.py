@@ -1,4 +1,4 @@
-"""`mo-loop convert` called in two ways, small models on disk, and what must hold when it fails."""
+"""Runs `mo-loop convert` in two ways; small models on disk; shared assertions about failures."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ PROGRAM = Path(sys.executable).with_name("mo-loop")
 
 
 def run(*arguments: object, cwd: Path | None = None, **options: Any) -> subprocess.CompletedProcess[Any]:
-    """The installed command in a process of its own; `options` are those of subprocess.run."""
+    """Run the installed command in a process of its own; `options` go to subprocess.run."""
     options = {"text": True, **options}
     command = [str(PROGRAM), "convert", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, cwd=cwd, timeout=120, **options)
 
 
 def convert(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """What `mo-loop convert ARGUMENTS` prints and returns, without the start of a process for it."""
+    """Run `mo-loop convert ARGUMENTS` in this process; returns exit code, stdout and stderr."""
     return in_process("convert", *arguments, cwd=cwd)
 
 
@@ -49,21 +49,21 @@ def names_in_ir(xml: Path) -> tuple[list[str], list[str]]:
 
 
 def saved(model: onnx.ModelProto, folder: Path, name: str = "model.onnx") -> Path:
-    """The model as a file."""
+    """Save the model; returns the path."""
     path = folder / name
     path.write_bytes(model.SerializeToString())
     return path
 
 
 def assert_untouched(xml: Path) -> None:
-    """The old pair is as it was, and nothing stands beside it."""
+    """The old pair is unchanged, and there is no other file in the folder."""
     assert xml.read_bytes() == b"<old/>"
     assert xml.with_suffix(".bin").read_bytes() == b"old weights"
     assert sorted(path.name for path in xml.parent.iterdir()) == ["model.bin", "model.xml"]
 
 
 def assert_clear(stderr: str) -> None:
-    """One message, its code first, without a traceback."""
+    """There is one message, which begins with its code, and no traceback."""
     assert stderr.startswith("error: ML"), stderr
     assert stderr.count("error: ") == 1
     assert "Traceback" not in stderr and 'File "' not in stderr
@@ -71,5 +71,5 @@ def assert_clear(stderr: str) -> None:
 
 
 def body(text: str) -> str:
-    """The loop above with the last statements of its body."""
+    """The loop above with these statements at the end of its body."""
     return LOOP.replace("BODY", text)

@@ -1,4 +1,4 @@
-"""The files that the tests of the command start from."""
+"""Files that the tests of the command use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def plain(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def old_pair(tmp_path: Path) -> Path:
-    """The .xml of a pair that an earlier conversion wrote."""
+    """The .xml file of a pair that an earlier conversion wrote."""
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "model.xml").write_bytes(b"<old/>")

@@ -1,4 +1,4 @@
-"""`mo-loop` with any arguments: in this process, or as the shell calls the installed command."""
+"""Runs `mo-loop` with any arguments, in this process or as the installed command."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ COMMAND = Path(sys.executable).with_name("mo-loop")
 def mo_loop(
     *arguments: object, cwd: Path | None = None, stdin: bytes = b"", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """What `mo-loop ARGUMENTS` prints and returns, without the start of a process for it."""
+    """Run `mo-loop ARGUMENTS` in this process; returns exit code, stdout and stderr."""
     return in_process(*arguments, cwd=cwd, stdin=stdin, env=environment)
 
 
 def in_process(
     *arguments: object, cwd: Path | None = None, stdin: bytes = b"", env: Mapping[str, str | None] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The command in this process; an exception that leaves it is a failure of the test. None removes a variable."""
+    """The command in this process; an exception that it does not catch fails the test. None removes a variable."""
     command = [*map(str, arguments)]
     with contextlib.chdir(cwd or Path.cwd()):
         done = CliRunner().invoke(main, command, input=stdin, env=env)
@@ -39,7 +39,7 @@ def in_process(
 def installed(
     *arguments: object, cwd: Path | None = None, stdin: bytes = b"", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """The installed command in a process of its own; `environment` is added to that of the tests."""
+    """Run the installed command in a process of its own; `environment` is added to that of the tests."""
     done: Any = subprocess.run(
         [str(COMMAND), *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, timeout=120,
         env={**os.environ, **environment},

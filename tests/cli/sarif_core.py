@@ -1,4 +1,4 @@
-"""A JSON schema of the parts of SARIF 2.1.0 that reports use, stricter than the standard where it leaves a choice."""
+"""A JSON schema of the parts of SARIF 2.1.0 that reports use, stricter where the standard allows alternatives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def closed(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
-    """An object of these properties and no others."""
+    """An object with these properties and no others."""
     return {
         "type": "object", "required": list(required), "properties": {**required, **optional},
         "additionalProperties": False,
@@ -22,7 +22,7 @@ CODE = {"type": "string", "pattern": "^ML[2-5][0-9][0-9]$"}
 LEVEL = {"enum": ["error", "warning", "note"]}
 INDEX = {"type": "integer", "minimum": 0}
 MESSAGE = closed({"text": TEXT})
-# No backslash, no blank, nothing that leads out of the folder: what every reader takes for a relative URI.
+# No backslash, no space, no path out of the folder: a relative URI for every reader.
 ARTIFACT = closed({"uri": {"type": "string", "pattern": r"^(file:///|(?!/|\.\./)[^\\ ]+$)"}, "index": INDEX})
 PHYSICAL = closed({"artifactLocation": ARTIFACT})
 LOGICAL = closed({"name": TEXT, "fullyQualifiedName": TEXT, "kind": {"enum": ["element", "namespace"]}})

@@ -1,4 +1,4 @@
-"""`mo-loop convert` on files that are no models and on broken graphs: what it says, and what it leaves alone."""
+"""`mo-loop convert` on files that are not models and on invalid graphs: the messages, and files that do not change."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_missing_file_and_folder(tmp_path: Path, old_pair: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged_models(seed: int) -> None:
-    """Some bytes of a model changed: a clear refusal or a model, never a stumble."""
+    """A model with some bytes changed converts or is refused with a clear error."""
     names = ("decoder", "loop_if_loop", "scan_reverse_dynamo", "if_shapes")
     data = bytearray((PYTORCH / f"{names[seed % len(names)]}.onnx").read_bytes())
     rng = np.random.default_rng(seed)
@@ -84,7 +84,7 @@ def test_damaged_models(seed: int) -> None:
 
 
 def exit_code_of(model: bytes) -> int:
-    """Of a conversion that ends in memory."""
+    """The exit code of a conversion in memory."""
     try:
         convert_model(model).to_openvino()
     except MoLoopError as error:
@@ -156,7 +156,7 @@ def _with_short_weight(model: onnx.ModelProto) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_graphs(name: str, tmp_path: Path, old_pair: Path) -> None:
-    """The message names node, place, operator set and reason."""
+    """The message names the node, the path, the operator set and the reason."""
     made, said = BROKEN[name]
     source = saved(parsed(made) if isinstance(made, str) else made(), tmp_path)
     done = convert(source, "-o", old_pair)
@@ -188,7 +188,7 @@ def test_traceback_on_request(tmp_path: Path, old_pair: Path) -> None:
         ("", 999, "opset 999"),
     ],
 )
-def test_no_operator_set_that_exists(tmp_path: Path, old_pair: Path, domain: str, opset: int | None, said: str) -> None:
+def test_unknown_opsets_are_refused(tmp_path: Path, old_pair: Path, domain: str, opset: int | None, said: str) -> None:
     made = parsed(PLAIN)
     del made.opset_import[:]
     if opset is not None:
@@ -215,9 +215,9 @@ def test_a_model_without_outputs_is_refused_unless_outputs_are_named(tmp_path: P
     assert [each.name for each in convert_model(source, output=[name]).graph.results]
 
 
-def test_to_openvino_without_the_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_to_openvino_without_the_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     model = convert_model(parsed(PLAIN))
-    monkeypatch.setitem(sys.modules, "openvino", None)  # what makes the import fail
+    monkeypatch.setitem(sys.modules, "openvino", None)  # makes the import fail
     with pytest.raises(InputError) as raised:
         model.to_openvino()
     assert (raised.value.code, raised.value.exit_code) == ("ML203", 2)

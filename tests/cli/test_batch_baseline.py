@@ -1,4 +1,4 @@
-"""`mo-loop batch --baseline`: failures that are known do not count, new ones do."""
+"""`mo-loop batch --baseline`: known failures do not count, new ones do."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .batches import batch, good, read, refused
 
 @pytest.fixture
 def accepted(tmp_path: Path) -> Path:
-    """A folder of a good model and one that is refused, and the report of its batch."""
+    """A folder of a good model and one that is refused, and the report of a batch over it."""
     good(tmp_path / "in" / "good.onnx")
     refused(tmp_path / "in" / "known.onnx")
     assert batch("in", "-o", "out", "--report", "accepted.json", cwd=tmp_path).returncode == 1
     return tmp_path
 
 
-def test_what_failed_before_does_not_count(accepted: Path) -> None:
+def test_known_failures_do_not_count(accepted: Path) -> None:
     flags = ("--baseline", "accepted.json", "--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
     done = batch("in", "-o", "out", *flags, cwd=accepted)
     assert done.returncode == 0
@@ -42,7 +42,7 @@ def test_a_new_failure_counts(accepted: Path) -> None:
     assert "2 new failures, 1 known." in (accepted / "s.md").read_text()
 
 
-def test_what_converts_again_is_named(accepted: Path) -> None:
+def test_known_failures_that_convert_now_are_listed(accepted: Path) -> None:
     good(accepted / "in" / "known.onnx", 1)
     done = batch("in", "-o", "out", "--baseline", "accepted.json", cwd=accepted)
     assert done.returncode == 0
@@ -59,7 +59,7 @@ def test_what_converts_again_is_named(accepted: Path) -> None:
         (json.dumps({"schema": "mo-loop batch report", "version": 1, "models": [1]}), "is no report"),
     ],
 )
-def test_what_is_no_report(content: str | None, words: str, accepted: Path) -> None:
+def test_baselines_that_are_not_reports_are_refused(content: str | None, words: str, accepted: Path) -> None:
     if content is not None:
         (accepted / "b.json").write_text(content)
     before = (accepted / "out" / ".mo-loop.json").read_bytes()

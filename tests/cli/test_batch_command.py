@@ -1,4 +1,4 @@
-"""`mo-loop batch`: what it takes, where the pairs go, and its flags."""
+"""`mo-loop batch`: its arguments, where the pairs are written, and its flags."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PAIR = ("xml", "bin")
 
 
 def pairs(*names: str) -> list[str]:
-    """The files of an output folder that holds the pairs of these names, and the state."""
+    """The files of an output folder with the pairs of these names and the state file."""
     return sorted([".mo-loop.json", *(f"{name}.{kind}" for name in names for kind in PAIR)])
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Models in folders, and what is no model."""
+    """Models in folders, and a file that is not a model."""
     for number, name in enumerate(("one", "sub/two", "sub/deep/three", "other/four", ".hidden/five", "sub/._six")):
         good(tmp_path / "models" / f"{name}.onnx", number)
     (tmp_path / "models" / "README.txt").write_text("no model")
@@ -31,14 +31,14 @@ def tree(tmp_path: Path) -> Path:
 # -- what is converted, and where to
 
 
-def test_a_folder_is_mirrored(tree: Path) -> None:
+def test_output_folders_mirror_input_folders(tree: Path) -> None:
     done = batch("models", "-o", "out", cwd=tree)
     assert done.returncode == 0, done.stderr
     assert files_in(tree / "out") == pairs("one", "sub/two", "sub/deep/three", "other/four")
     assert done.stdout == f"out: 4 models: 4 converted, {done.stdout.split(', ')[-1]}"
 
 
-def test_what_is_written_is_what_convert_writes(tree: Path) -> None:
+def test_batch_writes_what_convert_writes(tree: Path) -> None:
     assert batch("models", "-o", "out", cwd=tree).returncode == 0
     assert run("models/sub/two.onnx", "-o", "single/two.xml", cwd=tree).returncode == 0
     for kind in PAIR:
@@ -60,7 +60,7 @@ def test_files_folders_and_globs(given: list[str], expected: list[str], tree: Pa
     assert files_in(tree / "out") == pairs(*expected)
 
 
-def test_a_list(tree: Path) -> None:
+def test_a_file_that_lists_models(tree: Path) -> None:
     (tree / "list.txt").write_text("\ufeff# models of today\n\n  models/one.onnx  \nmodels/s*/*.onnx\n# end\n", "utf-8")
     assert batch("@list.txt", "models/other", "-o", "out", cwd=tree).returncode == 0
     assert files_in(tree / "out") == pairs("one", "sub/two", "other/four")
@@ -71,7 +71,7 @@ def test_a_list_from_standard_input(tree: Path) -> None:
     assert files_in(tree / "out") == pairs("one")
 
 
-def test_brackets_in_a_name_are_no_pattern(tmp_path: Path) -> None:
+def test_brackets_in_a_file_name_are_not_a_pattern(tmp_path: Path) -> None:
     good(tmp_path / "a[1].onnx")
     assert batch("a[1].onnx", "-o", "out", cwd=tmp_path).returncode == 0
     assert files_in(tmp_path / "out") == pairs("a[1]")
@@ -153,8 +153,8 @@ def test_an_output_folder_that_is_a_file(tree: Path) -> None:
     assert (tree / "out").read_text() == "kept"
 
 
-def test_pairs_beside_the_models_spare_external_data(tmp_path: Path) -> None:
-    """The .bin of one model would take the place of another's weights."""
+def test_pairs_beside_the_models_do_not_replace_external_data(tmp_path: Path) -> None:
+    """The .bin of one model would replace the weights of another."""
     good(tmp_path / "a.onnx")
     (tmp_path / "a.bin").write_bytes(b"weights")
     done = batch(".", "-o", ".", cwd=tmp_path)
@@ -195,7 +195,7 @@ def test_which_passes_run(tmp_path: Path) -> None:
     assert (tmp_path / "out/m.xml").read_bytes() != (tmp_path / "whole/m.xml").read_bytes()
 
 
-def test_one_failure_stops_nothing_else(tree: Path) -> None:
+def test_other_models_are_converted_after_a_failure(tree: Path) -> None:
     refused(tree / "models" / "odd.onnx")
     (tree / "models" / "text.onnx").write_text("no model at all")
     done = batch("models", "-o", "out", "--report", "r.json", "--keep-going", cwd=tree)
@@ -208,7 +208,7 @@ def test_one_failure_stops_nothing_else(tree: Path) -> None:
     assert (codes["odd.onnx"], codes["text.onnx"], codes["one.onnx"]) == (3, 2, 0)
 
 
-def test_fail_fast_begins_no_other(tmp_path: Path) -> None:
+def test_fail_fast_starts_no_other_model(tmp_path: Path) -> None:
     refused(tmp_path / "in" / "a.onnx")
     for number in range(5):
         good(tmp_path / "in" / f"b{number}.onnx", number)
@@ -230,7 +230,7 @@ def test_quiet(tmp_path: Path) -> None:
     assert done.stderr.startswith("failed b.onnx: ML302: ")
 
 
-def test_a_line_for_each_model_where_stderr_is_no_terminal(tree: Path) -> None:
+def test_one_line_per_model_if_stderr_is_not_a_terminal(tree: Path) -> None:
     done = batch("models", "-o", "out", cwd=tree)
     lines = done.stderr.splitlines()
     assert [line[:5] for line in lines] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
@@ -253,7 +253,7 @@ def test_long_errors_are_cut_on_the_screen(tmp_path: Path) -> None:
     assert len(model["errors"]) == 9
 
 
-def test_warnings_are_told_once_with_the_models(tmp_path: Path) -> None:
+def test_equal_warnings_are_printed_once_with_their_models(tmp_path: Path) -> None:
     from tests.harness import parsed
 
     from .batches import GOOD, saved
@@ -271,7 +271,7 @@ def test_warnings_are_told_once_with_the_models(tmp_path: Path) -> None:
     assert read(tmp_path / "again.json")["totals"]["warnings"] == 3
 
 
-def test_memory_is_a_size(tmp_path: Path) -> None:
+def test_sizes_for_the_memory_limit(tmp_path: Path) -> None:
     good(tmp_path / "m.onnx")
     for text, size in (("4G", 4 << 30), ("1.5gib", 3 << 29), ("3000MB", 3000 << 20), ("4294967296", 4 << 30)):
         done = batch("m.onnx", "-o", "out", "--force", "--memory", text, "--report", "r.json", cwd=tmp_path)
@@ -289,7 +289,7 @@ def test_memory_too_small_for_a_worker(tmp_path: Path) -> None:
     assert files_in(tmp_path / "out") == []
 
 
-def test_an_extension_that_leaves_the_process_is_a_failure(tmp_path: Path) -> None:
+def test_an_extension_that_exits_fails_the_model(tmp_path: Path) -> None:
     good(tmp_path / "m.onnx")
     (tmp_path / "e.py").write_text(
         trouble(tmp_path).read_text().replace('if graph.name == "hang"', "raise SystemExit(3)\n        if 0")

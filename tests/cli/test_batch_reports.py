@@ -1,4 +1,4 @@
-"""The reports of `mo-loop batch`: every fact in JSON, a valid JUnit file, Markdown that shows what failed."""
+"""The reports of `mo-loop batch`: every fact in JSON, a valid JUnit file, and Markdown that lists the failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = etree.XMLSchema(etree.parse(Path(__file__).with_name("junit.xsd")))
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A batch of one model of each fate; the reports are r.json, j.xml and s.md."""
+    """A batch with one model for each status; the reports are r.json, j.xml and s.md."""
     folder = tmp_path_factory.mktemp("mixed")
     good(folder / "in" / "old.onnx")
     assert batch("in", "-o", "out", "--extension", trouble(folder), cwd=folder).returncode == 0
@@ -116,7 +116,7 @@ def test_an_error_with_its_place(mixed: Path) -> None:
     assert found["sizes"] is None and found["layers"] is None and found["control_flow"] == {}
 
 
-def test_what_happened_to_processes(mixed: Path) -> None:
+def test_crashes_and_timeouts_of_workers(mixed: Path) -> None:
     assert model(mixed, "crash.onnx")["message"] == "killed by SIGABRT"
     assert model(mixed, "hang.onnx")["message"] == "no answer within 6 s"
     assert 6 <= model(mixed, "hang.onnx")["seconds"] < 60
@@ -155,7 +155,7 @@ def test_junit_is_valid_and_complete(mixed: Path) -> None:
     ("old", "new"),
     [('tests="7"', 'tests="many"'), ("<failure ", "<broken "), (' classname="sub"', ""), ('type="crash"', "")],
 )
-def test_the_schema_sees_what_is_wrong(old: str, new: str, mixed: Path) -> None:
+def test_the_schema_refuses_invalid_reports(old: str, new: str, mixed: Path) -> None:
     text = (mixed / "made" / "j.xml").read_text()
     assert old in text
     wrong = etree.fromstring(
@@ -193,7 +193,7 @@ def test_the_summary_of_a_job_is_appended(tmp_path: Path) -> None:
 
 
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
-    """The pairs are there all the same."""
+    """The pairs are written all the same."""
     good(tmp_path / "m.onnx")
     (tmp_path / "file").write_text("kept")
     done = batch("m.onnx", "-o", "out", "--report", "file/r.json", cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""`mo-loop batch` ended by Ctrl-C and SIGTERM: pairs whole, workers gone, reports written, and how it goes on."""
+"""`mo-loop batch` ended by Ctrl-C or SIGTERM: complete pairs, no workers left, written reports; a later run resumes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPORTS = ("--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
 
 
 class Running:
-    """A batch that runs, in a process group of its own as a shell gives it one."""
+    """A running batch in a process group of its own, as a shell starts it."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
@@ -33,7 +33,7 @@ class Running:
         )  # fmt: skip
 
     def wait_for(self, condition: Callable[[], object]) -> None:
-        """Wait until something has happened."""
+        """Wait until a condition holds."""
         end = time.monotonic() + 120
         while not condition():
             assert self.process.poll() is None, self.process.communicate()
@@ -41,7 +41,7 @@ class Running:
             time.sleep(0.02)
 
     def pairs(self) -> int:
-        """Number of .xml files that are there."""
+        """The number of .xml files."""
         return len(list((self.folder / "out").glob("m*.xml")))
 
     def press(self, number: int = signal.SIGINT) -> None:
@@ -49,7 +49,7 @@ class Running:
         os.killpg(self.process.pid, number)
 
     def end(self) -> tuple[int, str, str]:
-        """Exit code, stdout and stderr; no process is left."""
+        """Exit code, stdout and stderr; asserts that no process is left."""
         stdout, stderr = self.process.communicate(timeout=60)
         assert not processes(self.mark)
         return self.process.returncode, stdout, stderr
@@ -65,7 +65,7 @@ def models(tmp_path: Path) -> Path:
 
 
 def assert_whole(out: Path) -> set[str]:
-    """Every .xml can be read and has its .bin, and there is nothing else. Returns the names of the pairs."""
+    """Every .xml can be read and has its .bin, and there are no other files. Returns the names of the pairs."""
     names = {path.stem for path in out.glob("*.xml")}
     assert files_in(out) == sorted([".mo-loop.json", *(f"{name}.{kind}" for name in names for kind in ("xml", "bin"))])
     for name in names:
@@ -74,7 +74,7 @@ def assert_whole(out: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_in_the_middle(number: signal.Signals, code: int, models: Path) -> None:
+def test_a_signal_during_the_batch(number: signal.Signals, code: int, models: Path) -> None:
     running = Running(models, "-j", "2", *REPORTS)
     running.wait_for(lambda: running.pairs() >= 3)
     running.press(number)
@@ -94,7 +94,7 @@ def test_a_signal_in_the_middle(number: signal.Signals, code: int, models: Path)
     assert f"Ended by {number.name}." in (models / "s.md").read_text()
 
 
-def test_the_next_run_goes_on(models: Path) -> None:
+def test_the_next_run_resumes(models: Path) -> None:
     running = Running(models, "-j", "2")
     running.wait_for(lambda: running.pairs() >= 2)
     running.press()
@@ -107,8 +107,8 @@ def test_the_next_run_goes_on(models: Path) -> None:
     assert len(assert_whole(models / "out")) == 12
 
 
-def test_before_anything_is_done(models: Path) -> None:
-    """While workers still start."""
+def test_a_signal_before_the_first_result(models: Path) -> None:
+    """The signal arrives while workers start."""
     running = Running(models, *REPORTS)
     running.wait_for(lambda: list((models / "out").glob(".mo-loop-*")))
     running.press()
@@ -118,7 +118,7 @@ def test_before_anything_is_done(models: Path) -> None:
     assert files_in(models / "out") == []
 
 
-def test_a_hanging_model_does_not_hold_it_up(tmp_path: Path) -> None:
+def test_a_hanging_model_does_not_delay_the_end(tmp_path: Path) -> None:
     good(tmp_path / "in" / "hang.onnx", name="hang")
     trouble(tmp_path)
     running = Running(tmp_path)
@@ -130,8 +130,8 @@ def test_a_hanging_model_does_not_hold_it_up(tmp_path: Path) -> None:
     assert time.monotonic() - start < 20
 
 
-def test_the_second_ends_at_once(tmp_path: Path) -> None:
-    """A report to a pipe without a reader would block for ever."""
+def test_the_second_signal_ends_the_batch_at_once(tmp_path: Path) -> None:
+    """The command writes a report to a pipe without a reader, which blocks forever."""
     good(tmp_path / "in" / "hang.onnx", name="hang")
     trouble(tmp_path)
     os.mkfifo(tmp_path / "step.md")

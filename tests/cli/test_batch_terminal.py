@@ -1,4 +1,4 @@
-"""`mo-loop batch` on a terminal: the bar, what stays above it, and terminals that want less."""
+"""`mo-loop batch` on a terminal: the progress bar, the lines above it, and terminals without colours or cursor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Terminal:
         os.close(inside)
 
     def read(self, until: str | None = None, seconds: float = 120) -> str:
-        """Everything so far, read to the end or until something is there."""
+        """The output so far, read to its end or until it contains a text."""
         limit = time.monotonic() + seconds
         while until is None or until not in self.text:
             assert time.monotonic() < limit, self.seen
@@ -50,7 +50,7 @@ class Terminal:
                 continue
             try:
                 data = os.read(self.end, 65536)
-            except OSError:  # Linux says so when the last writer has gone
+            except OSError:  # Linux reports the end of the output so
                 break
             if not data:
                 break
@@ -59,7 +59,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What was shown, without colours and movements."""
+        """The text on the screen, without colours and cursor movements."""
         return ANSI.sub("", self.seen)
 
     def finish(self) -> tuple[int, str]:
@@ -74,7 +74,7 @@ class Terminal:
 
 @pytest.fixture
 def models(tmp_path: Path) -> Path:
-    """Five models that take a moment, and one that fails."""
+    """Five models that take a short time, and one that fails."""
     for number in range(5):
         good(tmp_path / "in" / f"sub/model{number}.onnx", number, name="slow12")
     refused(tmp_path / "in" / "odd.onnx")

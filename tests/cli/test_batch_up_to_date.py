@@ -1,4 +1,4 @@
-"""`mo-loop batch` a second time: what has not changed is not converted again, and only that."""
+"""`mo-loop batch` a second time: it converts what has changed, and nothing else."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tree(once: Path, tmp_path: Path) -> Path:
-    """A copy of all that, for one test."""
+    """A copy of these files for one test."""
     return Path(shutil.copytree(once, tmp_path / "tree"))
 
 
 def run(folder: Path, *arguments: str) -> dict[str, str]:
-    """Statuses of a batch that ends well."""
+    """The statuses of a batch that succeeds."""
     done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", *arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     return statuses(folder / "r.json")
@@ -59,7 +59,7 @@ SKIPPED = {"a.onnx": "skipped", "sub/b.onnx": "skipped"}
 
 
 def flip(path: Path) -> None:
-    """Change the last byte: same size, and the same time of change."""
+    """Change the last byte; size and time of modification stay."""
     before = path.stat()
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
@@ -68,11 +68,11 @@ def flip(path: Path) -> None:
 
 
 def written(path: Path) -> tuple[int, int]:
-    """Which file it is, and when it was written."""
+    """The inode of the file and its time of modification."""
     return path.stat().st_ino, path.stat().st_mtime_ns
 
 
-def test_nothing_has_changed(tree: Path) -> None:
+def test_unchanged_models_are_up_to_date(tree: Path) -> None:
     before = {path: written(path) for path in (tree / "out").rglob("*.*") if path.suffix != ".json"}
     first = read(tree / "r.json")["models"]
     assert run(tree) == SKIPPED
@@ -82,7 +82,7 @@ def test_nothing_has_changed(tree: Path) -> None:
     assert [[each[key] for key in told] for each in again] == [[each[key] for key in told] for each in first]
 
 
-def test_a_touched_or_copied_model_has_not_changed(tree: Path) -> None:
+def test_touched_and_copied_models_are_up_to_date(tree: Path) -> None:
     os.utime(tree / "in" / "a.onnx")
     os.utime(tree / "out" / "a.bin")
     shutil.move(tree / "in", tree / "elsewhere")
@@ -110,7 +110,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_has_changed_is_converted(name: str, tree: Path) -> None:
+def test_changes_are_converted(name: str, tree: Path) -> None:
     pairs = {path.name: path.read_bytes() for path in (tree / "out").rglob("*.*") if path.suffix != ".json"}
     change, expected = CHANGES[name]
     change(tree)
@@ -121,25 +121,25 @@ def test_what_has_changed_is_converted(name: str, tree: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [["--unroll", "4"], ["--no-plugins"]])
-def test_other_options_convert_anew(options: list[str], tree: Path) -> None:
+def test_other_options_convert_again(options: list[str], tree: Path) -> None:
     assert set(run(tree, *options).values()) == {"converted"}
     assert run(tree, *options) == SKIPPED
     assert set(run(tree).values()) == {"converted"}
 
 
-def test_how_it_is_run_changes_nothing(tree: Path) -> None:
+def test_options_of_the_run_do_not_convert_again(tree: Path) -> None:
     assert run(tree, "-j", "1", "--timeout", "99", "--memory", "6G", "--fail-fast", "--quiet") == SKIPPED
 
 
-def test_another_version(tree: Path) -> None:
-    """As it looks when the hash of all options was made by another version of mo-loop."""
+def test_another_version_converts_again(tree: Path) -> None:
+    """Another version of mo-loop computes another hash of the options."""
     state = json.loads((tree / "out/.mo-loop.json").read_text())
     state["models"]["a.xml"]["made"]["options"] = "0" * 64
     (tree / "out/.mo-loop.json").write_text(json.dumps(state))
     assert run(tree) == {**SKIPPED, "a.onnx": "converted"}
 
 
-def test_a_state_that_was_cut_off_is_none(tree: Path) -> None:
+def test_a_truncated_state_file_is_ignored(tree: Path) -> None:
     path = tree / "out/.mo-loop.json"
     path.write_text(path.read_text()[:-20])
     done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", cwd=tree)
@@ -161,7 +161,7 @@ def test_batches_of_one_folder_keep_each_others_state(tree: Path) -> None:
     assert list(json.loads((tree / "out/.mo-loop.json").read_text())["models"]) == ["a.xml", "sub/b.xml"]
 
 
-def test_what_failed_is_tried_again_and_keeps_its_old_pair(tree: Path) -> None:
+def test_a_failed_model_is_tried_again_and_keeps_its_old_pair(tree: Path) -> None:
     before = (tree / "out/a.xml").read_bytes()
     refused(tree / "in/a.onnx")
     for _ in range(2):
@@ -173,7 +173,7 @@ def test_what_failed_is_tried_again_and_keeps_its_old_pair(tree: Path) -> None:
     assert run(tree) == SKIPPED, "the model is again what the pair was made of"
 
 
-def test_external_data_of_bodies_counts(tmp_path: Path) -> None:
+def test_changed_external_data_of_bodies_is_converted(tmp_path: Path) -> None:
     text = """
         m (float[64] x, int64 n) => (float[64] y) {
           [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[64] s) => (bool d, float[64] t) {
@@ -199,8 +199,8 @@ def test_external_data_of_bodies_counts(tmp_path: Path) -> None:
     assert run(tmp_path) == {"m.onnx": "converted"}
 
 
-def test_a_pair_is_never_written_over_its_own_data(tmp_path: Path) -> None:
-    """Beside an .xml, the .bin looks like that of an older pair."""
+def test_a_pair_does_not_replace_the_data_of_its_model(tmp_path: Path) -> None:
+    """With an .xml beside it, the .bin looks like that of an older pair."""
     model = parsed("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }")
     model.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)

@@ -1,4 +1,4 @@
-"""`mo-loop batch` among models that hang, crash and take all memory: the others convert, nothing stays behind."""
+"""`mo-loop batch` with models that hang, crash or take all memory: the others convert; no process or file is left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .commands import run
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /proc")
 
 
-def test_three_bad_ones_among_sixty(tmp_path: Path) -> None:
+def test_three_failing_models_among_sixty(tmp_path: Path) -> None:
     bad = {"x/hang.onnx": "timeout", "y/crash.onnx": "crash", "z/greedy.onnx": "memory"}
     for name in bad:
         good(tmp_path / "in" / name, name=Path(name).stem)
@@ -43,7 +43,7 @@ def test_three_bad_ones_among_sixty(tmp_path: Path) -> None:
 
 
 def test_workers_are_used_again(tmp_path: Path) -> None:
-    """Four models, one worker: it loads the converter once, so an extension sees one process."""
+    """Four models, one worker: it loads the converter once, so an extension runs in one process."""
     for number in range(4):
         good(tmp_path / "in" / f"{number}.onnx", number)
     body = "import os\n        print(os.getpid(), file=open('pids.txt', 'a'))"
@@ -53,8 +53,8 @@ def test_workers_are_used_again(tmp_path: Path) -> None:
     assert len(set((tmp_path / "pids.txt").read_text().split())) == 1
 
 
-def test_a_model_that_fails_only_in_a_used_worker_is_not_to_blame(tmp_path: Path) -> None:
-    """The second model meets what the first left behind; alone it converts."""
+def test_a_model_that_fails_only_in_a_used_worker_converts(tmp_path: Path) -> None:
+    """The first model changes the state of the process, and the second fails with it; in a new process it converts."""
     for number in range(2):
         good(tmp_path / "in" / f"{number}.onnx", number)
     (tmp_path / "e.py").write_text(
@@ -69,7 +69,7 @@ def test_a_model_that_fails_only_in_a_used_worker_is_not_to_blame(tmp_path: Path
     assert statuses(tmp_path / "r.json") == {"0.onnx": "converted", "1.onnx": "converted"}
 
 
-def test_processes_that_a_model_started_end_with_it(tmp_path: Path) -> None:
+def test_child_processes_of_a_model_end_with_it(tmp_path: Path) -> None:
     for name in ("a", "hang"):
         good(tmp_path / "in" / f"{name}.onnx", name=name)
     text = trouble(tmp_path).read_text().replace("import os\n", "import os, subprocess\n")
@@ -84,7 +84,7 @@ def test_processes_that_a_model_started_end_with_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pause", [0, 0.3, 3])
 def test_nothing_survives_a_killed_batch(pause: float, tmp_path: Path) -> None:
-    """Not even drafts: the workers see that their parent is gone."""
+    """Nor temporary files: the workers notice that their parent has ended."""
     good(tmp_path / "in" / "hang.onnx", name="hang")
     mark = f"killed-{time.time_ns()}"
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`mo-loop check` as a user runs it: what it finds, in which form, and what it returns."""
+"""`mo-loop check` as a user runs it: its findings, its formats, and its exit codes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def growing(tmp_path: Path) -> Path:
 
 
 def invoke(*arguments: object) -> Any:
-    """The command in this process, which is faster."""
+    """Run the command in this process."""
     return CliRunner().invoke(main, ["check", *map(str, arguments)])
 
 
@@ -73,7 +73,7 @@ def found_in(report: dict[str, Any], model: int = 0) -> set[tuple[str, str]]:
 # -- what is found
 
 
-def test_everything_at_once(broken: Path) -> None:
+def test_all_findings_are_reported(broken: Path) -> None:
     done = mo_loop("check", broken)
     assert done.returncode == 1 and not done.stderr
     lines = done.stdout.splitlines()
@@ -86,7 +86,7 @@ def test_everything_at_once(broken: Path) -> None:
     assert sorted(path.name for path in broken.parent.iterdir()) == ["broken.onnx"]
 
 
-def test_nothing_found_and_notes_alone(fine: Path, growing: Path) -> None:
+def test_no_findings_and_only_notes(fine: Path, growing: Path) -> None:
     done = mo_loop("check", fine)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{fine}: nothing found\n", "")
     done = mo_loop("check", growing)
@@ -96,7 +96,7 @@ def test_nothing_found_and_notes_alone(fine: Path, growing: Path) -> None:
 
 
 def test_several_models(broken: Path, fine: Path, tmp_path: Path) -> None:
-    """What cannot be read is said, and does not stop the others; the same file twice is looked at once."""
+    """A file that cannot be read is reported and does not stop the others; a file given twice is checked once."""
     (tmp_path / "text.onnx").write_text("no model")
     done = mo_loop("check", tmp_path / "gone.onnx", broken, tmp_path / "text.onnx", fine, fine)
     assert done.returncode == 2
@@ -110,7 +110,7 @@ def test_several_models(broken: Path, fine: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder(broken: Path, tmp_path: Path) -> None:
-    """Every model below it, by name; what is hidden or no model is left out."""
+    """Every model below it, sorted by name, without hidden files and files that are not models."""
     for name in ("b/deep/z.onnx", "a/y.onnx", ".hidden/x.onnx", "a/notes.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(broken.read_bytes())
@@ -146,7 +146,7 @@ def test_json(broken: Path) -> None:
     assert {each["code"] for each in model["findings"]} <= CODES.keys()
 
 
-def test_json_of_what_cannot_be_read(tmp_path: Path) -> None:
+def test_json_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     report = as_json(tmp_path / "gone.onnx")
     assert report["exit_code"] == 2
     (model,) = report["models"]
@@ -179,14 +179,14 @@ def test_sarif(broken: Path, fine: Path, tmp_path: Path) -> None:
     assert notification["descriptor"]["id"] == "ML210"
 
 
-def test_sarif_of_nothing(fine: Path) -> None:
+def test_sarif_without_findings(fine: Path) -> None:
     log = json.loads(invoke(fine, "--format", "sarif").stdout)
     jsonschema.validate(log, LOG)
     assert log["runs"][0]["results"] == [] and log["runs"][0]["invocations"][0]["executionSuccessful"]
 
 
 def test_the_schema_refuses() -> None:
-    """The schema itself: one that takes anything would find nothing."""
+    """The schema itself is tested: one that accepts anything would find nothing."""
     log: dict[str, Any] = {"$schema": "s", "version": "2.1.0", "runs": []}
     for wrong in (log, {**log, "version": "2.0.0"}, {**log, "more": 1}):
         with pytest.raises(jsonschema.ValidationError):
@@ -241,7 +241,7 @@ def test_codes_as_sarif() -> None:
 
 
 def test_input(tmp_path: Path) -> None:
-    """Shapes and values that are given count: a known number of iterations, a type that does not fit."""
+    """The given shapes and values apply: a known trip count, a type that does not fit."""
     path = saved(parsed(body("t = Add (s, s)")), tmp_path)
     assert found_in(as_json(path)) == {("ML520", "loop")}
     done = mo_loop("check", path, "--input", "x,n->3")
@@ -251,7 +251,7 @@ def test_input(tmp_path: Path) -> None:
 
 
 def test_output(broken: Path) -> None:
-    """What lies behind the cut is not looked at."""
+    """Nodes beyond the cut are not checked."""
     done = mo_loop("check", broken, "--output", "u", "--format", "json")
     assert found_in(json.loads(done.stdout)) == {("ML302", "first"), ("ML310", "s")}
 
@@ -277,7 +277,7 @@ def test_sequence_io(broken: Path) -> None:
 
 
 def test_passes(tmp_path: Path) -> None:
-    """Which passes run is part of the conversion."""
+    """The options that choose passes apply."""
     listed = """main (float[2] x) => (float[2] y) <int64 p = {0}> {
       s = SequenceConstruct (x) y = SequenceAt (s, p) }"""
     path = saved(parsed(listed), tmp_path)
@@ -305,7 +305,7 @@ def test_extension(broken: Path, tmp_path: Path) -> None:
 
 
 def test_a_warning_of_an_extension(fine: Path, tmp_path: Path) -> None:
-    """It is told, and is no finding: it is not about the model."""
+    """It is printed, and it is not a finding, because it is not about the model."""
     (tmp_path / "loud.py").write_text(
         "import warnings\nfrom mo_loop import ops\n"
         "def neg(x):\n    warnings.warn('mind the sign')\n    return ops.Negative(x)\n"
@@ -333,7 +333,7 @@ def test_compress_to_fp16(tmp_path: Path) -> None:
 
 
 def test_mean_values(tmp_path: Path) -> None:
-    """The options of preprocessing are part of the conversion that is checked."""
+    """The options of preprocessing apply."""
     path = saved(parsed("main (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = Neg (x) }"), tmp_path)
     assert invoke(path, "--layout", "nchw", "--mean-values", "[1,2,3]").exit_code == 0
     done = mo_loop("check", path, "--layout", "nchw", "--mean-values", "[1,2]")
@@ -341,7 +341,7 @@ def test_mean_values(tmp_path: Path) -> None:
 
 
 def test_debug(fine: Path, tmp_path: Path) -> None:
-    """A fault of an extension is shown with its traceback when asked for."""
+    """--debug prints the traceback of an error in an extension."""
     (tmp_path / "bad.py").write_text("def register(extensions): raise ValueError('no')")
     done = mo_loop("check", fine, "--extension", tmp_path / "bad.py", "--debug")
     assert done.returncode == 2 and "Traceback" in done.stderr and "error: ML262" in done.stderr
@@ -360,14 +360,14 @@ def test_usage() -> None:
 # -- the terminal
 
 
-def test_colours_only_on_a_terminal(broken: Path) -> None:
+def test_colours_on_a_terminal_only(broken: Path) -> None:
     assert "\x1b[" not in mo_loop("check", broken).stdout
     assert "\x1b[" in on_a_terminal("check", broken)
     assert "\x1b[" not in on_a_terminal("check", broken, NO_COLOR="1")
 
 
 def on_a_terminal(*arguments: object, **environment: str) -> str:
-    """What the command prints on a pseudo-terminal."""
+    """The output of the command on a pseudo-terminal."""
     pty = pytest.importorskip("pty")
     outer, inner = pty.openpty()
     env = {**{key: value for key, value in os.environ.items() if key != "NO_COLOR"}, "TERM": "xterm", **environment}
@@ -378,13 +378,13 @@ def on_a_terminal(*arguments: object, **environment: str) -> str:
         while piece := os.read(outer, 4096):
             found += piece
     except OSError:
-        pass  # the other side is closed: the command has ended
+        pass  # the command has ended
     process.wait(60)
     os.close(outer)
     return found.decode()
 
 
-def test_a_reader_that_goes_away(broken: Path) -> None:
+def test_stdout_closed_by_its_reader(broken: Path) -> None:
     """As in `| head`: no traceback, and the exit code of the findings."""
     process = subprocess.Popen(
         [str(COMMAND), "check", str(broken), "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -400,7 +400,7 @@ def test_a_reader_that_goes_away(broken: Path) -> None:
 
 
 def save_apart(folder: Path) -> Path:
-    """Two weights and a third in files of their own, 400 bytes each."""
+    """Two weights, and a third one, in files of their own, 400 bytes each."""
     made = parsed("main (float[100] x) => (float[100] y) { a = Add (x, v) b = Mul (a, w) c = Nope (b) y = Sub (c, u) }")
     for name in ("v", "w", "u"):
         tensor = numpy_helper.from_array(np.ones(100, np.float32), name)
@@ -412,7 +412,7 @@ def save_apart(folder: Path) -> Path:
 
 
 def test_missing_and_short_data(tmp_path: Path) -> None:
-    """One finding for a file, and what is behind the weights is found nevertheless."""
+    """One finding for each file, and findings beyond these weights all the same."""
     path = save_apart(tmp_path)
     assert found_in(as_json(path)) == {("ML302", "c")}
     data = (tmp_path / "w.data").read_bytes()

@@ -1,4 +1,4 @@
-"""The recipe for make in docs/ci.md, as it stands there."""
+"""The recipe for make in docs/ci.md works as it is printed there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make(project: Path, target: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_failures_count_until_they_are_accepted(project: Path) -> None:
+def test_failures_count_until_they_are_in_the_baseline(project: Path) -> None:
     assert make(project, "ir").returncode == 2, "make's own code for a command that failed"
     assert (project / "ir" / "sub" / "good.xml").exists() and (project / "junit.xml").exists()
     assert make(project, "accept").returncode == 0

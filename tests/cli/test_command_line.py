@@ -1,4 +1,4 @@
-"""The command as a whole: the shortcut of convert, typing errors, the version, and --help: its groups and its width."""
+"""The whole command: the shortcut of convert, misspelt words, the version, and the groups and width of --help."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ class TestShortcut:
             assert (tmp_path / f"{number}.xml").is_file()
 
     @pytest.mark.parametrize("source", ["gone.onnx", "folder/gone", "./gone"])
-    def test_what_looks_like_a_model_is_missed_as_one(self, source: str) -> None:
+    def test_a_missing_file_is_reported_as_a_file(self, source: str) -> None:
         done = mo_loop(source)
         assert done.exit_code == 2 and f"there is no file {source.removeprefix('./')}" in done.stderr
 
-    def test_a_command_goes_before_a_file_of_its_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_command_precedes_a_file_of_its_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "ops").write_bytes(b"no model")
         monkeypatch.chdir(tmp_path)
         assert "Relu" in mo_loop("ops", "Relu").stdout
 
     @pytest.mark.parametrize(("word", "command"), [("chek", "check"), ("convrt", "convert"), ("Batch", "batch")])
-    def test_a_typing_error_of_a_command(self, word: str, command: str) -> None:
+    def test_a_misspelt_command(self, word: str, command: str) -> None:
         done = mo_loop(word, "x")
         assert done.exit_code == 2
         assert (
             done.stderr == f"error: ML201: there is no command and no file '{word}'\n  help:  did you mean {command}?\n"
         )
 
-    def test_a_word_like_no_command(self) -> None:
+    def test_an_unknown_word(self) -> None:
         done = mo_loop("zzz")
         assert done.exit_code == 2 and "--help says more" in done.stderr and "did you mean" not in done.stderr
 
@@ -67,7 +67,7 @@ def test_version(arguments: tuple[str, ...]) -> None:
     assert mo_loop(*arguments).stdout == f"mo-loop, version {__version__}\n"
 
 
-def test_standard_output_is_no_place_for_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_output_as_output_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = saved(parsed(PLAIN), tmp_path)
     monkeypatch.chdir(tmp_path)
     done = mo_loop("convert", source, "-o", "-")
@@ -77,7 +77,7 @@ def test_standard_output_is_no_place_for_two_files(tmp_path: Path, monkeypatch: 
 
 
 def test_errors_as_json_are_those_of_a_batch(tmp_path: Path) -> None:
-    """Every error with all its places; `error` is the first of them alone."""
+    """All errors with their places; `error` is the first of them."""
     source = saved(parsed("main (float[2] x) => (float[2] y) { [a] t = odd.A (x) [b] u = odd.A (t) [c] y = odd.B (u) }",
                           odd=1), tmp_path)  # fmt: skip
     done = mo_loop("convert", source, "-o", tmp_path / "m.xml", "--format", "json")
@@ -91,7 +91,7 @@ def test_errors_as_json_are_those_of_a_batch(tmp_path: Path) -> None:
 
 
 def help_of(name: str) -> str:
-    """What --help prints; a CliRunner would set its own width."""
+    """The output of --help in a process of its own, because a CliRunner sets a width."""
     command = main.get_command(click.Context(main), name)
     assert command is not None
     parent = click.Context(main, info_name="mo-loop", **main.context_settings)
@@ -128,7 +128,7 @@ class TestHelp:
         assert widest[80] <= 80 < widest[110] <= 110 < widest[300] <= 120
 
     @pytest.mark.parametrize("name", ["convert", "check"])
-    def test_what_a_shell_would_redirect_is_quoted(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_examples_with_shell_characters_are_quoted(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "300")
         quoted = " ".join(help_of(name).split()).split('"')
         assert "->" not in "".join(quoted[::2]) and "->" in "".join(quoted[1::2])

@@ -1,4 +1,4 @@
-"""mo-loop completion: the script for a shell, and what the shell asks for."""
+"""`mo-loop completion`: the script for a shell, and the answers to the shell."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_script_asks_the_command(shell: str) -> None:
+def test_the_script_calls_the_command(shell: str) -> None:
     script = run("completion", shell).stdout
     assert f"_MO_LOOP_COMPLETE={shell}_complete" in script
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_takes_the_script() -> None:
+def test_bash_accepts_the_script() -> None:
     script = run("completion", "bash").stdout
     found = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, timeout=60)
     assert (found.returncode, found.stderr) == (0, "")

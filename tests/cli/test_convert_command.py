@@ -1,4 +1,4 @@
-"""`mo-loop convert` as a user runs it: what it writes and what it says."""
+"""`mo-loop convert` as a user runs it: its files and its messages."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_an_old_pair_is_replaced(plain: Path, old_pair: Path) -> None:
     assert sorted(path.name for path in old_pair.parent.iterdir()) == ["model.bin", "model.xml"]
 
 
-def test_warnings_are_told_once_on_stderr(tmp_path: Path) -> None:
-    """A body is translated several times while its states settle; what is odd about it is said once."""
+def test_warnings_are_printed_once_on_stderr(tmp_path: Path) -> None:
+    """A body is translated several times until the types of its states are stable; each warning is printed once."""
     text = LOOP.replace("float[3] s", "x").replace("float[3] t", "t").replace("float[3] y", "float[R] y")
     source = saved(parsed(text.replace("BODY", "t = Concat <axis = 0> (x, x)")), tmp_path)
     done = run(source, "-o", tmp_path / "m.xml")
@@ -52,7 +52,7 @@ def test_warnings_are_told_once_on_stderr(tmp_path: Path) -> None:
 
 
 def test_half_precision(tmp_path: Path) -> None:
-    """The .bin is halved, also for weights in bodies, and numbers stay close."""
+    """The .bin has half the size, also for weights in bodies, and numbers stay close."""
     weight = floats(64, 64, seed=3) / 8
     made = parsed("""
         main (float[1,64] x, int64 n) => (float[1,64] y) {
@@ -75,7 +75,7 @@ def test_half_precision(tmp_path: Path) -> None:
 
 
 def test_kinds_of_sources(plain: Path, tmp_path: Path) -> None:
-    """A path, its text, bytes and a ModelProto give the same files."""
+    """A path, a str, bytes and a ModelProto give the same files."""
     proto = onnx.load(plain)
     found = set()
     for source in (plain, str(plain), plain.read_bytes(), proto):
@@ -85,7 +85,7 @@ def test_kinds_of_sources(plain: Path, tmp_path: Path) -> None:
 
 
 def in_memory(source: str, feeds: list[dict[str, Any]]) -> list[Any]:
-    """to_openvino() without a file."""
+    """The results of to_openvino(), without a file."""
     from mo_loop.verify.runtime import compile_model
 
     compiled = compile_model(convert_model(source).to_openvino())
@@ -104,7 +104,7 @@ def test_model_in_memory(tmp_path: Path) -> None:
 
 
 def test_usage() -> None:
-    """Click's own errors are of exit code 2 as well, and --help says what there is."""
+    """Errors of click exit with 2, too, and --help lists the options."""
     for arguments, said in (
         ([], "Missing argument 'MODEL'"),
         (["a.onnx", "-o", "b.xml", "--no-such-option"], "--no-such-option"),

@@ -1,4 +1,4 @@
-"""`mo-loop convert` with inputs and outputs of the user's choice, and with --dump."""
+"""`mo-loop convert` with --input, --output and --dump."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_input_shapes() -> None:
 
 
 def test_dump(tmp_path: Path) -> None:
-    """Numbered files for each step that changed something; the text is read back."""
+    """One numbered file for each step that changed the graph; the text can be parsed."""
     steps = tmp_path / "steps"
     assert convert(PYTORCH / "for_break.onnx", "-o", tmp_path / "m.xml", "--dump", steps).returncode == 0
     names = sorted(path.name for path in steps.iterdir() if path.name != INDEX)

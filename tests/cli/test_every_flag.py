@@ -1,4 +1,4 @@
-"""Every flag of `mo-loop convert`, once; what it changes is looked for."""
+"""Every flag of `mo-loop convert` once, with its effect."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CUT = ["--input", "x[1,3,4,4],scale,trips"]
 
 
 class Done:
-    """One conversion: what it printed, and what it wrote."""
+    """One conversion: its output and its files."""
 
     def __init__(self, folder: Path, *arguments: str, target: str = "m.xml", code: int = 0) -> None:
         self.folder = folder

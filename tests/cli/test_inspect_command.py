@@ -41,7 +41,7 @@ def ir(nested: Path) -> Path:
 
 
 def invoke(*arguments: object) -> Any:
-    """The command in this process, which is faster."""
+    """Run the command in this process."""
     return CliRunner().invoke(main, ["inspect", *map(str, arguments)])
 
 
@@ -126,7 +126,7 @@ def test_json(nested: Path, ir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "paths", "holders"),
+    ("depth", "paths", "control_flow"),
     [
         (0, [""], []),
         (1, ["", "loop/step"], ["loop"]),
@@ -134,7 +134,7 @@ def test_json(nested: Path, ir: Path) -> None:
         (9, ["", "loop/step", "loop/step/choice/yes", "loop/step/choice/no"], ["loop", "loop/step/choice"]),
     ],
 )
-def test_depth(nested: Path, depth: int, paths: list[str], holders: list[str]) -> None:
+def test_depth(nested: Path, depth: int, paths: list[str], control_flow: list[str]) -> None:
     found = as_json(nested, "--depth", depth)
     assert scopes(found) == paths
     shown = []
@@ -143,7 +143,7 @@ def test_depth(nested: Path, depth: int, paths: list[str], holders: list[str]) -
         each = stack.pop()
         shown.append(each["path"])
         stack += [child for branch in each["branches"] for child in branch["children"]]
-    assert shown == holders
+    assert shown == control_flow
     assert sum(each["count"] for each in found["operators"]) == 6
 
 
@@ -205,20 +205,20 @@ def test_usage(nested: Path) -> None:
     assert "mo-loop inspect model.onnx --scope loop/body" in shown
 
 
-def test_long_lists_are_cut_in_the_text_alone() -> None:
+def test_long_lists_are_shortened_in_the_text_only() -> None:
     path = PYTORCH / "decoder.onnx"
     assert " and 1 more" in invoke(path).stdout
     found = json.loads(invoke(path, "--format", "json").stdout)
     assert len(found["control"][0]["captures"]) == 9
 
 
-def test_colours_only_on_a_terminal(nested: Path) -> None:
+def test_colours_on_a_terminal_only(nested: Path) -> None:
     assert "\x1b[" not in mo_loop("inspect", nested).stdout
     assert "\x1b[" in on_a_terminal("inspect", nested)
     assert "\x1b[" not in on_a_terminal("inspect", nested, NO_COLOR="1")
 
 
-def test_a_reader_that_goes_away(nested: Path) -> None:
+def test_stdout_closed_by_its_reader(nested: Path) -> None:
     """As in `| head`: no traceback."""
     process = subprocess.Popen([str(COMMAND), "inspect", str(nested)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stderr is not None

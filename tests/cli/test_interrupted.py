@@ -1,4 +1,4 @@
-"""`mo-loop convert` that is ended from outside: Ctrl-C, SIGTERM, a full disk. Nothing half, nothing lost."""
+"""`mo-loop convert` ended by Ctrl-C, SIGTERM or a full disk: no partial files, and the old pair is unchanged."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def weighty(tmp_path: Path) -> Path:
 
 
 def answering_ctrl_c() -> None:
-    """A shell starts what runs in the background with SIGINT ignored, and every child inherits that."""
+    """A shell starts background commands with SIGINT ignored, which every child inherits."""
     signals.signal(signals.SIGINT, signals.SIG_DFL)
 
 
@@ -78,7 +78,7 @@ def test_signals(text: str, signal: str, code: int, weighty: Path, old_pair: Pat
     assert_untouched(old_pair)
 
 
-def test_a_spooled_model_goes_too(weighty: Path, old_pair: Path, tmp_path: Path) -> None:
+def test_the_copy_of_standard_input_is_removed(weighty: Path, old_pair: Path, tmp_path: Path) -> None:
     extension = tmp_path / "stop.py"
     extension.write_text(WHILE_CONVERTING)
     spool = tmp_path / "spool"
@@ -92,11 +92,11 @@ def test_a_spooled_model_goes_too(weighty: Path, old_pair: Path, tmp_path: Path)
 
 
 def small_files() -> None:
-    """No file larger than 100 kB: what a full disk looks like to a program."""
+    """No file larger than 100 kB, as on a full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
 
-def test_no_room(weighty: Path, old_pair: Path) -> None:
+def test_a_full_disk(weighty: Path, old_pair: Path) -> None:
     done = run(weighty, "-o", old_pair, preexec_fn=small_files)
     assert done.returncode == 2
     assert_clear(done.stderr)
@@ -104,7 +104,7 @@ def test_no_room(weighty: Path, old_pair: Path) -> None:
     assert_untouched(old_pair)
 
 
-def test_no_room_for_standard_input(weighty: Path, old_pair: Path) -> None:
+def test_a_full_disk_for_standard_input(weighty: Path, old_pair: Path) -> None:
     with open(weighty, "rb") as model:
         done = run("-", "-o", old_pair, stdin=model, preexec_fn=small_files)
     assert done.returncode == 2
@@ -115,7 +115,7 @@ def test_no_room_for_standard_input(weighty: Path, old_pair: Path) -> None:
 
 class TestStandardInput:
     def test_the_same_files(self, weighty: Path, tmp_path: Path) -> None:
-        """And nothing of it is left in the temporary folder."""
+        """The temporary folder is empty afterwards."""
         spool = tmp_path / "spool"
         spool.mkdir()
         with open(weighty, "rb") as model:
@@ -127,14 +127,14 @@ class TestStandardInput:
             assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
 
     @pytest.mark.parametrize(("content", "said"), [(b"", "stdin is empty"), (b"PK\x03\x04aaaa", "a zip archive")])
-    def test_what_is_no_model(self, content: bytes, said: str, tmp_path: Path) -> None:
+    def test_content_that_is_not_a_model(self, content: bytes, said: str, tmp_path: Path) -> None:
         done = run("-", "-o", tmp_path / "m.xml", input=content, text=False)
         assert done.returncode == 2
         assert_clear(done.stderr.decode())
         assert said in done.stderr.decode()
 
     @pytest.mark.parametrize("flags", [[], ["-o", "out/"], ["-o", "out"]])
-    def test_it_has_no_name(self, flags: list[str], tmp_path: Path) -> None:
+    def test_the_output_needs_a_name(self, flags: list[str], tmp_path: Path) -> None:
         done = run("-", *flags, input="", cwd=tmp_path)
         assert done.returncode == 2 and "give -o name.xml" in done.stderr
         assert_clear(done.stderr)
@@ -142,7 +142,7 @@ class TestStandardInput:
 
 
 def test_the_model_is_not_overwritten(tmp_path: Path) -> None:
-    """Whatever it is called, and by whatever path."""
+    """Under any name, and by any path."""
     made = parsed("main (float[3] x) => (float[3] y) { y = Neg (x) }")
     model = saved(made, tmp_path, "m.bin")
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
@@ -157,8 +157,8 @@ def test_the_model_is_not_overwritten(tmp_path: Path) -> None:
     assert not (tmp_path / "m.xml").exists() and not (tmp_path / "n.bin").exists()
 
 
-def test_the_place_is_looked_at_first(tmp_path: Path) -> None:
-    """Before the model is read: it is not even there."""
+def test_the_output_path_is_checked_first(tmp_path: Path) -> None:
+    """Before the model is read, which does not even exist here."""
     (tmp_path / "file").write_text("kept")
     done = run(tmp_path / "gone.onnx", "-o", tmp_path / "file" / "m.xml")
     assert done.returncode == 2 and "ML218" in done.stderr and "is no folder" in done.stderr

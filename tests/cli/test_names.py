@@ -1,4 +1,4 @@
-"""--input, --output, --freeze and --rename: tensors by their names."""
+"""--input, --output, --freeze, --rename and --mapping: tensors by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def outputs(xml: Path, feeds: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_equals_sign(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with the tensor `flag` called `a=b`."""
+    """The model with the tensor `flag` renamed to `a=b`."""
     model.graph.input[1].name = model.graph.node[0].input[0] = "a=b"
     return model
 
@@ -49,7 +49,7 @@ def with_equals_sign(model: onnx.ModelProto) -> onnx.ModelProto:
 class TestCuts:
     @pytest.mark.parametrize("name", ["b", "shift", "shift:0", "0:first", "0:second"])
     def test_output(self, name: str, chain: Path, target: Path) -> None:
-        """By tensor, by node, and by the port of a node, written or read."""
+        """By tensor, by node, and by an input or output port of a node."""
         assert convert(chain, "-o", target, "--output", name).returncode == 0
         assert names_in_ir(target)[1] == ["b"]
         x = floats(2, 3)
@@ -58,7 +58,7 @@ class TestCuts:
 
     @pytest.mark.parametrize("name", ["a", "a{f32}[2 3]", "a[2,3]", "0:shift[2,3]{f32}", "scale:0"])
     def test_input(self, name: str, chain: Path, target: Path) -> None:
-        """What is not said of the type is inferred."""
+        """Parts of the type that are not given are inferred."""
         assert convert(chain, "-o", target, "--input", name, "--output", "y").returncode == 0
         assert names_in_ir(target) == (["a"], ["y"])
         assert np.array_equal(outputs(target, {"a": floats(2, 3)})["y"], -(floats(2, 3) + np.float32([1, 2, 3])))
@@ -83,7 +83,7 @@ class TestCuts:
             (["--input", "x{f32}[1,3]{f32}"], ["cannot be understood"]),
         ],
     )
-    def test_what_makes_no_sense(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
+    def test_invalid_arguments(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
         done = convert(chain, "-o", target, *flags)
         assert done.returncode == 2, done.stderr
         assert_clear(done.stderr)
@@ -91,13 +91,13 @@ class TestCuts:
         assert not target.exists()
 
     def test_a_weight(self, chain: Path, target: Path) -> None:
-        """An initializer becomes an input as well."""
+        """An initializer becomes an input."""
         assert convert(chain, "-o", target, "--input", "x,rate,w", "--output", "y").returncode == 0
         assert names_in_ir(target) == (["x", "rate", "w"], ["y"])
         feeds = {"x": floats(2, 3), "rate": np.float32(1), "w": np.float32([0, 0, 1])}
         assert np.array_equal(outputs(target, feeds)["y"], -(floats(2, 3) + feeds["w"]))
 
-    def test_a_type_that_nothing_tells(self, tmp_path: Path, target: Path) -> None:
+    def test_a_type_that_is_not_known(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed("main (float[3] x) => (float[3] y) { a = odd.Op (x) y = Neg (a) }", odd=1), tmp_path)
         done = convert(model, "-o", target, "--input", "a")
         assert done.returncode == 2
@@ -118,7 +118,7 @@ class TestFreeze:
         x = floats(2, 3)
         assert np.array_equal(outputs(target, {"x": x})["z"], np.abs(x * np.float32(2.5) + np.float32([1, 2, 3])))
 
-    def test_a_list_and_a_decision(self, tmp_path: Path, target: Path) -> None:
+    def test_a_list_and_a_condition(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(CHOICE), tmp_path)
         done = convert(model, "-o", target, "--freeze", "flag=false", "--freeze", "x=[1,-2,3]")
         assert done.returncode == 0, done.stderr
@@ -137,7 +137,7 @@ class TestFreeze:
         assert done.returncode == 0, done.stderr
         assert names_in_ir(target)[0] == ["x"]
 
-    def test_beside_a_shape(self, chain: Path, target: Path) -> None:
+    def test_together_with_a_shape(self, chain: Path, target: Path) -> None:
         done = convert(chain, "-o", target, "--input", "x[2,3],rate", "--freeze", "rate=1")
         assert done.returncode == 0, done.stderr
         assert 'shape="2,3"' in target.read_text()
@@ -155,7 +155,7 @@ class TestFreeze:
             (["--freeze", "x[1,3]=[[1,2,3]]", "--input", "x[2,3]"], ["two shapes"]),
         ],
     )
-    def test_what_makes_no_sense(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
+    def test_invalid_arguments(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
         done = convert(chain, "-o", target, *flags)
         assert done.returncode == 2, done.stderr
         assert_clear(done.stderr)
@@ -181,7 +181,7 @@ class TestRename:
         assert done.returncode == 0, done.stderr
         assert sorted(names_in_ir(target)[0]) == ["c", "x"]
 
-    def test_layers_bear_the_new_names(self, chain: Path, target: Path) -> None:
+    def test_layers_have_the_new_names(self, chain: Path, target: Path) -> None:
         assert convert(chain, "-o", target, "--rename", "y=logits").returncode == 0
         text = target.read_text()
         assert 'name="logits"' in text and 'name="logits/sink_port_0"' in text and '"y"' not in text
@@ -211,14 +211,14 @@ class TestRename:
             (["--rename", "x=a1", "--rename", "x=a2"], ["twice"]),
         ],
     )
-    def test_what_makes_no_sense(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
+    def test_invalid_arguments(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
         done = convert(chain, "-o", target, *flags)
         assert done.returncode == 2, done.stderr
         assert_clear(done.stderr)
         assert all(word in done.stderr for word in words), done.stderr
         assert not target.exists()
 
-    def test_a_tensor_that_is_gone(self, tmp_path: Path, target: Path) -> None:
+    def test_a_tensor_that_passes_removed(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed("main (float[3] x) => (float[3] y) { u = Shape (x) d = Neg (x) y = Abs (x) }"), tmp_path)
         done = convert(model, "-o", target, "--rename", "u=size")
         assert done.returncode == 2 and "the tensor was folded, fused or not needed" in done.stderr
@@ -274,7 +274,7 @@ class TestMapping:
         assert rows["", "x"]["layer"] == "image"
 
     def test_weights_in_half_precision(self, tmp_path: Path, target: Path) -> None:
-        """The file is mapped, not the graph before it was compressed."""
+        """The mapping describes the written file, not the graph before compression."""
         text = "main (float[3] x) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> { y = Add (x, w) }"
         flags = ("--compress-to-fp16", "--mapping", tmp_path / "m.json")
         assert convert(saved(parsed(text), tmp_path), "-o", target, *flags).returncode == 0
@@ -282,7 +282,7 @@ class TestMapping:
         assert {(str(row["id"]), row["layer"]) for row in rows.values()} <= self.layers(target)
         assert rows["", "w"]["became"] == "kept"
 
-    def test_places_that_are_not_for_it(self, chain: Path, target: Path) -> None:
+    def test_paths_that_are_refused(self, chain: Path, target: Path) -> None:
         before = chain.read_bytes()
         for place in (chain, target, target.with_suffix(".bin")):
             done = convert(chain, "-o", target, "--mapping", place)

@@ -1,4 +1,4 @@
-"""Files of other programs given as a model: what they are called, and what to do."""
+"""Files of other programs given as a model: the messages name the format and what to do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tarred() -> bytes:
 
 
 def message(*fields: tuple[int, int | bytes]) -> bytes:
-    """A protobuf message of small fields."""
+    """A protobuf message of short fields."""
     made = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -95,7 +95,7 @@ OTHERS: dict[str, tuple[str, bytes, str, str]] = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_it_looks_like(name: str, tmp_path: Path, old_pair: Path) -> None:
+def test_the_format_is_named(name: str, tmp_path: Path, old_pair: Path) -> None:
     file, content, kind, hint = OTHERS[name]
     source = tmp_path / file
     source.write_bytes(content)
@@ -109,8 +109,8 @@ def test_what_it_looks_like(name: str, tmp_path: Path, old_pair: Path) -> None:
     assert_untouched(old_pair)
 
 
-def test_large_files_as_well(tmp_path: Path) -> None:
-    """They are walked, not read: another way in."""
+def test_the_format_of_large_files_is_named(tmp_path: Path) -> None:
+    """Large files are searched, not read: a code path of its own."""
     source = tmp_path / "m.pt"
     with zipfile.ZipFile(source, "w") as archive:
         archive.writestr("m/data.pkl", b"\x80\x02.")
@@ -140,7 +140,7 @@ def test_folders(inside: list[str], said: str, tmp_path: Path) -> None:
 
 
 def weighty() -> onnx.ModelProto:
-    """A model of more than a megabyte, its weights in it."""
+    """A model of more than a megabyte with embedded weights."""
     made = parsed("main (float[N,600] x) => (float[N,600] y) { y = MatMul (x, w) }")
     made.graph.initializer.append(numpy_helper.from_array(floats(600, 600), "w"))
     return made
@@ -150,7 +150,7 @@ def weighty() -> onnx.ModelProto:
     "make", [lambda: (PYTORCH / "decoder.onnx").read_bytes(), lambda: weighty().SerializeToString()]
 )
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
-def test_cut_short(make: Callable[[], bytes], share: float, tmp_path: Path, old_pair: Path) -> None:
+def test_truncated_files(make: Callable[[], bytes], share: float, tmp_path: Path, old_pair: Path) -> None:
     data = make()
     source = tmp_path / "m.onnx"
     source.write_bytes(data[: int(share * len(data))])
@@ -163,8 +163,8 @@ def test_cut_short(make: Callable[[], bytes], share: float, tmp_path: Path, old_
 
 
 @pytest.mark.parametrize("path", sorted(PYTORCH.glob("*.onnx")), ids=lambda path: path.stem)
-def test_models_are_nothing_else(path: Path) -> None:
-    """What is said of broken files would be wrong of whole ones."""
+def test_models_are_not_taken_for_another_format(path: Path) -> None:
+    """The messages about broken files would be wrong for intact ones."""
     data = path.read_bytes()
     assert missing_bytes(data, len(data)) == 0
     assert kind_of(data) is None
@@ -185,7 +185,7 @@ def test_missing_data_file(tmp_path: Path, old_pair: Path) -> None:
 
 
 def test_the_extension_does_not_matter(tmp_path: Path) -> None:
-    """A model is a model whatever its file is called."""
+    """A model is read whatever its extension."""
     assert convert_model(saved(parsed(PLAIN), tmp_path, "model.pt")).outputs == ["y"]
 
 

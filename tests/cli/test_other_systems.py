@@ -26,7 +26,7 @@ for name in ("fork", "getpgrp", "killpg", "sched_getaffinity", "setsid"):
     if hasattr(os, name):
         delattr(os, name)
 """
-"""What every interpreter of a test runs first, those of worker processes as well."""
+"""Every Python process of a test runs this first, worker processes too."""
 
 IMPORT_ALL = """
 import importlib, os, pkgutil
@@ -44,7 +44,7 @@ print(len(names))
 
 
 def without_posix(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python process that finds nothing of POSIX."""
+    """Run Python code in a process without the modules and functions of POSIX."""
     site = folder / "site"
     site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(SITE, encoding="utf-8")
@@ -79,7 +79,7 @@ def test_a_batch_warns_that_its_memory_limit_has_no_effect(tmp_path: Path) -> No
     assert sorted(each.name for each in (tmp_path / "out").glob("*.xml")) == ["a.xml", "b.xml"]
 
 
-def test_a_pool_warns_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_warns_that_its_memory_limit_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     from mo_loop.workers import Pool
 
     monkeypatch.setitem(sys.modules, "resource", None)
@@ -87,8 +87,8 @@ def test_a_pool_warns_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-def test_no_module_imports_one_of_posix_when_it_is_loaded() -> None:
-    """Also where this machine has them: inside a function an import can fail without harm to the rest."""
+def test_no_module_imports_a_posix_module_at_its_top() -> None:
+    """The rule holds on every machine: only an import inside a function may fail without breaking the rest."""
     found = []
     for path in (*(ROOT / "mo_loop").rglob("*.py"), *(ROOT / "transforms").rglob("*.py")):
         for node in ast.parse(path.read_text("utf-8")).body:

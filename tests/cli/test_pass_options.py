@@ -1,4 +1,4 @@
-"""The options of `mo-loop convert` that look into the passes, and what stands for them elsewhere."""
+"""The options of `mo-loop convert` about passes, their environment variables, and their arguments in the library."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class NegTwice(MatcherPass):
 
 
 class OnRequest(NegTwice):
-    """the same  ->  the same"""
+    """Changes nothing; disabled unless it is enabled by name."""
 
     enabled_by_default = False
 
 
 class ExpTwice(MatcherPass):
-    """never mind"""
+    """Matches Exp(Exp(x)) and changes nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class ExpTwice(MatcherPass):
 
 
 class Broken(FunctionPass):
-    """Add  ->  an exception"""
+    """Raises an exception for an Add."""
 
     def run_on_graph(self, graph: Graph) -> bool:
         for node in self.candidates(graph, ops.Add):
@@ -73,7 +73,7 @@ class Broken(FunctionPass):
 
 
 class Tearing(FunctionPass):
-    """leaves an edge that no input knows"""
+    """Leaves an edge in the graph that no input lists."""
 
     def run_on_graph(self, graph: Graph) -> bool:
         parameter, result = graph.parameters[0], graph.results[0]
@@ -83,7 +83,7 @@ class Tearing(FunctionPass):
 
 @pytest.fixture
 def loop(tmp_path: Path) -> Path:
-    """A loop with an Add, named, in its body; EliminateUnusedPorts and others change it."""
+    """A loop with a named Add in its body; EliminateUnusedPorts and others change it."""
     return saved(parsed(body("[inner_add] t = Add (s, s)")), tmp_path)
 
 
@@ -108,19 +108,19 @@ def add_passes(monkeypatch: pytest.MonkeyPatch, *passes: type[FunctionPass]) -> 
 
 
 def steps_of(model: Path, **arguments: Any) -> list[Step]:
-    """What observers are told of the passes of a conversion."""
+    """The names of the passes that observers are called for."""
     events: list[Step | Phase] = []
     convert_model(model, observers=(events.append,), **arguments)
     return [each for each in events if isinstance(each, Step)]
 
 
 def set_passes(monkeypatch: pytest.MonkeyPatch, *passes: type[FunctionPass]) -> None:
-    """Let these be the whole pipeline."""
+    """Replace the pipeline by these passes."""
     monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [each() for each in passes])
 
 
 def refused(done: Any, *words: str) -> None:
-    """A coded usage error that says `words`, and nothing written."""
+    """The command fails with a coded usage error that contains `words` and writes nothing."""
     assert done.returncode == 2, done.stderr
     assert_clear(done.stderr)
     assert done.stderr.startswith("error: ML201")
@@ -135,7 +135,7 @@ class TestListing:
         return done.stdout.splitlines()
 
     def states(self, *arguments: object) -> dict[str, list[str]]:
-        """Name -> the words behind it, of passes that stand by themselves."""
+        """Name -> the words after it, for passes outside of a traversal."""
         rows = [row.split() for row in self.rows(*arguments)]
         return {row[1]: row[2:4] for row in rows if row[0].isdigit()}
 
@@ -148,7 +148,7 @@ class TestListing:
         assert row.split()[2:4] == ["on", "last"]
         assert row.endswith((LoopToTI.__doc__ or "").partition("\n")[0]) and "->" in row
 
-    def test_what_would_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_passes_that_would_run_are_marked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         add_passes(monkeypatch, OnRequest)
         state = self.states("--disable-pass=EliminateEmptyLoops")
         assert state["OnRequest"][0] == "off" and state["EliminateEmptyLoops"][0] == "off"
@@ -169,13 +169,13 @@ class TestListing:
             "the old name stops working in the next version",
         ]
 
-    def test_matchers_stand_below_their_traversal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_matchers_are_listed_below_their_traversal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [GraphRewrite([NegTwice(), OnRequest()])])
         rows = self.rows()[1:]
         assert [row.split()[0] for row in rows] == ["1", "NegTwice", "OnRequest"]
         assert "Negative(Negative(x))  ->  x" in rows[1] and " off " in rows[2]
 
-    def test_a_typing_error(self) -> None:
+    def test_a_misspelt_name(self) -> None:
         refused(convert("--passes", "--disable-pass", "LoopToTi"), "did you mean 'LoopToTI'?")
 
     def test_a_conversion_needs_a_model(self) -> None:
@@ -205,7 +205,7 @@ class TestProfile:
     def test_quiet_by_default(self, loop: Path, target: Path) -> None:
         assert convert(loop, "-o", target).stderr == ""
 
-    def test_places_that_are_not_for_it(self, loop: Path, target: Path, tmp_path: Path) -> None:
+    def test_paths_that_are_refused(self, loop: Path, target: Path, tmp_path: Path) -> None:
         before = loop.read_bytes()
         refused(convert(loop, "-o", target, "--profile-json", loop), "file of the conversion")
         refused(convert(loop, "-o", target, "--profile-json", target.with_suffix(".bin")), "file of the conversion")
@@ -265,7 +265,7 @@ class TestVisualize:
         assert not (tmp_path / "v").exists()
 
     def test_after_a_part_of_a_pass(self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Observers hear of the whole traversal alone."""
+        """Observers are called for the whole traversal only."""
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [GraphRewrite([NegTwice()])])
         done = convert(loop, "-o", target, "--visualize", "v", "--visualize-after", "NegTwice")
         refused(done, "no step of its own", "the pass that contains it")
@@ -299,7 +299,7 @@ class TestDump:
         assert done.returncode == 0 and ("install Graphviz" in done.stderr) == (formats == "text,svg")
         assert self.endings(tmp_path / "d") == endings
 
-    def test_a_second_dump_takes_the_place_of_the_first(self, loop: Path, target: Path, tmp_path: Path) -> None:
+    def test_a_second_dump_replaces_the_first(self, loop: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "d").mkdir()
         (tmp_path / "d" / "notes.txt").write_text("kept")
         for flags in (("--dump",), ("--dump-format", "text", "--dump")):
@@ -307,13 +307,13 @@ class TestDump:
         assert self.endings(tmp_path / "d") == {".txt"}
         assert (tmp_path / "d" / "notes.txt").read_text() == "kept"
 
-    def test_both_number_alike(self, loop: Path, target: Path, tmp_path: Path) -> None:
+    def test_dump_and_visualize_use_the_same_numbers(self, loop: Path, target: Path, tmp_path: Path) -> None:
         done = convert(loop, "-o", target, "--dump", tmp_path / "d", "--visualize", tmp_path / "v")
         assert done.returncode == 0
         found = [sorted(path.name for path in (tmp_path / folder).glob("*.dot")) for folder in ("d", "v")]
         assert found[0] == found[1] and found[0][0] == "000_loaded.dot"
 
-    def test_what_makes_no_sense(self, loop: Path, target: Path, tmp_path: Path) -> None:
+    def test_invalid_arguments(self, loop: Path, target: Path, tmp_path: Path) -> None:
         refused(convert(loop, "-o", target, "--dump-format", "text"), "--dump-format has no effect without --dump")
         for formats in ("png", "text,,dot", ""):
             refused(convert(loop, "-o", target, "--dump", tmp_path / "d", "--dump-format", formats), "no format", "svg")
@@ -351,10 +351,10 @@ class TestExplain:
         ]  # fmt: skip
 
     def test_a_pass_of_several_matchers(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its name stands for all of them that run."""
+        """Its name stands for all of its matchers that run."""
 
         class Eliminations(GraphRewrite):
-            """all of these"""
+            """All matchers."""
 
         held = (OnRequest, NegTwice, ExpTwice)
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [Eliminations([each() for each in held])])
@@ -422,7 +422,7 @@ class TestSelection:
             (["--disable-pass=LoopToTI", "--stop-after=LoopToTI"], ["disabled"]),
         ],
     )
-    def test_what_makes_no_sense(
+    def test_invalid_arguments(
         self, flags: list[str], words: list[str], loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add_passes(monkeypatch, NegTwice, OnRequest)
@@ -430,7 +430,7 @@ class TestSelection:
         assert not target.exists()
 
     def test_stop(self, loop: Path, target: Path, tmp_path: Path) -> None:
-        """The graph is written as it is then, and it is said that this may not do."""
+        """The graph is written in this state, with a warning that the runtime may refuse it."""
         common = (loop, "-o", target, "--dump", tmp_path / "steps", "--profile-json", tmp_path / "p.json")
         done = convert(*common, "--stop-after", "EliminateEmptyLoops")
         assert done.returncode == 0 and target.exists()
@@ -448,14 +448,14 @@ class TestSelection:
         ],
     )
     def test_a_graph_that_cannot_be_written(self, flags: list[str], hint: str, target: Path, tmp_path: Path) -> None:
-        """The error says which passes are missing; the dump is there to look at."""
+        """The error names the missing passes; the dump shows the graph."""
         model = saved(parsed(SCAN), tmp_path)
         done = convert(model, "-o", target, "--dump", tmp_path / "steps", *flags)
         assert done.returncode == 3
         assert "error: ML320" in done.stderr and f"help:  {hint}" in done.stderr
         assert (tmp_path / "steps" / "000_loaded.txt").exists() and not target.exists()
 
-    def test_a_plain_failure_says_nothing_of_passes(self, target: Path, tmp_path: Path) -> None:
+    def test_a_failure_with_all_passes_does_not_name_passes(self, target: Path, tmp_path: Path) -> None:
         model = saved(parsed("main (float[3] x) => (y) { y = SequenceConstruct (x) }"), tmp_path)
         done = convert(model, "-o", target)
         assert done.returncode != 0 and "did not run" not in done.stderr
@@ -478,7 +478,7 @@ class TestBrokenPasses:
         with_debug = convert(loop, "-o", target, "--debug")
         assert "Traceback" in with_debug.stderr and "run_on_graph" in with_debug.stderr
 
-    def test_a_torn_graph_is_found_after_the_pass(
+    def test_a_broken_graph_is_reported_after_the_pass(
         self, loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add_passes(monkeypatch, Tearing)
@@ -535,14 +535,14 @@ class TestVariables:
         chosen = {path.name for path in tmp_path.glob("*.dot")}  # those of the first run are gone
         assert chosen == {each for each in pictures if "GuardTripCounts" in each}
 
-    def test_flags_have_their_way(self, loop: Path, target: Path, tmp_path: Path) -> None:
+    def test_flags_override_variables(self, loop: Path, target: Path, tmp_path: Path) -> None:
         done = self.done(loop, target, "--visualize", tmp_path / "v", OV_ENABLE_VISUALIZE_TRACING="1")
         assert done.returncode == 0 and "note: " not in done.stderr
         assert (tmp_path / "v").exists() and not list(tmp_path.glob("*.dot"))
 
     @pytest.mark.parametrize("prefix", ["OV", "NGRAPH"])
     def test_shapes_and_types(self, prefix: str, loop: Path, target: Path, tmp_path: Path) -> None:
-        """They say how pictures look; without pictures they mean nothing."""
+        """They configure pictures; without pictures they have no effect."""
         both = {f"{prefix}_VISUALIZE_TREE_OUTPUT_{what}": "1" for what in ("SHAPES", "TYPES")}
         assert self.done(loop, target, **both).stderr == ""
         assert self.done(loop, target, "--visualize", tmp_path / "v", **both).returncode == 0
@@ -553,10 +553,10 @@ class TestVariables:
         assert "error: ML410" in self.done(loop, target, MO_LOOP_CHECK_PASSES="1").stderr
 
     @pytest.mark.parametrize("name", ["MO_LOOP_CHECK_PASSES", "NGRAPH_PROFILE_PASS_ENABLE"])
-    def test_values_without_meaning(self, name: str, loop: Path, target: Path) -> None:
+    def test_invalid_values(self, name: str, loop: Path, target: Path) -> None:
         refused(self.done(loop, target, **{name: "perhaps"}), f"{name}=perhaps")
 
-    def test_names_of_no_pass(self, loop: Path, target: Path) -> None:
+    def test_unknown_passes(self, loop: Path, target: Path) -> None:
         done = self.done(loop, target, OV_ENABLE_VISUALIZE_TRACING="LoopToTx")
         assert done.returncode == 2 and "did you mean 'LoopToTI'?" in done.stderr
 
@@ -607,13 +607,13 @@ class TestLibrary:
         assert ended == ["reading"]
 
     def test_stop(self, loop: Path) -> None:
-        """Observers see the last pass too."""
+        """Observers are called for the last pass, too."""
         steps = steps_of(loop, stop_after="EliminateUnusedPorts")
         names = [each.name for each in pipelines.default_pipeline()]
         last = len(names) - names[::-1].index("EliminateUnusedPorts")
         assert [step.name for step in steps] == names[:last]
 
-    def test_names_are_looked_at_before_the_model(self) -> None:
+    def test_names_are_checked_before_the_model_is_read(self) -> None:
         config = PassConfig()
         config.disable("LoopToTx")
         with pytest.raises(UsageError, match="LoopToTx"):
@@ -627,12 +627,12 @@ class TestLibrary:
             convert_model(loop, check_passes=True)
         assert caught.value.code == "ML410"
         with pytest.raises(InternalError):
-            convert_model(loop)  # tests check unless they say otherwise
+            convert_model(loop)  # the tests turn the check on
         with pytest.raises(MoLoopError) as other:
             convert_model(loop, check_passes=False, stop_after="Tearing", output="no such")
         assert other.value.code != "ML410"
 
-    def test_a_plain_conversion_loads_none_of_it(self, loop: Path, target: Path) -> None:
+    def test_a_plain_conversion_does_not_load_these_modules(self, loop: Path, target: Path) -> None:
         lines = (
             "import sys",
             "from mo_loop.cli import main",
@@ -645,7 +645,7 @@ class TestLibrary:
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1] == "[]"
 
-    def test_what_is_written_after_looking_inside_is_the_same(self, loop: Path, tmp_path: Path) -> None:
+    def test_observers_do_not_change_the_output(self, loop: Path, tmp_path: Path) -> None:
         plain, looked = tmp_path / "a.xml", tmp_path / "b.xml"
         assert convert(loop, "-o", plain).returncode == 0
         flags = ("--profile", "--check-passes", "--visualize", tmp_path / "v", "--explain-pass", "LoopToTI")

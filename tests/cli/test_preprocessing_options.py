@@ -1,4 +1,4 @@
-"""The options that build the preparation of inputs into a model: what reaches the conversion, and what is refused."""
+"""The options of preprocessing: their effect on the IR, and refused values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def constants(graph: Graph, kind: type[Any]) -> list[Any]:
     return [each.inputs[1].constant.reshape(-1).tolist() for each in graph.of(kind)]
 
 
-def test_all_of_them(tmp_path: Path) -> None:
+def test_all_options_together(tmp_path: Path) -> None:
     graph = converted(
         tmp_path, "--layout", "x(nchw->nhwc)", "--mean-values", "x[1,2,3]", "--scale-values", "(2,4,8)",
         "--reverse-input-channels", "--batch", "5",
@@ -86,7 +86,7 @@ def test_refused(tmp_path: Path, flags: list[str], message: str) -> None:
     assert message in refused(tmp_path, *flags)
 
 
-def test_a_batch_has_to_be_a_size(tmp_path: Path) -> None:
+def test_an_invalid_batch_is_refused(tmp_path: Path) -> None:
     assert convert(saved(parsed(PICTURE), tmp_path), "--batch", "0").returncode == 2
 
 
@@ -101,7 +101,7 @@ def test_its_passes_are_listed_and_explained(tmp_path: Path) -> None:
     assert "y/sink_port_0 depends on the order of the channels" in convert(source, *flags).stderr
 
 
-def test_what_compression_did(tmp_path: Path) -> None:
+def test_the_summary_of_compression(tmp_path: Path) -> None:
     text = """main (float[2] x) => (float[2] y) <float[2] w = {1e6, 0.5}, float[2] v = {4097.5, 1.0}> {
       a = Add (x, w)
       y = Mul (a, v)

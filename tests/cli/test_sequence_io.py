@@ -1,4 +1,4 @@
-"""`mo-loop convert --sequence-io packed`: lists of tensors into a converted model and out of it."""
+"""`mo-loop convert --sequence-io packed`: sequences as inputs and outputs of a converted model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ main (seq(float[?,?]) s, float f) => (seq(float[?,?]) t, seq(int64[2]) shapes) {
 
 
 def expected(model: bytes, feeds: dict[str, Any]) -> dict[str, Any]:
-    """What ONNX Runtime computes; a sequence is a list."""
+    """The results of ONNX Runtime; a sequence is a list."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
@@ -44,7 +44,7 @@ def expected(model: bytes, feeds: dict[str, Any]) -> dict[str, Any]:
 
 
 def packed(feeds: dict[str, Any]) -> dict[str, Any]:
-    """The inputs as the converted model takes them."""
+    """The inputs in the form of the converted model."""
     found: dict[str, Any] = {}
     for name, value in feeds.items():
         if isinstance(value, list):
@@ -83,7 +83,7 @@ def ragged(*rows: int, columns: int = 3) -> list[np.ndarray]:
         ),
     ],
 )
-def test_lists_go_in_and_come_out(text: str, sets: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_sequences_as_inputs_and_outputs(text: str, sets: list[dict[str, Any]], tmp_path: Path) -> None:
     model = parsed(text)
     target = tmp_path / "m.xml"
     done = convert(saved(model, tmp_path), "-o", target, "--sequence-io", "packed")
@@ -101,7 +101,7 @@ def test_lists_go_in_and_come_out(text: str, sets: list[dict[str, Any]], tmp_pat
                 np.testing.assert_allclose(item, each, rtol=1e-6)
 
 
-def test_without_the_option_the_way_in_is_named(tmp_path: Path) -> None:
+def test_without_the_option_the_error_names_it(tmp_path: Path) -> None:
     done = convert(saved(parsed(TURNED), tmp_path), "-o", tmp_path / "m.xml")
     assert done.returncode == 3
     assert_clear(done.stderr)

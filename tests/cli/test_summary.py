@@ -1,4 +1,4 @@
-"""What `mo-loop convert` says at the end, and on the way there."""
+"""The output of `mo-loop convert`: the summary, warnings, errors and progress."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TestControlFlow:
     def became(self, found: dict[str, Any]) -> dict[tuple[str, str], int]:
         return {(row["operator"], row["became"]): row["count"] for row in found["control_flow"]}
 
-    def test_what_became_of_it(self, tmp_path: Path, target: Path) -> None:
+    def test_the_summary_counts_what_loops_and_branches_became(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(FLOW), tmp_path)
         assert self.became(as_json(model, "-o", target, "--unroll", 4)) == {
             ("Loop", "unrolled ×3"): 1,
@@ -98,7 +98,7 @@ class TestNumbers:
         assert sum(found["phases"].values()) <= found["seconds"]
         assert {"reading", "translating", "passes", "checking", "writing"} <= set(found["phases"])
 
-    def test_warnings_are_in_it(self, tmp_path: Path, target: Path) -> None:
+    def test_the_summary_counts_warnings(self, tmp_path: Path, target: Path) -> None:
         text = LOOP.replace("float[3] s", "x").replace("float[3] t", "t").replace("float[3] y", "float[R] y")
         source = saved(parsed(text.replace("BODY", "t = Concat <axis = 0> (x, x)")), tmp_path)
         assert as_json(source, "-o", target)["warnings"] == ["loop/step: 'x' hides an outer value of that name"]
@@ -108,14 +108,14 @@ class TestNumbers:
             "0 B", "999 B", "1.0 kB", "999.9 kB", "1.0 MB", "4.2 MB", "3.0 GB",
         ]  # fmt: skip
 
-    def test_the_default_is_lossless_and_says_so(self, tmp_path: Path, target: Path) -> None:
+    def test_the_default_is_lossless_and_the_summary_says_so(self, tmp_path: Path, target: Path) -> None:
         made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
         made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
         done = convert(saved(made, tmp_path), "-o", target)
         assert "16.4 kB -> 16.4 kB, unchanged (FP32 stays FP32)" in done.stdout
 
 
-class TestWhereItIsSaid:
+class TestStreams:
     def test_quiet(self, plain: Path, target: Path) -> None:
         done = convert(plain, "-o", target, "-q")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "") and target.exists()
@@ -147,7 +147,7 @@ class TestWhereItIsSaid:
         assert found["error"]["code"] == "ML202" and found["error"]["hint"] == "did you mean 'a'?"
         assert_clear(done.stderr)
 
-    def test_a_stdout_that_cannot_hold_it(self, tmp_path: Path, target: Path) -> None:
+    def test_a_stdout_that_cannot_encode_it(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(FLOW), tmp_path)
         done = run(model, "-o", target, "--unroll", 4, env={**os.environ, "PYTHONIOENCODING": "ascii"})
         assert done.returncode == 0 and "unrolled" in done.stdout
@@ -174,7 +174,7 @@ class Terminal(io.StringIO):
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 class TestTerminal:
     def on_terminal(self, *arguments: object, **environment: str) -> tuple[int, str]:
-        """The exit code and what a terminal gets of both streams."""
+        """The exit code and the output of both streams on a terminal."""
         import pty
 
         ours, theirs = pty.openpty()
@@ -188,7 +188,7 @@ class TestTerminal:
             while True:
                 try:
                     piece = os.read(ours, 4096)
-                except OSError:  # the other end is closed
+                except OSError:  # the command has ended
                     break
                 if not piece:
                     break
@@ -197,7 +197,7 @@ class TestTerminal:
         finally:
             os.close(ours)
 
-    def test_progress_comes_and_goes(self, plain: Path, target: Path, tmp_path: Path) -> None:
+    def test_progress_is_shown_and_erased(self, plain: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "slow.py").write_text(SLOW)
         code, shown = self.on_terminal(plain, "-o", target, "--extension", tmp_path / "slow.py")
         assert code == 0
@@ -206,7 +206,7 @@ class TestTerminal:
         assert "\x1b[?25h" in shown[shown.rindex("\x1b[?25l") :], "the cursor is shown again"
         assert "operations" in rest and not re.search(r"passes \d s", rest)
 
-    def test_progress_is_not_asked_for(self, plain: Path, target: Path, tmp_path: Path) -> None:
+    def test_no_progress_with_quiet_or_in_a_pipe(self, plain: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "slow.py").write_text(SLOW)
         flags = (plain, "-o", target, "--extension", tmp_path / "slow.py")
         assert self.on_terminal(*flags, "-q")[1] == ""
@@ -230,7 +230,7 @@ class TestTerminal:
 
 
 def test_bytes_written_so_far(tmp_path: Path) -> None:
-    """What the progress line shows while weights are copied."""
+    """The progress line while weights are copied."""
     made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
     made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
     progress = Progress()

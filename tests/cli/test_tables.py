@@ -1,4 +1,4 @@
-"""Tables: whole lines for a pipe, the width of the terminal for a person."""
+"""Tables: whole lines in a pipe, the width of the terminal on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mo-loop convert` where it cannot write or read to the end: what it says, and what it leaves alone."""
+"""`mo-loop convert` with outputs that it cannot write, or inputs that it cannot read to the end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_unwritable_folder(plain: Path, old_pair: Path) -> None:
 
 
 def test_file_that_cannot_be_made(plain: Path, old_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an unwritable folder looks like to the program, whoever runs the tests."""
+    """A test that root passes as well: opening the file fails as in an unwritable folder."""
 
     def refuse(self: Path, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(self))
@@ -82,7 +82,7 @@ def test_folder_in_the_place_of_a_file(taken: str, plain: Path, tmp_path: Path) 
 def test_error_while_writing(
     error: BaseException, plain: Path, old_pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of the files is written by then."""
+    """Half of the files is written before the error."""
     original = writer.XmlWriter._layer
     written: list[object] = []
 
@@ -100,7 +100,7 @@ def test_error_while_writing(
 
 
 def test_error_while_moving(plain: Path, old_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The .bin is in its place already when the .xml cannot be moved: it goes back."""
+    """The .bin is already in its place when moving the .xml fails: the old .bin is restored."""
     replace = os.replace
 
     def failing(source: Any, target: Any) -> None:
@@ -116,14 +116,14 @@ def test_error_while_moving(plain: Path, old_pair: Path, monkeypatch: pytest.Mon
 
 
 def save_apart(folder: Path, location: str) -> None:
-    """m.onnx, its weights in a file of their own."""
+    """m.onnx and its weights in a file of their own."""
     made = parsed(PLAIN)
     made.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.arange(3, dtype=np.float32), "w"))
     onnx.save(made, folder / "m.onnx", save_as_external_data=True, location=location, size_threshold=0)
 
 
 def test_weights_of_the_model_are_not_overwritten(tmp_path: Path) -> None:
-    """External data may lie exactly where the .bin would go."""
+    """External data may have the path of the .bin."""
     save_apart(tmp_path, "m.bin")
     data = (tmp_path / "m.bin").read_bytes()
     done = convert(tmp_path / "m.onnx", "-o", tmp_path / "m.xml")
@@ -134,7 +134,7 @@ def test_weights_of_the_model_are_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_source_gone_before_the_end(tmp_path: Path) -> None:
-    """Weights are read when they are written; the message names what is missing."""
+    """Weights are read when they are written; the message names the missing file."""
     save_apart(tmp_path, "w.data")
     converted = convert_model(tmp_path / "m.onnx")
     (tmp_path / "w.data").unlink()

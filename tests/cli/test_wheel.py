@@ -33,7 +33,7 @@ tiny (float[2] x, int64 trips) => (float[2] y)
 
 
 def pip(*arguments: str, cwd: Path) -> None:
-    """Run pip quietly; on failure show what it said."""
+    """Run pip quietly; on failure show its output."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
@@ -41,7 +41,7 @@ def pip(*arguments: str, cwd: Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A wheel of this checkout. With the build backend installed (extra `dev`) nothing is fetched for it."""
+    """A wheel of this checkout. With the build backend installed (extra `dev`) pip downloads nothing."""
     if importlib.util.find_spec("pip") is None:
         pytest.skip("this environment has no pip")
     folder = tmp_path_factory.mktemp("wheel")
@@ -53,7 +53,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def package_files() -> set[str]:
-    """What the checkout's two packages hold, caches aside."""
+    """The files of the two packages in the checkout, without caches."""
     return {
         path.relative_to(ROOT).as_posix()
         for package in ("mo_loop", "transforms")
@@ -83,7 +83,7 @@ def test_the_wheel_names_its_script_and_dependencies(wheel: Path) -> None:
 
 
 def test_the_wheel_is_licensed_and_described_without_the_repository(wheel: Path) -> None:
-    """The package index shows the long description on its own: a relative link would lead nowhere."""
+    """The package index shows the long description on its own: relative links would not work."""
     with zipfile.ZipFile(wheel) as archive:
         read = {Path(name).name: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
     assert read["LICENSE"] == (ROOT / "LICENSE").read_text("utf-8")

@@ -1,1 +1,1 @@
-"""The ONNX backend test suite: its cases as samples, and what is expected of those that do not pass."""
+"""The ONNX backend test suite: its cases as samples, and the expected results of the cases that do not pass."""

@@ -3,14 +3,14 @@
     for entry in collect(["node"], "^test_loop"):
         judge(("mo_loop", entry.sample))
 
-Cases and values are those inside the installed onnx package; nothing is downloaded, and every process finds the same
-ones. The `real` kind is the package's light models (architectures of well-known networks whose weights are made by
-ConstantOfShape): each takes 0, 1/n, 2/n, ... as input and has its expected output stored beside it.
+Cases and values come from the installed onnx package; nothing is downloaded, and every process finds the same cases.
+The `real` kind is the package's light models (architectures of well-known networks whose weights ConstantOfShape
+makes): the input of each is 0, 1/n, 2/n, ..., and its expected output is stored with it.
 
-Each set of inputs is run twice on one compiled model: what a run leaves behind must not change another.
+Each set of inputs runs twice on one compiled model: state that a run leaves behind must not change the next one.
 
-Where a sequence or an optional crosses the boundary, the case is converted with `sequence_io="packed"`: a sequence `s`
-is fed and expected as `s.data` and `s.shapes`. An optional that is absent is not fed.
+A case whose model has a sequence or an optional as input or output is converted with `sequence_io="packed"`: the inputs
+and outputs for a sequence `s` are `s.data` and `s.shapes`. An absent optional has no input.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from mo_loop.verify.judge import Sample
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 
-# Their expected outputs are draws of a random generator: only shape and element type can agree.
+# Their expected outputs are random numbers: only shape and element type are compared.
 RANDOM = re.compile(r"^test_(bernoulli|training_dropout(?!_zero_ratio)|random)")
 
-# Each of their numbers sums up a whole signal: it is as exact as the largest of them, not as its own size.
+# Each of their numbers is a sum over a whole signal: its error is relative to the largest of them, not to itself.
 FOURIER = re.compile(r"^test_(dft|stft)")
 
 
@@ -46,18 +46,18 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """Its name, which no other case has, of whatever kind."""
+        """Its name, unique among the cases of all kinds."""
         return self.sample.name
 
 
 def collect(kinds: Sequence[str], pattern: str = "") -> Iterator[Entry]:
-    """The cases of the given kinds whose name matches, in order of name."""
+    """The cases of the given kinds whose name matches, sorted by name."""
     from onnx.backend.test.loader import load_model_tests
 
     wanted = re.compile(pattern)
     for kind in kinds:
         with warnings.catch_warnings():
-            # Building the node cases casts values out of range on purpose.
+            # The node cases cast values out of range on purpose, which warns.
             warnings.simplefilter("ignore", RuntimeWarning)
             cases = load_model_tests(kind=kind)
         for case in sorted(cases, key=lambda case: str(case.name)):
@@ -79,7 +79,7 @@ def _sample(case: Any) -> Sample:
         sets = [_stored_set(folder) for folder in sorted(Path(case.model_dir).glob("test_data_set_*"))]
     inputs = _inputs(model)
     if len(inputs) < len(sets[0][0]):
-        # Older models list their weights among the inputs, and some data sets give values to those too.
+        # Older models list their weights among the inputs, and some data sets have values for those too.
         inputs = list(model.graph.input)
     expected = [list(_named(model.graph.output, wanted)) for _, wanted in sets]
     return Sample(
@@ -104,9 +104,9 @@ def _inputs(model: Any) -> list[Any]:
 
 
 def _arguments(model: Any, inputs: Sequence[Any]) -> dict[str, Any]:
-    """What else convert_model is told: how sequences cross the boundary, and the rank of those that go in.
+    """Further arguments of convert_model: `sequence_io`, and the rank of sequences among the inputs.
 
-    The suite declares ranks of elements that are not theirs.
+    The suite declares wrong ranks of elements.
     """
     if all(port.type.HasField("tensor_type") for port in (*model.graph.input, *model.graph.output)):
         return {}
@@ -115,7 +115,7 @@ def _arguments(model: Any, inputs: Sequence[Any]) -> dict[str, Any]:
 
 
 def _named(ports: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays that stand for the values of ports, with their names."""
+    """The named arrays that stand for the values of ports."""
     for port, value in zip(ports, values, strict=False):
         if _is_list(value):
             packed = pack_sequence(value, rank=_rank(value), dtype=_element_type(port.type))
@@ -129,7 +129,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _rank(items: Sequence[Any]) -> int:
-    """The rank of packed elements. Of those of an empty list none is known: it is taken to be 1."""
+    """The rank of packed elements. It is unknown for an empty list: 1 is assumed."""
     return max((np.ndim(each) for each in items), default=1) or 1
 
 
@@ -152,7 +152,7 @@ def _array(value: Any) -> np.ndarray:
 
 
 def _light_set(model: Any, source: Path) -> tuple[list[Any], list[Any]]:
-    """The input the suite makes for a light model, and the stored output."""
+    """The input that the suite makes for a light model, and the stored output."""
     inputs = []
     for port in _inputs(model):
         shape = [dim.dim_value if dim.HasField("dim_value") else 1 for dim in port.type.tensor_type.shape.dim]

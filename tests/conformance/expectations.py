@@ -1,4 +1,4 @@
-"""What is expected of the cases that do not pass: groups of cases with one reason, in a TOML file.
+"""The expected results of the cases that do not pass: groups of cases with one reason, in a TOML file.
 
 [[group]]
 result = "refused"
@@ -6,8 +6,8 @@ code = "ML322"
 reason = "the IR has no element type i2"
 cases = ["test_cast_FLOAT_to_INT2", "test_cast_INT2_to_FLOAT"]
 
-A case that is not listed is expected to pass. `differences` says where a run is otherwise, in both directions; `write`
-brings the file up to a run and keeps the reasons that are in it.
+A case that is not listed is expected to pass. `differences` lists where a run differs, in both directions; `write`
+updates the file to the results of a run and keeps its reasons.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from pathlib import Path
 from mo_loop.verify.judge import PASSED, Verdict
 
 FILE = Path(__file__).with_name("expectations.toml")
-UNSAID = "?"
-"""Begins the reason of a group that `write` has added: what the converter said. Somebody has to say why."""
+UNEXPLAINED = "?"
+"""Begins the reason of a group that `write` adds; the converter's message follows. Replace it by the actual reason."""
 
 HEADER = """\
-# Cases of the ONNX backend test suite that do not pass, each with its reason; all the others pass.
-# A case listed here that passes is as much an error as one that fails and is not listed.
-# `python tools/conformance.py --write` brings the lists up to what is so, and keeps the reasons.
+# The cases of the ONNX backend test suite that do not pass, each with its reason; all other cases pass.
+# A listed case that passes is an error, and so is a case that fails and is not listed.
+# `python tools/conformance.py --write` updates the lists and keeps the reasons.
 """
 
 
 @dataclass(frozen=True)
 class Group:
-    """Cases with one class of `CLASSES`, one code ("" if there is none) and one reason."""
+    """Cases with the same result (one of `CLASSES`), code ("" if there is none) and reason."""
 
     result: str
     reason: str
@@ -44,7 +44,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Expectations:
-    """The groups, and the versions of the packages that they are about."""
+    """The groups, and the versions of the packages they were recorded with."""
 
     versions: Mapping[str, str]
     groups: tuple[Group, ...]
@@ -56,7 +56,7 @@ class Expectations:
 
 
 def read(path: Path = FILE) -> Expectations:
-    """The file. ValueError if a case is listed twice."""
+    """Read the file. ValueError if a case is listed twice."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     tables = content.get("group", [])
     count = Counter(case for each in tables for case in each["cases"])
@@ -67,12 +67,12 @@ def read(path: Path = FILE) -> Expectations:
 
 
 def versions() -> dict[str, str]:
-    """Of what the suite comes from and of what computes it, as installed."""
+    """The installed versions of the packages that contain the suite and compute the results."""
     return {name: version(name) for name in ("onnx", "openvino")}
 
 
 def differences(expected: Expectations, verdicts: Mapping[str, Verdict]) -> Iterator[str]:
-    """Where verdicts are not as expected, one line each."""
+    """Where verdicts differ from the expected results, one line each."""
     groups = expected.by_case
     for name, verdict in sorted(verdicts.items()):
         group = groups.get(name)
@@ -80,36 +80,36 @@ def differences(expected: Expectations, verdicts: Mapping[str, Verdict]) -> Iter
             yield f"{name}: passes, but is listed as {_class(group.result, group.code)}: {group.reason}"
         elif group is None and verdict.result != PASSED:
             yield f"{name}: {_class(verdict.result, verdict.code)}, but is not listed: {verdict.message}"
-        elif group is not None and not _as_said(group, verdict):
+        elif group is not None and not _is_as_listed(group, verdict):
             found = _class(verdict.result, verdict.code)
             yield f"{name}: {found}, but is listed as {_class(group.result, group.code)}: {verdict.message}"
 
 
 def faults(expected: Expectations, names: Collection[str]) -> Iterator[str]:
-    """What is wrong with the file itself, given the names of all cases there are, one line each."""
+    """Errors in the file itself, given the names of all existing cases, one line each."""
     for name in sorted(set(expected.by_case) - set(names)):
         yield f"{name}: is listed, but there is no such case"
     for group in expected.groups:
-        if group.reason.startswith(UNSAID):
+        if group.reason.startswith(UNEXPLAINED):
             first, more = min(group.cases), len(group.cases) - 1
             yield f"{first}{f' and {more} more' if more else ''}: listed without a reason: {group.reason}"
 
 
 def write(expected: Expectations, verdicts: Mapping[str, Verdict], path: Path = FILE) -> None:
-    """Bring the lists up to verdicts: of the cases that have none, nothing changes. Groups left empty go."""
+    """Update the lists to the verdicts. Cases without a verdict stay. Empty groups are removed."""
     listed = expected.by_case
-    stay = {name for name, group in listed.items() if name not in verdicts or _as_said(group, verdicts[name])}
+    stay = {name for name, group in listed.items() if name not in verdicts or _is_as_listed(group, verdicts[name])}
     groups = [replace(group, cases=group.cases & stay) for group in expected.groups]
     added: dict[tuple[str, str, str], set[str]] = {}
     for name, verdict in verdicts.items():
         if verdict.result != PASSED and name not in stay:
-            message = f"{UNSAID} {verdict.message}"[:200]
+            message = f"{UNEXPLAINED} {verdict.message}"[:200]
             added.setdefault((verdict.result, verdict.code, message), set()).add(name)
     groups += [Group(result, reason, code, frozenset(names)) for (result, code, reason), names in sorted(added.items())]
     path.write_text(_text([group for group in groups if group.cases]), encoding="utf-8")
 
 
-def _as_said(group: Group, verdict: Verdict) -> bool:
+def _is_as_listed(group: Group, verdict: Verdict) -> bool:
     return (verdict.result, verdict.code) == (group.result, group.code)
 
 

@@ -1,6 +1,6 @@
-"""Which operations of the IR the translators make of the cases of the ONNX backend test suite.
+"""The operations of the IR that translators make of the cases of the ONNX backend test suite.
 
-The cases of one node count: the graph that one becomes is what its operator was translated to.
+Only cases of one node count: their graph is the translation of that one operator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TABLE = Path(mo_loop.frontend.operators.__file__).with_name("operations_made.jso
 
 
 Key = tuple[str, int]
-"""An operator with its domain, and the version from which on a translator holds."""
+"""An operator with its domain, and the opset from which on its translator applies."""
 
 
 def missing(models: Iterable[bytes]) -> dict[Key, set[str]]:
@@ -58,7 +58,7 @@ def _made_of(models: Iterable[bytes]) -> Iterator[tuple[Translator, set[str]]]:
 
 
 def _translator_of(model: OnnxModel) -> Translator | None:
-    """The translator of the only node; None for a model of several, a function, and what passes lower."""
+    """The translator of the only node; None for a model of several nodes, for a function, and if a pass lowers it."""
     if len(model.proto.graph.node) != 1 or model.functions:
         return None
     node = model.proto.graph.node[0]
@@ -69,7 +69,7 @@ def _translator_of(model: OnnxModel) -> Translator | None:
 
 
 def operations_in(graph: Graph) -> set[str]:
-    """The operations of a graph and its bodies with their opsets; constants and the ends of graphs do not count."""
+    """The operations of a graph and its bodies with their opsets, without constants, Parameters and Results."""
     found: set[str] = set()
     for node in (node for scope in graph.scopes() for node in scope):
         if isinstance(node, Scan):
@@ -80,7 +80,7 @@ def operations_in(graph: Graph) -> set[str]:
 
 
 def add_to_table(found: dict[Key, set[str]]) -> None:
-    """List what `missing` found."""
+    """List the operations that `missing` found in the table."""
     table = json.loads(TABLE.read_text("utf-8"))
     for (name, since), made in found.items():
         versions = table.setdefault(name, {})

@@ -1,6 +1,6 @@
-"""The cases of ONNX's backend suite whose models hold Loop, Scan or If: the numbers that are stored with them.
+"""The cases of ONNX's backend suite whose models contain Loop, Scan or If: compared with the stored outputs.
 
-Among them are operators that ONNX itself spells out as loops (Range, LinearAttention, SequenceMap).
+They include operators that ONNX itself defines by loops (Range, LinearAttention, SequenceMap).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CONTROL_FLOW = {"If", "Loop", "Scan"}
 
 
 def operators(graph: Any) -> Iterator[str]:
-    """The operators of a graph and of the bodies below it."""
+    """The operators of a graph and of its bodies."""
     for node in graph.node:
         yield node.op_type
         for attribute in node.attribute:
@@ -40,7 +40,7 @@ PACKED = [entry for entry in CASES if entry.sample.arguments]
 EXPECTED = read()
 
 
-def test_the_suite_is_there() -> None:
+def test_the_suite_has_cases() -> None:
     names = {entry.name for entry in CASES}
     assert {"test_if", "test_loop11", "test_scan_sum", "test_scan9_sum", "test_loop13_seq", "test_if_seq"} <= names
 
@@ -52,7 +52,7 @@ def test_case(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", PACKED, ids=lambda entry: entry.name)
-def test_sequences_at_the_boundary_are_refused_unless_asked_for(entry: Entry) -> None:
+def test_sequence_inputs_and_outputs_are_refused_without_sequence_io(entry: Entry) -> None:
     with pytest.raises(MoLoopError) as caught:
         convert_model(entry.sample.model)
     assert caught.value.exit_code == 3

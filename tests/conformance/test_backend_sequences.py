@@ -1,4 +1,4 @@
-"""Every case of the ONNX backend suite on sequences and optionals; those at the boundary go through as packed."""
+"""Every case of the ONNX backend suite on sequences and optionals; those that are inputs or outputs are packed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CASES = list(collect(["node", "simple"], PATTERN))
 EXPECTED = read()
 
 
-def test_there_are_cases() -> None:
+def test_the_suite_has_cases() -> None:
     packed = [entry for entry in CASES if entry.sample.arguments]
     assert (len(CASES) - len(packed), len(packed)) >= (13, 29)
 

@@ -1,7 +1,8 @@
-"""The ONNX backend test suite does what tests/conformance/expectations.toml says: every listed case, and a fixed tenth.
+"""The ONNX backend test suite gives the results listed in tests/conformance/expectations.toml: every listed case, and a
+fixed tenth of the others.
 
-`make conformance` runs all of it. The list is about the versions that it names; with others installed, a case may do
-something else without any fault of ours.
+`make conformance` runs all cases. The list holds for the versions that it names; with other versions a case may give
+another result without a fault in this project.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ def entries() -> tuple[Entry, ...]:
 
 @cache
 def pool() -> Pool:
-    """Kept for all batches of this process."""
+    """One pool for all cases of this process."""
     return Pool("mo_loop.verify.judge:judge", limit=120)
 
 
 def chosen() -> Iterator[Entry]:
-    """Every listed case and a tenth of the others, by a hash of their names: the same ones every time."""
+    """Every listed case and a tenth of the others, chosen by a hash of the name: the same cases in every run."""
     listed = EXPECTED.by_case
     return (each for each in entries() if each.name in listed or crc32(each.name.encode()) % SHARE == 0)
 
 
 @as_listed
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_cases_do_what_is_said_of_them(batch: int) -> None:
+def test_results_are_the_expected_ones(batch: int) -> None:
     verdicts = dict(judged(pool(), list(chosen())[batch::BATCHES]))
     assert verdicts
     wrong = list(differences(EXPECTED, verdicts))
@@ -75,7 +76,7 @@ LIST = Expectations(
 AS_SAID = {"a": Verdict(REFUSED, "i2", "ML322"), "b": Verdict(REFUSED, "i2", "ML322"), "c": Verdict(WRONG, "1 is 2")}
 
 
-def test_what_is_as_listed_makes_no_difference() -> None:
+def test_expected_results_are_no_difference() -> None:
     assert list(differences(LIST, {**AS_SAID, "d": Verdict(PASSED)})) == []
     assert list(differences(LIST, {"a": AS_SAID["a"]})) == []
 
@@ -90,11 +91,11 @@ def test_what_is_as_listed_makes_no_difference() -> None:
         ("c", Verdict(CRASH, "infer 0"), "c: crash, but is listed as wrong: infer 0"),
     ],
 )
-def test_differences_are_seen_in_both_directions(name: str, verdict: Verdict, says: str) -> None:
+def test_differences_in_both_directions(name: str, verdict: Verdict, says: str) -> None:
     assert list(differences(LIST, {**AS_SAID, name: verdict})) == [says]
 
 
-def test_faults_of_the_file(tmp_path: Path) -> None:
+def test_errors_in_the_file(tmp_path: Path) -> None:
     assert list(faults(LIST, ["a", "b"])) == ["c: is listed, but there is no such case"]
     twice = tmp_path / "twice.toml"
     group = '[[group]]\nresult = "wrong"\nreason = "r"\ncases = ["a"]\n'
@@ -103,8 +104,8 @@ def test_faults_of_the_file(tmp_path: Path) -> None:
         read(twice)
 
 
-def test_writing_keeps_reasons_and_asks_for_new_ones(tmp_path: Path) -> None:
-    """`a` passes now, `c` was not run, `d` and `e` fail alike: one new group, whose reason is still to be said."""
+def test_writing_keeps_reasons_and_marks_missing_ones(tmp_path: Path) -> None:
+    """`a` passes now, `c` was not run, `d` and `e` fail in the same way: one new group, whose reason is missing."""
     path = tmp_path / "list.toml"
     new = Verdict(REFUSED, 'ML302: no "Foo"\nat all', "ML302")
     write(LIST, {"a": Verdict(PASSED), "b": AS_SAID["b"], "d": new, "e": new}, path)
@@ -132,7 +133,7 @@ def test_writing_keeps_reasons_and_asks_for_new_ones(tmp_path: Path) -> None:
     ],
     ids=["as_listed", "otherwise", "passes", "gone"],
 )
-def test_the_tool_ends_with_1_where_anything_is_not_as_listed(
+def test_the_exit_code_of_the_tool_is_1_for_any_difference(
     listed: Group, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "list.toml"

@@ -1,4 +1,4 @@
-"""The table of `mo-loop ops` lists what translators make of the cases of the ONNX backend test suite."""
+"""The table of `mo-loop ops` lists the operations that translators make of the cases of the ONNX backend test suite."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tests.conformance.cases import collect
 from tests.conformance.operations_made import missing, operations_in
 
 EVERY = 4
-"""One case in so many is translated; `tools/record_operations.py` translates all."""
+"""One case in this many is translated; `tools/record_operations.py` translates all."""
 
 
-def test_what_is_made_is_listed() -> None:
+def test_operations_of_the_cases_are_listed() -> None:
     found = missing(entry.sample.model for entry in list(collect(["node"]))[::EVERY])
     unlisted = [f"{name} of version {since} makes {sorted(made)}" for (name, since), made in found.items()]
     assert not unlisted, "run `python tools/record_operations.py`:\n" + "\n".join(unlisted)
 
 
-def test_the_operations_of_a_graph_are_found_in_its_bodies_too() -> None:
+def test_operations_of_bodies_are_found() -> None:
     text = """<ir_version: 8, opset_import: ["": 17]>
         main (bool c, float[2] x) => (float[2] y) {
             y = If (c) <then_branch = a () => (float[2] t) { t = Neg (x) },

@@ -1,17 +1,17 @@
 """Text in, text out: every .txt below tests/golden is a case.
 
-    What the case shows, in words.
+    A description of the case.
     # pass: LoopToTI                     one pass or several with commas, run in that order; arguments as in a call
     # input
     %x = Parameter : f32[2]              a graph in the language of mo_loop.text
     # expected
-    graph { ... }                        what the passes make of it; `unchanged` for a case they must leave alone
+    graph { ... }                        the graph after the passes; `unchanged` if they must not change it
 
-The passes run, the graph is validated and held against its invariants, its canonical text is compared, and a second
-run must change nothing. `# with names` compares names too. A case without a pass is one of the text itself: what is
-expected is the input as `to_text` prints it, names included.
+The passes run, the types and invariants of the graph are checked, its canonical text is compared, and a second run must
+change nothing. `# with names` compares names too. A case without a pass tests the text form itself: the expected part
+is the input as `to_text` prints it, with names.
 
-UPDATE_GOLDEN=1 writes the expected parts anew: look at the diff before you keep it.
+UPDATE_GOLDEN=1 writes the expected parts again: read the diff before you keep it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Case(NamedTuple):
-    """One file, taken apart. `head` is everything up to the text of the expected part."""
+    """One file, parsed. `head` is everything before the text of the expected part."""
 
     head: str
     passes: str
@@ -48,13 +48,13 @@ class Case(NamedTuple):
 
 
 def read(text: str) -> Case:
-    """Take a case apart."""
+    """Parse a case."""
     found = {"passes": "", "input": "", "expected": ""}
     marks = list(SECTION.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     head = text
     for mark, end in zip(marks, ends, strict=True):
-        lines_above = "\n" * text.count("\n", 0, mark.end())  # so that errors name the line of the file
+        lines_above = "\n" * text.count("\n", 0, mark.end())  # so that error messages give the line number in the file
         found[mark.group(1) or "passes"] = mark.group(2) or lines_above + text[mark.end() : end]
         if mark.group(1) == "expected":
             head = text[: mark.start()]
@@ -76,7 +76,7 @@ def passes_of(text: str) -> list[Any]:
 
 
 def find(name: str) -> Any:
-    """The pass called `name`: in the file of that name, else wherever it is below transforms."""
+    """The pass class `name`: from the file of that name, else from any module below transforms."""
     file = WORD_ENDS.sub("_", name).lower()
     modules = [module.name for module in pkgutil.walk_packages(transforms.__path__, "transforms.")]
     for module in sorted(modules, key=lambda each: each.rpartition(".")[2] != file):
@@ -87,7 +87,7 @@ def find(name: str) -> Any:
 
 
 def outcome(case: Case) -> tuple[str, bool]:
-    """The graph after the passes as text, and whether they said that they changed it."""
+    """The text of the graph after the passes, and whether they reported a change."""
     graph = parse(case.input)
     if not case.passes:
         return to_text(graph), False
@@ -101,7 +101,7 @@ def outcome(case: Case) -> tuple[str, bool]:
 
 
 def run(case: Case, graph: Graph) -> bool:
-    """Run the passes once; types, invariants and the text itself must hold afterwards."""
+    """Run the passes once; check types, invariants and the text form afterwards."""
     changed = False
     for each in passes_of(case.passes):
         changed = each.run(graph) or changed

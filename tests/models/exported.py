@@ -1,7 +1,7 @@
-"""Models on disk as exporters wrote them: a folder below tests/models, and the inputs to run them on in its cases.toml.
+"""Exported models on disk: a folder below tests/models, whose cases.toml lists inputs for each model.
 
     FOLDER = Exported("pytorch")
-    FOLDER.check("lstm")            # converts it; every case on one compiled model, compared with ONNX Runtime
+    FOLDER.check("lstm")            # converts it, runs every case on one compiled model, compares with ONNX Runtime
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Exported:
         return self.folder / f"{name}.onnx"
 
     def check(self, name: str) -> None:
-        """The numbers of ONNX Runtime, in the order of the cases and then in reverse. AssertionError if not."""
+        """Every case in order and then in reverse order gives the numbers of ONNX Runtime; else AssertionError."""
         check(self.path(name), *self.models[name].sets)
 
     def check_listed(self, at_least: int = 3) -> None:
-        """Every file is listed, and has so many cases. AssertionError if not."""
+        """Every file is listed, with at least this many cases; else AssertionError."""
         assert {path.stem for path in self.folder.glob("*.onnx")} == set(self.models)
         assert [name for name, model in self.models.items() if len(model.cases) < at_least] == []

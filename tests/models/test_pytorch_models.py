@@ -1,4 +1,4 @@
-"""Models as PyTorch writes them, each with all its sets of inputs on one compiled model."""
+"""Models exported from PyTorch, each with all its sets of inputs on one compiled model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def test_every_model_has_cases(folder: Exported) -> None:
 
 @pytest.mark.parametrize("name", PYTORCH.names)
 def test_model(name: str) -> None:
-    """The numbers of ONNX Runtime, in the order of the cases and then in reverse."""
+    """Every case in order and then in reverse order gives the numbers of ONNX Runtime."""
     PYTORCH.check(name)
 
 
 @pytest.mark.parametrize("name", SEQUENCES.names)
 def test_model_with_sequences(name: str) -> None:
-    """Lists in Python's control flow: the numbers of ONNX Runtime."""
+    """Lists in Python's control flow give the numbers of ONNX Runtime."""
     SEQUENCES.check(name)

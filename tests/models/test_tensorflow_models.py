@@ -1,4 +1,4 @@
-"""Models as tf2onnx writes them, each with all its sets of inputs on one compiled model."""
+"""Models exported by tf2onnx, each with all its sets of inputs on one compiled model."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def test_every_model_has_cases() -> None:
 
 @pytest.mark.parametrize("name", TENSORFLOW.names)
 def test_model(name: str) -> None:
-    """The numbers of ONNX Runtime, in the order of the cases and then in reverse."""
+    """Every case in order and then in reverse order gives the numbers of ONNX Runtime."""
     TENSORFLOW.check(name)

@@ -15,5 +15,5 @@ def test_every_model_has_cases() -> None:
 
 @pytest.mark.parametrize("name", TRANSFORMERS.names)
 def test_model(name: str) -> None:
-    """The numbers of ONNX Runtime, in the order of the cases and then in reverse."""
+    """Every case in order and then in reverse order gives the numbers of ONNX Runtime."""
     TRANSFORMERS.check(name)

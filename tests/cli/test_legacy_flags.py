@@ -1,4 +1,4 @@
-"""The flags of the Model Optimizer and of ovc: scripts run on after changing the command alone."""
+"""The flags of the Model Optimizer and of ovc: scripts work after only the command is changed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def written(folder: Path) -> list[str]:
 
 
 class TestScripts:
-    """The installed command, called as the former ones were."""
+    """The installed command with the flags of the older commands."""
 
     def test_mo(self, two: Path) -> None:
         done = convert(
@@ -59,7 +59,7 @@ class TestScripts:
         found = dict(isolated(run_ir, str(xml), [{"x": floats(2, 3)}])[0])
         assert np.array_equal(found["y"], np.abs(floats(2, 3) * np.float32(-2)))
 
-    def test_mo_in_short(self, weighty: Path) -> None:
+    def test_mo_with_short_flags(self, weighty: Path) -> None:
         done = convert(
             "-m",
             "weighty.onnx",
@@ -82,17 +82,17 @@ class TestScripts:
         assert done.returncode == 0, done.stderr
         assert written(two.parent) == ["new/m.xml"] and names_in_ir(two.parent / "new" / "m.xml")[0] == ["x", "k"]
 
-    def test_without_a_place(self, two: Path) -> None:
+    def test_without_an_output(self, two: Path) -> None:
         assert convert("two.onnx", "--compress_to_fp16", cwd=two.parent).returncode == 0
         assert written(two.parent) == ["two.xml"]
 
-    def test_underscores_of_our_own_flags(self, two: Path) -> None:
+    def test_our_own_flags_with_underscores(self, two: Path) -> None:
         flags = ("--disable_pass=EliminateEmptyLoops", "--no_plugins", "--unroll=3")
         done = convert("two.onnx", *flags, cwd=two.parent)
         assert done.returncode == 0, done.stderr
 
 
-class TestWhereItGoes:
+class TestOutputPaths:
     @pytest.mark.parametrize(
         ("arguments", "place"),
         [
@@ -111,7 +111,7 @@ class TestWhereItGoes:
             (["two.onnx", "--output_model", "there"], "there/two.xml"),
         ],
     )
-    def test_place(self, arguments: list[str], place: str, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_output_path(self, arguments: list[str], place: str, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(two.parent)
         (two.parent / "there").mkdir()
         done = convert(*arguments)
@@ -134,7 +134,7 @@ class TestWhereItGoes:
         assert written(two.parent) == []
 
 
-class TestWhatItSays:
+class TestMessages:
     def test_shapes_of_all_inputs(self, two: Path, tmp_path: Path) -> None:
         done = convert("-m", two, "-o", tmp_path / "o", "--input_shape", "[2,3],[],[]")
         assert done.returncode == 0, done.stderr
@@ -146,7 +146,7 @@ class TestWhatItSays:
         assert done.returncode == 0, done.stderr
         assert names_in_ir(tmp_path / "o" / "two.xml")[0] == ["k", "x"]
 
-    def test_how_they_are_joined(self) -> None:
+    def test_names_and_shapes_are_joined(self) -> None:
         assert with_shapes("a,b{f32},c->1", "[1],(2,3),[]") == "a[1],b(2,3){f32},c[]->1"
         assert with_shapes(None, " [1,3] , [2] ") == "[1,3],[2]"
         assert with_shapes("a", None) == "a"
@@ -168,7 +168,7 @@ class TestWhatItSays:
             (["--silent", "--log_level=INFO"], ["contradict"]),
         ],
     )
-    def test_what_makes_no_sense(self, flags: list[str], words: list[str], two: Path, tmp_path: Path) -> None:
+    def test_invalid_arguments(self, flags: list[str], words: list[str], two: Path, tmp_path: Path) -> None:
         done = convert(two, "-o", tmp_path / "o.xml", *flags)
         assert done.returncode == 2
         assert_clear(done.stderr)
@@ -211,21 +211,21 @@ class TestWhatItSays:
         assert "Traceback" in convert("gone.onnx", "-o", tmp_path / "o.xml", "--log_level=DEBUG").stderr
 
     @pytest.mark.parametrize("flags", [["--static_shape"], ["--use_new_frontend", "False"], ["--progress=True"]])
-    def test_what_has_no_effect_any_more(self, flags: list[str], two: Path, tmp_path: Path) -> None:
+    def test_flags_without_effect(self, flags: list[str], two: Path, tmp_path: Path) -> None:
         done = convert(two, *flags, "-o", tmp_path / "o.xml")
         assert done.returncode == 0, done.stderr
         assert done.stderr.startswith(f"note: {flags[0].partition('=')[0]} has no effect: ")
 
     @pytest.mark.parametrize("flag", [flag for flag in TABLE if flag.is_refused], ids=lambda flag: flag.name)
-    def test_what_cannot_be_taken_over(self, flag: object, two: Path, tmp_path: Path) -> None:
+    def test_flags_that_are_refused(self, flag: object, two: Path, tmp_path: Path) -> None:
         done = convert(two, "-o", tmp_path / "o.xml", flag.name, "value")  # type: ignore[attr-defined]
         assert done.returncode == 2
         assert_clear(done.stderr)
         assert f"{flag.name} is not supported" in done.stderr and "why:" in done.stderr  # type: ignore[attr-defined]
 
 
-def test_the_table_is_whole() -> None:
-    """Every flag once; what it names here exists, what it does not take over has a reason."""
+def test_the_table_is_complete() -> None:
+    """Every flag is listed once; the options it names exist, and a refused flag has a reason."""
     names = [flag.name for flag in TABLE]
     assert len(names) == len(set(names))
     own = {name for each in command.params for name in each.opts}
@@ -236,7 +236,7 @@ def test_the_table_is_whole() -> None:
 
 
 def test_every_flag_of_ovc_is_known() -> None:
-    """Read off the installed ovc, so that a new one is seen."""
+    """Compared with the installed ovc, so that the test fails for a new flag."""
     ovc = Path(sys.executable).with_name("ovc")
     shown = subprocess.run([str(ovc), "--help"], capture_output=True, text=True, timeout=120).stdout
     flags = set(re.findall(r"^  (?:-\w, )?(--\w+)", shown, re.MULTILINE)) - {"--help"}
