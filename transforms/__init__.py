@@ -2,7 +2,8 @@
 
     from transforms import Manager, MatcherPass, any_input, wrap_type
 
-Each name loads its module on first use. The passes of a conversion lie in `front`, `common` and `preprocess`.
+Each name loads its module on first use. The passes of a conversion lie in `front`, `runtime`, `common` and
+`preprocess`.
 """
 
 from typing import TYPE_CHECKING

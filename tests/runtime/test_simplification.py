@@ -19,9 +19,7 @@ from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.text import parse, to_text
 from tests.harness import check as check_model
 from tests.harness import check_graph, floats, parsed
-from transforms.common.abs_to_maximum import AbsToMaximum
 from transforms.common.constants_reduce import ConstantsReduce
-from transforms.common.gather_to_squeeze import GatherToSqueeze
 from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
 from transforms.common.shared_op_optimization import SharedOpOptimization
@@ -29,8 +27,10 @@ from transforms.downgrade.bitwise_not_decomposition import BitwiseNotDecompositi
 from transforms.downgrade.downgrade import Downgrade
 from transforms.downgrade.group_normalization_decomposition import GroupNormalizationDecomposition
 from transforms.downgrade.soft_sign_decomposition import SoftSignDecomposition
-from transforms.front.reshape_returned_inputs import ReshapeReturnedInputs
 from transforms.manager import Manager
+from transforms.runtime.abs_to_maximum import AbsToMaximum
+from transforms.runtime.gather_to_squeeze import GatherToSqueeze
+from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
 
 SIZES = ({"N": 2, "M": 3}, {"N": 1, "M": 1}, {"N": 3, "M": 1})
 """What the symbols of the random graphs stand for."""

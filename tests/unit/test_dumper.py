@@ -24,9 +24,9 @@ from mo_loop.text import parse, to_text
 from tests.harness import parsed
 from tests.unit.graphviz import use_as_graphviz
 from transforms import visualize
-from transforms.common.gather_to_squeeze import GatherToSqueeze
 from transforms.function_pass import FunctionPass
 from transforms.manager import Manager
+from transforms.runtime.gather_to_squeeze import GatherToSqueeze
 
 TEXT = """
 graph main {

@@ -301,6 +301,7 @@ SHARED_NAMES = {
     "batch": "the command and the package that it serves",
     "front": "the operations that the file cannot hold, and the passes that replace them",
     "report": "what is reported of one conversion, and of a batch of conversions",
+    "runtime": "the passes that avoid errors of the runtime, and the module that runs models on it",
 }
 """Names of modules and packages that mo_loop and transforms have more than once, and the reason.
 

@@ -13,8 +13,8 @@ from mo_loop.graph.dot import to_dot
 from mo_loop.text import parse, to_text
 from tests.unit.graphviz import use_as_graphviz
 from transforms import visualize
-from transforms.common.gather_to_squeeze import GatherToSqueeze
 from transforms.manager import Manager, Step
+from transforms.runtime.gather_to_squeeze import GatherToSqueeze
 from transforms.visualize import VisualizeTree
 
 TEXT = """

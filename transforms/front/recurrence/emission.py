@@ -18,8 +18,8 @@ from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
 from transforms.front.recurrence.cells import Cell, Gate
 from transforms.front.recurrence.columns import width_of
-from transforms.run_time_slices import TO_THE_END
-from transforms.unfoldable import without_bounds
+from transforms.runtime.run_time_slices import TO_THE_END
+from transforms.runtime.unfoldable import without_bounds
 
 FROM_THE_END, TO_THE_START = -1, -(2**31) + 1
 

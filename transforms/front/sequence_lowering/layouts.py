@@ -42,7 +42,7 @@ from transforms.front.sequence_lowering.shapes import (
     size,
     vector,
 )
-from transforms.unfoldable import without_bounds
+from transforms.runtime.unfoldable import without_bounds
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Sel
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import invariant_behind, keep_inputs
 from transforms.replace import move_readers
-from transforms.run_time_slices import TO_THE_END
-from transforms.unfoldable import without_bounds
+from transforms.runtime.run_time_slices import TO_THE_END
+from transforms.runtime.unfoldable import without_bounds
 
 
 class GuardZeroTrips(FunctionPass):

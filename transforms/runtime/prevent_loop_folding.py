@@ -10,7 +10,7 @@ from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
 from mo_loop.ops.random import RandomUniform
 from transforms.function_pass import FunctionPass
-from transforms.unfoldable import zero_from_outside
+from transforms.runtime.unfoldable import zero_from_outside
 
 
 class PreventLoopFolding(FunctionPass):

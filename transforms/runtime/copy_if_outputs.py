@@ -11,8 +11,8 @@ from mo_loop.graph.types import f32, i32, i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
 from transforms.function_pass import FunctionPass
-from transforms.run_time_slices import TO_THE_END, has_run_time_end, read_through_slice
-from transforms.unfoldable import without_bounds
+from transforms.runtime.run_time_slices import TO_THE_END, has_run_time_end, read_through_slice
+from transforms.runtime.unfoldable import without_bounds
 
 UNCONVERTED = (f32, i32)
 """Element types that the runtime does not convert at a model output."""

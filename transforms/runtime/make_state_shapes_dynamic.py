@@ -7,7 +7,7 @@ from mo_loop.graph.shape import Dimension, high, low
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Final, Iteration, Merged
 from transforms.function_pass import FunctionPass
-from transforms.unfoldable import opaque_zero, repeated_once
+from transforms.runtime.unfoldable import opaque_zero, repeated_once
 
 
 class MakeStateShapesDynamic(FunctionPass):

@@ -10,7 +10,7 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Concatenated, Loop
 from transforms.function_pass import FunctionPass
-from transforms.unfoldable import zero_from_outside
+from transforms.runtime.unfoldable import zero_from_outside
 
 
 class MakeTripCountsDynamic(FunctionPass):

@@ -8,7 +8,7 @@ from mo_loop.graph.shape import high
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
 from transforms.function_pass import FunctionPass
-from transforms.unfoldable import repeated_once, zero_from_outside
+from transforms.runtime.unfoldable import repeated_once, zero_from_outside
 
 
 class RemoveSliceBounds(FunctionPass):

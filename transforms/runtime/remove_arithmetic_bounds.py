@@ -10,7 +10,7 @@ from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Control
 from transforms.function_pass import FunctionPass
-from transforms.unfoldable import without_bounds
+from transforms.runtime.unfoldable import without_bounds
 
 WRONG_BELOW_0 = (ops.Mod, ops.Abs, ops.Power, ops.ReduceProd)
 """Operations whose extremes lie at the ends of an interval, unless it contains negative numbers."""

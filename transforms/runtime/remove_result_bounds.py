@@ -10,7 +10,7 @@ from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, If, Loop, Merged
 from mo_loop.ops.joining import symbols_in
 from transforms.function_pass import FunctionPass
-from transforms.unfoldable import repeated_once
+from transforms.runtime.unfoldable import repeated_once
 
 
 class RemoveResultBounds(FunctionPass):
