@@ -1,16 +1,16 @@
-"""Types and shapes of every port of our IR against what OpenVINO infers for the same file, bodies included.
+"""Compare the types and shapes of every port of our IR with those OpenVINO infers for the same file, bodies included.
 
     python tools/audit_shapes.py -j 2
     python tools/audit_shapes.py --sources models,fuzz --count 100 --seed 3 --notes less
     python tools/audit_shapes.py --against-onnx
 
 The models are those of the conformance suites, of the tests, and random ones with control flow. A table by operation
-counts the ports by class (see tools/auditing/ports.py); what we say of the values of top graphs is held against
-inferences. The exit code is 0 if nothing contradicts, neither the runtime nor an inference, and at least 99.5% of the
-ports are equal or more precise.
+counts the ports by class (see tools/auditing/ports.py); the inferred shapes of values in the main graph are compared
+with those of actual runs. The exit code is 0 if there is no contradiction to the runtime or to a run, and at least
+99.5% of the ports are equal or more precise.
 
-With --against-onnx, the models of the tests before any pass against onnx.shape_inference with data propagation: how
-many dimensions of the tensors that both know by name have a value or a symbol on either side.
+--against-onnx compares the models of the tests before any pass with onnx.shape_inference with data propagation: the
+number of dimensions with a value or a symbol on either side, of the tensors that both know by name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MEMORY = 12 << 30
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Audit the chosen models; 0 if nothing contradicts and enough ports are as precise as the runtime's."""
+    """Audit the chosen models; 0 if there is no contradiction and enough ports are as precise as the runtime's."""
     options = _options(arguments)
     if options.against_onnx:
         from tools.auditing.against_onnx import compare
@@ -95,7 +95,7 @@ def total(reports: Sequence[Report]) -> Counter[str]:
 
 
 def table(reports: Sequence[Report]) -> str:
-    """One line an operation, one column a class; operations with the most imprecise ports first."""
+    """One line per operation, one column per class; operations with the most imprecise ports first."""
     by_kind: dict[str, Counter[str]] = {}
     for report in reports:
         for (kind, label), number in report.ports.items():
@@ -148,13 +148,13 @@ def _row(source: str, name: str, report: Report) -> dict[str, object]:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sources", default=",".join(SOURCES), help="some of " + ", ".join(SOURCES))
-    parser.add_argument("--filter", default="", metavar="TEXT", help="only models with this in source/name")
-    parser.add_argument("--count", type=int, default=300, help="how many random models")
-    parser.add_argument("--seed", type=int, default=1, help="of the random models")
+    parser.add_argument("--filter", default="", metavar="TEXT", help="only models whose source/name contains this")
+    parser.add_argument("--count", type=int, default=300, help="number of random models")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random models")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for one model")
-    parser.add_argument("--notes", choices=("less", "more"), default="", help="list these ports too")
-    parser.add_argument("--json", metavar="FILE", help="write what was found in every model")
-    parser.add_argument("--against-onnx", action="store_true", help="against ONNX's own shape inference instead")
+    parser.add_argument("--notes", choices=("less", "more"), default="", help="list the ports of this class, too")
+    parser.add_argument("--json", metavar="FILE", help="write the results of every model")
+    parser.add_argument("--against-onnx", action="store_true", help="compare with ONNX's own shape inference instead")
     add_common(parser, "model")
     return parse(parser, arguments, "sources", SOURCES, "source")
 

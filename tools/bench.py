@@ -1,19 +1,19 @@
-"""Measure the command line against `ovc`, in the same run and on the same files, as whole subprocesses.
+"""Measure the command line and `ovc` in the same run and on the same files, as whole subprocesses.
 
     python tools/bench.py                    every bench
     python tools/bench.py chain-30k help     these two
     python tools/bench.py fusions flat       two that start no command
     python tools/bench.py --json             one JSON document on stdout, progress on stderr
 
-A row compares the best wall time of both sides: noise only ever adds. The rows `weights-...` hold what a conversion
-costs above that of a tiny model against `cp` of the same bytes, and their peak memory; they run when they are named.
+A row compares the best wall time of both sides, because noise only adds time. The rows `weights-...` compare the extra
+time of a conversion over that of a tiny model with `cp` of the same bytes, and the peak memory; they run only if named.
 The rows `batch-...` convert a folder of small models: two workers against one, and against a shell loop over ovc, of
 which a few models are measured and the rest is scaled.
-Runs alternate, so that a slow minute of the machine hits both. The ratio of the best times is held against the row's
+Runs alternate, so that load of the machine affects both. The ratio of the best times is compared with the row's
 target; the exit code is 1 if one is missed.
-The rows `fusions`, `matchers`, `flat` and `inference` time functions of the library: against a loop written by hand,
-one matcher, small graphs, and ovc's whole conversion of `chain-100k`, which that row has measured if it ran before.
-tools/bench_functions.py holds them, and runs in a process for each.
+The rows `fusions`, `matchers`, `flat` and `inference` time functions of the library against a loop written by hand,
+one matcher, small graphs, and ovc's whole conversion of `chain-100k`, whose measurement is used if that row ran before.
+They are in tools/bench_functions.py, which runs in a process for each.
 Models are written by a subprocess, so that this process stays small: the peak memory of a child is never counted below
 that of the process that starts it.
 """
@@ -155,7 +155,7 @@ def write_weights(gigabytes: float, external: bool, path: Path) -> None:
 
 
 def script(name: str, module: str) -> list[str]:
-    """The console script beside this interpreter, as a user would run it; without one, the module."""
+    """The console script next to this interpreter, as a user runs it; if there is none, the module."""
     found = shutil.which(name, path=sysconfig.get_path("scripts"))
     return [found] if found else [sys.executable, "-m", module]
 
@@ -187,7 +187,7 @@ def sides(bench: Bench, folder: Path) -> dict[str, Side]:
 
 
 def batch_sides(bench: Bench, folder: Path, ours: list[str], peer: list[str]) -> dict[str, Side]:
-    """Two workers, and what they are held against."""
+    """The commands of two workers and of their peer."""
     models = folder / "models"
     subprocess.run([sys.executable, __file__, "--write-models", str(bench.models), str(models)], check=True)
     batch = [*ours, "batch", str(models), "--force", "--quiet", "-o"]
@@ -206,7 +206,7 @@ def run_once(side: Side, folder: Path) -> str:
     Returns what the command printed.
     """
     environment = {**os.environ, "CI": "true", "PYTHONPATH": str(ROOT)}  # CI: ovc sends no usage events
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # both sides as they are once installed, with their bytecode
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # both sides run as installed, with bytecode
     with open(folder / "output.txt", "w+b") as output:
         started = time.perf_counter()
         process = subprocess.Popen(
@@ -258,7 +258,7 @@ def run_commands(bench: Bench, repetitions: int, folder: Path, say: Callable[[st
     for repetition in range(repetitions):
         order = list(pair) if repetition % 2 == 0 else list(reversed(pair))
         for name in order:
-            if bench.gigabytes:  # writing over gigabytes that are still on their way to the disk costs more
+            if bench.gigabytes:  # overwriting gigabytes that are not yet on the disk takes longer
                 shutil.rmtree(folder / "out", ignore_errors=True)
                 (folder / "out").mkdir()
             run_once(pair[name], folder)
@@ -269,7 +269,7 @@ def run_commands(bench: Bench, repetitions: int, folder: Path, say: Callable[[st
 def run_functions(
     bench: Bench, repetitions: int, folder: Path, say: Callable[[str], None], measured: Sequence[dict[str, Any]]
 ) -> dict[str, Side]:
-    """What bench_functions.py measures, and beside it ovc's conversion where that is the peer."""
+    """The measurements of bench_functions.py, with ovc's conversion if that is the peer."""
     command = [sys.executable, str(FUNCTIONS), bench.name, str(repetitions)]
     pair: dict[str, Side] = {}
     if bench.nodes is not None:
@@ -314,7 +314,7 @@ def row(bench: Bench, repetitions: int, pair: dict[str, Side]) -> dict[str, Any]
 
 
 def print_table(rows: Sequence[dict[str, Any]]) -> None:
-    """The rows for people."""
+    """The rows as a table."""
     from rich.console import Console
     from rich.table import Table
 

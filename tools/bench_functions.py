@@ -1,9 +1,9 @@
-"""Functions of the library against each other: the sides of the rows of tools/bench.py that start no command.
+"""Times functions of the library: the sides of the rows of tools/bench.py that start no command.
 
     python tools/bench_functions.py fusions 5       one JSON document: the seconds of five runs of each side
 
-Each row has two sides. What a run works on is made anew and not timed; runs alternate; the garbage collector is paused
-as in a conversion. bench.py starts this file as a process for each row, so that it stays small itself.
+Each row has two sides. The input of a run is made again for each run and not timed; runs alternate; the garbage
+collector is paused as in a conversion. bench.py starts this file in a process for each row, so that it stays small.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SMALL, LARGE = 3_000, 100_000
 
 @dataclass(frozen=True)
 class Timed:
-    """One side: `prepare` makes what `run` works on, and is not timed. `units` are what the ratio is per."""
+    """One side: `prepare` makes the input of `run`, and is not timed. The ratio is per unit of `units`."""
 
     name: str
     prepare: Callable[[], Any]
@@ -46,7 +46,7 @@ class Timed:
 
 
 class GateFusion(MatcherPass):
-    """x * Sigmoid(-x)  ->  HSwish(x), which it is not: what counts is the work"""
+    """x * Sigmoid(-x)  ->  HSwish(x), not a true equation: only the work matters"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ ELSEWHERE = (ops.Add, ops.Exp, ops.Log, ops.Sin, ops.Cos, ops.Tan, ops.Abs, ops.
 
 
 def forty() -> list[MatcherPass]:
-    """Ten rooted at operations of the graph, thirty at others."""
+    """Ten matchers whose roots are operations of the graph, thirty whose roots are others."""
     near = [Never(THERE[number % 4], ELSEWHERE[number]) for number in range(10)]
     far = [Never(ELSEWHERE[number % 11], (*THERE, *ELSEWHERE)[number % 15]) for number in range(30)]
     return [*near, *far]
@@ -183,7 +183,7 @@ def matchers() -> tuple[Timed, Timed]:
 
 
 def flat() -> tuple[Timed, Timed]:
-    run_pipeline([mixed(100)])  # what is loaded once is no cost of a node
+    run_pipeline([mixed(100)])  # modules are loaded before the measurement
 
     def large() -> list[Graph]:
         return [mixed(LARGE)]
@@ -224,7 +224,7 @@ def seconds(sides: tuple[Timed, Timed], repetitions: int) -> dict[str, list[floa
     found: dict[str, list[float]] = {side.name: [] for side in sides}
     for repetition in range(repetitions):
         for side in sides if repetition % 2 == 0 else reversed(sides):
-            gc.collect()  # what the last run has left
+            gc.collect()  # garbage of the last run
             found[side.name].append(timed(time.process_time, side.run, side.prepare()))
     return found
 

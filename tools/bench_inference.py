@@ -1,15 +1,14 @@
-"""Measure inference on OpenVINO's CPU: what mo_loop converted against what ovc made of the same models.
+"""Measure inference on OpenVINO's CPU device: the IR of mo_loop and the IR of ovc for the same models.
 
     python tools/bench_inference.py                        every model below tests/models, and cells in loops
-    python tools/bench_inference.py pytorch/lstm cell      those whose names hold one of these
+    python tools/bench_inference.py pytorch/lstm cell      those whose names contain one of these
     python tools/bench_inference.py --json                 one JSON document on stdout, progress on stderr
 
-Both sides are compiled twice, and the four take turns in one process: what a row compares is the median over all
-rounds of the time of ours divided by that of ovc's in the same round. How far the two of a side are apart is the
-spread: that much of a ratio may be noise. Held against targets are the geometric mean of all exported models (1.02),
-each of them (1.10 beyond its spread), and how much faster cells written out in loops are (1.9 times); the exit code
-is 1 if one is missed. Models that a side refuses, or that give other numbers after ovc, are listed apart; one that
-our IR does not run is a miss.
+Both sides are compiled twice, and the four compiled models run in turn in one process. A row gives the median over all
+rounds of our time divided by ovc's in the same round. The spread is the difference between the two of a side: this part
+of a ratio may be noise. The targets are the geometric mean of all exported models (1.02), each of them (1.10 beyond its
+spread), and cells written out in loops (1.9 times faster); the exit code is 1 if one is missed. Models that a side
+refuses, or for which ovc's IR gives other numbers, are listed separately; a model that our IR does not run is a miss.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ CELLS = {"cell/lstm": (LSTM, 4, ("h", "c")), "cell/gru": (GRU, 3, ("h",)), "cell
 
 
 def tasks(wanted: Sequence[str], rounds: int) -> Iterator[Task]:
-    """The models whose names hold one of `wanted`, all if none is given; each on its largest set of inputs."""
+    """The models whose names contain one of `wanted`, all if it is empty; each with its largest set of inputs."""
     for folder in sorted(path.parent for path in MODELS.glob("*/cases.toml")):
         for name, model in sorted(read_cases(folder / "cases.toml").items()):
             full = f"{folder.name}/{name}"
@@ -138,7 +137,7 @@ def cell_task(name: str, rounds: int) -> Task:
 
 
 def judge(rows: Sequence[Row]) -> dict[str, Any]:
-    """Hold the rows against the targets: each learns what it missed; returns the summary."""
+    """Compare the rows with the targets: sets `missed` of each, and returns the summary."""
     measured = [row for row in rows if not row.problem]
     exported = [row for row in measured if row.name not in CELLS]
     for row in measured:
@@ -173,8 +172,8 @@ def table(rows: Sequence[Row], summary: Mapping[str, Any]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Measure and report; 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", help="parts of names of models; all without any")
-    parser.add_argument("--rounds", type=int, default=101, help="how often each model runs (101)")
+    parser.add_argument("names", nargs="*", help="parts of names of models; default: all")
+    parser.add_argument("--rounds", type=int, default=101, help="number of runs of each model (101)")
     parser.add_argument("--limit", type=float, default=300, help="seconds for one model (300)")
     parser.add_argument("--json", action="store_true", help="write JSON to stdout")
     options = parser.parse_args(arguments)

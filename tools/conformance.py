@@ -1,14 +1,13 @@
-"""The ONNX backend test suite through a converter, IR on disk, and OpenVINO's CPU device.
+"""Run the ONNX backend test suite: conversion, IR on disk, OpenVINO's CPU device.
 
     python tools/conformance.py --converter mo_loop -j 2
     python tools/conformance.py --filter '^test_(loop|scan|if)' --kinds node --json report.json
     python tools/conformance.py --runtime 2024.6.0 --json report.json
     python tools/conformance.py --write
 
-What mo_loop does is held against tests/conformance/expectations.toml, which lists the cases that do not pass with the
-reason of each: a listed case that passes, and an unlisted one that fails, end the run with exit code 1. `--write`
-brings the lists up to what is found; the reason of a new group is for you to say. For another converter every case that
-does not pass counts.
+The results of mo_loop are compared with tests/conformance/expectations.toml, which lists the cases that do not pass and
+their reasons: the exit code is 1 if a listed case passes or an unlisted one fails. `--write` updates the lists; add the
+reason of a new group by hand. For another converter every case that does not pass counts.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ MEMORY = 12 << 30
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the suite; 0 if it is as expected."""
+    """Run the suite; 0 if the results are the expected ones."""
     options = _options(arguments)
     entries = list(collect(options.kinds.split(","), options.filter))
     kinds = {entry.name: entry.kind for entry in entries}
@@ -60,13 +59,13 @@ def main(arguments: list[str] | None = None) -> int:
 def judged(
     pool: Pool, entries: Iterable[Entry], converter: str = "mo_loop", python: str | None = None
 ) -> Iterator[tuple[str, Verdict]]:
-    """Name and verdict of each case, as they come; `python` is the interpreter that runs the IR."""
+    """Name and verdict of each case, in the order in which they end; `python` is the interpreter that runs the IR."""
     for outcome in pool.map((converter, replace(entry.sample, python=python)) for entry in entries):
         yield outcome.task[1].name, settle(outcome, pool.call)
 
 
 def table(verdicts: Mapping[str, Verdict], kinds: Mapping[str, str]) -> str:
-    """One line a kind, one column a class, and the share of passed cases."""
+    """One line per kind, one column per class, and the share of passed cases."""
     columns = [name for name in CLASSES if any(v.result == name for v in verdicts.values()) or name == PASSED]
     rows = [("kind", "cases", *columns, "passed %")]
     for kind in (*(kind for kind in KINDS if kind in kinds.values()), "all"):
@@ -89,7 +88,7 @@ def _print_failures(verdicts: Mapping[str, Verdict], every: bool) -> None:
 
 
 def _print_differences(expected: expectations.Expectations, verdicts: Mapping[str, Verdict], names: list[str]) -> bool:
-    """Print where the run is not as the file says, and what is wrong with the file; whether there is anything."""
+    """Print the differences from the file and the errors in it; returns whether there are any."""
     found = [*expectations.differences(expected, verdicts), *expectations.faults(expected, names)]
     here = expectations.versions()
     if found and expected.versions != here:
@@ -106,12 +105,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--converter", choices=sorted(CONVERTERS), default="mo_loop")
     parser.add_argument("--kinds", default=",".join(KINDS), help="some of " + ", ".join(KINDS))
-    parser.add_argument("--filter", default="", metavar="REGEX", help="names of cases")
+    parser.add_argument("--filter", default="", metavar="REGEX", help="only cases whose names match")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one case")
     parser.add_argument("--list", action="store_true", help="print every failure with its reason")
     parser.add_argument("--json", metavar="FILE", help="write the verdict of every case")
-    parser.add_argument("--expectations", type=Path, metavar="FILE", default=expectations.FILE, help="another list")
-    parser.add_argument("--write", action="store_true", help="bring the expectations up to what is found")
+    parser.add_argument("--expectations", type=Path, metavar="FILE", default=expectations.FILE, help="another file")
+    parser.add_argument("--write", action="store_true", help="update the file of expected results")
     add_common(parser, "case")
     return parse(parser, arguments, "kinds", KINDS, "kind")
 

@@ -1,10 +1,10 @@
-"""Convert a small model with control flow and compare what OpenVINO and ONNX Runtime make of it.
+"""Convert a small model with control flow and compare the results of OpenVINO and ONNX Runtime.
 
 The model is a Loop that runs two states side by side: a vector under power iteration (`w = A v / |A v|`) and an integer
-under the Collatz rule, chosen by an If whose branches read the integer from outside. It stops at the trip count or when
-the integer reaches 1, whichever comes first, and keeps the Rayleigh quotient and the integer of every step. So
-it holds what loop conversions get wrong: a trip count known only at run time (zero included), an early exit, two
-states, captured tensors, nested control flow and outputs that grow by one slice each step.
+under the Collatz rule, chosen by an If whose branches capture the integer. It ends at the trip count or when the
+integer reaches 1, whichever comes first, and returns the Rayleigh quotient and the integer of every step. It contains
+the features that loop conversions often get wrong: a trip count known only at run time (zero included), an early exit,
+two states, captured tensors, nested control flow and outputs that grow by one slice each step.
 
 Exit code: 0 when every output agrees within the tolerance, 1 when one does not.
 """
@@ -125,7 +125,7 @@ def control_flow_layers(net: ET.Element, depth: int = 0) -> Iterator[Layer]:
 
 
 def conversion_table(model: onnx.ModelProto, xml: Path) -> Table:
-    """Which ONNX node became which layer: by name where the names agree, else by order; what is left has no partner."""
+    """Pairs of ONNX nodes and layers: by name if the names agree, else by order; the rest has no partner."""
     layers = list(control_flow_layers(ET.parse(xml).getroot()))
     table = Table(title="What was converted", title_justify="left")
     for column in ("ONNX node", "IR layer", "name in the IR"):
@@ -167,7 +167,7 @@ def sample(trips: int) -> dict[str, np.ndarray]:
 
 
 def compare(model: onnx.ModelProto, xml: Path, trips: tuple[int, ...]) -> tuple[Table, bool]:
-    """Run both sides on the same inputs; one compiled model and one session serve every trip count."""
+    """Run both sides on the same inputs, with one compiled model and one session for all trip counts."""
     sets = [sample(count) for count in trips]
     expected = isolated(expected_values, model.SerializeToString(), sets).values
     found = isolated(run_ir, xml, sets)
@@ -187,7 +187,7 @@ def compare(model: onnx.ModelProto, xml: Path, trips: tuple[int, ...]) -> tuple[
 
 
 def close(name: str, expected: np.ndarray, actual: np.ndarray) -> Comparison:
-    """Whether floats differ by less than the tolerance of the largest of them, integers not at all."""
+    """Whether floats differ by less than the tolerance, relative to the largest of them, and integers are equal."""
     return compare_arrays(expected, actual, name, rtol=0, atol=TOLERANCE * max(1.0, np.abs(expected).max(initial=0)))
 
 
@@ -199,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console()
     if not console.is_terminal:
-        console = Console(width=120)  # a log has no width of its own; 80 columns would break the tables
+        console = Console(width=120)  # a log file has no width; 80 columns would break the tables
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or Path(scratch)

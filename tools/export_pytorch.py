@@ -1,4 +1,4 @@
-"""Export small PyTorch models to ONNX, as test material for control flow, recurrent layers and ordinary networks.
+"""Export small PyTorch models to ONNX for tests of control flow, recurrent layers and ordinary networks.
 
     pip install torch==2.13.0 onnx onnxscript       # add onnxruntime to have every case compared with PyTorch
     python tools/export_pytorch.py                  # every model, into tests/models/pytorch and pytorch_sequences

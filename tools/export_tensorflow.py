@@ -1,11 +1,11 @@
-"""Export small TensorFlow models to ONNX with tf2onnx, as test material for control flow and recurrent layers.
+"""Export small TensorFlow models to ONNX with tf2onnx for tests of control flow and recurrent layers.
 
     pip install tensorflow-cpu==2.15.1 tf2onnx==1.17.0 onnx==1.17.0 onnxruntime==1.20.1      # Python 3.11
     python tools/export_tensorflow.py               # every model, into tests/models/tensorflow
     python tools/export_tensorflow.py --out models lstm_masked fold
 
-TensorFlow 2.15 is the last with Keras 2, the Keras that tf2onnx is made for; it wants numpy 1, and an ml_dtypes that is
-too old for a later onnx. Other versions of TensorFlow or tf2onnx may write other graphs.
+TensorFlow 2.15 is the last one with Keras 2, which tf2onnx needs; it requires numpy 1, and an ml_dtypes that is too old
+for a later onnx. Other versions of TensorFlow or tf2onnx may write other graphs.
 
 The models are in tests/models/sources/tensorflow_models, one file a kind. Where Python hashes strings at
 random, the tool starts itself again with fixed hashes, for the files to be reproducible.
@@ -55,7 +55,7 @@ def main() -> int:
         export,
         max_bytes=MAX_BYTES,
         sequences=None,
-        start="fork",  # TensorFlow takes long to import
+        start="fork",  # importing TensorFlow is slow
     )
     return 1 if missing else 0
 

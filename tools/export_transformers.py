@@ -6,8 +6,8 @@
     python tools/export_transformers.py --commit-small     # the committed ones, into tests/models/transformers
 
 The models are in tests/models/sources/transformers_models, each through TorchScript and through dynamo.
-Nothing is downloaded. Committed are those below 200 KB, without the ones in TWINS: larger forms of models that are
-there in another form, so that the folder stays near a megabyte.
+Nothing is downloaded. The committed ones are those below 200 KB except the models in TWINS, larger forms of committed
+models, so that the folder stays near a megabyte.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def writes(model: TorchModel, opset: int) -> bool:
-    """Whether the exporter of a model writes an opset."""
+    """Whether the exporter of a model supports an opset."""
     first, last = OPSETS[model.exporter]
     return first <= opset <= last
 

@@ -1,4 +1,4 @@
-"""Random control-flow models through mo_loop and, on the same models, through openvino.convert_model.
+"""Convert random control-flow models with mo_loop and with openvino.convert_model, and compare the results.
 
     python tools/fuzz_controlflow.py --count 200 --seed 1 --jobs 2
     python tools/fuzz_controlflow.py --seed 1 --only 17 --keep failures
@@ -7,9 +7,9 @@
     python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime 2024.6.0
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --docs docs/control-flow.md
 
-Expected values come from ONNX Runtime in a child process. Models it refuses or crashes on are skipped and counted. The
-run fails if the first converter fails on any model, if it refuses more models than may be for the reasons listed in
-`tests.fuzz.control_flow.oracle.REASONS`, or if ONNX Runtime skips too many.
+Expected values come from ONNX Runtime in a child process. Models that it refuses
+or that crash it are skipped and counted. The run fails if the first converter fails on any model, if it refuses too
+many models for the reasons in `tests.fuzz.control_flow.oracle.REASONS`, or if too many models are skipped.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _samples(oracle: Pool, tasks: list[tuple[int, int, bool]], skipped: Counter[
 
 
 def _configured(samples: Iterator[Sample], passes: list[str], python: str | None) -> Iterator[Sample]:
-    """The samples, to be converted without these passes and run by this interpreter."""
+    """The samples with these passes disabled, to be run by this interpreter."""
     for sample in samples:
         sample.python = python
         if passes:
@@ -144,7 +144,7 @@ def _order(name: str) -> tuple[int, ...]:
 
 
 def _keep(folder: Path, sample: Sample, converter: str, verdict: Verdict) -> None:
-    """The model, its input sets and expected values, and what went wrong."""
+    """Save the model, its input sets, the expected values and the failures."""
     import numpy as np
 
     home = folder / sample.name
@@ -173,17 +173,17 @@ def _write(
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=200, help="how many models to generate")
+    parser.add_argument("--count", type=int, default=200, help="number of models")
     parser.add_argument("--start", type=int, default=0, help="index of the first model")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--lists", action="store_true", help="models full of lists of tensors")
+    parser.add_argument("--lists", action="store_true", help="models that consist mostly of lists of tensors")
     parser.add_argument("--against", default="mo_loop,ovc", help="converters: " + ", ".join(CONVERTERS))
     parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
     parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for one model and converter")
-    parser.add_argument("--disable", metavar="PASSES", default="", help="passes of mo_loop that are not to run")
+    parser.add_argument("--disable", metavar="PASSES", default="", help="passes of mo_loop to disable")
     parser.add_argument("--json", metavar="FILE", help="write all results")
-    parser.add_argument("--docs", metavar="FILE", help="write the page on control flow with what this run found")
+    parser.add_argument("--docs", metavar="FILE", help="write the page on control flow with the results of this run")
     parser.add_argument("--features", action="store_true", help="count the models that have each feature")
     add_common(parser, "model")
     return parse(parser, arguments, "against", CONVERTERS, "converter")

@@ -1,4 +1,4 @@
-"""Random configurations of single ONNX operators through mo_loop, or through openvino.convert_model.
+"""Convert random configurations of single ONNX operators with mo_loop or openvino.convert_model, and compare results.
 
     python tools/fuzz_ops.py --count 1000 --seed 1 -j 2
     python tools/fuzz_ops.py --family reduction,linear --count 200
@@ -7,10 +7,10 @@
     python tools/fuzz_ops.py --count 500 --runtime 2024.6.0
 
 Attributes, shapes, element types, constants and run-time inputs, static, symbolic and computed dimensions are drawn
-for every operator in turn, at the opsets where ONNX Runtime has it. Expected values come from ONNX Runtime without
-optimisation, for several sets of inputs a model. What it has no kernel for is drawn anew, what it calls invalid is
-skipped: no more than MOST_SKIPPED of all may be. The run fails if a configuration does not pass and
-tests/fuzz/operators/known.py has no reason for it, or if a reason there no longer holds.
+for every operator in turn, at the opsets that ONNX Runtime supports. Expected values come from ONNX Runtime without
+optimisation, for several sets of inputs per model. A configuration without a kernel is drawn again, one that ONNX
+Runtime calls invalid is skipped; at most a share of MOST_SKIPPED may be. The run fails if a configuration does not pass
+and tests/fuzz/operators/known.py has no reason for it, or if a reason there no longer holds.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from tests.fuzz.operators.trial import Trial
 MEMORY = 6 << 30
 MOST_SKIPPED = 0.04
 MET_ALWAYS, MET_AT_TIMES = 4, 100
-"""So many configurations under the condition of a known failure, none of which fails, say that it is known no more."""
+"""If this many configurations meet the condition of a known failure and none fails, the failure is out of date."""
 NO_TELEMETRY = {"CI": "true"}
-"""What keeps openvino.convert_model from starting a process that reports each conversion over the network."""
+"""The environment in which openvino.convert_model sends no usage reports."""
 COLUMNS = (PASSED, REFUSED, WRONG, NOT_COMPILABLE, FAILED, BUG, CRASH, HANG)
 Row = tuple[Trial, Verdict]
 
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def unexplained(rows: Sequence[Row]) -> list[Row]:
-    """What does not pass, and has no entry in the table of known failures."""
+    """The configurations that do not pass and have no entry in the table of known failures."""
     return [(trial, verdict) for trial, verdict in rows if verdict.bad and known(trial.facts, verdict.result) is None]
 
 
@@ -88,7 +88,7 @@ def _with_operator(trial: Trial, verdict: Verdict) -> Verdict:
 def run(
     tasks: Sequence[Any], converter: str, jobs: int, limit: float, options: Any = None
 ) -> tuple[list[Row], list[Trial]]:
-    """Verdicts of the tasks that ONNX Runtime runs, and those that it does not."""
+    """The verdicts of the tasks that ONNX Runtime runs, and the tasks that it does not."""
     rows: list[Row] = []
     skipped: list[Trial] = []
     limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
@@ -131,7 +131,7 @@ def _samples(
 
 
 def tasks_of(operators: Sequence[str], seed: int, count: int, opset: int | None = None) -> list[Any]:
-    """Configurations of the operators in turn, in an order that the seed says."""
+    """Configurations of the operators in turn, in an order that depends on the seed."""
     order = sorted(operators)
     random.Random(seed).shuffle(order)
     return [(seed, index // len(order), order[index % len(order)], opset) for index in range(count)]
@@ -148,7 +148,7 @@ def _tasks(options: argparse.Namespace) -> list[Any]:
 
 
 def _tables(rows: Sequence[Row], skipped: Sequence[Trial]) -> str:
-    """One line a family, and one for every operator that does not always pass."""
+    """One line per family, and one for every operator that does not always pass."""
     family_of = {op: family for family in FAMILIES for op in operators_of(family)}
     families: dict[str, Counter[str]] = defaultdict(Counter)
     operators: dict[str, Counter[str]] = defaultdict(Counter)
@@ -177,7 +177,7 @@ def _cells(name: str, counter: Counter[str]) -> tuple[str, ...]:
 
 
 def _print_known(rows: Sequence[Row]) -> list[Any]:
-    """How often each explained failure was met; those of which every configuration passes are answered."""
+    """Print how often each known failure occurred; returns those whose configurations all pass."""
     stale = []
     lines = []
     for each in KNOWN:
@@ -193,7 +193,7 @@ def _print_known(rows: Sequence[Row]) -> list[Any]:
 
 
 def _keep(folder: Path, trial: Trial, converter: str, verdict: Verdict) -> None:
-    """The model, its input sets and expected values, and what went wrong."""
+    """Save the model, its input sets, the expected values and the failure."""
     import numpy as np
 
     home = folder / trial.name.replace("/", "_")
@@ -210,16 +210,16 @@ def _keep(folder: Path, trial: Trial, converter: str, verdict: Verdict) -> None:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=1000, help="how many configurations")
+    parser.add_argument("--count", type=int, default=1000, help="number of configurations")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--family", help="families, with commas between: " + ", ".join(FAMILIES))
-    parser.add_argument("--operator", help="operators, with commas between")
+    parser.add_argument("--family", help="families, separated by commas: " + ", ".join(FAMILIES))
+    parser.add_argument("--operator", help="operators, separated by commas")
     parser.add_argument("--opset", type=int, help="this opset only")
     parser.add_argument(
         "--only", type=int, metavar="INDEX", help="one configuration only, by the last part of its name"
     )
     parser.add_argument("--against", default="mo_loop", help="the converter: mo_loop or ovc")
-    parser.add_argument("--keep", metavar="DIR", help="save what does not pass with inputs and expected values")
+    parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one configuration")
     add_common(parser, "configuration")
     return parse(parser, arguments, "against", ("mo_loop", "ovc"), "converter")

@@ -1,7 +1,7 @@
-"""What a worker does with one model: convert it with every converter in turn, run what they wrote, compare.
+"""Converts one model with every converter in turn, runs the IR, and compares the results.
 
-`measure` takes a `Task` and answers a `Row`; it runs in a child process, which may crash. `report_stage` tells whose
-fault that is.
+`measure` takes a `Task` and returns a `Row`. It runs in a worker process, which may crash; `report_stage` names the
+converter that runs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Task:
 
 @dataclass
 class Side:
-    """What became of a model on one side: `problem` is a word, or empty if the results are right."""
+    """The result of a model on one side: `problem` is one word, or empty if the numbers are right."""
 
     seconds: float | None = None
     difference: float = 0.0
@@ -57,7 +57,7 @@ class Row:
 
 
 def measure(task: Task) -> Row:
-    """Convert a model on all sides in turn, then run and compare what they wrote."""
+    """Convert a model on all sides in turn, then run each IR and compare the results."""
     import onnx
 
     proto = onnx.load_from_string(task.model)
@@ -114,7 +114,7 @@ def _compare(side: Side, target: Path, sets: Sequence[Arrays], expected: Sequenc
 
 
 def _operators(proto: Any) -> Iterator[str]:
-    """The operator of every node, those of bodies and functions included."""
+    """The operator of every node, including those of bodies and functions."""
     pending = [proto.graph, *proto.functions]
     while pending:
         for node in pending.pop().node:

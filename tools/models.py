@@ -1,4 +1,4 @@
-"""Which architectures convert, how long it takes against ovc, and how far the results are from ONNX Runtime's.
+"""Report which architectures convert, the time compared with ovc, and the difference of the results from ONNX Runtime.
 
     python tools/models.py                          every folder of tests/models, and the light models of onnx
     python tools/models.py transformers light       these two
@@ -48,9 +48,9 @@ def tasks(folder: str, repetitions: int) -> Iterator[Task]:
 
 
 def settled(pool: Pool, task: Task) -> Row:
-    """The row of a task. A side that ends the process twice is left out of the next try; its word says what it did.
+    """The row of a task. A side that ends the process twice is omitted from the next try; its word is crash or hang.
 
-    Twice, for native code that writes where it should not may bring down the process in a later task.
+    Twice, because native code that corrupts memory may crash the process in a later task.
     """
     outcome = pool.call(task)
     if not outcome.ok:
@@ -89,7 +89,7 @@ HEAD = """\
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """How many are right on both sides, and the times of those that both convert."""
+    """The number of right results on each side, and the times of the models that both convert."""
     right = {side: sum(not row.sides[side].problem for row in rows) for side in (OURS, PEER)}
     both = [row for row in rows if row.sides[OURS].seconds and row.sides[PEER].seconds]
     times = {side: sum(row.sides[side].seconds or 0 for row in both) for side in (OURS, PEER)}
@@ -100,13 +100,13 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure the models of the chosen folders; 0 if all that mo-loop wrote is right, else 1."""
+    """Measure the models of the chosen folders; 0 if all results of mo-loop are right, else 1."""
     known = sorted(path.parent.name for path in MODELS.glob("*/cases.toml"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", help=f"paths, or some of: {', '.join(known)}, {LIGHT}")
-    parser.add_argument("--repetitions", type=int, default=3, help="conversions of each model on each side")
+    parser.add_argument("--repetitions", type=int, default=3, help="number of conversions of each model on each side")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one model")
-    parser.add_argument("--reasons", action="store_true", help="say on stderr what went wrong, on both sides")
+    parser.add_argument("--reasons", action="store_true", help="print the failures of both sides on stderr")
     options = parser.parse_args(arguments)
 
     every: list[Row] = []

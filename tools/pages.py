@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 
 def operators() -> str:
-    """docs/operators.md: what becomes of every operator."""
+    """docs/operators.md: the translation of every operator."""
     import onnx
 
     from mo_loop.cli.ops import markdown

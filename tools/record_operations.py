@@ -1,9 +1,9 @@
-"""Add to the table of `mo-loop ops` what translators make of the cases of the ONNX backend test suite.
+"""Add the operations that translators make of the cases of the ONNX backend test suite to the table of `mo-loop ops`.
 
     python tools/record_operations.py
 
-The table is mo_loop/frontend/operations_made.json: for each operator and version the operations of the IR that it can
-become. Operations that no case shows are added to it by hand.
+The table is mo_loop/frontend/operations_made.json: for each operator and version the operations of the IR that its
+translator makes. Operations that occur in no case are added by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.conformance.operations_made import add_to_table, missing
 
 
 def main() -> int:
-    """Record what is not listed yet, and print it."""
+    """Record the operations that are not listed, and print them."""
     found = missing(entry.sample.model for entry in collect(["node"]))
     add_to_table(found)
     for (name, since), made in found.items():

@@ -1,7 +1,7 @@
-"""What a worker does with one model: convert it with both converters, run what they wrote in turn, take the time.
+"""Converts one model with both converters, runs both IRs in turn, and takes the times.
 
-`measure` takes a `Task` and answers a `Row`; it runs in a child process, which may crash. `report_stage` tells whose
-fault that is.
+`measure` takes a `Task` and returns a `Row`. It runs in a worker process, which may crash; `report_stage` names the
+converter that runs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from mo_loop.workers import report_stage
 from tools.measuring import CONVERTERS, OURS, PEER
 
 LEAST = 2e-3
-"""Seconds that one measurement takes at least: so often the inference is repeated for it."""
+"""The least seconds of one measurement: the inference is repeated to reach it."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A model, the inputs to run it on, and how many rounds."""
+    """A model, its inputs, and the number of rounds."""
 
     name: str
     model: bytes
@@ -35,7 +35,7 @@ class Task:
 
 @dataclass
 class Row:
-    """What became of one model. `ratio` is the time of ours by that of ovc's, `spread` what of it may be noise."""
+    """The result of one model. `ratio` is our time divided by ovc's; `spread` is the part of it that may be noise."""
 
     name: str
     problem: str = ""
@@ -88,7 +88,7 @@ def _compiled_twice(side: str, source: Path) -> list[Any]:
 
 
 def _timed(compiled: Sequence[Any], rounds: int) -> list[list[float]]:
-    """Seconds of one inference, for each of `compiled` one number a round; who begins changes with the round."""
+    """Seconds of one inference, for each of `compiled` one number per round; the first one changes with the round."""
     times: list[list[float]] = [[] for _ in compiled]
     repeats = max(1, math.ceil(LEAST / min(_once(each, 1) for each in (*compiled, *compiled))))
     for number in range(rounds):

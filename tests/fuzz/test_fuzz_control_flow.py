@@ -1,7 +1,8 @@
-"""A fixed part of the random control-flow models (tools/fuzz_controlflow.py); the tool runs as many more as wanted.
+"""A fixed part of the random control-flow models; tools/fuzz_controlflow.py runs any number of them.
 
-Each model is converted and run on one compiled model with several input sets in changing order, against ONNX Runtime in
-a process of its own. A model is named by seed and index: `python tools/fuzz_controlflow.py --seed 2026 --only 17`.
+Each model is converted and run on one compiled model with several input sets in changing order, and compared with ONNX
+Runtime in a process of its own. Seed and index name a model:
+`python tools/fuzz_controlflow.py --seed 2026 --only 17`.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from tests.fuzz.control_flow.oracle import REASONS
 SEED = 2026
 COUNT = 300
 KNOWN: dict[int, str] = {}
-"""Index -> why the model fails for now. One that passes all the same fails the test."""
+"""Index -> the reason why the model fails. A listed model that passes fails the test."""
 
 NOT_RUN: set[int] = set()
 """Valid models that ONNX Runtime refuses, or that crash it."""
 
 EXCUSES: set[int] = set()
-"""Models that are refused for one of the reasons listed in tests.fuzz.control_flow.oracle."""
+"""The number of models refused for one of the reasons listed in tests.fuzz.control_flow.oracle."""
 
 
 @cache
@@ -58,7 +59,7 @@ def test_model(index: int) -> None:
 
 
 def test_features() -> None:
-    """Every feature is in enough of the models, and every chain of three constructs in one at least."""
+    """Enough of the models have each feature, and at least one has each chain of three constructs."""
     counts: Counter[str] = Counter()
     models = 800
     for index in range(models):
@@ -68,12 +69,12 @@ def test_features() -> None:
     assert [chain for chain in chains if not counts[chain]] == []
 
 
-def test_features_are_named_once() -> None:
+def test_names_of_features_are_unique() -> None:
     names = list(features())
     assert len(names) == len(set(names)) and all(words for group in GROUPS.values() for words in group.values())
 
 
-def test_a_model_depends_on_seed_and_index_alone() -> None:
+def test_a_model_depends_only_on_seed_and_index() -> None:
     first, again = generate(SEED, 17), generate(SEED, 17)
     assert first.model.SerializeToString(deterministic=True) == again.model.SerializeToString(deterministic=True)
     assert first.features == again.features
@@ -91,5 +92,5 @@ def test_a_scan_written_as_a_loop_slices_the_outer_value_of_a_name_that_its_body
     assert dict(lowered.run({"x": x}))["y"].tolist() == (x - x.sum()).tolist()
 
 
-def test_reasons_are_codes_of_what_is_not_supported() -> None:
+def test_reasons_are_codes_of_unsupported_models() -> None:
     assert all(code.startswith("ML3") and why for code, why in REASONS.items())

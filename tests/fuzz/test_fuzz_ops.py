@@ -1,4 +1,4 @@
-"""Random configurations of single operators, seeded: against ONNX Runtime (tools/fuzz_ops.py, tests/fuzz/operators)."""
+"""Random configurations of single operators, compared with ONNX Runtime; tools/fuzz_ops.py runs any number of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_configurations(first: int) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_configuration_is_drawn_again_from_its_name() -> None:
+def test_a_name_gives_the_same_configuration_again() -> None:
     from tests.fuzz.operators.trial import drawn
 
     texts = ["Slice/2026/0/0", "Pad/2026/1/0", "Add/2026/2/0"]

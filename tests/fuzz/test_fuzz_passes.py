@@ -1,7 +1,7 @@
-"""Random models with control flow: the passes leave what a graph computes as it is.
+"""Random models with control flow: the passes do not change what a graph computes.
 
-The graph before all passes and the one after them are computed by tests/interpreter.py, without a runtime: a difference
-is one of a pass, not of the runtime or of its ways around it.
+tests/interpreter.py computes the graph before all passes and the one after them, without a runtime: a difference is an
+error in a pass, not in the runtime or in a workaround for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SEED, COUNT, LEAST = 31, 80, 70
 
 
 class Translated:
-    """An observer that keeps the graph as it was translated."""
+    """An observer that keeps a copy of the translated graph."""
 
     graph: Graph
 
@@ -38,7 +38,7 @@ def test_passes_keep_the_numbers(lists: bool) -> None:
 
 
 def compare(index: int, lists: bool) -> bool:
-    """Whether both graphs of a model can be computed; AssertionError if they differ."""
+    """Whether both graphs of a model can be computed; AssertionError if their results differ."""
     case = generate(SEED, index, lists)
     translated = Translated()
     try:

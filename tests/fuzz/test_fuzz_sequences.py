@@ -1,6 +1,7 @@
-"""A fixed part of the random models full of lists of tensors: `python tools/fuzz_controlflow.py --lists --seed 2026`.
+"""A fixed part of the random models with lists of tensors: `python tools/fuzz_controlflow.py --lists --seed 2026`.
 
-Each is converted and run on one compiled model with several input sets in changing order, against ONNX Runtime.
+Each is converted and run on one compiled model with several input sets in changing order, and compared with ONNX
+Runtime.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tests.fuzz.control_flow.generator import generate
 SEED, COUNT, BATCH = 2026, 100, 20
 
 EXCUSES: set[int] = set()
-"""Models that are refused for one of the reasons listed in tests.fuzz.control_flow.oracle."""
+"""The number of models refused for one of the reasons listed in tests.fuzz.control_flow.oracle."""
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
@@ -35,7 +36,7 @@ def test_models(first: int) -> None:
 
 
 def test_every_model_has_lists() -> None:
-    """And those that carry them through loops are many."""
+    """Many carry them through loops."""
     models = [generate(SEED, index, lists=True).features for index in range(100)]
     assert all(features["list"] for features in models)
     assert sum(features["list carried"] > 0 for features in models) >= 40

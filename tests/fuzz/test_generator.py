@@ -1,4 +1,4 @@
-"""The generator of random control-flow models: repeatable, valid, and of all the features it promises."""
+"""The generator of random control-flow models: repeatable, valid, and with all of its features."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ declared full  declared rank  declared type  declared nothing
 WHIMS = (
     "nodes out of order", "body without nodes", "body returns a capture directly", "invalid branch never taken",
 )  # fmt: skip
-"""What exporters write, ONNX Runtime runs and onnx.checker does not allow."""
+"""Forms that exporters write, ONNX Runtime runs and onnx.checker refuses."""
 
 
 @cache
@@ -44,7 +44,7 @@ def cases() -> list[Case]:
     return [generate(5, index) for index in range(COUNT)]
 
 
-def test_a_case_depends_on_seed_and_index_alone() -> None:
+def test_a_case_depends_only_on_seed_and_index() -> None:
     for case in cases()[:10]:
         again = generate(5, case.index)
         assert again.model.SerializeToString(deterministic=True) == case.model.SerializeToString(deterministic=True)
@@ -82,7 +82,7 @@ def test_every_feature_occurs(feature: str) -> None:
 
 
 def test_half_of_the_models_nest() -> None:
-    """A third would do; lists, which are walked in loops of their own, make it more."""
+    """A third would be enough; lists, which are read in loops of their own, give more."""
     deep = sum(case.features["depth 2"] + case.features["depth 3"] > 0 for case in cases())
     assert 0.4 < deep / COUNT < 0.65
 

@@ -1,8 +1,8 @@
-"""Our types right after translation beside those of `onnx.shape_inference`, tensor by tensor of the same name.
+"""Compares our types after translation with those of `onnx.shape_inference`, for tensors of the same name.
 
-A dimension counts as known where it is a number or an expression of named sizes. ONNX's inference is asked for all it
-can give: strict mode off, data propagation on. It names what it cannot tell `unk__0`, `unk__1`, ...: such names say
-nothing, unless the inputs of the model bear them.
+A dimension is known if it is a number or an expression of named sizes. ONNX's inference runs with strict mode off and
+data propagation on. It names unknown dimensions `unk__0`, `unk__1`, ...: such a name counts as unknown, unless an input
+of the model has it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mo_loop.graph.shape import Dim, Dimension, show
 
 @dataclass
 class Row:
-    """One model: tensors both know by name, their dimensions, how many are known to either side, contradictions."""
+    """One model: the common tensors, their dimensions, the known ones on either side, and contradictions."""
 
     name: str
     tensors: int = 0
@@ -29,7 +29,7 @@ class Row:
 
 
 def compare() -> int:
-    """A line for each model of the tests; 0 if nowhere fewer dimensions are known to us, and none contradicts."""
+    """Print a line for each model of the tests; 0 if ours are not fewer in all, and there is no contradiction."""
     from tools.auditing.sources import exported
 
     rows = []
@@ -77,12 +77,12 @@ def _row(name: str, path: str) -> Row:
 
 
 def _inferred(path: str) -> dict[str, tuple[int, tuple[int | str | None, ...]]]:
-    """Element type and dimensions of every tensor that a node of the top graph makes, where ONNX knows the rank."""
+    """Element type and dimensions of every output of a node in the main graph whose rank ONNX knows."""
     import onnx
 
     model = onnx.load(path)
     own = set(_parameters(model.graph))
-    del model.graph.value_info[:]  # what the exporter declared would count as inferred
+    del model.graph.value_info[:]  # else declarations of the exporter would count as inferred
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")
     inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
@@ -96,7 +96,7 @@ def _inferred(path: str) -> dict[str, tuple[int, tuple[int | str | None, ...]]]:
 
 
 def _parameters(graph: Any) -> Iterator[str]:
-    """The names of sizes that the inputs of the model bear."""
+    """The names of dimensions of the model's inputs."""
     for entry in graph.input:
         for dim in entry.type.tensor_type.shape.dim:
             if dim.dim_param:
@@ -114,7 +114,7 @@ def _is_known(dim: Dimension) -> bool:
 
 
 def _agree(ours: tuple[Dimension, ...] | None, theirs: tuple[int | str | None, ...]) -> bool:
-    """No dimension is two numbers, no size two names: other expressions may be equal."""
+    """Whether no dimension has two numbers and no size two names; other expressions may be equal."""
     if ours is None:
         return True
     if len(ours) != len(theirs):

@@ -1,18 +1,17 @@
-"""What our IR says of every port beside what the runtime infers when it reads the same file.
+"""Compares our types of every port with those that the runtime infers when it reads the same file.
 
 `audit` runs in a worker: it converts a model, writes it, has OpenVINO read the file, pairs the layers of all graphs by
 name, and puts every output port (an input port holds what the output port feeding it holds) into one class:
 
     equal           the same element type, rank and bounds of every dimension
-    more precise    our bounds lie within the runtime's, or a dimension of which it knows bounds is an expression of the
-                    sizes of the inputs with us
-    less precise    the runtime's bounds say something that ours do not
-    contradiction   another element type or rank, bounds that have nothing in common, or no such layer
+    more precise    our bounds lie within the runtime's, or our dimension is an expression of the sizes of the inputs
+                    and the runtime's has bounds only
+    less precise    the runtime's bounds exclude values that ours allow
+    contradiction   a different element type or rank, disjoint bounds, or a missing layer
 
-Where there are inputs to run the model on, every value of the top graph becomes an output, and what we say of it (rank,
-bounds, and equal symbols for equal sizes) is held against the shapes of one inference after the other. The runtime's
-own bounds are too where they are tighter. A loop that never ran and a value nothing computed leave sizes of 0, which
-contradict nothing.
+If there are inputs to run the model on, every value of the main graph becomes an output, and its inferred type (rank,
+bounds, and equal symbols for equal sizes) is compared with its shape in each run. So are the runtime's own bounds where
+they are tighter. A loop without iterations and a value that is not computed have sizes of 0, which are accepted.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ CLASSES = (EQUAL, MORE, LESS, CONTRADICTION)
 INPUT = "an input"
 
 UNLIMITED = 2**31 - 2
-"""Upper bounds from here on stem from the width of the runtime's own counters; they say nothing of the tensor."""
+"""Upper bounds from here on come from the width of the runtime's counters, not from the tensor."""
 
 
 @dataclass
@@ -48,12 +47,12 @@ class Task:
 
 @dataclass
 class Report:
-    """What was found in one model.
+    """The results of one model.
 
-    `ports` counts by (operation, class), `notes` holds (operation, class, text) of all that are not equal. `verified`
-    counts the more precise ports of the top graph that inferences confirmed, `confirmed` all ports of the top graph
-    that they did; `untrue` are statements that an inference contradicted; `overclaimed` are less precise ports of which
-    an inference contradicted what the runtime said; `unverified` says why no inference was made.
+    `ports` counts by (operation, class), `notes` contains (operation, class, text) of all ports that are not equal.
+    `confirmed` counts the ports of the main graph compared with runs, `verified` the more precise ones among them;
+    `untrue` are types that a run contradicted; `overclaimed` are less precise ports for which a run contradicted the
+    runtime's bounds; `unverified` is the reason why the model did not run.
     """
 
     ports: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -68,7 +67,7 @@ class Report:
 
 
 def audit(task: Task) -> Report:
-    """Everything about one model; `refused` is all there is where it does not convert."""
+    """The results of one model; only `refused` if it does not convert."""
     import mo_loop
     from mo_loop.errors import MoLoopError
     from mo_loop.verify.runtime import read_ir
@@ -97,7 +96,7 @@ def audit(task: Task) -> Report:
 
 
 def _compare(graph: Any, model: Any, report: Report) -> dict[tuple[str, int], str]:
-    """Fill in `ports` and `notes`; the classes of the ports of the top graph by layer name and number of the output."""
+    """Fill in `ports` and `notes`; returns the class of each port of the main graph by layer name and output number."""
     classes = {}
     pending = [(graph, model, "")]
     while pending:
@@ -106,7 +105,7 @@ def _compare(graph: Any, model: Any, report: Report) -> dict[tuple[str, int], st
         for name, node in _named(ours):
             layer = layers.get(name)
             if layer is None and node.outputs and not node.is_used:
-                continue  # the runtime passes over what reaches no Result
+                continue  # the runtime drops nodes that reach no Result
             kind = f"{node.type}-{node.opset}"
             for output in node.outputs:
                 label, text = _classified(output.type, layer, output.index)
@@ -156,7 +155,7 @@ def _bounds(shape: Any) -> list[tuple[int, int | None]] | None:
 
 
 def classified(ours: Shape, theirs: Sequence[tuple[int, int | None]] | None) -> str:
-    """The class of a port: our shape beside the runtime's bounds of every dimension."""
+    """The class of a port, from our shape and the runtime's bounds of every dimension."""
     if ours is None or theirs is None:
         return EQUAL if ours is None and theirs is None else LESS if ours is None else MORE
     if len(ours) != len(theirs):
@@ -200,7 +199,7 @@ def _verify(graph: Any, model: Any, feeds: Sequence[Any], classes: dict[tuple[st
         bounds = {key: _bounds(layers[key[0]].output(key[1]).get_partial_shape()) for key in watched}
         places = {(each.get_node().get_friendly_name(), each.get_index()): n for n, each in enumerate(sources)}
         for number, each in enumerate(feeds):
-            compiled = compile_model(model)  # afresh: the outputs of a loop that never runs keep what they had before
+            compiled = compile_model(model)  # again: outputs of a loop without iterations keep old values
             shapes = [found.shape for _, found in compiled.run(each)]
             statement = Statement()
             for type_, array in zip(inputs, compiled._bind(each), strict=True):
@@ -227,14 +226,14 @@ def _is_within(shape: Sequence[int], bounds: list[tuple[int, int | None]] | None
 
 
 class Statement:
-    """Shapes said and shapes found in one inference; a symbol stands for one size throughout."""
+    """Inferred and actual shapes of one run; a symbol stands for the same size everywhere."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[str, Shape, tuple[int, ...]]] = []
         self._sizes: dict[Symbol, int] = {}
 
     def add(self, what: str, said: Shape, found: Sequence[int]) -> None:
-        """Note that the value `what`, said to be of shape `said`, was found with the shape `found`."""
+        """Add the value `what` with the inferred shape `said` and the actual shape `found`."""
         self._pairs.append((what, said, tuple(found)))
         if said is None or len(said) != len(found):
             return
@@ -244,7 +243,7 @@ class Statement:
                 self._sizes.setdefault(symbol, size)
 
     def untrue(self) -> list[str]:
-        """What does not hold."""
+        """The values whose actual shape contradicts the inferred one."""
         return [
             f"{what} is {list(found)}, said to be {show(said)}"
             for what, said, found in self._pairs
@@ -254,7 +253,7 @@ class Statement:
         ]
 
     def _is_left_over(self, said: tuple[Dimension, ...], found: tuple[int, ...]) -> bool:
-        """Whether sizes of 0 are all that is wrong."""
+        """Whether all differences are sizes of 0."""
         return len(said) == len(found) and all(
             size == 0 or self._holds(dim, size) for dim, size in zip(said, found, strict=True)
         )

@@ -1,4 +1,4 @@
-"""Where the models of an audit come from: the conformance suites, the models of the tests, random control flow."""
+"""The models of an audit: the conformance suites, the models of the tests, random control flow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def exported() -> Iterator[Task]:
 
 
 def suites(kinds: Sequence[str]) -> Iterator[Task]:
-    """The cases of the conformance suites that have tensors at their boundary."""
+    """The cases of the conformance suites whose inputs and outputs are tensors."""
     from tests.conformance.cases import collect
 
     for entry in collect(kinds):
@@ -31,7 +31,7 @@ def suites(kinds: Sequence[str]) -> Iterator[Task]:
 
 
 def random(count: int, seed: int, jobs: int) -> Iterator[Task]:
-    """Random control-flow models; those that ONNX Runtime refuses are left out, as in the fuzzer."""
+    """Random control-flow models, without those that ONNX Runtime refuses, as in the fuzzer."""
     with Pool("tests.fuzz.control_flow.oracle:oracle", jobs=jobs, limit=30, memory=6 << 30) as oracle:
         for outcome in oracle.map((seed, index) for index in range(count)):
             if outcome.ok and not isinstance(outcome.value, str):

@@ -1,7 +1,7 @@
-"""Random valid ONNX models with control flow, and what converters make of them.
+"""Random valid ONNX models with control flow, to be converted and run.
 
-`scope` holds the model under construction, `values` what it is made of, `pieces`, `movement` and `lists` the operators,
-`bodies` what bodies share, `loops`, `scans` and `branches` the control flow, `carried` the lists in it, `generator`
-whole models with their input sets, `lowering` a form ONNX Runtime computes rightly, `check` what a worker does with one
-model, `report` the tables.
+`scope` holds the model under construction, `values` its values, `pieces`, `movement` and `lists` the operators,
+`bodies` the code that all bodies share, `loops`, `scans` and `branches` the control flow, `carried` the lists in it,
+`generator` whole models with their input sets, `lowering` a form that ONNX Runtime computes correctly, `oracle` the
+expected values, `report` the tables.
 """

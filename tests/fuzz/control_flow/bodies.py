@@ -1,8 +1,8 @@
-"""What bodies of Loop, Scan and If have in common: filling them, carried values, outputs, the next level of nesting.
+"""The code that bodies of Loop, Scan and If share: operators, states, outputs, and nested control flow.
 
-Each kind of node has its file (loops, scans, branches) and is found through `GENERATORS`; such a function appends one
-control-flow node to a scope and returns the node's outputs. `depth` is how many levels of control flow the node shall
-have, itself included.
+Each operator has its file (loops, scans, branches) and registers a function in `GENERATORS`, which appends one
+control-flow node to a scope and returns the node's outputs. `depth` is the number of levels of control flow that the
+node shall have, including itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GENERATORS: dict[str, Generator] = {}
 
 
 def generates(kind: str) -> Callable[[Generator], Generator]:
-    """Register a function for a kind of node."""
+    """Register a function for an operator."""
 
     def register(function: Generator) -> Generator:
         GENERATORS[kind] = function
@@ -36,11 +36,11 @@ def generates(kind: str) -> Callable[[Generator], Generator]:
 def control(s: Scope, depth: int, kind: str | None = None) -> list[Val]:
     """A random control-flow node."""
     nested = depth > 1 or s.outer is not None
-    # Of a Scan-8 there is much to show, and few models are of opset 8.
+    # Scan-8 has many forms, and few models have opset 8.
     first = "Scan" if s.context.opset == 8 else "Loop"
     more: tuple[str, ...] = (first,) if not nested else ("Loop",) if s.kind == "Loop" else ()
     if s.context.carries_lists and s.kind in ("", "Loop"):
-        more = ("Loop", "Loop")  # only loops carry lists, and loops in loops are what is hard
+        more = ("Loop", "Loop")  # only loops carry lists, and loops in loops are the difficult case
     kind = kind or s.rng.choice((*more, "Loop", "Scan", "If"))
     features = s.context.features
     features[kind] += 1
@@ -68,7 +68,7 @@ def operators(s: Scope, number: int) -> None:
 
 
 def fill(body: Scope, depth: int) -> None:
-    """Random operators, and the next level of control flow among them."""
+    """Random operators, and control flow of the next level among them."""
     operators(body, body.rng.randint(1, 3))
     if depth > 1:
         control(body, depth - 1)
@@ -76,7 +76,7 @@ def fill(body: Scope, depth: int) -> None:
 
 
 def inner(s: Scope, kind: str, style: str | None = None) -> Scope:
-    """A body whose types are declared in a style; by default in one that tells no more than that around."""
+    """A body whose types are declared in a style; by default in one that declares no more than the graph around it."""
     body = Scope(s.context, s)
     body.kind = kind
     body.style = style or max(s.style, s.rng.choice(STYLES), key=list(dict.fromkeys(STYLES)).index)
@@ -90,7 +90,7 @@ def produced(body: Scope, val: V, taken: Sequence[Val | Seq] = ()) -> V:
     """The value as an output of this body: through an Identity if it is captured, or an output already."""
     own = val.name in body.names
     if own and any(tensor.name == val.name for tensor in body.initializers):
-        # ONNX Runtime takes an initializer as output of a graph, the checker does not.
+        # ONNX Runtime accepts an initializer as output of a graph, the checker does not.
         own = body.context.chance(0.1)
         body.context.features["initializer as body output"] += own
     if own and (val not in taken or (body.kind == "Loop" and body.context.chance(0.3))):
@@ -102,9 +102,9 @@ def produced(body: Scope, val: V, taken: Sequence[Val | Seq] = ()) -> V:
 
 
 def fixed(known: set[Dim], shape: Shape) -> bool:
-    """Whether a shape inside a body is the same in every iteration, and the runtime keeps it.
+    """Whether a shape inside a body is the same in every iteration and known to the runtime.
 
-    Of pieces without elements it keeps known dimensions alone.
+    For tensors without elements the runtime keeps known dimensions only.
     """
     return all(isinstance(d, int) or (d in known and 0 not in shape) for d in shape)
 
@@ -125,7 +125,7 @@ def flag(s: Scope, rank: int) -> Val:
 
 
 def as_condition(s: Scope, val: Val) -> Val:
-    """A condition as it is, of integers, or with more dimensions than ONNX Runtime takes."""
+    """A condition as it is, as an integer, or of a rank that ONNX Runtime refuses."""
     if val.rank > 1:
         s.context.features["condition of rank 2 and more"] += 1
         return s.dropped("Squeeze", [val], BOOL, ())
@@ -137,7 +137,7 @@ def as_condition(s: Scope, val: Val) -> Val:
 
 @dataclass
 class State:
-    """A carried value: its kind decides what the body does with it."""
+    """A state: its kind decides what the body does with it."""
 
     kind: str
     init: Val
@@ -147,7 +147,7 @@ class State:
 
 
 def initial_value(s: Scope, accepts_rank: int = 0) -> Val:
-    """Where a state starts: a visible value, a constant, a new input."""
+    """The initial value of a state: a visible value, a constant, a new input."""
     kind = s.rng.choices(("visible", "constant", "input"), (5, 2, 1))[0]
     dtype = s.rng.choices((FLOAT, INT64, INT32, BOOL), (7, 2, 1, 1))[0]
     found = s.pick(lambda v: v.rank >= accepts_rank and (is_number(v) or dtype == BOOL)) if kind == "visible" else None
@@ -196,7 +196,7 @@ def final(s: Scope, state: State, name: str) -> Val:
 
 
 def scan_output(body: Scope, known: set[Dim], inputs: list[Val], flag_in: Val | None) -> Val:
-    """What an iteration contributes: something computed, a body input, a constant, a capture, the iteration."""
+    """The value of a scan output: something computed, a body input, a constant, a capture, the iteration number."""
     features = body.context.features
     kind = body.rng.choices(("computed", "input", "constant", "capture", "iteration", "flag"), (8, 2, 1, 1, 1, 0.5))[0]
     computed = [v for v in body.own if v not in body.parameters and fixed(known, v.shape)]

@@ -1,4 +1,4 @@
-"""Random If nodes: captures, constants, branches that differ in shape."""
+"""Random If nodes: captures, constants, branches of different shapes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def branch(s: Scope, depth: int) -> list[Val]:
 
 
 def _of_one_rank(s: Scope, val: Val) -> Val:
-    """What follows a value whose rank depends on the condition, until it no longer does."""
+    """Operators on a value whose rank depends on the condition, until its rank is known again."""
     if val.dtype != BOOL and s.context.chance(0.6):
         s.context.features["If ranks differ, a chain of readers"] += 1
         for _ in range(s.rng.randint(1, 3)):
@@ -94,14 +94,14 @@ def _summed_in_a_loop(s: Scope, val: Val) -> Val:
 
 
 def _break(body: Scope) -> None:
-    """Let a converter meet an operator it cannot know in a branch that is never taken."""
+    """Put an unknown operator into a branch that is never taken."""
     nodes = [node for node in body.nodes if node.op_type not in ("Constant", "Loop", "Scan", "If")]
     if nodes:
         body.context.broken.add(body.rng.choice(nodes).name)
 
 
 def _if_condition(s: Scope) -> tuple[Val, bool | None]:
-    """The condition, and its value where that is known."""
+    """The condition, and its value if that is known."""
     c = s.context
     rank = s.rng.choices((0, 1, 2), (7, 2, 1))[0]
     kinds = ("input", "computed", "iteration", "constant", "shape")
@@ -132,7 +132,7 @@ def _if_condition(s: Scope) -> tuple[Val, bool | None]:
 
 
 def _hidden(s: Scope, val: Val) -> Val:
-    """A known condition that ONNX Runtime does not know: it refuses some of those whose branches differ in shape."""
+    """A known condition that ONNX Runtime does not fold: it refuses some known ones whose branches differ in shape."""
     size = s.emit("Size", [s.context.inputs[0].val], INT64, (), 100.0)
     negative = compare(s, "Less", size, s.scalar(0, INT64), ())
     return s.dropped("Or", [val, negative], BOOL, val.shape)
@@ -143,7 +143,7 @@ def _loosened(s: Scope, val: Val) -> Val:
 
 
 def _branch_output(body: Scope) -> Val:
-    # Before opset 11 both branches return one shape, which is certain for static ones alone.
+    # Before opset 11 both branches return one shape, which only static shapes guarantee.
     own = [v for v in body.own if v.rank <= 4 and (v.is_static or body.context.opset >= 11)]
     kind = body.rng.choices(("computed", "capture", "constant"), (8, 2, 1))[0]
     fits = lambda v: v.rank <= 4 and (v.is_static or body.context.opset >= 11)  # noqa: E731
@@ -158,7 +158,7 @@ def _branch_output(body: Scope) -> Val:
 
 
 def _matching(body: Scope, val: Val, lonely: bool) -> Val:
-    """A value for the other branch: same type and rank, mostly the same shape."""
+    """A value for the other branch: the same type and rank, mostly the same shape."""
     c = body.context
     if c.opset >= 11 and c.chance(0.07) and val.rank:
         return body.random_constant(val.dtype, [body.rng.randint(1, 2) for _ in range(val.rank - 1)])

@@ -1,4 +1,4 @@
-"""Lists in control flow: states of a loop, and what an If returns. Needs opset 16, where Identity copies lists."""
+"""Lists in control flow: states of a loop, and outputs of an If. Needs opset 16, where Identity copies lists."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class ListState:
     inside: Seq
 
     def final(self, s: Scope, name: str) -> Seq:
-        """The list after the loop, in the scope that holds it."""
+        """The list after the loop, in the scope that contains the loop."""
         return s.add_list(self.inside, self.inside.least, name)
 
 
 def list_states(s: Scope, body: Scope, known: set[Dim]) -> list[ListState]:
-    """Which lists a loop carries, if any; their elements and least lengths are those of all iterations."""
+    """The lists that a loop carries, if any; their element sizes and least lengths hold in all iterations."""
     c = s.context
     if not c.carries_lists or not c.chance(0.95 if s.carries else 0.75):
         return []
@@ -42,12 +42,12 @@ def list_states(s: Scope, body: Scope, known: set[Dim]) -> list[ListState]:
 
 
 def _steady(sizes: Sequence[Dim | None], known: set[Dim]) -> tuple[Dim | None, ...]:
-    """The sizes that mean the same in every iteration."""
+    """The symbols that stand for the same size in every iteration."""
     return tuple(d if isinstance(d, int) or d in known else None for d in sizes)
 
 
 def next_list(body: Scope, state: ListState) -> Seq:
-    """What a loop goes on with: the list changed, as it is, or another one of its kind."""
+    """The next value of a list: the list changed, unchanged, or another one of its kind."""
     c, inside = body.context, state.inside
     others = [each for each in body.visible_lists() if each.name != inside.name and _is_kind(each, inside)]
     way = body.rng.choices(("changed", "same", "other"), (8, 1, 2 if others else 0))[0]
@@ -61,14 +61,14 @@ def next_list(body: Scope, state: ListState) -> Seq:
 
 
 def _is_kind(seq: Seq, other: Seq) -> bool:
-    """Whether the elements of a list may stand in the other."""
+    """Whether the other list may contain the elements of a list."""
     if seq.dtype != other.dtype or seq.rank != other.rank or seq.mag > other.mag:
         return False
     return all(b is None or a == b for a, b in zip(seq.sizes, other.sizes, strict=True))
 
 
 def returned_lists(s: Scope, then: Scope, otherwise: Scope) -> list[tuple[Seq, Seq, Seq]]:
-    """Lists that an If returns: what each branch makes, and their kind outside."""
+    """Lists that an If returns: those of the branches, and their common kind outside."""
     c = s.context
     if not c.carries_lists or not c.chance(0.55):
         return []

@@ -1,4 +1,4 @@
-"""The model that converters get: what ONNX Runtime refuses, or leaves to others, in place of what it computes alike.
+"""The model that converters get: forms that ONNX Runtime refuses or does not produce, equal to those that it computes.
 
     c = Cast(n, to bool); If(c)         ->  If(n)                     a condition of integers; likewise of rank 2
     branch { y = Identity(outer) }      ->  branch {} => (outer)      a body without nodes
@@ -7,7 +7,7 @@
     nodes in order                      ->  nodes in any order
     a branch that is never taken        ->  the same with an unknown operator
 
-Both models have the same inputs, outputs and results; expected values come from the first one.
+Both models have the same inputs, outputs and results; the expected values are those of the first one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNKNOWN_OPERATOR = "NoSuchOperator"
 
 
 def disguised(model: ModelProto, context: Context) -> ModelProto:
-    """A copy of the model in another form; what was done is counted among the features."""
+    """A copy of the model in another form; the changes are counted among the features."""
     copy = ModelProto()
     copy.CopyFrom(model)
     rng, features = context.rng, context.features
@@ -66,7 +66,7 @@ def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
 
 
 def _undeclare(graph: GraphProto, bodies: Mapping[str, str]) -> None:
-    """Take the declared shape, or all, from the iteration number and condition of the named bodies."""
+    """Remove the declared shape, or the whole type, of the iteration number and condition of the named bodies."""
     for each in _graphs(graph):
         for port in each.input[:2] if each.name in bodies else ():
             if bodies[each.name] == "nothing":
@@ -82,7 +82,7 @@ def _make_identity(node: NodeProto) -> None:
 
 
 def _own_names(graph: GraphProto) -> list[str]:
-    """The names that a graph defines itself, but for its inputs, in the order of its nodes."""
+    """The names that a graph defines itself, without its inputs, in the order of its nodes."""
     names = [tensor.name for tensor in graph.initializer]
     return [*names, *(name for node in graph.node for name in node.output if name)]
 
@@ -98,7 +98,7 @@ def _read(graph: GraphProto) -> Counter[str]:
 
 
 def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
-    """Give names other names, wherever they stand in a graph and the bodies in it: all names differ."""
+    """Replace names everywhere in a graph and its bodies: all names stay different."""
     for port in (*graph.input, *graph.output, *graph.initializer):
         port.name = names.get(port.name, port.name)
     for node in graph.node:
@@ -136,7 +136,7 @@ def _return_directly(graph: GraphProto, features: Counter[str]) -> None:
 
 
 def _leave_unnamed(graph: GraphProto, features: Counter[str]) -> None:
-    """Unused outputs of control flow have no name."""
+    """Remove the names of unused outputs of control flow."""
     for each in _graphs(graph):
         read = _read(each)
         for node in each.node:
@@ -147,7 +147,7 @@ def _leave_unnamed(graph: GraphProto, features: Counter[str]) -> None:
 
 
 def _share_names(graph: GraphProto, features: Counter[str]) -> None:
-    """The second of two bodies of one graph takes the names of the first."""
+    """The second of two bodies of one graph gets the names of the first."""
     for each in _graphs(graph):
         bodies = [body for node in each.node for body in _bodies(node)]
         for first, second in zip(bodies[::2], bodies[1::2], strict=False):
@@ -158,7 +158,7 @@ def _share_names(graph: GraphProto, features: Counter[str]) -> None:
 
 
 def _take_outer_names(graph: GraphProto, features: Counter[str]) -> None:
-    """Inputs of bodies are called as the outer values that they start from."""
+    """Inputs of bodies get the names of their initial outer values."""
     for each in _graphs(graph):
         for node in each.node:
             for body in _bodies(node):

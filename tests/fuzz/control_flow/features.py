@@ -1,6 +1,6 @@
-"""What the random models have to show: each feature is in at least LEAST of them.
+"""The features that the random models must have: each is in at least LEAST of them.
 
-A feature is counted under its key while a model is generated; `GROUPS` says what the keys mean.
+A feature is counted under its key while a model is generated; `GROUPS` describes the keys.
 """
 
 from __future__ import annotations
@@ -157,6 +157,6 @@ def features() -> Iterator[str]:
 
 
 def rare(counts: Mapping[str, int], models: int) -> dict[str, float]:
-    """The features that are in too few of the models, with the share that they have."""
+    """The features that too few of the models have, each with its share."""
     shares = {key: counts.get(key, 0) / max(models, 1) for key in features()}
     return {key: share for key, share in shares.items() if share < (NESTED if key == "depth 2 and more" else LEAST)}

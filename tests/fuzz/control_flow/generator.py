@@ -1,9 +1,9 @@
-"""Whole random models: the main graph around control flow, opset, functions, and input sets.
+"""Whole random models: a main graph with control flow, its opset, functions, and input sets.
 
     case = generate(seed=7, index=12)
     case.model, case.feeds, case.order, case.features
 
-A case depends on (seed, index) alone.
+A case depends on (seed, index) only.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ DOMAIN = "local"
 
 @dataclass
 class Case:
-    """A model and its input sets; `order` tells in which order to run them on one compiled model.
+    """A model and its input sets; `order` is the order in which they run on one compiled model.
 
-    `declared` is the same model as ONNX Runtime can run it (disguise).
-    `scan_ranks` holds the ranks of scan outputs by the name of the Scan node; `empty` the input sets with a length 0.
+    `declared` is the same model in the form that ONNX Runtime can run (disguise).
+    `scan_ranks` maps the name of a Scan node to the ranks of its scan outputs; `empty` lists the input sets with a
+    length of 0.
     """
 
     seed: int
@@ -49,12 +50,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Names the case in reports and files."""
+        """The name of the case in reports and files."""
         return f"{self.seed}-{self.index}"
 
 
 def generate(seed: int, index: int, lists: bool = False) -> Case:
-    """The model of the given seed and index, with three input sets; one full of lists if asked for."""
+    """The model of the given seed and index, with three input sets; with `lists`, one that consists mostly of lists."""
     rng = random.Random(f"{seed}:{index}")
     opsets = {opset: share for opset, share in OPSETS.items() if opset >= 16 or not lists}
     opset = rng.choices(tuple(opsets), tuple(opsets.values()))[0]
@@ -96,7 +97,7 @@ def _random_input(main: Scope) -> Val:
 
 
 def _outputs(main: Scope, results: list[Val]) -> list[Val]:
-    """What the model returns: most results of control flow, and other ends."""
+    """The outputs of the model: most results of control flow, and other unused values."""
     inputs = {port.val.name for port in main.context.inputs}
     produced = {name for node in main.nodes for name in node.output if node.op_type != "Constant"}
     kept = [val for val in results if main.context.chance(0.9)]

@@ -1,9 +1,9 @@
-"""Lists of tensors in random models: built, read, changed, mapped. What control flow carries of them is in `carried`.
+"""Lists of tensors in random models: made, read, changed, mapped. `carried` makes control flow that carries them.
 
     x = [2, N]  ->  s = [x, y]; t = insert(s, z, n mod (len(s) + 1)); e = t[-1]; l = len(t)
 
-Models are valid by construction: places are taken modulo the length, and a list that may be empty is read behind a test
-of its length, or when something was put in.
+Models are valid by construction: positions are taken modulo the length, and a list that may be empty is read in an If
+that tests its length, or after an insertion.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .scope import Scope
 from .values import BOOL, FLOAT, INT32, INT64, LIMIT, STATE_LIMIT, Dim, Seq, Val
 
 LARGEST = 4
-"""How large a size may be that differs from element to element."""
+"""The maximum of a size that differs between elements."""
 
 
 def list_op(s: Scope) -> None:
@@ -33,7 +33,7 @@ def list_op(s: Scope) -> None:
 
 
 def chosen(s: Scope) -> Seq | None:
-    """A visible list: mostly a late one of this scope."""
+    """A visible list: mostly a recent one of this scope."""
     own = s.lists[-3:]
     if own and s.context.chance(0.7):
         return s.rng.choice(own)
@@ -45,7 +45,7 @@ def chosen(s: Scope) -> Seq | None:
 
 
 def build(s: Scope) -> Seq:
-    """A new list: empty, of given elements, or a tensor in pieces."""
+    """A new list: empty, of given elements, or the pieces of a tensor."""
     way = s.rng.choices(("empty", "elements", "split"), (2, 4, 4))[0]
     made = split(s) if way == "split" else None
     if made is None:
@@ -63,7 +63,7 @@ def _of_elements(s: Scope, kind: Seq, number: int) -> Seq:
 
 
 def count(s: Scope, seq: Seq) -> None:
-    """What kind of list it is, among the features."""
+    """Count the kind of list among the features."""
     features = s.context.features
     features["list"] += 1
     features["list ragged"] += None in seq.sizes
@@ -72,7 +72,7 @@ def count(s: Scope, seq: Seq) -> None:
 
 
 def _kind(s: Scope) -> Seq:
-    """Some element type and sizes: those of a value, or any."""
+    """A random element type and sizes: those of a value, or any."""
     val = s.pick(lambda v: v.rank < 4)
     if val is not None and s.context.chance(0.5):
         sizes = tuple(None if s.context.chance(0.3) else dim for dim in val.shape)
@@ -84,7 +84,7 @@ def _kind(s: Scope) -> Seq:
 
 
 def split(s: Scope) -> Seq | None:
-    """A tensor in single rows, in chunks of one size, or in pieces of given sizes."""
+    """A tensor split into rows, chunks of one size, or pieces of given sizes."""
     val = s.pick(lambda v: 0 < v.rank < 4 and all(s.context.at_least(d, 1) for d in v.shape))
     if val is None:
         return None
@@ -117,7 +117,7 @@ def split(s: Scope) -> Seq | None:
 
 
 def element(s: Scope, seq: Seq) -> Val:
-    """A tensor that may stand in a list: a visible one, or one made for it."""
+    """A tensor that may be an element of a list: a visible one, or a new one."""
     ready = s.candidates(lambda v: _fits(v, seq))
     if ready and s.context.chance(0.5):
         return s.squash(s.rng.choice(ready), seq.mag)
@@ -130,7 +130,7 @@ def element(s: Scope, seq: Seq) -> Val:
         sizes = _vector(s, [_size_for(s, d) for d in seq.sizes])
         shape = tuple(s.context.dim(0) if d is None else d for d in seq.sizes)
         made = s.emit("Expand", [source, sizes], dtype, shape, source.mag)
-        for axis in open_:  # or all along it were the same
+        for axis in open_:  # or all sizes along it would be equal
             at = s.constant(np.array(axis, np.int64))
             made = s.squash(s.emit("CumSum", [made, at], dtype, shape, made.mag * LARGEST), STATE_LIMIT[dtype])
     other = s.pick(lambda v: True, local=0.8)
@@ -149,7 +149,7 @@ def _fits(val: Val, seq: Seq) -> bool:
 
 
 def _size_for(s: Scope, size: Dim | None) -> Val:
-    """A size [1]: a number, that of some tensor, or one that only the run can tell, seldom 0."""
+    """A size [1]: a number, the size of a tensor, or one known only at run time, rarely 0."""
     if isinstance(size, int):
         return s.ints(size)
     if size is not None:
@@ -176,7 +176,7 @@ def _scalar(s: Scope, value: int) -> Val:
 
 
 def number(s: Scope) -> Val:
-    """An integer scalar, of any sign: of the iteration, a length, an input, or a constant."""
+    """An integer scalar of any sign: the iteration number, a length, an input, or a constant."""
     counter = s.counter
     if counter is not None and s.context.chance(0.4):
         return counter if counter.rank == 0 else s.emit("Reshape", [counter, s.ints()], INT64, (), counter.mag)
@@ -189,12 +189,12 @@ def number(s: Scope) -> Val:
 
 
 def modulo(s: Scope, val: Val, limit: Val) -> Val:
-    """From 0 to below a limit above 0."""
+    """From 0 to less than a limit above 0."""
     return s.emit("Mod", [val, limit], INT64, val.shape, limit.mag)
 
 
 def place(s: Scope, seq: Seq, last: int = 0) -> Val:
-    """A place among the elements, from the front or from behind, or `last` places behind them."""
+    """A position among the elements, counted from either end, or up to `last` positions after them."""
     if s.context.chance(0.4) and seq.least + last > 0:
         return _scalar(s, s.rng.randint(-seq.least, seq.least + last - 1))
     size = size_of(s, seq)
@@ -217,7 +217,7 @@ def length(s: Scope, seq: Seq) -> None:
 
 
 def read(s: Scope, seq: Seq) -> Val:
-    """An element; of a list that may be empty, behind a test or after an insertion."""
+    """An element; of a list that may be empty, after a test or an insertion."""
     if seq.least < 1 and s.context.carries_lists and s.context.chance(0.5):
         return _read_if_any(s, seq)
     seq = seq if seq.least else append(s, seq)
@@ -258,7 +258,7 @@ def branches(
 
 
 def join(s: Scope, seq: Seq) -> Val:
-    """All elements as one tensor, along an axis of theirs or a new one."""
+    """All elements as one tensor, along one of their axes or a new one."""
     ragged = [axis for axis, d in enumerate(seq.sizes) if d is None]
     new = not seq.rank or (not ragged and s.context.chance(0.5))
     if len(ragged) > 1 or seq.rank > 3:
@@ -274,7 +274,7 @@ def join(s: Scope, seq: Seq) -> Val:
 
 
 def shown(s: Scope) -> list[Val]:
-    """What tells the contents of the latest lists."""
+    """Outputs that depend on the elements of the most recent lists."""
     found = []
     for seq in s.lists[-3:]:
         found.append(size_of(s, seq))
@@ -303,7 +303,7 @@ def insert(s: Scope, seq: Seq) -> Seq:
 
 
 def erase(s: Scope, seq: Seq) -> Seq:
-    """Without one element; of a list that may be empty, in a branch that is taken where it is not."""
+    """Without one element; for a list that may be empty, in a branch that is taken if it is not."""
     s.context.features["list erased in"] += 1
     if seq.least > 0:
         return _erased(s, seq)

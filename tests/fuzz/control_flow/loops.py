@@ -1,4 +1,4 @@
-"""Random Loop nodes. They always end: the trip count is small, or the body's condition holds a counter."""
+"""Random Loop nodes. They always end: the trip count is small, or the body's condition depends on a counter."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def loop(s: Scope, depth: int) -> list[Val]:
     body = inner(s, "Loop")
     style = body.style
     features[f"declared {style}"] += 1
-    # The ranks in the body follow those outside; where an input is omitted nothing but the declaration tells them.
+    # The ranks in the body follow those outside; if an input is omitted, only the declaration gives them.
     ranks = [int(c.chance(0.3)) if port is None else min(port.rank, 1) for port in (trip, condition)]
     features["body condition or iteration [1]"] += bool(sum(ranks))
     body.iteration = body.parameter(INT64, (1,) * ranks[0], 6.0)
@@ -77,7 +77,7 @@ def loop(s: Scope, depth: int) -> list[Val]:
     features["unused iteration output"] += not scans
     names = [c.fresh("o") for _ in taken[1:]]
     title = c.fresh("body")
-    # Undeclared, an iteration number is taken for a scalar.
+    # If undeclared, an iteration number is assumed to be a scalar.
     if style in ("type", "nothing") and not ranks[0] and not wide and not (condition is None and ranks[1]):
         c.undeclared[title] = style
     s.node("Loop", initial, names, body=body.graph(title, taken))
@@ -88,12 +88,12 @@ def loop(s: Scope, depth: int) -> list[Val]:
         else:
             results.append(final(s, state, name))
     for val, name in zip(scans, names[len(carried) :], strict=True):
-        # Without iterations nothing but a declaration tells a dimension for certain.
+        # Without iterations only a declaration gives a dimension for certain.
         certain = style == "full"
         tail = val.shape if exact else tuple(d if isinstance(d, int) and certain else c.dim(0) for d in val.shape)
         results.append(s.add(val.dtype, (exact or c.dim(0), *tail), val.mag, name))
         if not all(isinstance(d, int) for d in tail) or (not exact and not certain):
-            s.own.remove(results[-1])  # without iterations ONNX Runtime may not even know the rank
+            s.own.remove(results[-1])  # without iterations ONNX Runtime may not know the rank
     return results
 
 
@@ -107,7 +107,7 @@ def _trip_count(s: Scope, plan: str) -> tuple[Val | None, int | None]:
         return None, None
     if plan == "huge":
         c.features["trip huge"] += 1
-        if c.chance(0.3):  # the runtime reads integers of an input as 32 bits: nothing larger can be told apart
+        if c.chance(0.3):  # the runtime reads integer inputs as 32 bits: larger ones are indistinguishable
             huge = s.input(INT64, shape, (2**31 - 1,))
             s.root.own.remove(huge)  # not for arithmetic, which the runtime does in 32 bits
             return huge, None
@@ -135,7 +135,7 @@ def _trip_count(s: Scope, plan: str) -> tuple[Val | None, int | None]:
 
 
 def _computed_count(s: Scope) -> Val:
-    """A small number from a shape, or from integer data."""
+    """A small number from a shape or from integer data."""
     sized = s.pick(lambda v: v.rank > 0)
     if sized is not None and s.context.chance(0.6):
         sizes = s.emit("Shape", [sized], INT64, (sized.rank,), 12.0)
@@ -149,7 +149,7 @@ def _computed_count(s: Scope) -> Val:
 def _initial_condition(s: Scope, plan: str) -> tuple[Val | None, bool, str]:
     """The condition at the start, whether it is known to be true, and its kind.
 
-    An omitted condition is true at the start, and the body decides what follows: so ONNX Runtime reads the standard.
+    An omitted condition is true at the start, and the body decides afterwards: ONNX Runtime reads the standard so.
     """
     c = s.context
     shape = (1,) * s.rng.choices((0, 1, 2), (7, 2, 1))[0]
@@ -194,7 +194,7 @@ def _next_condition(body: Scope, plan: str, flag_in: Val, rank: int) -> Val:
 def _states(s: Scope, body: Scope) -> list[State]:
     states: list[State] = []
     kinds = ("update", "same", "constant", "captured", "other", "grown", "shrunk")
-    for _ in range(s.rng.choice((0, 1, 1, 2, 2, 3)) or int(s.context.opset < 11)):  # Loop-1 has one at least
+    for _ in range(s.rng.choice((0, 1, 1, 2, 2, 3)) or int(s.context.opset < 11)):  # Loop-1 has at least one
         kind = s.rng.choices(kinds, (8, 1.5, 1, 1, 1.5, 2, 0.7))[0]
         state = _grown(s, body) if kind in ("grown", "shrunk") else None
         if state is None:

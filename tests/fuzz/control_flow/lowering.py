@@ -1,7 +1,7 @@
-"""The same model in a form ONNX Runtime computes rightly. Two of its traps, and the ways around them:
+"""The same model in a form that ONNX Runtime computes correctly. It avoids two errors:
 
 A body output that is a body input shares the memory of that input, which the next iteration overwrites: a scan output
-of the iteration number holds the last number throughout, one of a Scan's element whatever lay in memory. So copy it:
+of the iteration number contains the last number everywhere, one of a Scan's element any memory. So it is copied:
 
     body(i, c, x) -> (c, x, i)   becomes   body(i, c, x) -> (Identity(c), Identity(x), Identity(i))
 
@@ -19,9 +19,9 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 
 
 def without_scan(model: ModelProto, ranks: Mapping[str, Sequence[int]]) -> ModelProto:
-    """A copy of the model with every Scan (opset 9 or later) as Loop.
+    """A copy of the model with every Scan (opset 9 or later) written as a Loop.
 
-    `ranks` gives, by the name of the Scan node, the rank of each scan output.
+    `ranks` maps the name of a Scan node to the rank of each scan output.
     """
     copy = ModelProto()
     copy.CopyFrom(model)
@@ -30,7 +30,7 @@ def without_scan(model: ModelProto, ranks: Mapping[str, Sequence[int]]) -> Model
 
 
 def with_copies(model: ModelProto) -> ModelProto:
-    """A copy of the model in which no output of a body is an input, an initializer, or another output of it."""
+    """A copy of the model in which no body output is an input, an initializer, or another output of the body."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for body in _bodies(copy.graph):
@@ -86,7 +86,7 @@ def _as_loop(node: NodeProto, ranks: Sequence[int]) -> list[NodeProto]:
     inside = [helper.make_node("Sub", [f"{tag}_last", f"{tag}_i"], [f"{tag}_j"])]
     hidden = {port.name for port in body.input}
     for number, source in enumerate(sources):
-        if source in hidden:  # the body's own value of that name is another one
+        if source in hidden:  # the body's own value of that name is a different one
             sources[number] = f"{tag}_x{number}"
             before.append(helper.make_node("Identity", [source], [sources[number]]))
     for source, axis, backward, port in zip(sources, in_axes, in_backward, body.input[states:], strict=True):

@@ -91,7 +91,7 @@ def slice_(s: Scope) -> Val | None:
 
 @piece(4)
 def gather(s: Scope) -> Val | None:
-    """By a constant index, several, or the iteration number."""
+    """By a constant index, several indices, or the iteration number."""
     val = s.pick(lambda v: any(True for _, d in dims(v.shape) if d > 0))
     if val is None:
         return None

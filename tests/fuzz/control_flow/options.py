@@ -1,4 +1,4 @@
-"""What the command lines of the tools that run many models have in common."""
+"""Command-line options that the tools for many models share."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tools.runtimes import interpreter
 
 
 def add_common(parser: argparse.ArgumentParser, unit: str) -> None:
-    """The options of a run over many models, or whatever `unit` calls them."""
+    """Add the options of a run over many models; `unit` is the word for one of them."""
     parser.add_argument("--jobs", "-j", type=int, default=2, help="worker processes")
     parser.add_argument("--runtime", metavar="RELEASE", help="run the IR on this OpenVINO release (`make runtimes`)")
-    parser.add_argument("--verbose", "-v", action="store_true", help=f"one line a {unit}, on stderr")
+    parser.add_argument("--verbose", "-v", action="store_true", help=f"print one line per {unit} on stderr")
 
 
 def parse(
@@ -20,7 +20,7 @@ def parse(
 ) -> argparse.Namespace:
     """The parsed arguments, with the interpreter of `--runtime` as `python`.
 
-    An error if the option `listed`, names with commas between, has one that is not known, or the release is not there.
+    An error if the option `listed`, names separated by commas, has an unknown one, or the release is not installed.
     """
     options = parser.parse_args(arguments)
     unknown = [name for name in getattr(options, listed).split(",") if name not in known]

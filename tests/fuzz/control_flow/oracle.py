@@ -1,6 +1,6 @@
 """Expected values of random models with control flow. Runs in a worker process.
 
-`oracle` answers a `Sample`, ready to be judged (mo_loop/verify/judge.py), or the reason to skip the model.
+`oracle` returns a `Sample` for mo_loop/verify/judge.py, or the reason to skip the model.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from mo_loop.workers import report_stage
 REASONS: dict[str, str] = {
     "ML315": "a value whose rank depends on a condition leaves the graph, or is carried by a loop",
 }
-"""Codes with which mo_loop may refuse a model, and why: the runtime has no form for what they say."""
+"""Codes with which mo_loop may refuse a model: the runtime has no form for what it computes."""
 
 
 def oracle(task: tuple[int, int] | tuple[int, int, bool]) -> Sample | str:
-    """Generate the model of (seed, index, whether full of lists) and its expected values; or the reason to skip it.
+    """Generate the model of (seed, index, whether mostly lists) and its expected values; or the reason to skip it.
 
     Expected values come from ONNX Runtime without optimisation; from the model with Loop for Scan where ONNX Runtime
-    cannot run the Scan. Input sets it refuses, or that are ill-conditioned, are dropped.
+    cannot run the Scan. Input sets are dropped that ONNX Runtime refuses, or that are ill-conditioned.
     """
     from .generator import generate
 
@@ -70,11 +70,11 @@ def oracle(task: tuple[int, int] | tuple[int, int, bool]) -> Sample | str:
 
 
 class Disagreement(Exception):
-    """Two ways to the expected values lead to different ones."""
+    """Raised if two ways to compute the expected values give different ones."""
 
 
 class _Answers:
-    """ONNX Runtime on the model, and on the model with Loop for Scan."""
+    """ONNX Runtime with the model, and with the model that has Loop for Scan."""
 
     def __init__(self, case: Any) -> None:
         from mo_loop.verify.oracle import OnnxRuntime
@@ -86,7 +86,7 @@ class _Answers:
         self.plain: Any = None
         model = with_copies(case.declared)
         if case.scan_ranks:
-            # Where names are hidden, the Loop written for a Scan is refused.
+            # If inner names hide outer ones, ONNX Runtime refuses the Loop written for a Scan.
             with contextlib.suppress(Exception):
                 self.lowered = OnnxRuntime(without_scan(model, case.scan_ranks))
         try:
@@ -96,14 +96,14 @@ class _Answers:
                 raise
 
     def of(self, number: int, feeds: Arrays) -> Named:
-        """Expected values of one input set; raises what ONNX Runtime raises, and `Disagreement`."""
+        """The expected values of one input set; raises what ONNX Runtime raises, and `Disagreement`."""
         if self.lowered is None:
             if self.case.scan_ranks and number in self.case.empty:
                 raise RuntimeError("a Scan of length 0 without a Loop written for it")
             found: Named = self.plain.run(feeds)
             return found
         found = self.lowered.run(feeds)
-        # A Scan of length 0 ends in a division by zero in ONNX Runtime.
+        # A Scan of length 0 divides by zero in ONNX Runtime.
         if self.plain is None or number in self.case.empty:
             return found
         try:
@@ -130,7 +130,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _nudged(arrays: Arrays) -> Arrays:
-    """The floats a little larger: a model whose result jumps with that is no measure of a converter."""
+    """The floats slightly larger: a model whose result jumps for them cannot test a converter."""
     return {k: v * np.float32(1 + 1e-6) if v.dtype == np.float32 else v for k, v in arrays.items()}
 
 

@@ -51,7 +51,7 @@ The message names the node by its path through the bodies. A branch that is neve
 
 
 def page(results: Mapping[str, Tally], counts: Mapping[str, int], models: int, seed: int) -> str:
-    """The whole page. `results` has one tally a converter, `counts` the models that have each feature."""
+    """The whole page. `results` has one tally per converter, `counts` the number of models with each feature."""
     names = list(results)
     lines = [
         f"{models} models of seed {seed}. Each number is the share of the models with a feature that were converted, "
@@ -82,6 +82,6 @@ def _share(pair: tuple[int, int]) -> str:
 
 
 def _overall(tally: Tally) -> str:
-    """The share over all models: every model has a depth."""
+    """The share of all models: every model has a depth."""
     depths = [pair for key, pair in tally.items() if key.startswith("depth ") and key[6:].isdigit()]
     return _share((sum(passed for passed, _ in depths), sum(total for _, total in depths)))

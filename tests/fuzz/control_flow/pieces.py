@@ -1,9 +1,9 @@
-"""The operators of random bodies. Each piece appends nodes to a scope and returns a value, or None where nothing fits.
+"""The operators of random bodies. Each piece appends nodes to a scope and returns a value, or None if nothing fits.
 
     @piece(3)                                   weight
     def unary(s: Scope) -> Val | None: ...
 
-Operators whose result jumps on rounding (float to int casts, ties) are kept rare or given inputs that do not tie.
+Operators whose result jumps on rounding (float to int casts, ties) are rare or have inputs without ties.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PIECES: list[tuple[Piece, int, int]] = []
 
 
 def piece(weight: int, since: int = 8) -> Callable[[Piece], Piece]:
-    """Register a piece, drawn with a weight in models of opset `since` or newer."""
+    """Register a piece; it is drawn with a weight in models of opset `since` or newer."""
 
     def register(function: Piece) -> Piece:
         PIECES.append((function, weight, since))
@@ -31,7 +31,7 @@ def piece(weight: int, since: int = 8) -> Callable[[Piece], Piece]:
 
 
 def random_op(s: Scope) -> Val | None:
-    """Append one random operator; a few attempts, then None."""
+    """Append one random operator; None after a few attempts."""
     known = [(function, weight) for function, weight, since in PIECES if since <= s.context.opset]
     functions, weights = zip(*known, strict=True)
     for _ in range(12):
@@ -54,7 +54,7 @@ def is_float(val: Val) -> bool:
 
 
 def any_size(shape: Shape) -> int:
-    """A guess of the number of elements, for bounds of sums."""
+    """An estimate of the number of elements, for bounds of sums."""
     size = 1
     for d in shape:
         size *= d if isinstance(d, int) else 6
@@ -81,7 +81,7 @@ def partner(s: Scope, val: Val, dtype: int | None = None) -> Val | None:
 
 
 def axis_of(s: Scope, val: Val, axis: int) -> int:
-    """The axis, or the same counted from the end."""
+    """The axis, counted from either end."""
     return axis - val.rank if s.context.opset >= 11 and s.context.chance(0.3) else axis
 
 
@@ -90,12 +90,12 @@ def non_empty(s: Scope, val: Val) -> bool:
 
 
 def reduce_(s: Scope, op: str, val: Val, axes: list[int], keepdims: int, mag: float) -> Val:
-    """A reduction, its axes as attribute or input by opset."""
+    """A reduction; its axes are an attribute or an input, by opset."""
     as_input = s.context.opset >= (13 if op == "ReduceSum" else 18)
     shape = [1 if i in axes else d for i, d in enumerate(val.shape)]
     if not keepdims:
         shape = [d for i, d in enumerate(val.shape) if i not in axes]
-    # ONNX Runtime reduces an empty tensor wrongly when axes are negative.
+    # ONNX Runtime reduces an empty tensor incorrectly if axes are negative.
     named = [axis_of(s, val, a) for a in axes] if non_empty(s, val) else axes
     if as_input:
         return s.emit(op, [val, s.ints(*named)], val.dtype, tuple(shape), mag, keepdims=keepdims)
@@ -130,7 +130,7 @@ def compare(s: Scope, op: str, a: Val, b: Val, shape: Shape) -> Val:
 
 
 def remainder(s: Scope, val: Val, divisor: int) -> Val:
-    """An integer modulo a constant; before opset 10 of the sign of the dividend."""
+    """An integer modulo a constant; before opset 10 with the sign of the dividend."""
     by = s.scalar(divisor, val.dtype)
     if s.context.opset >= 10:
         return s.emit("Mod", [val, by], val.dtype, val.shape, divisor)
@@ -149,7 +149,7 @@ def cut(s: Scope, val: Val, axis: int, start: int, end: int, length: Dim) -> Val
 
 
 def to_scalar(s: Scope, val: Val, dtype: int) -> Val:
-    """A rank-0 number that depends on all elements."""
+    """A scalar that depends on all elements."""
     number = cast(s, val, INT64) if val.dtype == BOOL else val
     if number.rank:
         axes = list(range(number.rank))
@@ -160,7 +160,7 @@ def to_scalar(s: Scope, val: Val, dtype: int) -> Val:
         threshold = s.scalar(s.rng.uniform(-0.5, 0.5) if number.dtype == FLOAT else 1, number.dtype)
         return compare(s, "Greater", number, threshold, number.shape)
     if number.dtype == FLOAT and dtype != FLOAT:
-        # A scaled mean seldom lies at an integer, where rounding would decide; scaled last, or it would saturate at 1.
+        # A scaled mean is rarely an integer, where rounding decides; scaling comes last, or it would saturate at 1.
         number = s.squash(number, 2.0)
         number = s.emit("Mul", [number, s.scalar(3.7)], FLOAT, number.shape, number.mag * 3.7)
     return cast(s, number, dtype)
@@ -339,7 +339,7 @@ def matmul(s: Scope) -> Val | None:
     val = s.pick(lambda v: is_float(v) and v.rank > 0 and isinstance(v.shape[-1], int) and 0 < v.shape[-1] <= 8)
     if val is None:
         return None
-    # Two products in a row of inner size 1 do not compile on the CPU device, in bodies or outside.
+    # Two products in a row of inner size 1 do not compile on the CPU device, in bodies and outside.
     depth, width = val.shape[-1], s.rng.randint(2, 4)
     assert isinstance(depth, int)
     weights = s.random_constant(FLOAT, (depth, width))
@@ -376,7 +376,7 @@ def reduction(s: Scope) -> Val | None:
 
 
 def like(s: Scope, template: Val, limit: float | None = None) -> Val:
-    """A value of the template's type and shape, made in this scope, that depends on what was computed here."""
+    """A value of the template's type and shape, made in this scope from values computed here."""
     other = s.pick(lambda v: v.name != template.name, local=0.9)
     if other is None:
         return s.emit("Identity", [template], template.dtype, template.shape, template.mag)

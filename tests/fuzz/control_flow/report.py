@@ -1,4 +1,4 @@
-"""Tables of a fuzzing or conformance run, in plain text."""
+"""Tables of a fuzzing or conformance run as plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mo_loop.verify.judge import CLASSES, PASSED, Verdict
 
 
 def pattern(message: str) -> str:
-    """The message without names, numbers and paths, so that like failures fall together."""
+    """The message without names, numbers and paths, so that similar failures are counted together."""
     text = re.sub(r"\S*[/\\]\S+", "<path>", message)
     text = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "<name>", text)
     text = re.sub(r"\b[A-Za-z_]*_\d+\b|\b[vcoxin]\d+\b", "<name>", text)
@@ -20,7 +20,7 @@ def pattern(message: str) -> str:
 
 
 def rates(results: Mapping[str, Sequence[Verdict]]) -> str:
-    """One column a converter, one line a class."""
+    """One column per converter, one line per class."""
     rows = [("", *results)]
     for kind in CLASSES:
         counts = [(sum(v.result == kind for v in found), len(found)) for found in results.values()]
@@ -31,7 +31,7 @@ def rates(results: Mapping[str, Sequence[Verdict]]) -> str:
 def tally(
     verdicts: Sequence[tuple[str, Verdict]], having: Mapping[str, Mapping[str, int]]
 ) -> dict[str, tuple[int, int]]:
-    """For each feature, in how many of the models that have it the converter passed, and how many these are."""
+    """For each feature, the share of the models with it that pass with the converter, and their number."""
     passed: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for name, verdict in verdicts:
@@ -42,7 +42,7 @@ def tally(
 
 
 def parts_of(verdict: Verdict) -> list[str]:
-    """The patterns of a message; a message with codes has one a part."""
+    """The patterns of a message; a message with codes has one per part."""
     if not verdict.code:
         return [pattern(verdict.message)]
     found = []
@@ -53,7 +53,7 @@ def parts_of(verdict: Verdict) -> list[str]:
 
 
 def groups(failures: Iterable[tuple[str, Verdict]], most: int = 25, names: int = 6) -> str:
-    """Failures by class and message pattern, the most frequent first, with the cases that show them.
+    """Failures by class and message pattern, the most frequent first, with example cases.
 
     A failure of several parts counts for each of them.
     """

@@ -1,4 +1,4 @@
-"""Random Scan nodes: any axes, both directions, static and dynamic length; of opset 8, over a batch of sequences."""
+"""Random Scan nodes: any axes, both directions, static and dynamic lengths; of opset 8, over a batch of sequences."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .values import BOOL, FLOAT, INT64, STATE_LIMIT, Dim, Val
 
 @generates("Scan")
 def scan(s: Scope, depth: int) -> list[Val]:
-    """A Scan of the opset's version."""
+    """A Scan of the model's opset."""
     return _scan_8(s, depth) if s.context.opset == 8 else _scan_9(s, depth)
 
 
 def _scan_8(s: Scope, depth: int) -> list[Val]:
-    """States [batch, ...], scan inputs and outputs [batch, sequence, ...], cut to `sequence_lens` where given."""
+    """States [batch, ...], scan inputs and outputs [batch, sequence, ...], limited by `sequence_lens` if given."""
     c = s.context
     batch, known = s.rng.randint(1, 3), known_outside(s)
     length: Dim = s.rng.randint(1, 4) if c.chance(0.75) else c.symbol()
@@ -106,12 +106,12 @@ def _scan_9(s: Scope, depth: int) -> list[Val]:
         dims = [d if certain or (isinstance(d, int) and body.style == "full") else c.dim(0) for d in val.shape]
         results.append(s.add(val.dtype, (*dims[:axis], length, *dims[axis:]), val.mag, name))
         if not certain and not all(isinstance(d, int) for d in dims):
-            s.own.remove(results[-1])  # without iterations ONNX Runtime tells 0 where it does not know
+            s.own.remove(results[-1])  # without iterations ONNX Runtime gives 0 for an unknown dimension
     return results
 
 
 def _scanned(s: Scope, length: Dim) -> tuple[Val, int]:
-    """A value with the given length along some axis, and that axis."""
+    """A value with the given length along an axis, and that axis."""
     found = s.pick(lambda v: length in v.shape)
     if found is None or s.context.chance(0.4):
         shape: list[Dim] = [s.rng.randint(1, 3) for _ in range(s.rng.randint(0, 2))]
@@ -125,7 +125,7 @@ def _scanned(s: Scope, length: Dim) -> tuple[Val, int]:
 
 
 def _per_port(s: Scope, name: str, axes: list[tuple[int, int]]) -> dict[str, list[int]]:
-    """An attribute of axes, some counted from the end; omitted at times where all are 0."""
+    """An attribute of axes, some counted from the end; sometimes omitted if all are 0."""
     if not axes or (all(axis == 0 for axis, _ in axes) and s.context.chance(0.6)):
         return {}
     chance = 0.35 if s.context.opset >= 11 else 0.0

@@ -1,9 +1,8 @@
 """A random model under construction: typed values, nested scopes, captured names.
 
-Every value carries a shape of ints and symbols. Equal symbols are equal sizes at run time, so operators that need equal
-dimensions choose by them; a symbol whose size may be 0 has `minimum` 0, and operators that refuse empty tensors look
-there. `mag` bounds the magnitude of the elements: results beyond a limit are squashed, so that comparing numbers means
-something.
+Every value has a shape of ints and symbols. Equal symbols are equal sizes at run time; operators that need equal
+dimensions choose by them. A symbol whose size may be 0 has `minimum` 0, which operators that refuse empty tensors
+check. `mag` bounds the magnitude of the elements: larger results are reduced, so that numbers can be compared.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from .values import BOOL, FLOAT, INT32, INT64, LIMIT, NUMPY, Dim, Seq, Shape, Va
 
 @dataclass
 class Input:
-    """A model input and how its values are drawn: `choices` for integers and conditions, else random numbers.
+    """A model input and how its values are drawn: from `choices` for integers and conditions, else random numbers.
 
-    Of `choices`, every element of an input set has the same one; with `mixed` each is drawn alone.
+    With `choices`, all elements of an input set are equal; with `mixed` each is drawn separately.
     """
 
     val: Val
@@ -35,9 +34,9 @@ class Input:
 
 @dataclass
 class Context:
-    """What all scopes of one model share.
+    """The state that all scopes of one model share.
 
-    `lists` is how often an operator is one on lists. `undeclared` to `broken` say how the converters' model differs
+    `lists` is the share of operators on lists. `undeclared` to `broken` describe how the converters' model differs
     from ONNX Runtime's (disguise).
     """
 
@@ -59,7 +58,7 @@ class Context:
     count: int = 0
 
     def fresh(self, prefix: str = "v") -> str:
-        """A name no other value has."""
+        """A unique name."""
         self.count += 1
         return f"{prefix}{self.count}"
 
@@ -70,7 +69,7 @@ class Context:
         return name
 
     def symbol(self) -> str:
-        """A symbol of an input, with one size an input set."""
+        """A symbol of an input, with one size per input set."""
         if self.sizes and self.rng.random() < 0.6:
             return self.rng.choice(list(self.sizes))
         name = self.fresh("N")
@@ -82,7 +81,7 @@ class Context:
         return name
 
     def at_least(self, dim: Dim, size: int) -> bool:
-        """Whether a dimension is known to be at least this long."""
+        """Whether a dimension is known to be at least this large."""
         return (dim if isinstance(dim, int) else self.minimum[dim]) >= size
 
     def chance(self, probability: float) -> bool:
@@ -95,7 +94,7 @@ class Context:
 
 
 class Scope:
-    """One graph under construction: the main graph, or a body with `outer` around it."""
+    """One graph under construction: the main graph, or a body whose surrounding scope is `outer`."""
 
     def __init__(self, context: Context, outer: Scope | None = None) -> None:
         self.context, self.outer = context, outer
@@ -130,7 +129,7 @@ class Scope:
 
     @property
     def counter(self) -> Val | None:
-        """The iteration number of the nearest loop around, if it can be seen here."""
+        """The iteration number of the nearest enclosing loop, if it is visible here."""
         scope: Scope | None = self
         while scope is not None and scope.iteration is None:
             scope = scope.outer
@@ -138,7 +137,7 @@ class Scope:
         return val if val in self.visible() else None
 
     def visible(self) -> list[Val]:
-        """Own values, then those of the scopes around, without names hidden on the way."""
+        """The scope's own values, then those of the enclosing scopes whose names are not hidden."""
         found, hidden, scope = [], set[str](), self
         while scope is not None:
             found += [val for val in scope.own if val.name not in hidden]
@@ -147,7 +146,7 @@ class Scope:
         return found
 
     def visible_lists(self) -> list[Seq]:
-        """The same of lists."""
+        """The visible lists, in the same order."""
         found, hidden, scope = [], set[str](), self
         while scope is not None:
             found += [each for each in scope.lists if each.name not in hidden]
@@ -182,7 +181,7 @@ class Scope:
             self.context.features[f"list captured by {self.kind}"] += 1
 
     def _parameter_name(self, lists: bool = False) -> str:
-        """A fresh name, or rarely one that hides an outer value not yet used here. (Nodes may not do that.)"""
+        """A fresh name, or rarely one that hides an outer value not yet used here. (Outputs of nodes must not.)"""
         if self.outer is None or not self.context.shadowing or not self.context.chance(0.15):
             return self.context.fresh()
         taken = self.names | self.captured
@@ -202,7 +201,7 @@ class Scope:
         return val
 
     def add_list(self, like: Seq, least: int, name: str | None = None) -> Seq:
-        """A list of the kind of another."""
+        """A list of the same kind."""
         made = replace(like, name=name or self.context.fresh("s"), least=least)
         self.lists.append(made)
         self.names.add(made.name)
@@ -244,14 +243,14 @@ class Scope:
         mag: float = 1.0,
         **attributes: Any,
     ) -> Val:
-        """Append a node of one output, and squash what has grown too large."""
+        """Append a node of one output; reduce its magnitude if it is too large."""
         name = self.context.fresh()
         self.node(op, inputs, [name], **attributes)
         val = self.add(dtype, shape, mag, name)
         return self.squash(val) if mag > LIMIT[dtype] else val
 
     def emit_list(self, op: str, inputs: Sequence[Val | Seq | None], like: Seq, least: int, **attributes: Any) -> Seq:
-        """Append a node that makes a list of the kind of another."""
+        """Append a node that makes a list of the same kind."""
         name = self.context.fresh("s")
         self.node(op, inputs, [name], **attributes)
         return self.add_list(like, least, name)
@@ -263,10 +262,10 @@ class Scope:
         return self.emit("Identity", [val], val.dtype, val.shape, val.mag)
 
     def dropped(self, op: str, inputs: Sequence[Val], dtype: int, shape: Shape, **attributes: Any) -> Val:
-        """A node that ONNX Runtime needs and converters do not get: they see its first input in place of its output."""
+        """A node that ONNX Runtime needs and converters do not get: they read its first input instead of its output."""
         made = self.emit(op, inputs, dtype, shape, 1.0, **attributes)
         self.context.dropped.add(self.nodes[-1].name)
-        self.own.remove(made)  # to converters it is of another type: good for conditions alone
+        self.own.remove(made)  # it has another type for converters: only conditions may use it
         return made
 
     def squash(self, val: Val, limit: float | None = None) -> Val:
@@ -294,9 +293,9 @@ class Scope:
     # ---------------------------------------------------------------------------------------------------- constants
 
     def constant(self, array: np.ndarray, here: bool = False, data: bool = False) -> Val:
-        """A constant: a Constant node, an initializer here, or (captured) one of the main graph.
+        """A constant: a Constant node, an initializer here, or a captured initializer of the main graph.
 
-        `here` forbids the main graph, `data` lets other pieces use it too.
+        `here` excludes the main graph, `data` lets other pieces use it too.
         """
         dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
         mag = float(np.abs(array.astype(np.float64)).max(initial=0.0))
@@ -337,7 +336,7 @@ class Scope:
         declared: str | None = None,
         mixed: bool = False,
     ) -> Val:
-        """A new model input, whatever the scope; `choices` are its possible values, one an input set (or `mixed`)."""
+        """A new model input, from any scope; `choices` are its possible values, one per input set (or `mixed`)."""
         mag = float(max((abs(c) for c in choices), default=1)) if choices else {INT64: 4.0, INT32: 4.0}.get(dtype, 1.0)
         val = Val(self.context.fresh("x"), dtype, tuple(shape), mag)
         style = declared or self.rng.choice(("exact", "exact", "exact", "rank"))
@@ -350,9 +349,9 @@ class Scope:
     # ------------------------------------------------------------------------------------------------------- graphs
 
     def graph(self, name: str, outputs: Sequence[Val | Seq]) -> GraphProto:
-        """The body as a GraphProto. Its `style` says how much of the types is declared: full, rank, type, nothing.
+        """The body as a GraphProto. Its `style` is how much of the types is declared: full, rank, type, nothing.
 
-        Parameters in `pinned` have their rank declared in any case.
+        The rank of the parameters in `pinned` is always declared.
         """
         style = self.style
         return helper.make_graph(
@@ -365,7 +364,7 @@ class Scope:
 
 
 def declare(val: Val | Seq, style: str) -> ValueInfoProto:
-    """A ValueInfoProto that tells all, the rank, the element type, or nothing but the name."""
+    """A ValueInfoProto with the whole type, the rank, the element type, or only the name."""
     if style == "nothing":
         return ValueInfoProto(name=val.name)
     if isinstance(val, Seq):
@@ -387,10 +386,10 @@ def random_numbers(numbers: np.random.Generator, dtype: int, shape: tuple[int, .
 
 
 def known_outside(scope: Scope) -> set[Dim]:
-    """Symbols that mean the same in every iteration of a body opened in this scope."""
+    """Symbols that stand for the same size in every iteration of a body opened in this scope."""
     return {d for val in scope.visible() for d in val.shape}
 
 
 def dims(shape: Shape) -> Iterator[tuple[int, int]]:
-    """Axis and size of the static dimensions."""
+    """Axis and size of each static dimension."""
     return ((axis, d) for axis, d in enumerate(shape) if isinstance(d, int))

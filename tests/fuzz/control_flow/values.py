@@ -1,4 +1,4 @@
-"""The values of a random model: tensors and lists of them, by element type, shape, and a bound of their magnitude."""
+"""The values of a random model: tensors and lists, with element type, shape, and a bound of their magnitude."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Val:
 class Seq:
     """A list of tensors: its name, the element type, the sizes of an element, the least length, a bound of magnitude.
 
-    A size that is None differs from element to element.
+    A size of None differs between elements.
     """
 
     name: str

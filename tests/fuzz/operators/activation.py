@@ -9,7 +9,7 @@ from .table import between, one_of, unary
 
 
 def prelu(d: Draw) -> Node:
-    """The slope is broadcast to x; before opset 7 it is one number, or one a channel."""
+    """The slope is broadcast to x; before opset 7 it is one number, or one per channel."""
     dtype, x = d.dtype(), d.shape(1, 4)
     kept = d.integer(0, len(x))
     slope = [1 if d.chance(0.3) else dim for dim in x[len(x) - kept :]]
@@ -29,7 +29,7 @@ def clip(d: Draw) -> Node:
 
 
 def along(d: Draw) -> Node:
-    """Softmax and its kin; before opset 13 the axis makes a matrix of the input."""
+    """Softmax, LogSoftmax, Hardmax; before opset 13 the axis makes a matrix of the input."""
     x = d.data(d.shape(1, 5), d.dtype(), "masked" if d.chance(0.5) else "any")
     if x.rank == 0:
         return d.node([x])

@@ -9,7 +9,7 @@ from .table import binary, unary, variadic
 
 
 def mod(d: Draw) -> Node:
-    """Of floats with `fmod` alone."""
+    """Floats only with `fmod`."""
     dtype = d.dtype()
     a, b = d.broadcast(2)
     fmod = 1 if dtype.kind == "f" else d.maybe(d.pick(0, 1))
@@ -17,7 +17,7 @@ def mod(d: Draw) -> Node:
 
 
 def power(d: Draw) -> Node:
-    """Bases and exponents of which the power is a number of ordinary size."""
+    """Bases and exponents whose power is a number of ordinary size."""
     base, exponent = d.dtype("T"), d.dtype("T1") if d.since >= 12 else d.dtype("T")
     a, b = d.broadcast(2)
     whole = d.chance(0.5)

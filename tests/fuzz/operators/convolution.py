@@ -1,4 +1,4 @@
-"""Conv and ConvTranspose: one to three spatial dimensions, groups, dilations, pads by number or by rule."""
+"""Conv and ConvTranspose: one to three spatial dimensions, groups, dilations, pads as numbers or by a rule."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .draw import OMITTED, Draw, Node
 
 
 def window(d: Draw, spatial: int) -> dict[str, list[int]]:
-    """Kernel, strides, dilations of a window that the sizes drawn by `large_enough` hold."""
+    """Kernel, strides and dilations of a window that fits into the sizes drawn by `large_enough`."""
     return {
         "kernel": [d.integer(1, 3) for _ in range(spatial)],
         "strides": [d.integer(1, 3) for _ in range(spatial)],
@@ -15,12 +15,12 @@ def window(d: Draw, spatial: int) -> dict[str, list[int]]:
 
 
 def large_enough(d: Draw, kernel: list[int], dilations: list[int]) -> list[int]:
-    """Sizes that hold the dilated kernel without pads."""
+    """Sizes into which the dilated kernel fits without pads."""
     return [d.size((k - 1) * step + 1, (k - 1) * step + 5, 0) for k, step in zip(kernel, dilations, strict=True)]
 
 
 def padding(d: Draw, kernel: list[int], auto: float = 0.4) -> dict[str, object]:
-    """Pads smaller than the kernel, or the rule for them."""
+    """Pads smaller than the kernel, or a rule for them."""
     rule = d.pick("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET")
     pads = [d.integer(0, k - 1) for k in (*kernel, *kernel)]
     if d.chance(auto):

@@ -15,7 +15,7 @@ def boxes(d: Draw) -> Node:
     if centre:
         corners = np.concatenate([corners[..., :2], np.abs(corners[..., 2:]) / 3 + 0.5], -1)
     scores = d.values.permutation(np.linspace(0.05, 0.95, batch * classes * count)).reshape(batch, classes, count)
-    # Limits are either all there to some point, or none.
+    # Only the last limits are absent.
     limits: list[Port | None] = [
         d.optional(d.parameter(np.array(d.integer(1, 4))[None] if d.chance(0.5) else d.integer(1, 4)), 0.9),
         d.optional(d.parameter(np.array([d.number(0.1, 0.8)]), np.float32), 0.8),
@@ -98,7 +98,7 @@ def deformed(d: Draw) -> Node:
 
 
 def columns(d: Draw) -> Node:
-    """Col2Im: the blocks of an image put together again."""
+    """Col2Im: an image from its blocks."""
     spatial = d.pick(1, 2, 2, 3)
     block = [d.integer(1, 3) for _ in range(spatial)]
     strides, dilations = [d.integer(1, 2) for _ in block], [d.pick(1, 1, 2) for _ in block]

@@ -1,14 +1,14 @@
-"""The random source of a description.
+"""The random choices of a description.
 
     def top_k(d):
         x = d.data(d.shape(1, 4))
         axis = d.axis(x)
         return d.node([x, d.parameter([d.size(1, x.shape[axis])])], outputs=2, axis=d.maybe(axis), largest=d.maybe(0))
 
-A description runs once for each input set of a model. What makes up the model (ranks, types, attributes, what is
-constant) is drawn from `structure`, which starts the same each time; sizes that are to differ between the sets, and all
-values, are drawn from sources of the set. Therefore no choice about the model may hang on a size: every draw takes the
-same number of steps whatever the sizes are.
+A description runs once for each input set of a model. The structure of the model (ranks, types, attributes, constants)
+is drawn from `structure`, which starts in the same state each time; sizes that differ between the sets, and all values,
+are drawn from sources of the set. Therefore no choice about the model may depend on a size: every draw takes the same
+number of steps for all sizes.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from .kernels import Constraints, kernels, schema
 from .values import numbers
 
 OMITTED = object()
-"""The value of an attribute that is not written, if ONNX gives it a default."""
+"""The value of an attribute that is omitted if ONNX gives it a default."""
 
 WEIGHTS = {
     "float": 12, "float16": 3, "double": 1, "int64": 3, "int32": 3, "int8": 1.5, "uint8": 1.5, "bool": 1.5,
     "int16": 0.5, "uint16": 0.5, "uint32": 0.5, "uint64": 0.3, "bfloat16": 0.4, "string": 0.3,
 }  # fmt: skip
-"""How often an element type is drawn; one that is not listed is drawn where a description asks for it."""
+"""How often an element type is drawn; one that is not listed is drawn only if a description lists it."""
 
 
 @dataclass
 class Port:
-    """An input of the node: its value in this set, and where the node gets it from.
+    """An input of the node: its value in this set, and its source.
 
     `given` is one of input, constant (an initializer), node (a Constant node), reshaped, sliced, selected (computed
-    from a model input, so that its dimensions are known at run time only). Of a `fixed` one the sizes are no symbols
+    from a model input, so that its dimensions are known at run time only). The sizes of a `fixed` one are not symbols
     unless they differ between the sets.
     """
 
@@ -87,7 +87,7 @@ class Draw:
         self.kernels: list[Constraints] = list(kernels(op, opset))
         self.types: dict[str, str] = {}
         self.fed = 0
-        """How many ports are model inputs so far."""
+        """The number of ports so far that are model inputs."""
 
     # -- choices about the model
 
@@ -117,7 +117,7 @@ class Draw:
         return self.order(count)[: self.integer(min(least, count), count)]
 
     def signed(self, axis: int, rank: int) -> int:
-        """The axis, or the same one counted from the end, where the opset has that."""
+        """The axis, counted from either end if the opset allows it."""
         return axis - rank if self.chance(0.4) and self.has_negative_axes else axis
 
     @property
@@ -134,7 +134,7 @@ class Draw:
     # -- element types
 
     def dtype(self, constraint: str = "T", only: str = "", default: str = "") -> np.dtype:
-        """An element type the constraint and a kernel allow, always the same for one constraint."""
+        """An element type that the constraint and a kernel allow, always the same for one constraint."""
         from onnx import helper
 
         if constraint.startswith("tensor("):
@@ -148,7 +148,7 @@ class Draw:
             (each.allowed_type_strs for each in self.schema.type_constraints if each.type_param_str == constraint), ()
         )
         names = [each[len("tensor(") : -1] for each in allowed if each.startswith("tensor(")]
-        # float16 without a kernel is computed in float.
+        # ONNX Runtime computes float16 in float if it has no kernel for it.
         known = {name for each in self.kernels for name in each.get(constraint, names)} or set(names)
         if "float" in known:
             known.add("float16")
@@ -180,7 +180,7 @@ class Draw:
         return [self.size(low, high if rank < 5 else min(high, 3), empty) for _ in range(rank)]
 
     def broadcast(self, count: int, most: int = 4) -> list[list[int]]:
-        """Shapes that numpy broadcasts to one; the first is often the whole one."""
+        """Shapes that numpy broadcasts to one shape; the first is often that shape."""
         whole = self.shape(0, most)
         shapes = []
         for number in range(count):
@@ -203,7 +203,7 @@ class Draw:
         constant: float = 0.12,
         computed: bool = True,
     ) -> Port:
-        """An input whose shape and values belong to the set; seldom a constant, of which the first set decides."""
+        """An input whose shape and values differ between sets; rarely a constant, with the values of the first set."""
         kind = self.dtype() if dtype is None else np.dtype(dtype)
         array = numbers(self.values, tuple(shape), kind, values)
         return self.given(array, constant if self.fed else 0.01, computed, not computed)
@@ -219,9 +219,9 @@ class Draw:
         return Port(array, "input" if plain else how, fixed)
 
     def parameter(self, array: Any, dtype: Any = np.int64, constant: float = 0.55) -> Port:
-        """An input that says what to do: axes, a shape, pads, k. A constant, or fed at run time.
+        """A parameter: axes, a shape, pads, k. A constant or a model input.
 
-        How many numbers it has is seldom unknown, for often the rank of the result hangs on that.
+        Its length is rarely unknown, because the rank of the result often depends on it.
         """
         unknown = self.chance(0.04)
         port = self.given(np.asarray(array, dtype), constant, fixed=not unknown)
@@ -237,7 +237,7 @@ class Draw:
         self, ports: Sequence[Port | None], outputs: int | Sequence[str] = 1, *, rtol: float | None = None,
         atol: float | None = None, narrow: bool = False, **attributes: Any,
     ) -> Node:  # fmt: skip
-        """The configuration. Attributes that the opset does not know are left out, and so are inputs."""
+        """The configuration, without attributes and inputs that the opset does not have."""
         known = self.schema.attributes
         written = {
             name: value
@@ -254,7 +254,7 @@ class Draw:
 
 
 class NoKernel(Exception):
-    """ONNX Runtime computes the operator with no type that the description asks for."""
+    """Raised if ONNX Runtime has no kernel for any type that the description allows."""
 
 
 def _numpy(name: str, helper: Any) -> np.dtype:

@@ -1,4 +1,4 @@
-"""Tensors made larger, cut to a size, or made from nothing."""
+"""Tensors that are extended, cut to a size, or created."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tile(d: Draw) -> Node:
 
 
 def pad(d: Draw) -> Node:
-    """Widths on either side, negative ones too; some axes alone from opset 18 on."""
+    """Widths on either side, negative ones too; some axes only from opset 18 on."""
     mode = d.pick("constant", "constant", "edge", "reflect", "wrap" if d.since >= 19 else "constant")
     shape = d.shape(1, 4, low=1 if mode == "constant" else 3, empty=0.02 if mode == "constant" else 0)
     dtype = d.dtype()
@@ -46,7 +46,7 @@ def centred(d: Draw) -> Node:
 
 
 def steps(d: Draw) -> Node:
-    """Range: up, down, or nothing at all."""
+    """Range: ascending, descending, or empty."""
     dtype = d.dtype("T")
     delta = d.pick(1, 2, 3, -1, -2) if dtype.kind != "u" else d.integer(1, 3)
     delta = delta * 0.5 if dtype.kind == "f" and d.chance(0.4) else delta

@@ -1,4 +1,4 @@
-"""Reading and writing at places that are data."""
+"""Reading and writing at indices that are inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .draw import OMITTED, Draw, Node
 
 
 def _places(d: Draw, shape: list[int], size: int, kind: Any = np.int64) -> Any:
-    """Places along a dimension, counted from either end where the opset has that."""
+    """Indices along a dimension, counted from either end if the opset allows it."""
     low = -size if d.has_negative_axes and d.chance(0.5) else 0
     return d.values.integers(low, max(size, low + 1), shape).astype(kind)
 
@@ -51,7 +51,7 @@ def gather_nd(d: Draw) -> Node:
 
 
 def scatter_elements(d: Draw) -> Node:
-    """Places that are met twice only where a reduction says what becomes of them."""
+    """Repeated indices only with a reduction that defines the result."""
     dtype = d.dtype("T")
     x = d.data(d.shape(1, 4), dtype)
     axis = d.axis(x.rank)
@@ -136,7 +136,7 @@ def top_k(d: Draw) -> Node:
     written = d.maybe(axis) if axis in (-1, x.rank - 1) else axis
     if d.since < 10:
         return d.node([x], outputs=2, k=max(k, 1), axis=written)
-    # Without order the result may be in any.
+    # Without sorting the order of the results is not defined.
     return d.node([x, d.parameter([k])], outputs=2, axis=written, largest=d.maybe(d.pick(0, 1)), sorted=d.maybe(1))
 
 
@@ -150,7 +150,7 @@ def unique(d: Draw) -> Node:
 
 
 def cache(d: Draw) -> Node:
-    """TensorScatter: rows put into a cache at a place a batch entry has."""
+    """TensorScatter: rows put into a cache, at an index for each batch entry."""
     dtype = d.dtype("T")
     batch, heads, length, width = d.size(1, 3, 0), d.size(1, 2, 0), d.size(3, 6, 0), d.size(1, 3, 0)
     new = min(d.size(1, 3, 0), length)

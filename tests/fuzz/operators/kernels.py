@@ -1,4 +1,4 @@
-"""Which element types ONNX Runtime computes an operator with, at an opset: read off its table of kernels."""
+"""The element types for which ONNX Runtime has a kernel of an operator, at an opset: read from its table of kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEWEST = 26
 
 
 def schema(op: str, opset: int) -> Any:
-    """The schema of an operator that holds at `opset`; None below its first one."""
+    """The schema of an operator at `opset`; None below its first opset."""
     import onnx
 
     try:
@@ -23,7 +23,7 @@ def schema(op: str, opset: int) -> Any:
 
 @functools.cache
 def opsets(op: str) -> tuple[tuple[int, ...], ...]:
-    """The opsets at which ONNX Runtime runs an operator, those of one schema together."""
+    """The opsets at which ONNX Runtime runs an operator, grouped by schema."""
     found: dict[int, list[int]] = defaultdict(list)
     for opset in range(1, NEWEST + 1):
         held = schema(op, opset)
@@ -34,7 +34,7 @@ def opsets(op: str) -> tuple[tuple[int, ...], ...]:
 
 @functools.cache
 def kernels(op: str, opset: int) -> tuple[Constraints, ...]:
-    """What each kernel of an operator that holds at `opset` takes: element types by name of the schema's constraint."""
+    """The element types of each kernel of an operator at `opset`, by name of the schema's constraint."""
     held = schema(op, opset)
     return tuple(
         {name: tuple(each[len("tensor(") : -1] for each in types if each.startswith("tensor(")) for name, types in each}

@@ -1,9 +1,9 @@
-"""Configurations that do not pass, each with its reason; and those of which ONNX Runtime is not asked.
+"""Configurations that do not pass, each with its reason; and those whose expected values are not ONNX Runtime's.
 
-`KNOWN` is the table of the first kind: entries of `mo_loop.frontend.limits`, whose words are those of the operator
-table, with the condition as a test of the facts, and what happens. `DEVIATIONS` is that of the second: where ONNX
-Runtime departs from the text of ONNX, the reference evaluator of the onnx package says what is right. `AVOIDED` is what
-is not drawn at all.
+`KNOWN` is the table of the first: entries of `mo_loop.frontend.limits`, whose texts are those of the operator table,
+with the condition as a test of the facts, and the result. `DEVIATIONS` is the table of the second: where ONNX Runtime
+deviates from the text of ONNX, the reference evaluator of the onnx package computes the expected values. `AVOIDED`
+lists the configurations that are not drawn.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Test = Callable[[Any], bool]
 
 @dataclass(frozen=True)
 class Known:
-    """What does not pass: an entry of `LIMITS` by its name, its condition as a test of the facts, and what happens."""
+    """A known failure: the name of an entry of `LIMITS`, its condition as a test of the facts, and the result."""
 
     name: str
     holds: Test
     results: tuple[str, ...]
     always: bool = False
-    """Whether it fails whatever the values are."""
+    """Whether it fails for all values."""
 
     @property
     def operators(self) -> str:
@@ -42,7 +42,7 @@ class Known:
         return LIMITS[self.name].reason
 
     def explains(self, facts: Any, result: str) -> bool:
-        """Whether a configuration that ends so is explained."""
+        """Whether it explains the result of a configuration."""
         return result in self.results and self.applies(facts)
 
     def applies(self, facts: Any) -> bool:
@@ -51,7 +51,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Deviation:
-    """Where ONNX Runtime departs from ONNX."""
+    """A deviation of ONNX Runtime from ONNX."""
 
     operators: str
     condition: str
@@ -226,14 +226,14 @@ AVOIDED: tuple[tuple[str, str, str], ...] = (
     ("ReduceLogSum ReduceLogSumExp", "integers", "which side of a whole number a logarithm falls on is an accident"),
     ("InstanceNormalization", "no elements", "ONNX Runtime crashes"),
 )
-"""What is not drawn: operators, what of them, why."""
+"""Configurations that are not drawn: the operators, the condition, the reason."""
 
 
 def deviation(facts: Any) -> Deviation | None:
-    """The entry that sends a configuration to the reference evaluator."""
+    """The entry for which the reference evaluator computes the expected values."""
     return next((each for each in DEVIATIONS if facts.op in each.operators.split() and each.holds(facts)), None)
 
 
 def known(facts: Any, result: str) -> Known | None:
-    """The entry that explains why a configuration ends so."""
+    """The entry that explains the result of a configuration."""
     return next((each for each in KNOWN if each.explains(facts, result)), None)

@@ -13,7 +13,7 @@ EQUATIONS = (
 
 
 def product(d: Draw) -> Node:
-    """Matrices or vectors, with dimensions before that are broadcast."""
+    """Matrices or vectors, with leading dimensions that are broadcast."""
     dtype = d.dtype()
     rows, inner, columns = d.size(), d.size(empty=0.02), d.size()
     vectors = d.chance(0.2), d.chance(0.2)
@@ -43,7 +43,7 @@ def gemm(d: Draw) -> Node:
 
 
 def einsum(d: Draw) -> Node:
-    """One of the usual equations, with other letters or spaces at times."""
+    """One of the usual equations, sometimes with other letters or spaces."""
     equation = d.pick(*EQUATIONS)
     dtype = d.dtype()
     sizes = {letter: d.size(empty=0.01) for letter in "abcdhijknq"}

@@ -16,7 +16,7 @@ def where(d: Draw) -> Node:
 
 
 def shift(d: Draw) -> Node:
-    """By no more bits than there are."""
+    """By fewer bits than the type has."""
     dtype = d.dtype()
     a, b = d.broadcast(2)
     distance = d.data(b, dtype, "small", constant=0.4)

@@ -1,11 +1,11 @@
-"""A drawn node as an ONNX model, and what it is fed in each set.
+"""A drawn node as an ONNX model, and its inputs in each set.
 
-An input of the node is a model input, a constant, or computed from model inputs so that inference sees no dimension:
+An input of the node is a model input, a constant, or computed from model inputs so that inference knows no dimension:
 
     reshaped   Reshape(x_flat[N], x_shape)            sliced   Slice(x_whole, 0.., x_ends)
     selected   Gather(x_whole, Reshape(NonZero(x_mask), [-1])) along one axis
 
-A dimension that differs between the sets is symbolic. Numbers of 4 bits enter and leave the model in 8.
+A dimension that differs between the sets is symbolic. Tensors of 4 bits enter and leave the model as 8 bits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FOUR_BITS = ("int4", "uint4")
 
 
 class Model:
-    """Nodes, initializers and the values of the model inputs, a dict a set."""
+    """Nodes, initializers and the values of the model inputs, one dict per set."""
 
     def __init__(self, sets: Sequence[Node]) -> None:
         self.sets = sets
@@ -34,7 +34,7 @@ class Model:
         self.inner = [self._source(index, port) for index, port in enumerate(self.first.ports)]
 
     def proto(self, outputs: Sequence[Any] | None = None) -> Any:
-        """The ModelProto; `outputs` are (name, ONNX element type, rank), without them the outputs have no type."""
+        """The ModelProto; `outputs` are (name, ONNX element type, rank); without them the outputs have no type."""
         from onnx import TensorProto, helper, numpy_helper
 
         first = self.first
@@ -61,7 +61,7 @@ class Model:
         return helper.make_model(graph, opset_imports=opsets, ir_version=version)
 
     def known(self, index: int) -> tuple[int | None, ...]:
-        """The dimensions of a port that a converter sees before the run; None for one that it does not."""
+        """The dimensions of a port that a converter knows before the run; None for an unknown one."""
         port = self.first.ports[index]
         if port is None or port.given in ("constant", "node"):
             return () if port is None else port.shape
@@ -73,7 +73,7 @@ class Model:
         return tuple(dim if isinstance(dim, int) else None for dim in dims)
 
     def _dims(self, name: str, arrays: Sequence[Any], fixed: bool) -> list[Any]:
-        """Sizes, and symbols for those that differ; of symbolic models about half of the others are symbols too."""
+        """Sizes, and symbols for those that differ; in symbolic models about half of the others are symbols, too."""
         dims: list[Any] = []
         for axis, size in enumerate(arrays[0].shape):
             differs = any(each.shape[axis] != size for each in arrays)
@@ -82,7 +82,7 @@ class Model:
         return dims
 
     def _source(self, index: int, port: Port | None) -> str:
-        """The name under which the node reads a port."""
+        """The name of a port in the inputs of the node."""
         if port is None:
             return ""
         name = f"x{index}"
@@ -125,21 +125,21 @@ class Model:
         self.nodes.append(helper.make_node(op, inputs, [output], **attributes))
 
     def reshaped(self, name: str, arrays: Sequence[Any]) -> None:
-        """From one row."""
+        """Computed from a flat tensor."""
         self._feed(f"{name}_flat", [each.reshape(-1) for each in arrays])
         self._feed(f"{name}_shape", [np.array(each.shape, np.int64) for each in arrays])
         allowed = {"allowzero": 1} if self.first.opset >= 14 else {}
         self._add("Reshape", [f"{name}_flat", f"{name}_shape"], name, **allowed)
 
     def sliced(self, name: str, arrays: Sequence[Any]) -> None:
-        """From a larger tensor."""
+        """Computed from a larger tensor."""
         self._feed(f"{name}_whole", [np.pad(each, [(0, 1)] * each.ndim) for each in arrays])
         self._feed(f"{name}_ends", [np.array(each.shape, np.int64) for each in arrays])
         self.constants[f"{name}_starts"] = np.zeros(arrays[0].ndim, np.int64)
         self._add("Slice", [f"{name}_whole", f"{name}_starts", f"{name}_ends"], name)
 
     def selected(self, name: str, arrays: Sequence[Any]) -> None:
-        """The rows of a mask."""
+        """Computed by the rows of a mask."""
         axis = len(arrays) % arrays[0].ndim
         wholes, masks = [], []
         for array in arrays:

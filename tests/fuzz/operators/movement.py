@@ -1,4 +1,4 @@
-"""Shapes, and what changes where an element stands."""
+"""Shapes, and operators that move elements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .draw import OMITTED, Draw, Node
 
 
 def reshape(d: Draw) -> Node:
-    """A pattern with -1 and 0 in it; at times dimensions that are merged or split."""
+    """A pattern with -1 and 0; sometimes dimensions that are merged or split."""
     shape = d.shape(0, 4)
     x = d.data(shape, d.dtype(d.schema.inputs[0].type_str))
     pattern: list[int] = list(shape)
@@ -43,7 +43,7 @@ def flatten(d: Draw) -> Node:
 
 
 def squeeze(d: Draw) -> Node:
-    """Axes as an attribute, then as an input; or all dimensions of 1."""
+    """Axes as an attribute, or as an input in later opsets; or all dimensions of 1."""
     shape = d.shape(0, 4)
     ones = [d.chance(0.5) for _ in shape]
     shape = [1 if one else dim for one, dim in zip(ones, shape, strict=True)]
@@ -103,7 +103,7 @@ def split(d: Draw) -> Node:
 
 
 def section(d: Draw) -> Node:
-    """Slice: bounds on either side of the ends, any step, some axes in any order."""
+    """Slice: bounds before, within and after the dimension, any step, some axes in any order."""
     x = d.data(d.shape(1, 4), d.dtype("T"))
     axes = d.axes(x.rank, 1)
     named = d.chance(0.7)

@@ -8,7 +8,7 @@ from .draw import OMITTED, Draw, Node
 
 
 def batch(d: Draw) -> Node:
-    """Mean and variance are inputs; training is asked for by an attribute or by outputs."""
+    """Mean and variance are inputs; an attribute or the number of outputs selects training."""
     dtype = d.dtype("T")
     shape = d.shape(2, 5, empty=0.02)
     kinds = [d.dtype(each.type_str) for each in d.schema.inputs[1:]]
@@ -55,7 +55,7 @@ def layer(d: Draw) -> Node:
 
 
 def group(d: Draw) -> Node:
-    """Scale and bias are one number a group until opset 20, one a channel later."""
+    """Scale and bias have one number per group until opset 20, one per channel later."""
     dtype = d.dtype("T")
     groups, each = d.integer(1, 3), d.integer(1, 3)
     shape = [d.size(), groups * each, *d.shape(0 if d.chance(0.2) else 1, 3, empty=0.01)]
@@ -92,7 +92,7 @@ def mean_variance(d: Draw) -> Node:
 
 
 def dropout(d: Draw) -> Node:
-    """Without training."""
+    """Dropout without training."""
     x = d.data(d.shape(0, 4), d.dtype("T"))
     outputs = d.pick(1, 1, 2) if d.since >= 10 else 1
     if d.since < 12:

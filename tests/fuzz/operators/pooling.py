@@ -1,4 +1,4 @@
-"""Pooling over windows and over everything."""
+"""Pooling over windows and over all spatial dimensions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .table import Description
 
 
 def pooled(d: Draw) -> Node:
-    """MaxPool with indices at times, AveragePool, LpPool."""
+    """MaxPool, sometimes with indices, AveragePool, LpPool."""
     spatial = d.pick(1, 2, 2, 2, 3)
     w = window(d, spatial)
     dilated = "dilations" in d.schema.attributes and d.chance(0.5)
@@ -31,7 +31,7 @@ def pooled(d: Draw) -> Node:
 
 
 def unpooled(d: Draw) -> Node:
-    """Places as MaxPool with windows that do not overlap gives them."""
+    """Indices as MaxPool gives them for windows that do not overlap."""
     dtype, spatial = d.dtype("T1"), d.pick(1, 2, 2, 3)
     kernel = [d.integer(1, 3) for _ in range(spatial)]
     x = [d.size(empty=0), d.size(empty=0), *(d.size(1, 4, 0) for _ in range(spatial))]
@@ -53,7 +53,7 @@ def unpooled(d: Draw) -> Node:
 
 
 def everything(values: str = "any") -> Description:
-    """GlobalAveragePool and its kin."""
+    """GlobalAveragePool, GlobalMaxPool, GlobalLpPool."""
 
     def describe(d: Draw) -> Node:
         x = d.data([d.size(), d.size(empty=0), *(d.size(1, 5, 0) for _ in range(d.integer(1, 3)))], d.dtype(), values)

@@ -1,4 +1,4 @@
-"""Numbers of 8 bits and fewer: one scale a tensor, an axis, a block."""
+"""Numbers of 8 bits and fewer: one scale per tensor, axis or block."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _granularity(d: Draw, x: list[int]) -> tuple[list[int], int | None, int | No
 
 
 def quantized(d: Draw) -> Node:
-    """QuantizeLinear: the zero point decides the type, or an attribute."""
+    """QuantizeLinear: the zero point or an attribute determines the type."""
     first, second = [each.type_str for each in d.schema.inputs[:2]]
     kind, target = d.dtype(first, "float float16 int32"), d.dtype(d.schema.outputs[0].type_str, NARROW)
     x = d.shape(0, 4, empty=0.02)
@@ -79,7 +79,7 @@ def dequantized(d: Draw) -> Node:
 
 
 def _written(d: Draw, axis: int | None, rank: int) -> Any:
-    """The axis, where it says anything."""
+    """The axis attribute, if it has an effect."""
     if axis is None:
         return d.maybe(0, 0.1) if rank else OMITTED
     return d.maybe(1) if axis == 1 else d.signed(axis, rank)
@@ -100,7 +100,7 @@ def dynamic(d: Draw) -> Node:
 
 
 def whole_product(d: Draw) -> Node:
-    """MatMulInteger: zero points a tensor, a row, a column."""
+    """MatMulInteger: zero points per tensor, row or column."""
     a_kind, b_kind = d.dtype("T1"), d.dtype("T2")
     before, (rows, inner, columns) = d.shape(0, 1), (d.size(), d.size(empty=0), d.size())
     a, b = d.data([*before, rows, inner], a_kind, "extreme"), d.data([inner, columns], b_kind, "extreme", constant=0.6)

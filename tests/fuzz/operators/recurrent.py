@@ -1,4 +1,4 @@
-"""LSTM, GRU, RNN: directions, lengths, states, activations, clipping, outputs that are not wanted."""
+"""LSTM, GRU, RNN: directions, lengths, states, activations, clipping, omitted outputs."""
 
 from __future__ import annotations
 

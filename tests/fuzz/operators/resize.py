@@ -1,4 +1,4 @@
-"""Resize and Upsample: modes, places of coordinates, roundings, by factors or by sizes, of all axes or some."""
+"""Resize and Upsample: modes, coordinate transformations, rounding, by factors or sizes, of all axes or some."""
 
 from __future__ import annotations
 

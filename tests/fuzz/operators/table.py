@@ -1,6 +1,6 @@
-"""Operator -> description, and the short forms that most lines of a family are.
+"""Operator -> description, and short forms for most operators of a family.
 
-A description is a function of a `Draw` that answers the node it draws. A family is a module of the same name with a
+A description is a function of a `Draw` that returns the node it draws. A family is a module of the same name with a
 table `OPERATORS`:
 
     OPERATORS = {
@@ -10,7 +10,7 @@ table `OPERATORS`:
         "TopK": top_k,                          # a function of its own
     }
 
-Attributes are written with the probability of 60 %, and only where the opset knows them.
+Attributes are written with a probability of 60 %, and only if the opset has them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAMILIES = (
     "tensors", "arithmetic", "logic", "activation", "reduction", "linear", "normalisation", "convolution", "pooling",
     "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing",
 )  # fmt: skip
-"""The families that are described; control flow and lists have fuzzers of their own."""
+"""The families with descriptions; control flow and lists have fuzzers of their own."""
 
 
 def between(low: float, high: float) -> Choice:

@@ -1,4 +1,4 @@
-"""Constants, copies, casts, and what is asked of shapes."""
+"""Constants, copies, casts, and operators on shapes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def constant(d: Draw) -> Node:
 
 
 def filled(d: Draw) -> Node:
-    """ConstantOfShape: one number in a shape."""
+    """ConstantOfShape: one number, a shape."""
     from onnx import numpy_helper
 
     value = numbers(d.values, (1,), d.dtype("T2"))
@@ -55,7 +55,7 @@ def filled(d: Draw) -> Node:
 def cast(d: Draw) -> Node:
     """From any type to any other."""
     source, target = d.dtype("T1", NARROW), d.dtype("T2", NARROW)
-    # What becomes of a negative number without a sign, and of an infinity without fractions, ONNX does not say.
+    # ONNX does not define the cast of a negative number to an unsigned type, or of an infinity to an integer type.
     values = "positive" if target.name.startswith("uint") else "special" if target.kind in "fb" else "any"
     x = d.data(d.shape(0, 4), source, values)
     if target.kind == "u" and source.kind in "iu":
@@ -75,7 +75,7 @@ def cast_like(d: Draw) -> Node:
 
 
 def shape(d: Draw) -> Node:
-    """All dimensions, or a section of them."""
+    """All dimensions, or a range of them."""
     x = d.data(d.shape(0, 5), d.dtype("T"))
     bounds = [d.maybe(d.integer(-6, 6), 0.5) for _ in range(2)]
     return d.node([x], start=bounds[0] if d.since >= 15 else OMITTED, end=bounds[1] if d.since >= 15 else OMITTED)

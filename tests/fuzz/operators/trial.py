@@ -1,4 +1,4 @@
-"""One random configuration of an operator, and the values that ONNX Runtime gives for it. Runs in a worker process."""
+"""One random configuration of an operator, and the values ONNX Runtime computes for it. Runs in a worker process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NO_KERNEL = (
     "no kernel",
     "Mismatched attribute type",
 )
-"""How ONNX Runtime says that it lacks an operator for a type or an attribute."""
+"""Parts of ONNX Runtime's messages if it lacks an operator for a type or an attribute."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a configuration is, for the table of those that do not pass."""
+    """The facts of a configuration, for the table of those that do not pass."""
 
     op: str
     opset: int
@@ -36,13 +36,13 @@ class Facts:
     types: tuple[str, ...]
     given: tuple[str, ...]
     shapes: tuple[tuple[tuple[int, ...], ...], ...]
-    """Of each set, the shapes of the inputs; () for an absent one."""
+    """For each set, the shapes of the inputs; () for an absent one."""
     outputs: tuple[str, ...]
     dims: tuple[tuple[int | None, ...], ...]
-    """Of each input the dimensions that are known before the run; None for one that is not."""
+    """For each input, the dimensions that are known before the run; None for an unknown one."""
     notes: tuple[str, ...] = ()
-    """What else is in the inputs of any set: nan, infinite, large (integers beyond 2^24), empty (no elements);
-    unknown length: a parameter is a vector of which not even the number of elements is known before the run."""
+    """Properties of the inputs of any set: nan, infinite, large (integers beyond 2^24), empty (no elements);
+    unknown length: a parameter is a vector whose length is known at run time only."""
 
     def __str__(self) -> str:
         pairs = zip(self.types, self.shapes[0], self.given, strict=True)
@@ -61,13 +61,13 @@ class Trial:
     sample: Sample | None = None
     skipped: str = ""
     redrawn: dict[str, int] = field(default_factory=dict)
-    """Reasons of ONNX Runtime not to run what was drawn before."""
+    """The reasons why ONNX Runtime did not run earlier draws."""
 
 
 def oracle(task: tuple[int, int, str, int | None]) -> Trial:
-    """The configuration (seed, index) of an operator, at an opset or at any.
+    """The configuration (seed, index) of an operator, at one opset or at any.
 
-    One that ONNX Runtime has no kernel for is drawn anew; one that it calls invalid is skipped.
+    A configuration for which ONNX Runtime has no kernel is drawn again; one that it calls invalid is skipped.
     """
     seed, index, op, opset = task
     name = f"{op}/{seed}/{index}"
@@ -85,15 +85,15 @@ def oracle(task: tuple[int, int, str, int | None]) -> Trial:
 
 
 class Missing(Exception):
-    """ONNX Runtime has no kernel for the configuration."""
+    """Raised if ONNX Runtime has no kernel for the configuration."""
 
 
 class Invalid(Exception):
-    """The configuration is not a valid one."""
+    """Raised if the configuration is not valid."""
 
 
 def drawn(text: str, name: str, op: str, opset: int | None) -> tuple[Facts, Sample]:
-    """Draw a configuration from a seed that may be any text, and let ONNX Runtime compute what it gives."""
+    """Draw a configuration from a seed, which may be any text, and compute its expected values with ONNX Runtime."""
     from mo_loop.verify.oracle import OnnxRuntime
 
     from .draw import Draw, NoKernel
@@ -157,13 +157,13 @@ def _answer(session: Any, model: Any, facts: Facts, feeds: Mapping[str, Any]) ->
 
 
 def _alike(sets: Sequence[Any]) -> list[Any]:
-    """The sets that are of one form with the first."""
+    """The sets that have the same form as the first one."""
     form = [_form(each) for each in sets]
     return [each for each, own in zip(sets, form, strict=True) if own == form[0]]
 
 
 def _form(node: Any) -> Any:
-    """What all sets share; a constant is of the first set, so that sizes which hang on it must be those of that set."""
+    """The form that all sets share; a constant has the values of the first set, so dependent sizes must be equal."""
     return [
         None if port is None else
         (port.array.dtype, port.array.ndim, port.given, port.shape if port.given in ("constant", "node") else ())

@@ -1,14 +1,14 @@
-"""Numbers that matter: ties at one half, negatives, zeros of both signs, infinities, extremes of integers.
+"""Numbers for tests: ties at one half, negatives, zeros of both signs, infinities, extremes of integers.
 
 ==========  ==========================================================
 any         all finite numbers of ordinary size
-special     the same, with an infinity or NaN here and there
+special     the same, sometimes with an infinity or NaN
 nonzero     none between -1/4 and 1/4 (integers: no 0)
 positive    from 1/4 on (integers: from 1)
 unit        between -0.95 and 0.95 (integers: -1, 0, 1)
 small       between -2 and 2
 above one   from 1.05 on
-masked      the same, with minus infinity here and there, as masks have it
+masked      as `any`, sometimes with minus infinity, as in masks
 extreme     integers: smallest and largest among them
 ==========  ==========================================================
 """
@@ -78,7 +78,7 @@ def _integers(source: np.random.Generator, shape: tuple[int, ...], dtype: np.dty
     if kind == "nonzero":
         found = np.where(found == 0, 1, found)
     if kind in ("extreme", "special", "masked") and source.random() < 0.3:
-        # The runtime holds all integers in 32 bits.
+        # The runtime stores all integers in 32 bits.
         ends = (max(info.min, -(2**31)), min(info.max, 2**31 - 1))
         found = np.where(source.random(shape) < 0.3, source.choice(ends, shape), found)
     return found.astype(dtype)

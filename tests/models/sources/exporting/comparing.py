@@ -1,4 +1,4 @@
-"""ONNX Runtime against the framework that a model comes from."""
+"""Compares ONNX Runtime with the framework of a model."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Expected = Mapping[str, Sequence[np.ndarray]]
 
 
 def compare(data: bytes, cases: Mapping[str, Inputs], expected: Expected) -> float:
-    """The largest difference between ONNX Runtime and what is expected; AssertionError beyond the tolerance.
+    """The largest difference between ONNX Runtime and the expected values; AssertionError beyond the tolerance.
 
-    A case of which nothing is expected is run all the same.
+    A case without expected values is run all the same.
     """
     import onnxruntime
 
-    onnxruntime.set_default_logger_severity(3)  # exporters declare some shapes wrongly, which is worth having here
+    onnxruntime.set_default_logger_severity(3)  # exporters declare some shapes incorrectly, which the tests need
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_outputs()]
     largest = 0.0

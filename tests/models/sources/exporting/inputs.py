@@ -4,7 +4,7 @@
     exact([[1, 2], [3, 4]])     int64 of shape [2, 2]
 
 Data with a seed is `numpy.random.default_rng(seed).standard_normal(shape)`; values are in row-major order.
-`read_cases` reads back what `writing` has written.
+`read_cases` reads the files that `writing` writes.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ Inputs = Mapping[str, Data]
 
 
 def normal(seed: int, *shape: int) -> Data:
-    """float32 data of normal distribution."""
+    """float32 data from a normal distribution."""
     return Data(shape, "float32", seed=seed)
 
 
 def exact(values: float | int | bool | list) -> Data:
-    """The given scalar or nested list: float32, int64 or bool, as its elements are."""
+    """The given scalar or nested list as float32, int64 or bool, by its elements."""
     array = np.array(values)
     dtype = "float32" if array.dtype == np.float64 else str(array.dtype)
     return Data(array.shape, dtype, values=tuple(array.ravel().tolist()))
 
 
 def tokens(seed: int, batch: int, time: int, end: int, start: int = 3) -> Data:
-    """int64 token numbers from `start` to before `end`, written out as values."""
+    """int64 token numbers from `start` up to `end`, written as values."""
     return exact(np.random.default_rng(seed).integers(start, end, (batch, time)).tolist())
 
 
@@ -69,7 +69,7 @@ class Listed:
 
     @property
     def sets(self) -> list[dict[str, np.ndarray]]:
-        """The arrays of every case, in their order."""
+        """The arrays of every case, in order."""
         return [{name: data.array() for name, data in case.items()} for case in self.cases.values()]
 
 

@@ -1,4 +1,4 @@
-"""What is known of a model whatever framework it is written in."""
+"""The description of a model, for any framework."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ WEIGHT_SEED = 20240229
 
 @dataclass(frozen=True)
 class Model:
-    """What makes the model, and what its export and its tests need. Inputs are in the order of the first case."""
+    """The function or class that makes the model, and the settings of its export and tests. Inputs are in the order of
+    the first case."""
 
     make: Callable[..., Any]
     exporter: str
@@ -22,7 +23,7 @@ class Model:
 
     @property
     def about(self) -> str:
-        """The docstring of what makes the model."""
+        """The docstring of the function or class."""
         return " ".join((self.make.__doc__ or "").split())
 
     @property

@@ -1,4 +1,4 @@
-"""ONNX models as exporters write them: strip what depends on the machine, check the rest."""
+"""Exported ONNX models: strip what depends on the machine, check the rest."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def strip(proto: onnx.ModelProto) -> None:
 
 
 def check(proto: onnx.ModelProto, sequences: bool | None = False) -> None:
-    """Raise ValueError unless a model is what its readers expect: self-contained, plain ONNX, tensors at its boundary.
+    """Raise ValueError unless the model is self-contained, plain ONNX with tensors as inputs and outputs.
 
-    sequences: whether there must be operators on sequences inside; None if there may be.
+    sequences: whether it must contain operators on sequences; None if it may.
     """
     onnx.checker.check_model(proto, full_check=True)
     for port in (*proto.graph.input, *proto.graph.output):

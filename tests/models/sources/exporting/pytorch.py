@@ -31,11 +31,11 @@ DynamicAxes = Mapping[str, Mapping[int, str]]
 Weights = Callable[[str, tuple[int, ...], np.random.Generator], np.ndarray]
 
 OPSETS = {"script": (7, 20), "trace": (7, 20), "dynamo": (18, 23)}
-"""Exporter -> the first and the last opset it writes."""
+"""Exporter -> the first and the last opset that it supports."""
 
 
 def wide_weights(name: str, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
-    """Normal numbers of deviation 0.5; positive ones for the variances of a batch normalisation."""
+    """Normal numbers with a deviation of 0.5; positive ones for the variances of a batch normalisation."""
     values = random.normal(scale=0.5, size=shape).astype(np.float32)
     return np.abs(values) + np.float32(0.5) if name.endswith("running_var") else values
 

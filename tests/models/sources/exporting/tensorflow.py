@@ -6,7 +6,7 @@ MODELS = Catalogue()
 def for_range(x: tf.Tensor, n: tf.Tensor) -> Outputs:
     "AutoGraph: a for loop over tf.range."
 
-Files are reproducible: weights come from one seed, doc strings are removed. TensorFlow counts what it names, so every
+Files are reproducible: weights come from one seed, doc strings are removed. TensorFlow numbers its names, so every
 model needs a process of its own; tf2onnx writes nodes in the order of sets, so hashes of strings must be fixed.
 """
 
@@ -34,7 +34,7 @@ Make = Callable[..., keras.Model | Outputs]
 
 
 def whole(values: int | list) -> Data:
-    """int32 data, TensorFlow's type of integers."""
+    """int32 data, TensorFlow's default integer type."""
     data = exact(values)
     return Data(data.shape, "int32", values=data.values)
 
@@ -135,7 +135,7 @@ def export_function(model: TensorflowModel) -> tuple[onnx.ModelProto, Expected]:
 
 
 def export_graph(model: TensorflowModel) -> tuple[onnx.ModelProto, Expected]:
-    """A graph of TensorFlow 1, with its loops in single nodes (Enter, Exit, Switch, Merge), its variables frozen."""
+    """A graph of TensorFlow 1 with frozen variables, whose loops are single nodes (Enter, Exit, Switch, Merge)."""
     v1.disable_control_flow_v2()
     random = np.random.default_rng(WEIGHT_SEED)
     with tf.Graph().as_default() as graph, v1.Session() as session:

@@ -44,11 +44,11 @@ def write_folder(
     sequences: bool | None = False,
     start: str = "spawn",
 ) -> list[str]:
-    """Export the models of the given names, and write cases.toml for all that are there. Returns names not written.
+    """Export the models of the given names, and write cases.toml for the whole folder. Returns the names not written.
 
-    Not written are models above `max_bytes`, and models whose export fails: the reason is printed, the others go on.
-    Where onnxruntime is installed, every case is compared with the framework. Each model has a process of its own
-    (`start` is how it starts): names in a file depend on what the same process has exported before.
+    Not written are models above `max_bytes`, and models whose export fails: the reason is printed, and the others are
+    exported. With onnxruntime installed, every case is compared with the framework. Each model has a process of its own
+    (`start` is the start method): names in a file depend on earlier exports of the same process.
     """
     comparing = importlib.util.find_spec("onnxruntime") is not None
     folder.mkdir(parents=True, exist_ok=True)
