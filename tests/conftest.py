@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +14,14 @@ from hypothesis import settings
 # No deadline: times vary with the load of the machine. The same examples in every run: a failure can be repeated.
 settings.register_profile("repository", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("repository")
+
+
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    # The tests start hundreds of processes. All of them share one folder of bytecode, so each module is compiled once;
+    # nothing is written beside the sources.
+    bytecode = tempfile.mkdtemp(prefix="mo_loop-bytecode-")
+    atexit.register(shutil.rmtree, bytecode, ignore_errors=True)
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", bytecode)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -54,12 +54,12 @@ def compared(source: str, sets: Sequence[Mapping[str, Any]], compress_to_fp16: b
             return f"not converted: {error}"
         save_model(read_model(theirs), ours)
         try:
-            wanted, again = run_ir(theirs, sets), run_ir(theirs, sets)
+            wanted = run_ir(theirs, sets)
         except Exception as error:  # likewise
             return f"not run: {error}"
-        if not _same(wanted, again):
-            return "not stable"
-        return "equal" if _same(wanted, run_ir(ours, sets)) else "different"
+        if _same(wanted, run_ir(ours, sets)):
+            return "equal"
+        return "different" if _same(wanted, run_ir(theirs, sets)) else "not stable"
 
 
 def _same(wanted: Any, found: Any) -> bool:
