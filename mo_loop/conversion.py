@@ -91,7 +91,7 @@ class Conversion:
 
     @cached_property
     def manager(self) -> Manager:
-        """The pipeline. ExtensionError where an extension adds a pass at a place that does not exist."""
+        """The pipeline. ExtensionError if an extension adds a pass at a place that does not exist."""
         from transforms.pipelines import default_pipeline
 
         passes = self._extensions.arranged(default_pipeline(self.options.unroll))

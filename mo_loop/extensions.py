@@ -69,7 +69,7 @@ class Extensions:
 
         if not isinstance(new, FunctionPass) and not (isinstance(new, type) and issubclass(new, FunctionPass)):
             raise ExtensionError(
-                f"{self.origin} adds {new!r}, which is no pass", code="ML263",
+                f"{self.origin} adds {new!r}, which is not a pass", code="ML263",
                 hint="a pass derives from FunctionPass or MatcherPass, or is a GraphRewrite or a Manager",
             )  # fmt: skip
         place = [before, after, at]
@@ -143,7 +143,7 @@ def _of(given: Any) -> Extensions:
     if callable(given) and not isinstance(given, type):
         return _registered(given, getattr(given, "__module__", None) or "an extension")
     raise ExtensionError(
-        f"{given!r} is no extension",
+        f"{given!r} is not an extension",
         code="ML260",
         hint="give a path, a module, a function `register`, or Extensions, to which passes are added by `add_pass`",
     )
@@ -171,7 +171,7 @@ def _loaded(path: Path) -> ModuleType:
     try:
         source = path.read_bytes()
     except FileNotFoundError:
-        raise ExtensionError(f"there is no file {path}", code="ML261", hint="check the path") from None
+        raise ExtensionError(f"the file {path} does not exist", code="ML261", hint="check the path") from None
     except OSError as error:
         raise ExtensionError(f"{path} cannot be read: {error.strerror or error}", code="ML261") from None
     try:
@@ -232,11 +232,11 @@ def _of_entry_point(entry: metadata.EntryPoint) -> Extensions:
     try:
         register = entry.load()
     except (Exception, SystemExit) as error:
-        hint = f"{entry.value} is what it names; update or remove {_package(entry)}, or use --no-plugins"
+        hint = f"it refers to {entry.value}; update or remove {_package(entry)}, or use --no-plugins"
         raise extension_failed("loading", origin, error, "ML267").at(hint=hint) from error
     if not callable(register):
         raise ExtensionError(
-            f"{origin} names {entry.value}, which is no function `register`", code="ML267",
+            f"{origin} names {entry.value}, which is not a function `register`", code="ML267",
             hint=f"update or remove {_package(entry)}, or use --no-plugins",
         )  # fmt: skip
     return _registered(register, origin)

@@ -36,7 +36,7 @@ def _unheld(node: Node) -> str:
     for value in (*node.outputs, *node.inputs):
         type_ = None if value is None else value.type
         if isinstance(type_, OptionalType):
-            return f"a value of type {type_}: only tensors may be absent"
+            return f"a value of type {type_}: only a tensor can be optional"
         if isinstance(type_, SequenceType) and type_.element.dtype is string:
             return "a sequence of strings"
         if isinstance(type_, SequenceType) and type_.element.shape is None and not type_.is_empty:
@@ -93,12 +93,12 @@ def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
     for node in graph.of(If):
         for number, entry in enumerate(node.output_map):
             then, else_ = entry.then.value.rank, entry.else_.value.rank
-            # The runtime makes a [1] of a scalar and a [1]: another rank than in ONNX, so this is refused as well.
+            # From a scalar and a [1], the runtime makes a [1]: another rank than in ONNX, so this is refused as well.
             if then != else_ and None not in (then, else_):
                 yield UnsupportedError(
                     f"output {number} of If has rank {then} in then_branch and {else_} in else_branch",
                     code="ML315", where=node.origin,
-                    hint="give the condition a constant value, or make both branches return one rank",
+                    hint="give the condition a constant value, or make both branches return the same rank",
                 )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def _strings(graph: Graph) -> Iterator[MoLoopError]:
         ports = (*(value for value in node.inputs if value is not None), *node.outputs)
         if any(isinstance(port.type, TensorType) and port.type.dtype is string for port in ports):
             yield UnsupportedError(
-                f"{node.type} of strings: the runtime has none", where=node.origin, code="ML303",
+                f"{node.type} of strings: the runtime does not support it", where=node.origin, code="ML303",
                 hint="cut the model after its text processing, so that its inputs are numbers",
             )  # fmt: skip
 

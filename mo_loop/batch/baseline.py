@@ -1,7 +1,7 @@
 """The failures of an earlier batch, which are known and do not change the exit code.
 
 known = known_failures(Path("accepted.json"))       # the report of that batch
-Results(..., known=known).regressions               # what fails now and did not then, or is new
+Results(..., known=known).regressions               # models that fail now and did not fail then, or are new
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ def known_failures(path: Path) -> frozenset[str]:
     """The names of the models that failed, by its report.
 
     Raises:
-        FileError: the file cannot be read, or is no report of this version.
+        FileError: the file cannot be read, or is not a report of this version.
     """
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
-        raise FileError(f"{path} does not exist", hint="name the report of an earlier batch") from None
+        raise FileError(f"{path} does not exist", hint="give the report of an earlier batch") from None
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{path} cannot be read: {error}", code="ML212") from None
     try:
@@ -33,5 +33,5 @@ def known_failures(path: Path) -> frozenset[str]:
         return frozenset(each["name"] for each in report["models"] if each["status"] in BAD)
     except (ValueError, KeyError, TypeError):
         raise FileError(
-            f"{path} is no report of a batch", code="ML214", hint="write one with --report, of this version of mo-loop"
+            f"{path} is not a report of a batch", code="ML214", hint="write one with --report and this version"
         ) from None

@@ -2,7 +2,7 @@
 
     done = convert(Task("model.onnx", "out/.draft/3/model.xml", "out/model.xml", options, digest))
 
-The pair is written to a draft, which the parent moves to its place: a worker may be killed at any moment.
+The .xml and .bin are written to a draft folder, and the parent moves them: a worker may be killed at any time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError, UsageError
 from mo_loop.frontend.external_data import external_files
 
-gc.freeze()  # what was imported stays: a search for cycles after each model need not go through it
+gc.freeze()  # imported objects stay: collections after each model need not search them for cycles
 
 
 def convert(task: Task) -> Done:
@@ -38,7 +38,7 @@ def convert(task: Task) -> Done:
             if _wanted_memory(error):
                 raise MemoryError(f"{type(error).__name__}: {error}") from error
             done = Done(None, errors_of(error), _exit_code(error), _detail(error))
-    gc.collect(0)  # all of this model: a conversion pauses the collector, so nothing of it has grown old
+    gc.collect(0)  # frees the objects of this model: a conversion pauses the collector, so all of them are young
     return replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
 
 
@@ -46,7 +46,7 @@ def _converted(task: Task) -> Entry:
     files = external_files(task.source)
     _keep(files, task)
     home = os.path.realpath(os.path.dirname(task.source) or ".")
-    # Hashed before they are read for conversion: what changes in between is seen as a change next time.
+    # Hashed before they are read for conversion: a change in between is detected by the next batch.
     source = stamp(task.source)
     external = {os.path.relpath(file, home): stamp(file) for file in files}
     graph = Conversion(task.options).run(task.source)
@@ -56,7 +56,7 @@ def _converted(task: Task) -> Entry:
 
 
 def _keep(files: list[str], task: Task) -> None:
-    """Outputs never take the place of what the model consists of."""
+    """Refuse to overwrite a file of the model."""
     own = {*files, os.path.realpath(task.source)}
     for target in (task.target, os.path.splitext(task.target)[0] + ".bin"):
         if os.path.realpath(target) in own:
@@ -69,11 +69,11 @@ def _facts(graph: Any) -> Facts:
     return Facts(sum(map(len, scopes)), dict(sorted(flow.items())))
 
 
-# -- what went wrong
+# -- failures
 
 
 def _wanted_memory(error: BaseException) -> bool:
-    """Whether memory ran out at the bottom of `error`."""
+    """Whether the cause of `error` is a lack of memory."""
     pending: list[BaseException | None] = [error]
     seen: set[int] = set()
     while pending:
@@ -92,5 +92,5 @@ def _exit_code(error: Exception) -> int:
 
 
 def _detail(error: Exception) -> str:
-    """The traceback of a bug; other errors say all in their text."""
+    """The traceback of a bug; for other errors the text is enough."""
     return "".join(traceback.format_exception(error)) if _exit_code(error) == 4 else ""

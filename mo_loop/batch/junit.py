@@ -27,7 +27,7 @@ def as_junit(about: About, results: Results) -> str:
         "time": f"{results.seconds:.3f}",
     }
     suites = ET.Element("testsuites", {"name": _SUITE, **counts})
-    # Ant knows no time zone: the time is UTC.
+    # Ant's format has no time zone: the time is UTC.
     suite = ET.SubElement(suites, "testsuite", {"name": _SUITE, **counts, "timestamp": about.started.removesuffix("Z")})
     for result, kind in zip(results.results, kinds, strict=True):
         _add_case(suite, result, kind)
@@ -64,5 +64,5 @@ def _why_skipped(result: Result) -> str:
 
 
 def _text(text: str) -> str:
-    """Without what XML cannot hold: control characters, lone surrogates of names that are not UTF-8."""
+    """Without characters that XML forbids: control characters, lone surrogates of names that are not UTF-8."""
     return _NOT_XML.sub("\ufffd", text)

@@ -81,12 +81,12 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> It
 
 
 def _code(text: str) -> str:
-    """A name as code, whatever its letters."""
+    """A name as code, with any characters."""
     return f"<code>{_cell(text)}</code>"
 
 
 def _cell(text: str) -> str:
-    """Text that means nothing to Markdown or HTML, in one line of a table."""
+    """Text in one line of a table, with the special characters of Markdown and HTML escaped."""
     printable = "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
     short = printable if len(printable) <= LETTERS else f"{printable[:LETTERS]}..."
     marked = re.sub(r"([\\`*_\[\]|~#@!:])", lambda found: f"&#{ord(found[0])};", _html(short))

@@ -10,11 +10,11 @@
                  "sizes": {"model": 300, "external": 0, "xml": 2000, "bin": 40},
                  "layers": 12, "control_flow": {"Loop": 1}, "known": false}]}
 
-An error is {"code", "message", "where": [scope paths], "why", "hint", "exit_code"}. `sizes` are bytes; without a pair
-they and `layers` are null. `exit_code` of a model is what `mo-loop convert` would have returned, null where its process
-did not come to an end; `known` tells whether it failed, and failed in the baseline too. `signal` is the one that ended
-the batch. Times are in seconds, the start is UTC. The version grows when a key is taken away or changes its meaning;
-keys may be added at any time.
+An error is {"code", "message", "where": [scope paths], "why", "hint", "exit_code"}. `sizes` are bytes; without output
+files they and `layers` are null. `exit_code` of a model is that of `mo-loop convert`, null if its process was ended;
+`known` is true if the model failed here and in the baseline. `signal` is the one that ended the batch. Times are in
+seconds, the start is UTC. The version increases when a key is removed or changes its meaning; keys can be added at any
+time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCHEMA, VERSION = "mo-loop batch report", 1
 
 @dataclass(frozen=True)
 class About:
-    """What there is to know of a batch beside its results; `memory` in bytes, `started` as in the example above."""
+    """The facts of a batch besides its results; `memory` in bytes, `started` as in the example above."""
 
     started: str
     root: str

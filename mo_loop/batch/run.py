@@ -208,7 +208,7 @@ class Batch:
         try:
             self.state.save()
         except FileError as error:
-            return (f"{error.message}: the next batch converts anew",)
+            return (f"{error.message}: the next batch converts the models again",)
         return ()
 
     def _result(self, model: Planned, found: Entry | Outcome, draft: Path) -> Result:
@@ -247,7 +247,7 @@ class Batch:
 
 
 def _nothing() -> None:
-    """The default callback: nothing to call after a move."""
+    """The default callback after a move: does nothing."""
 
 
 def _drafts(folder: Path) -> str:
@@ -256,7 +256,7 @@ def _drafts(folder: Path) -> str:
         return tempfile.mkdtemp(prefix=".mo-loop-", dir=folder.absolute())
     except OSError as error:
         reason = error.strerror or str(error)
-        raise FileError(f"{folder} cannot be written: {reason}", code="ML219", hint="name another folder") from None
+        raise FileError(f"{folder} cannot be written: {reason}", code="ML219", hint="give another folder") from None
 
 
 def _good(model: Planned, status: str, entry: Entry) -> Result:
@@ -267,12 +267,12 @@ def _good(model: Planned, status: str, entry: Entry) -> Result:
 
 
 def _status(found: Outcome) -> str:
-    """The status of a task without a result. Native code that cannot allocate memory prints so and ends the process."""
+    """The status of a task without a result. Native code without memory prints a message and ends the process."""
     if found.status == CRASH and any(sign in found.detail for sign in _OUT_OF_MEMORY):
         return MEMORY
     return found.status
 
 
 def _message(found: Outcome) -> str:
-    hint = " (systems do so where memory runs out)" if "SIGKILL" in found.message else ""
+    hint = " (a system does this when it has no memory left)" if "SIGKILL" in found.message else ""
     return found.message + hint

@@ -68,9 +68,9 @@ def _read(path: Path) -> tuple[dict[str, Any], str]:
     except FileNotFoundError:
         return {}, ""
     except (OSError, ValueError, RecursionError):
-        return {}, f"{path} cannot be read: nothing is taken to be up to date"
+        return {}, f"{path} cannot be read: no model is up to date"
     if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("models"), dict):
-        return {}, f"{path} was written by another version: nothing is taken to be up to date"
+        return {}, f"{path} was written by another version: no model is up to date"
     return found["models"], ""
 
 

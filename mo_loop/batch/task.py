@@ -1,4 +1,4 @@
-"""Task and Answer: the messages to and from a worker. They are not in job.py, which loads the converter."""
+"""Task and Done: the messages to and from a worker. They are not in job.py, which loads the converter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mo_loop.options import ConvertOptions
 
 @dataclass(frozen=True)
 class Task:
-    """A model, where its pair is drafted and where it will be; the options of the conversion, and their hash."""
+    """A model, its draft .xml, its final .xml, the options of the conversion, and their hash."""
 
     source: str
     draft: str
@@ -22,7 +22,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """What there is to tell of one conversion. An entry if it succeeded, otherwise errors; `detail` is a traceback."""
+    """The result of one conversion: an entry if it succeeded, else errors; `detail` is a traceback."""
 
     entry: Entry | None = None
     errors: tuple[Error, ...] = ()

@@ -40,7 +40,7 @@ class _Lazy(click.Group):
             return super().resolve_command(ctx, args)
         from difflib import get_close_matches
 
-        error = click.UsageError(f"there is no command and no file {args[0]!r}", ctx)
+        error = click.UsageError(f"{args[0]!r} is neither a command nor a file", ctx)
         error.possibilities = get_close_matches(args[0], COMMANDS, 1, 0.5)  # type: ignore[attr-defined]
         raise error
 

@@ -39,7 +39,7 @@ COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 @click.option(
     "--codes",
     is_flag=True,
-    help="List all codes and what they mean, as text, JSON or Markdown, and end. Needs no MODEL.",
+    help="List all codes and their meanings, as text, JSON or Markdown, and exit. Needs no MODEL.",
 )
 @click.option(
     "--input", "inputs", metavar="TEXT",
@@ -60,19 +60,19 @@ def command(
     outputs: str | None,
     debug: bool,
 ) -> None:
-    """Say what would stop or worsen the conversion of ONNX models, all at once. Nothing is written.
+    """List everything that would stop or worsen the conversion of ONNX models. Nothing is written.
 
     MODEL is a file, a folder (every .onnx below it), or - for standard input.
 
     \b
     error     the conversion would end with it
-    warning   it converts, but it may compute otherwise, fail when it runs,
-              or rest on an assumption
-    note      it costs time or space, or is worth to know
+    warning   the model converts, but it may give other numbers, fail at
+              run time, or depend on an assumption
+    note      it costs time or memory, or is useful to know
 
-    Each diagnostic has a stable code, the place (the path through the bodies to the node, and its operator), the reason
-    and what to do. The options are those of convert: what they change is checked as well. A file that cannot be read
-    does not stop the others.
+    Each diagnostic has a stable code, the place (the scope path of the node, and its operator), the reason and what to
+    do. The options are those of convert, and the check applies them. After a file that cannot be read, the check
+    continues with the others.
 
     \b
     mo-loop check model.onnx
@@ -82,7 +82,7 @@ def command(
     mo-loop check --codes
 
     \b
-    Exit codes: 0 no diagnostic but notes, 1 errors or warnings found,
+    Exit codes: 0 only notes or nothing found, 1 errors or warnings found,
     2 a file that cannot be read or bad usage, 4 a bug of mo-loop.
     """
     with reported(debug):
@@ -102,12 +102,12 @@ def command(
 
 
 def _files(models: tuple[str, ...]) -> Iterator[str]:
-    """The models, those in folders by name."""
+    """The models; those of a folder are sorted by name."""
     from mo_loop.batch.plan import models_below
 
     for model in models:
         found = sorted(models_below(model)) if os.path.isdir(model) else []
-        yield from found or [model]  # an empty folder is reported as no model
+        yield from found or [model]  # an empty folder is reported as a file that is not a model
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -182,7 +182,7 @@ def code_table(form: str) -> str:
     from mo_loop.diagnostics.codes import CODES
 
     if form == "sarif":
-        raise UsageError("--codes has no SARIF form", hint="rules stand in each report: --format sarif MODEL")
+        raise UsageError("--codes has no format sarif", hint="each report contains its rules: --format sarif MODEL")
     if form == "json":
         known: dict[str, Any] = {code: vars(meaning) for code, meaning in CODES.items()}
         return json.dumps({"version": 1, "codes": known}, indent=1)

@@ -5,7 +5,7 @@
     @pass_options
     @click.pass_context
     def command(context: click.Context, ...) -> None:
-        options = options_of(context)          # what the library takes
+        options = options_of(context)          # ConvertOptions
         flags_of(context)                      # the same as plain data, for a report or a hash
 """
 
@@ -28,7 +28,7 @@ _KEY = "mo_loop.cli.conversion_options"
 
 
 def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
-    """What the command of `context` was given; `of_model` are the fields that concern one model: input, output, ...
+    """The options of the command of `context`; `of_model` are the fields of one model: input, output, ...
 
     UsageError for flags that exclude each other.
     """
@@ -59,7 +59,7 @@ def flags_of(context: click.Context) -> dict[str, Any]:
 
 
 def _config(passes: PassOptions) -> PassConfig | None:
-    """Which passes run; None, and nothing loaded, without an option about passes."""
+    """Which passes run. None, without loading anything, if no option is about passes."""
     if not passes.disable_pass and not passes.enable_pass:
         return None
     from transforms.config import PassConfig
@@ -86,7 +86,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--strict", is_flag=True, expose_value=False, callback=_keep,
-        help="Make errors of the warnings about what the conversion assumes of the model.",
+        help="Treat warnings about assumptions of the conversion as errors.",
     ),
     click.option(
         "--sequence-io", type=click.Choice(["packed"]), expose_value=False, callback=_keep,
@@ -104,7 +104,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 def conversion_options(command: F) -> F:
-    """Give `command` the options; `options_of` its context holds their values."""
+    """Add the options to `command`; `options_of` returns their values."""
     command = preprocessing_options(command)
     for option in reversed(_OPTIONS):
         command = option(command)

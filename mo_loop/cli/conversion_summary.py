@@ -4,7 +4,7 @@
     model.bin  4.2 MB
       operations    35 -> 41
       weights       4.2 MB -> 4.2 MB, unchanged (FP32 stays FP32)
-      compressed    constants: 30, values clipped: 2; left as they are: 1 beyond f16
+      compressed    constants: 30, values clipped: 2; unchanged: 1 outside f16
       control flow  1 Loop -> TensorIterator, 1 Loop unrolled ×4, 2 If decided
       time          0.31 s
 
@@ -103,16 +103,16 @@ def _weights(weights: dict[str, Any], written: int) -> str:
 
 
 def _compression(counts: dict[str, int] | None) -> str:
-    """What compression changed or left that is worth to know: nothing where every value fits."""
+    """The constants that compression changed or kept; empty if f16 represents all values."""
     if counts is None or not (counts["clipped"] or counts["kept"] or counts["deciding"]):
         return ""
     kept = [
         f"{count} {what}"
-        for count, what in ((counts["kept"], "beyond f16"), (counts["deciding"], "for shapes or control flow"))
+        for count, what in ((counts["kept"], "outside f16"), (counts["deciding"], "for shapes or control flow"))
         if count
     ]
     clipped = f", values clipped: {counts['clipped']}" if counts["clipped"] else ""
-    return f"constants: {counts['compressed']}{clipped}" + (f"; left as they are: {', '.join(kept)}" if kept else "")
+    return f"constants: {counts['compressed']}{clipped}" + (f"; unchanged: {', '.join(kept)}" if kept else "")
 
 
 def _spelled(name: str) -> str:
@@ -129,7 +129,7 @@ def _flow(outcomes: list[dict[str, Any]]) -> str:
 
 
 def sized(count: int) -> str:
-    """Bytes as people read them: 999 B, 12.3 kB, 4.2 MB, 1.0 GB."""
+    """A number of bytes with a unit: 999 B, 12.3 kB, 4.2 MB, 1.0 GB."""
     size, unit = float(count), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if size < 999.95:

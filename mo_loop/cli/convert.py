@@ -122,7 +122,7 @@ def command(
         inside.save()
         if mapping is not None:
             _save_mapping(mapping, model, record)
-    gc.freeze()  # the process ends soon: what is left need not be searched for cycles, a fifth of a large conversion
+    gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion
     if quiet:
         return
     from mo_loop.cli.conversion_summary import as_text, summary
@@ -135,10 +135,10 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
     """UsageError for flags that contradict each other."""
     is_json = form == "json"
     pairs = [
-        ("--quiet", quiet, "--verbose", verbose, "one asks for less, the other for more"),
-        ("--quiet", quiet, "--format json", is_json, "one asks for no summary, the other for one"),
+        ("--quiet", quiet, "--verbose", verbose, "one reduces the output, the other extends it"),
+        ("--quiet", quiet, "--format json", is_json, "one prints no summary, the other does"),
         ("--passes", given.passes, "--format json", is_json, "the list of passes is text"),
-        ("--passes", given.passes, "--quiet", quiet, "one asks for a list, the other for no output"),
+        ("--passes", given.passes, "--quiet", quiet, "one prints a list, the other nothing"),
     ]
     for one, is_given, other, is_given_too, why in pairs:
         if is_given and is_given_too:
@@ -146,12 +146,12 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
 
 
 def _names(text: str | None) -> list[str] | None:
-    """Names separated by commas; UsageError when there are none."""
+    """Names separated by commas; UsageError if there are none."""
     if text is None:
         return None
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
-        raise UsageError("--output names nothing", why="a model needs an output", hint="name a tensor, or leave it out")
+        raise UsageError("--output has no name", why="a model needs an output", hint="name a tensor, or omit --output")
     return found
 
 
@@ -166,7 +166,7 @@ def _renamed(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(flag: str, form: str, texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """What stands before and after the last `=` of each; UsageError when one is missing or named twice."""
+    """The texts before and after the last `=`; UsageError if one is missing or a name occurs twice."""
     known: set[str] = set()
     for text in texts:
         name, equals, value = (part.strip() for part in text.rpartition("="))
@@ -174,13 +174,13 @@ def _pairs(flag: str, form: str, texts: tuple[str, ...]) -> Iterator[tuple[str, 
             why = "the name, the value or the = is missing"
             raise UsageError(f"{flag} {text!r} cannot be understood", why=why, hint=f"write {flag} {form}")
         if name in known:
-            raise UsageError(f"{flag} names {name!r} twice", why="only one of the two can hold", hint="name it once")
+            raise UsageError(f"{flag} names {name!r} twice", why="only one of the two can be used", hint="name it once")
         known.add(name)
         yield name, value
 
 
 def _show_phase(event: Step | Phase) -> None:
-    """An observer for --verbose: how long each phase took."""
+    """An observer for --verbose: prints the time of each phase."""
     from transforms.manager import Phase
 
     if isinstance(event, Phase) and event.seconds is not None:
@@ -196,7 +196,7 @@ def _save_mapping(file: str, model: str, record: Record) -> None:
 
 @contextmanager
 def _errors_as_json(wanted: bool) -> Iterator[None]:
-    """Errors inside are an object on stdout as well, for programs."""
+    """Print an error in the block as JSON on stdout as well."""
     try:
         yield
     except click.ClickException:

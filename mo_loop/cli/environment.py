@@ -1,4 +1,4 @@
-"""Environment variables that stand for options: those of OpenVINO and those of mo_loop. The library ignores them.
+"""Environment variables that set options: those of OpenVINO and those of mo_loop. The library ignores them.
 
 A value is on (1, true, on, yes), off (0, false, off, no, empty), or other text for some variables. An option on the
 command line takes precedence.
@@ -18,10 +18,10 @@ OFF = ("", "0", "false", "off", "no")
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable and the option it stands for: `option=value` when it is on.
+    """A variable and the option that it sets: `option=value` if the variable is on.
 
-    `text` names the option that gets a value which is neither on nor off; `option` is then on as well if `also`.
-    One that is `of_pictures` means something where pictures are made, and is passed over elsewhere.
+    `text` is the option that gets a value which is neither on nor off; with `also`, `option` is then set as well.
+    A variable `of_pictures` is ignored if no pictures are made.
     """
 
     name: str
@@ -46,10 +46,10 @@ VARIABLES = (
 
 
 def wanted(environment: Mapping[str, str]) -> Iterator[tuple[Variable, str, Any]]:
-    """What the variables ask for: (variable, option, value).
+    """The options that the variables set: (variable, option, value).
 
     Raises:
-        UsageError: a value is neither on nor off where nothing else has a meaning.
+        UsageError: a value is neither on nor off, and the variable accepts no other text.
     """
     for variable in VARIABLES:
         text = environment.get(variable.name, "").strip()

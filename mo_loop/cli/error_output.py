@@ -22,12 +22,12 @@ from mo_loop.cli.output import is_coloured
 from mo_loop.errors import MoLoopError, UsageError
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it: 128 and the number of the signal. SIGTERM gives 143."""
+"""The exit code after Ctrl-C, as in shells: 128 plus the number of the signal. SIGTERM gives 143."""
 
 
 @contextmanager
 def reported(debug: bool) -> Iterator[None]:
-    """Turn errors inside into messages and exit codes; with `debug` the traceback precedes the message."""
+    """Turn errors in the block into messages and exit codes; with `debug` the traceback precedes the message."""
     try:
         with _ended_by_signals():
             yield
@@ -53,7 +53,7 @@ def reported(debug: bool) -> Iterator[None]:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM unwinds as Ctrl-C does, so that no half-written file is left."""
+    """SIGTERM raises an exception like Ctrl-C, so that no incomplete file remains."""
 
     def end(number: int, _: Any) -> None:
         message("error", "terminated: nothing was changed")
@@ -71,7 +71,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def printed_warnings(texts: list[str] | None = None, *, quiet: bool = False) -> Iterator[None]:
-    """Print the Python warnings inside as lines on stderr, each once, also if an error follows.
+    """Print the Python warnings of the block as lines on stderr, each once, also if an error follows.
 
     Their texts are added to `texts` as well; with `quiet` they are not printed.
     """
@@ -98,7 +98,7 @@ def end_with_usage(ctx: click.Context, error: click.UsageError) -> NoReturn:
     """End the process with an error of click, in the form of all others."""
     close = getattr(error, "possibilities", None)
     path = (error.ctx or ctx).command_path
-    hint = f"did you mean {close[0]}?" if close else f"{path} --help says more"
+    hint = f"did you mean {close[0]}?" if close else f"see {path} --help"
     text = error.message if close else error.format_message()
     message("error", str(UsageError(text.rstrip("."), hint=hint)))
     sys.exit(UsageError.exit_code)

@@ -1,4 +1,4 @@
-"""What --explain-pass shows: for each candidate of a pass what was done, or what refused it.
+"""The output of --explain-pass: for each candidate of a pass, its outcome and the reason.
 
     explanations = Explanations(config, {"NopElimination": ["EliminatePad", "EliminateConvert"]})
     Conversion(options, [explanations]).run("model.onnx")
@@ -18,7 +18,7 @@ class Explanations:
     """An observer of the passes whose decisions `config` records."""
 
     def __init__(self, config: PassConfig, names: Mapping[str, Sequence[str]]) -> None:
-        """`names` holds the names that the user gave, and those of the passes that each stands for."""
+        """`names`: each name in --explain-pass -> the names of the passes that it selects."""
         self._config = config
         self._names = names
         self._changed: dict[str, bool] = {}
@@ -32,7 +32,7 @@ class Explanations:
             self._changed[name] = count > 0 or self._changed.get(name, False)
 
     def lines(self) -> Iterator[str]:
-        """The decisions, and where a pass recorded none why not."""
+        """The decisions; for a pass without any, the reason."""
         for name, held in self._names.items():
             found = [line for each in held for line in self._decisions(each)]
             yield from found or [self._nothing(name)]
@@ -50,5 +50,5 @@ class Explanations:
         if name not in self._changed:
             return f"{name}: the conversion ended before it ran"
         if self._changed[name]:
-            return f"{name}: changed the graph; it says nothing about single candidates"
+            return f"{name}: changed the graph; it does not record single candidates"
         return f"{name}: no candidates recorded"

@@ -1,4 +1,4 @@
-"""Checks of the files that a conversion reads and writes, before it begins: a long one must not fail at its end."""
+"""Checks the files that a conversion reads and writes before it begins: a long one must not fail at its end."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from mo_loop.errors import FileError, UsageError
 
 @contextmanager
 def opened(source: str) -> Iterator[str]:
-    """The path of the model; standard input (`-`) is put into a file that is gone afterwards.
+    """The path of the model; standard input (`-`) is copied to a temporary file.
 
     Raises:
-        FileError: standard input is a terminal, or the disk has no space for what it gives.
+        FileError: standard input is a terminal, or the disk has no space for the file.
     """
     if source != "-":
         yield source
         return
     if sys.stdin is None or sys.stdin.isatty():
         raise FileError(
-            "there is no model on standard input", why="it is a terminal", code="ML212",
+            "standard input is not a model", why="it is a terminal", code="ML212",
             hint="write: mo-loop convert - -o model.xml < model.onnx",
         )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
@@ -35,22 +35,22 @@ def opened(source: str) -> Iterator[str]:
         except OSError as error:
             reason = error.strerror or str(error)
             raise FileError(
-                "standard input cannot be put into a file", why=f"{folder}: {reason}", code="ML212",
+                "standard input cannot be copied to a file", why=f"{folder}: {reason}", code="ML212",
                 hint="set TMPDIR to a folder with more space",
             ) from None  # fmt: skip
         yield path
 
 
 def require_places(source: str, target: str, others: dict[str, str | None]) -> None:
-    """Refuse outputs that are no .xml, cannot be written, or are each other's or the model's; `others`: flag -> file.
+    """Refuse files that cannot be written, or that are the same as another one or the model; `others`: flag -> file.
 
     Raises:
-        UsageError: two files are one, or the name does not end in .xml.
+        UsageError: two files are the same, or the name of the output does not end in .xml.
         FileError: the folder cannot be written.
     """
     if not target.endswith(".xml"):
         raise UsageError(
-            f"the output {os.path.basename(target)!r} does not end in .xml", why="the .bin goes beside it",
+            f"the output {os.path.basename(target)!r} does not end in .xml", why="the .bin gets the same name",
             hint="name it, for example, model.xml",
         )  # fmt: skip
     data = target[: -len(".xml")] + ".bin"
@@ -68,7 +68,7 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
         for other in (*written, *([] if source == "-" else [source])):
             if _same(file, other):
                 raise UsageError(
-                    f"{flag} {file} is a file of the conversion itself", why=f"{other} is to be kept",
+                    f"{flag} {file} is a file of the conversion itself", why=f"{other} would be overwritten",
                     hint="give another name",
                 )  # fmt: skip
         written[file] = flag
@@ -81,14 +81,14 @@ def _same(one: str, other: str) -> bool:
 
 
 def _require_folder(file: str, code: str) -> None:
-    """FileError unless the folder of a file, or what is there of the path to it, can be written."""
+    """FileError unless the folder of a file, or the lowest existing folder above it, can be written."""
     folder = os.path.dirname(os.path.abspath(file))
     while not os.path.lexists(folder) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
-        why, hint = f"{folder} is no folder", "give another place"
+        why, hint = f"{folder} is not a folder", "give another path"
     elif not os.access(folder, os.W_OK | os.X_OK):
-        why, hint = f"{folder} is not writable: Permission denied", "give another place, or change who may write there"
+        why, hint = f"{folder} is not writable: Permission denied", "give another path, or change the permissions"
     else:
         return
     raise FileError(f"{file} cannot be written", why=why, hint=hint, code=code)

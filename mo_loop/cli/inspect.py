@@ -92,7 +92,7 @@ def _below(inspection: Inspection, path: str) -> Inspection:
     for each in scopes:
         for name, count in each.operators.items():
             counts[name] = counts.get(name, 0) + count
-    # Which constants an operator reads is known of the whole model only.
+    # Only the whole model has the constants that each operator reads.
     operators = [Operator(name, count) for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
     return replace(inspection, scopes=scopes, control=control, operators=operators)
 
@@ -122,7 +122,7 @@ def _every(control: list[Control]) -> Iterator[Control]:
 
 
 def _cut(control: Control, depth: int) -> Control:
-    """A control-flow node with `depth` levels of bodies, the nodes in the last of them left out."""
+    """A control-flow node with `depth` levels of bodies; the last level is without nodes."""
     branches = [
         replace(each, children=[_cut(child, depth - 1) for child in each.children] if depth > 1 else [])
         for each in control.branches
@@ -183,7 +183,7 @@ def _section(
 def _tree(control: Control, indent: str) -> Iterator[str]:
     yield f"{indent}{painted(control.operator, fg='cyan')} {control.path}"
     facts = [
-        ("trip count", control.trip_count), ("condition", control.condition), ("goes on", control.goes_on),
+        ("trip count", control.trip_count), ("condition", control.condition), ("condition", control.goes_on),
         ("states", _listed([f"{each.name} {_typed(each.initial)}" for each in control.states])),
         ("slices", _listed([f"{each.name} {_typed(each.value)} axis {each.axis}{' backwards' * each.backward}"
                             for each in control.scan_inputs])),

@@ -187,7 +187,7 @@ class _Rewriting:
 
     def _value(self, written: str, value: str | None) -> str:
         if value is None and not self._left:
-            raise UsageError(f"{written} lacks its value", hint=f"write {written} VALUE")
+            raise UsageError(f"{written} has no value", hint=f"write {written} VALUE")
         return self._left.pop(0) if value is None else value
 
     def _switch(self, name: str, value: str | None) -> bool:
@@ -251,7 +251,7 @@ class _Rewriting:
     def log_level(self, written: str, value: str | None) -> None:
         level = self._value(written, value).upper()
         if level not in ("CRITICAL", "ERROR", "WARN", "WARNING", "INFO", "DEBUG", "NOTSET"):
-            raise UsageError(f"{written} {level} is no level", hint="ERROR, WARNING, INFO or DEBUG")
+            raise UsageError(f"{written} {level} is not a level", hint="ERROR, WARNING, INFO or DEBUG")
         self._made += {"INFO": ["--verbose"], "DEBUG": ["--debug"]}.get(level, [])
 
     def framework(self, written: str, value: str | None) -> None:
@@ -321,7 +321,7 @@ def with_shapes(inputs: str | None, shapes: str | None) -> str | None:
 
     listed = list(split(shapes))
     if any(not each.startswith(("[", "(")) for each in listed):
-        raise UsageError(f"--input_shape {shapes} is no list of shapes", hint="write [1,3,224,224] or [1,3],[1,5]")
+        raise UsageError(f"--input_shape {shapes} is not a list of shapes", hint="write [1,3,224,224] or [1,3],[1,5]")
     if inputs is None:
         return ",".join(listed)
     names = list(split(inputs))

@@ -1,4 +1,4 @@
-"""Results on stdout: tables and colours for a terminal, plain text for a pipe, an early end when its reader ends."""
+"""Prints results on stdout: tables and colours on a terminal, plain text in a pipe, whose reader may end early."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mo_loop.tables import aligned
 
 
 def show(text: str) -> None:
-    """Print a result. A reader that ends early, as in `| head`, is no error."""
+    """Print a result. A reader that ends early, as in `| head`, is not an error."""
     if sys.stdout is None:  # closed by the caller
         return
     try:
@@ -36,17 +36,17 @@ def is_coloured(stream: TextIO | None) -> bool:
 
 
 def painted(text: str, **style: Any) -> str:
-    """`text` in the colours of `click.style`, where stdout shows any."""
+    """`text` in the colours of `click.style`, if stdout shows colours."""
     return click.style(text, **style) if is_coloured(sys.stdout) else text
 
 
 def table(
     rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "", *, heads: bool = True, err: bool = False
 ) -> str:
-    """Rows of cells for stdout, or for stderr with `err`; the first row holds the titles, if there are `heads`.
+    """Rows of cells for stdout, or for stderr with `err`; with `heads` the first row has the titles.
 
-    A terminal gets the table in its width, with cells wrapped where they do not fit. Everything else gets one line a
-    row, whole: it can be searched and compared.
+    On a terminal the cells are wrapped to its width. Elsewhere each row is one complete line, which can be searched
+    and compared.
     """
     stream = sys.stderr if err else sys.stdout
     if not is_terminal(stream):

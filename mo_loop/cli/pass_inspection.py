@@ -1,4 +1,4 @@
-"""What the options of pass_options.py come to: observers of one conversion, and what these have to show."""
+"""The observers for the options of pass_options.py, and their output."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Inspection:
-    """Makes `conversion` show what `options` say. Without options it costs nothing and imports nothing.
+    """Adds the observers for `options` to `conversion`. Without options it costs nothing and imports nothing.
 
     Raises:
-        UsageError: an option names no pass, or would have no effect.
+        UsageError: an option names an unknown pass, or has no effect.
     """
 
     def __init__(self, options: PassOptions, conversion: Conversion, files: Iterable[str] = ()) -> None:
-        """A profile is not written over one of `files`."""
+        """UsageError if the profile would overwrite one of `files`."""
         self._options = options
         self._profile: Profile | None = None
         self._explanations: Explanations | None = None
@@ -57,7 +57,7 @@ class Inspection:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """The conversion: what observers have to show is printed after it, also when an error ended it."""
+        """A context manager around the conversion: prints the output of the observers, also after an error."""
         try:
             yield
         finally:
@@ -69,13 +69,13 @@ class Inspection:
                 click.echo(table(self._profile.lines(), NUMBERS, err=True), err=True)
 
     def save(self) -> None:
-        """Write the profile to its file. FileError when that cannot be done."""
+        """Write the profile to its file. FileError if that fails."""
         if self._options.profile_json is not None and self._profile is not None:
             write_whole(Path(self._options.profile_json), json.dumps(self._profile.as_json(), indent=1) + "\n")
 
 
 def _dumpers(options: PassOptions) -> Iterator[Dumper]:
-    """What --dump and --visualize write."""
+    """The observers of --dump and --visualize."""
     if options.dump_format and options.dump is None:
         raise UsageError("--dump-format has no effect without --dump")
     if options.dump is None and options.visualize is None:
@@ -85,7 +85,7 @@ def _dumpers(options: PassOptions) -> Iterator[Dumper]:
     if options.dump is not None:
         if options.visualize is not None and _is_among(options.dump, [options.visualize]):
             raise UsageError(
-                "--dump and --visualize name one folder", why="a folder holds the files of one of them",
+                "--dump and --visualize name the same folder", why="a folder holds the files of one of them",
                 hint="give --dump with --dump-format text,json,dot,svg",
             )  # fmt: skip
         yield Dumper(options.dump, options.dump_format or DEFAULT_FORMATS)

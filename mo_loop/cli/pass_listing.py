@@ -1,4 +1,4 @@
-"""Which passes of a conversion run under its options: the list of --passes, and options that make no sense."""
+"""The list of --passes: which passes of a conversion run with its options. Refuses options without effect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def listing(options: PassOptions, conversion: Conversion) -> str:
-    """The pipeline in order: place, name, whether it runs, how it treats bodies, and what it does in a line."""
+    """The pipeline in order: number, name, whether it runs, how it treats bodies, and its first line of description."""
     rows: list[tuple[str, ...]] = []
     place = 0
     for entry in selection_of(options, conversion).entries:
@@ -35,7 +35,7 @@ def listing(options: PassOptions, conversion: Conversion) -> str:
 
 
 def selection_of(options: PassOptions, conversion: Conversion) -> Selection:
-    """What runs under these options; UsageError for names that no pass has and options that change nothing."""
+    """The passes that run with these options; UsageError for unknown names and options without effect."""
     from transforms.selection import PARTS, Selection
 
     selection = Selection(conversion.manager, options.stop_after)
@@ -56,7 +56,7 @@ def selection_of(options: PassOptions, conversion: Conversion) -> Selection:
                 raise UsageError(f"{flag} {name} has no effect: {_why_not(selection.entries, name)}")
     for name in options.visualize_after:
         if name not in selection.steps:
-            raise UsageError(f"--visualize-after {name} has no effect: it is no step of its own", hint=PARTS)
+            raise UsageError(f"--visualize-after {name} has no effect: it is not a step", hint=PARTS)
     if options.visualize is None:
         for key in ("visualize_after", "visualize_shapes", "visualize_types"):
             if getattr(options, key):
@@ -70,7 +70,7 @@ def _why_not(entries: Iterable[Entry], name: str) -> str:
 
 
 def warn_of_skipped(selection: Selection) -> None:
-    """Passes of the front chain make what the runtime needs; the last check sees only some of what they leave."""
+    """Warn of front passes that do not run. The runtime needs them; the last check finds only some of the faults."""
     from transforms.config import name_of
     from transforms.pipelines import COMMON, FRONT
 

@@ -42,7 +42,7 @@ class PassOptions:
     passes: bool = False
 
     def with_variables(self, environment: Mapping[str, str]) -> PassOptions:
-        """These options and those that variables stand for, with a note on stderr for each; given flags stay.
+        """These options and those that variables set, with a note on stderr for each; flags take precedence.
 
         UsageError if the value of a variable is not valid.
         """
@@ -53,7 +53,7 @@ class PassOptions:
             flag = f"--{option.replace('_', '-')}"
             setattr(found, option, _names(value, flag) if option == "visualize_after" else value)
             shown = flag if value is True else f"{flag} {value}"
-            click.echo(f"note: {variable.name} stands for {shown}", err=True)
+            click.echo(f"note: {variable.name} sets {shown}", err=True)
         return found
 
 
@@ -75,13 +75,13 @@ def _keep_name(context: click.Context, parameter: click.Parameter, value: str | 
 
 
 def _names(text: str, flag: str) -> tuple[str, ...]:
-    """The names of passes in a list with commas, given to `flag`."""
+    """The names of passes in a list with commas, the value of `flag`."""
     names = (name.strip() for name in text.split(","))
     return tuple(dict.fromkeys(_present_name(name, flag) for name in names if name))
 
 
 def _present_name(name: str, flag: str) -> str:
-    """The present name of a pass; a note on stderr says so where its old name was given."""
+    """The present name of a pass, with a note on stderr for an old name."""
     from transforms.old_names import OLD_NAMES, renamed
 
     if name in OLD_NAMES:
@@ -90,7 +90,7 @@ def _present_name(name: str, flag: str) -> str:
 
 
 def _help(name: str, text: str) -> str:
-    """`text`, and the variables that stand for the option `name`."""
+    """`text`, and the variables that set the option `name`."""
     key = name.removeprefix("--").replace("-", "_")
     variables = [each.name for each in VARIABLES if key in (each.option, each.text)]
     return f"{text}  [env: {', '.join(variables)}]" if variables else text
@@ -121,7 +121,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--stop-after", metavar="NAME", expose_value=False, callback=_keep_name,
         help=_help("--stop-after", "Run no pass after this one and write the graph as it is then. For debugging."),
     ),
-    _passes("--explain-pass", "Print what a pass did with each candidate, or why it left it alone; may be repeated."),
+    _passes("--explain-pass", "Print what a pass did with each candidate, or why it did nothing. Can be repeated."),
     _flag("--profile", "Show the time, matches and nodes of each pass as a table on stderr."),
     _text("--profile-json", "FILE", "Write the table of --profile as JSON."),
     click.option(
@@ -143,12 +143,12 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 def pass_options(command: F) -> F:
-    """Give `command` the options; their values are in the PassOptions of its context."""
+    """Add the options to `command`; their values are in the PassOptions of its context."""
     return _given(command, _OPTIONS)
 
 
 def pass_choice(command: F) -> F:
-    """Give `command` only those that say which passes run."""
+    """Add only the options that select passes to `command`."""
     return _given(command, _CHOICE)
 
 

@@ -20,13 +20,13 @@ _KEY = "mo_loop.cli.preprocessing_options"
 
 
 def preprocessing_flags(context: click.Context) -> dict[str, Any]:
-    """What the command of `context` was given, by the names of the flags."""
+    """The values of the flags of the command of `context`, by name."""
     flags: dict[str, Any] = context.meta.get(_KEY, {})
     return flags
 
 
 def layout_of(flags: Mapping[str, Any]) -> Any:
-    """`--layout`, or what the two flags that say the same say together: name -> (source, target).
+    """The layouts of `--layout`, or of the two other flags together: name -> (source, target).
 
     UsageError for flags that exclude each other.
     """
@@ -34,7 +34,7 @@ def layout_of(flags: Mapping[str, Any]) -> Any:
         return flags["layout"]
     if flags["layout"] is not None:
         hint = 'write --layout "nhwc->nchw"'
-        raise UsageError("--layout goes with neither --source-layout nor --target-layout", hint=hint)
+        raise UsageError("--layout cannot be combined with --source-layout or --target-layout", hint=hint)
     source = _named(flags["source_layout"], "--source-layout")
     target = _named(flags["target_layout"], "--target-layout")
     return {name: (source.get(name), target.get(name, source.get(name))) for name in {**source, **target}}
@@ -81,7 +81,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 def preprocessing_options(command: F) -> F:
-    """Give `command` the options; `preprocessing_flags` of its context are their values."""
+    """Add the options to `command`; `preprocessing_flags` returns their values."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -1,4 +1,4 @@
-"""A line on stderr that says what a long conversion does; it disappears at the end.
+"""A line on stderr with the current phase of a long conversion; it disappears at the end.
 
     writing 3 s, 1.2 GB of 4.0 GB
 
@@ -61,7 +61,7 @@ class Progress:
             self._done.wait()
 
     def line(self, seconds: float) -> str:
-        """The text after so many seconds."""
+        """The text after `seconds`."""
         phase = self._phase
         text = f"{'starting' if phase is None else phase.name} {seconds:.0f} s"
         if phase is None or phase.name != "writing" or phase.graph is None or phase.subject is None:

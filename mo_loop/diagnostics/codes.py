@@ -119,7 +119,7 @@ CODES: dict[str, Code] = {
     "ML315": Code(
         "branches of an If that return different ranks",
         "in the IR a value has one rank",
-        "give the condition a constant value (--input name->value), or make both branches return one rank",
+        "give the condition a constant value (--input name->value), or make both branches return the same rank",
     ),
     "ML316": Code("a use of an operator that cannot be expressed in the IR"),
     "ML317": Code("a cast that the runtime rounds differently from ONNX"),

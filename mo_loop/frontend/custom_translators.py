@@ -55,11 +55,11 @@ def require_operator(op: Any, domain: Any, since: Any) -> None:
     """Raise ExtensionError unless the arguments name an operator and a version of its domain."""
     if not isinstance(op, str) or not op or not isinstance(domain, str):
         raise ExtensionError(
-            f"{domain!r} and {op!r} are no domain and operator", code="ML263",
+            f"{domain!r} and {op!r} are not a domain and an operator", code="ML263",
             hint='write: @extensions.translates("MyOp", domain="com.example", since=1)',
         )  # fmt: skip
     if not isinstance(since, int) or isinstance(since, bool) or since < 1:
-        raise ExtensionError(f"the translator of {op} holds since {since!r}, which is no version", code="ML263")
+        raise ExtensionError(f"the translator of {op} holds since {since!r}, which is not a version", code="ML263")
 
 
 def described(op: str, since: int, function: Callable[..., Any], origin: str) -> Translator:
@@ -135,7 +135,7 @@ def called(
 def _wrong(values: Sequence[Any], context: Context) -> str:
     for value in values:
         if value is not None and not isinstance(value, Value):
-            return f"{value!r}, which is no value of the graph"
+            return f"{value!r}, which is not a value of the graph"
         if value is not None and (value.node.graph is not context.graph or value.node not in context.graph):
             return f"{value!r}, which belongs to another graph"
     for index, name in enumerate(context.outputs):

@@ -46,7 +46,7 @@ class Cut:
         if output is None and not model.proto.graph.output:
             raise _no_outputs(model)
         if output is not None and not output:
-            raise UsageError("output names nothing", hint="name a tensor, or leave it out", code="ML202")
+            raise UsageError("output has no name", hint="name a tensor, or omit the option", code="ML202")
         if input is None and output is None and not freeze:
             return cls()
         names = _Names(model)
@@ -157,7 +157,7 @@ def _frozen(name: str, type_: TensorType, dtype: ElementType, value: Any) -> Any
         with np.errstate(invalid="ignore"):  # a value that does not fit raises an error below
             cast = array.astype(dtype.numpy)
     except (TypeError, ValueError):
-        raise UsageError(f"{value!r} is no value of {dtype} for the input {name!r}", code="ML202") from None
+        raise UsageError(f"{value!r} is not a value of {dtype} for the input {name!r}", code="ML202") from None
     if not dtype.is_float and not np.array_equal(cast, array):
         raise UsageError(f"the input {name!r} is of {dtype}, which cannot hold {value!r}", code="ML202")
     shape: Shape = type_.shape
@@ -305,7 +305,7 @@ class _Names:
         if number >= len(ports) or not ports[number]:
             present = ", ".join(f"{place} ({port})" for place, port in enumerate(ports) if port)
             raise UsageError(
-                f"there is no port {number} for {name!r}", why=f"the node has {present or 'none'}",
+                f"{name!r} has no port {number}", why=f"the ports of the node: {present or 'none'}",
                 hint="node:0 is its first output, 0:node its first input", code="ML202",
             )  # fmt: skip
         return ports[number]

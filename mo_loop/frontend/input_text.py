@@ -90,7 +90,7 @@ def _dimension(given: Any) -> Dimension:
         return fresh()
     if text.isdecimal():
         if int(text) > LARGEST:
-            raise UsageError(f"{text} is no dimension", why="it does not fit 64 bits", hint="use a smaller number")
+            raise UsageError(f"{text} is not a dimension", why="it does not fit 64 bits", hint="use a smaller number")
         return int(text)
     low, dots, high = text.partition("..")
     if dots and all(bound == "" or bound.isdecimal() for bound in (low, high)):
@@ -99,7 +99,7 @@ def _dimension(given: Any) -> Dimension:
         return fresh(int(low or 0), int(high) if high else None)
     if text.isidentifier():
         return named(text)
-    raise UsageError(f"{text!r} is no dimension", hint="use a number, ?, a range such as 1..8, or a name")
+    raise UsageError(f"{text!r} is not a dimension", hint="use a number, ?, a range such as 1..8, or a name")
 
 
 _ALIASES = {
@@ -123,7 +123,7 @@ def dtype_of(given: Any) -> ElementType:
         return from_numpy(given)
     except (TypeError, UnsupportedError):
         names = ", ".join(sorted(BY_NAME))
-        raise UsageError(f"{given!r} is no element type", hint=f"there are {names}") from None
+        raise UsageError(f"{given!r} is not an element type", hint=f"the element types are {names}") from None
 
 
 def value_of(text: str) -> Any:
@@ -134,5 +134,5 @@ def value_of(text: str) -> Any:
     try:
         value = ast.literal_eval(plain)
     except (ValueError, SyntaxError):
-        raise UsageError(f"{text!r} is no value", hint="write a number, true, false, or a list such as [1,2]") from None
+        raise UsageError(f"{text!r} is not a value", hint="write a number, true, false, or a list: [1,2]") from None
     return value

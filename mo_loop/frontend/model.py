@@ -114,7 +114,7 @@ def _read(path: Path) -> bytes:
             raise _folder(path)
         return strip_weights(str(path)) if path.stat().st_size > LARGE else path.read_bytes()
     except FileNotFoundError:
-        raise FileError(f"there is no file {path}", code="ML210", hint="check the path") from None
+        raise FileError(f"the file {path} does not exist", code="ML210", hint="check the path") from None
     except FileError as error:
         if error.code == "ML214":
             raise _other_kind(path.name, path) or error from None
@@ -129,7 +129,7 @@ def _read(path: Path) -> bytes:
 def _folder(path: Path) -> FileError:
     kind = kind_of_folder(path)
     if kind is not None:
-        return FileError(f"{path} is no ONNX model", why=f"it looks like {kind.what}", hint=kind.hint, code="ML211")
+        return FileError(f"{path} is not an ONNX model", why=f"it looks like {kind.what}", hint=kind.hint, code="ML211")
     inside = sorted(each.name for each in path.glob("*.onnx"))
     hint = f"did you mean {path / inside[0]}?" if inside else "give the .onnx file itself"
     return FileError(f"{path} is a folder, not an ONNX file", hint=hint, code="ML211")

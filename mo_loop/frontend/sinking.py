@@ -170,7 +170,7 @@ class _Sinking:
         context = self._context()
         error = UnsupportedError(
             f"the branches of If return {', '.join(names)} with different ranks, and {reason}", where=context.origin,
-            code="ML315", hint="give the condition a constant value, or make both branches return one rank",
+            code="ML315", hint="give the condition a constant value, or make both branches return the same rank",
         )  # fmt: skip
         failed = Failed(graph=self.scope.graph, error=error, count=len(names), name=context.path)
         self._redefine(names, failed.outputs)

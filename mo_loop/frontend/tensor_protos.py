@@ -90,7 +90,7 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: st
     if not os.path.isfile(path):
         raise FileError(
             f"the external data {location!r} of tensor {proto.name!r} is missing", code="ML217",
-            why="there is no such file beside the .onnx file", hint="keep the data files beside the .onnx file",
+            why="the file does not exist", hint="keep the data files beside the .onnx file",
         )  # fmt: skip
     available = os.stat(path).st_size
     need = dtype.size_of(math.prod(shape))

@@ -100,7 +100,7 @@ def _port_maps(graph: Graph) -> Iterator[str]:
         ends = {end: body for body in node.bodies for end in (*body.parameters, *body.results)}
         for each in (*extra, *entries):
             if isinstance(each, Parameter | Result) and each not in ends:
-                yield f"the port map of {node.path} refers to {each!r}, which is no port of its bodies"
+                yield f"the port map of {node.path} refers to {each!r}, which is not a port of its bodies"
         fed = [*extra, *(each for entry in node.input_map for each in vars(entry).values())]
         parameters = [each for each in fed if isinstance(each, Parameter)]
         for parameter in dict.fromkeys(parameters):

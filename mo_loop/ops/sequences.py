@@ -20,14 +20,14 @@ class OnSequences(Op, abstract=True):
     """Base of the operations in this module."""
 
     def require_sequence(self, type_) -> None:
-        self.require(isinstance(type_, SequenceType), f"{type_} is no sequence")
+        self.require(isinstance(type_, SequenceType), f"{type_} is not a sequence")
 
     def require_tensor(self, type_) -> None:
-        self.require(isinstance(type_, TensorType), f"{type_} is no tensor")
+        self.require(isinstance(type_, TensorType), f"{type_} is not a tensor")
 
     def require_optional(self, type_) -> None:
         """An optional, or the list of one element or none that it has become (LowerOptionals)."""
-        self.require(isinstance(type_, OptionalType | SequenceType), f"{type_} is no optional")
+        self.require(isinstance(type_, OptionalType | SequenceType), f"{type_} is not an optional")
 
     def require_position(self, type_) -> int | None:
         """The position, None if it is not known."""

@@ -50,7 +50,8 @@ class Layout:
         real = [name for name in names if name not in (REST, NAMELESS)]
         wrong = [name for name in real if not _NAME.fullmatch(name)]
         if not plain or wrong:
-            raise UsageError(f"{text!r} is not a layout" + (f": {wrong[0]!r} is no name" if wrong else ""), hint=_HINT)
+            reason = f": {wrong[0]!r} is not a name" if wrong else ""
+            raise UsageError(f"{text!r} is not a layout{reason}", hint=_HINT)
         twice = [name for name in [*real, *(each for each in names if each == REST)] if names.count(name) > 1]
         if twice:
             raise UsageError(f"the layout {text!r} has {twice[0]} twice", hint=_HINT)

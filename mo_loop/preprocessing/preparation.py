@@ -48,7 +48,7 @@ class Preprocessing:
         if scale is not None and options.scale_values is not None:
             raise UsageError("both --scale and --scale-values are given", hint="give one of them")
         if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
-            raise UsageError(f"--batch {batch} is no batch size", hint="give a number from 1 on")
+            raise UsageError(f"--batch {batch} is not a batch size", hint="give a number of at least 1")
         means = None if options.mean_values is None else _numbers(options.mean_values, "--mean-values")
         scales = None if options.scale_values is None else _numbers(options.scale_values, "--scale-values")
         for _, values in scales.entries if scales else ():
@@ -116,7 +116,7 @@ def _number_list(given: Any, flag: str) -> tuple[float, ...]:
         found = ()
     if not found or not all(math.isfinite(each) for each in found):
         raise UsageError(
-            f"{flag}: {given!r} is no list of numbers", hint=f"write {flag} [1,2,3] or {flag} data[1,2,3],info[4]"
+            f"{flag}: {given!r} is not a list of numbers", hint=f"write {flag} [1,2,3] or {flag} data[1,2,3],info[4]"
         )
     return found
 

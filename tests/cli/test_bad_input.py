@@ -64,7 +64,7 @@ def test_other_files(name: str, tmp_path: Path, old_pair: Path) -> None:
 
 
 def test_missing_file_and_folder(tmp_path: Path, old_pair: Path) -> None:
-    for source, said in ((tmp_path / "gone.onnx", "there is no file"), (tmp_path, "is a folder")):
+    for source, said in ((tmp_path / "gone.onnx", "does not exist"), (tmp_path, "is a folder")):
         done = convert(source, "-o", old_pair)
         assert done.returncode == 2
         assert_clear(done.stderr)
@@ -210,7 +210,7 @@ def test_a_model_without_outputs_is_refused_unless_outputs_are_named(tmp_path: P
     assert_clear(done.stderr)
     assert "ML220: the model has no outputs" in done.stderr and repr(name) in done.stderr
     assert_untouched(old_pair)
-    with pytest.raises(UsageError, match="output names nothing"):
+    with pytest.raises(UsageError, match="output has no name"):
         convert_model(source, output=[])
     assert [each.name for each in convert_model(source, output=[name]).graph.results]
 

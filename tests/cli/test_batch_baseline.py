@@ -53,10 +53,10 @@ def test_known_failures_that_convert_now_are_listed(accepted: Path) -> None:
     ("content", "words"),
     [
         (None, "does not exist"),
-        ("{", "is no report"),
-        ("[]", "is no report"),
-        (json.dumps({"schema": "mo-loop batch report", "version": 0, "models": []}), "is no report"),
-        (json.dumps({"schema": "mo-loop batch report", "version": 1, "models": [1]}), "is no report"),
+        ("{", "is not a report"),
+        ("[]", "is not a report"),
+        (json.dumps({"schema": "mo-loop batch report", "version": 0, "models": []}), "is not a report"),
+        (json.dumps({"schema": "mo-loop batch report", "version": 1, "models": [1]}), "is not a report"),
     ],
 )
 def test_baselines_that_are_not_reports_are_refused(content: str | None, words: str, accepted: Path) -> None:

@@ -117,7 +117,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
         (["models", "--extension", "no.py"], "the extension no.py cannot be read"),
         (["models", "--disable-pass", "NoSuchPass"], "NoSuchPass"),
         (["models", "--mean-values", "[1,red]"], "red"),
-        (["models", "--layout", "nchw", "--source-layout", "nhwc"], "--layout goes with neither"),
+        (["models", "--layout", "nchw", "--source-layout", "nhwc"], "--layout cannot be combined"),
         ([], "PATH"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -144,7 +144,7 @@ def test_a_truncated_state_file_is_ignored(tree: Path) -> None:
     path.write_text(path.read_text()[:-20])
     done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", cwd=tree)
     assert done.returncode == 0
-    assert done.stderr.startswith("note: ") and "nothing is taken to be up to date" in done.stderr
+    assert done.stderr.startswith("note: ") and "no model is up to date" in done.stderr
     assert set(statuses(tree / "r.json").values()) == {"converted"}
     assert run(tree) == SKIPPED
 

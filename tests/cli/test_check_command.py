@@ -100,7 +100,7 @@ def test_several_models(broken: Path, fine: Path, tmp_path: Path) -> None:
     (tmp_path / "text.onnx").write_text("no model")
     done = mo_loop("check", tmp_path / "gone.onnx", broken, tmp_path / "text.onnx", fine, fine)
     assert done.returncode == 2
-    assert "error: ML210: there is no file" in done.stderr and "error: ML214: text.onnx" in done.stderr
+    assert "error: ML210: the file" in done.stderr and "error: ML214: text.onnx" in done.stderr
     assert "help:" in done.stderr and "Traceback" not in done.stderr
     heads = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
     assert [head.rpartition("/")[2] for head in heads] == [

@@ -42,7 +42,7 @@ class TestShortcut:
     @pytest.mark.parametrize("source", ["gone.onnx", "folder/gone", "./gone"])
     def test_a_missing_file_is_reported_as_a_file(self, source: str) -> None:
         done = mo_loop(source)
-        assert done.exit_code == 2 and f"there is no file {source.removeprefix('./')}" in done.stderr
+        assert done.exit_code == 2 and f"the file {source.removeprefix('./')} does not exist" in done.stderr
 
     def test_a_command_precedes_a_file_of_its_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "ops").write_bytes(b"no model")
@@ -53,13 +53,12 @@ class TestShortcut:
     def test_a_misspelt_command(self, word: str, command: str) -> None:
         done = mo_loop(word, "x")
         assert done.exit_code == 2
-        assert (
-            done.stderr == f"error: ML201: there is no command and no file '{word}'\n  help:  did you mean {command}?\n"
-        )
+        said = f"error: ML201: '{word}' is neither a command nor a file\n  help:  did you mean {command}?\n"
+        assert done.stderr == said
 
     def test_an_unknown_word(self) -> None:
         done = mo_loop("zzz")
-        assert done.exit_code == 2 and "--help says more" in done.stderr and "did you mean" not in done.stderr
+        assert done.exit_code == 2 and "--help" in done.stderr and "did you mean" not in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("-V",), ("--version",), ("convert", "-V"), ("convert", "--version")])

@@ -109,7 +109,7 @@ def test_a_full_disk_for_standard_input(weighty: Path, old_pair: Path) -> None:
         done = run("-", "-o", old_pair, stdin=model, preexec_fn=small_files)
     assert done.returncode == 2
     assert_clear(done.stderr)
-    assert "standard input cannot be put into a file" in done.stderr and "TMPDIR" in done.stderr
+    assert "standard input cannot be copied to a file" in done.stderr and "TMPDIR" in done.stderr
     assert_untouched(old_pair)
 
 
@@ -161,4 +161,4 @@ def test_the_output_path_is_checked_first(tmp_path: Path) -> None:
     """Before the model is read, which does not even exist here."""
     (tmp_path / "file").write_text("kept")
     done = run(tmp_path / "gone.onnx", "-o", tmp_path / "file" / "m.xml")
-    assert done.returncode == 2 and "ML218" in done.stderr and "is no folder" in done.stderr
+    assert done.returncode == 2 and "ML218" in done.stderr and "is not a folder" in done.stderr

@@ -157,7 +157,7 @@ class TestMessages:
             (["--input", "x,k", "--input_shape", "[2,3]"], ["names 2 inputs", "has 1 shapes"]),
             (["--input", "x[1,3]", "--input_shape", "[2,3]"], ["and so does"]),
             (["--input_shape", "2,3"], ["no list of shapes"]),
-            (["--input_shape"], ["lacks its value"]),
+            (["--input_shape"], ["has no value"]),
             (["--freeze_placeholder_with_value", "flag"], ["names no value"]),
             (["--data_type", "INT8"], ["INT8 is not possible", "help:"]),
             (["--data_type=FP16", "--compress_to_fp16=False"], ["contradict"]),

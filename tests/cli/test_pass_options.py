@@ -518,12 +518,12 @@ class TestVariables:
     def test_profile(self, name: str, value: str, loop: Path, target: Path) -> None:
         done = self.done(loop, target, **{name: value})
         assert done.returncode == 0
-        assert f"note: {name} stands for --profile\n" in done.stderr
+        assert f"note: {name} sets --profile\n" in done.stderr
         assert re.search(r"^LoopToTI +\d", done.stderr, re.MULTILINE)
 
     def test_profile_file(self, loop: Path, target: Path, tmp_path: Path) -> None:
         done = self.done(loop, target, OV_ENABLE_PROFILE_PASS="p.json")
-        assert done.stderr == "note: OV_ENABLE_PROFILE_PASS stands for --profile-json p.json\n"
+        assert done.stderr == "note: OV_ENABLE_PROFILE_PASS sets --profile-json p.json\n"
         assert json.loads((tmp_path / "p.json").read_text("utf-8"))["passes"]
 
     @pytest.mark.parametrize("name", ["OV_ENABLE_VISUALIZE_TRACING", "NGRAPH_ENABLE_VISUALIZE_TRACING"])

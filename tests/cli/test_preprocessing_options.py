@@ -74,7 +74,7 @@ def test_both_sides_of_a_layout(tmp_path: Path, flags: list[str], shape: tuple[i
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--layout", "nchw", "--source-layout", "nchw"], "goes with neither"),
+        (["--layout", "nchw", "--source-layout", "nchw"], "cannot be combined"),
         (["--source-layout", "nchw,nc"], "has 2 layouts without a name"),
         (["--mean-values", "[0]"], "--mean-values changes nothing"),
         (["--scale", "0"], "--scale holds 0"),
@@ -108,7 +108,7 @@ def test_the_summary_of_compression(tmp_path: Path) -> None:
     }"""
     source, target = saved(parsed(text), tmp_path), tmp_path / "out.xml"
     said = convert(source, "-o", target, "--compress-to-fp16").stdout
-    assert "compressed    constants: 1, values clipped: 1; left as they are: 1 beyond f16" in said
+    assert "compressed    constants: 1, values clipped: 1; unchanged: 1 outside f16" in said
     found = json.loads(convert(source, "-o", target, "--compress-to-fp16", "--format", "json").stdout)["compression"]
     assert found == {"compressed": 1, "values": 2, "clipped": 1, "kept": 1, "deciding": 0, "saved": 4}
     assert json.loads(convert(source, "-o", target, "--format", "json").stdout)["compression"] is None

@@ -421,7 +421,7 @@ class TestBatch:
 
     @pytest.mark.parametrize("batch", [0, -1, True, 2.0])
     def test_no_batch_size(self, batch: Any) -> None:
-        with pytest.raises(UsageError, match="is no batch size"):
+        with pytest.raises(UsageError, match="is not a batch size"):
             convert_model(parsed(PLAIN), batch=batch)
 
 
@@ -438,14 +438,14 @@ class TestRefused:
             (PLAIN, {"mean_values": "[0,0,0]"}, "--mean-values changes nothing"),
             (PLAIN, {"scale_values": "[1]"}, "--scale-values changes nothing"),
             (PLAIN, {"scale": 1}, "changes nothing"),
-            (PLAIN, {"scale": "a"}, "--scale: 'a' is no list of numbers"),
+            (PLAIN, {"scale": "a"}, "--scale: 'a' is not a list of numbers"),
             (PLAIN, {"scale": [1, 2]}, "--scale [1, 2] is not one number"),
-            (PLAIN, {"scale": float("inf")}, "is no list of numbers"),
+            (PLAIN, {"scale": float("inf")}, "is not a list of numbers"),
             (PLAIN, {"layout": 5}, "--layout: 5 is neither text"),
             (PLAIN, {"layout": {1: "nchw"}}, "--layout names"),
             (PLAIN, {"layout": {"x": 5}}, "5 is not a layout"),
             (PLAIN, {"layout": {"x": (None, None)}}, "is not a layout"),
-            (PLAIN, {"mean_values": {"x": None}}, "None is no list of numbers"),
+            (PLAIN, {"mean_values": {"x": None}}, "None is not a list of numbers"),
             (PLAIN, {"scale": 0}, "0: division by 0 is not possible"),
             (PLAIN, {"scale_values": "[1,0,1]"}, "0: division by 0 is not possible"),
             (PLAIN, {"scale": 2, "scale_values": "[2]"}, "both --scale and --scale-values"),
@@ -455,8 +455,8 @@ class TestRefused:
             (PLAIN, {"mean_values": "1,2,3"}, "3 entries without a name"),
             (PLAIN, {"mean_values": "z[1,2,3]"}, "names 'z', which the model does not have"),
             (PLAIN, {"mean_values": "x[1],x[2]"}, "names 'x' twice"),
-            (PLAIN, {"mean_values": "x[a]"}, "is no list of numbers"),
-            (PLAIN, {"mean_values": "x[nan]"}, "is no list of numbers"),
+            (PLAIN, {"mean_values": "x[a]"}, "is not a list of numbers"),
+            (PLAIN, {"mean_values": "x[nan]"}, "is not a list of numbers"),
             (PLAIN, {"mean_values": "x[1"}, "brackets do not match"),
             (PLAIN, {"mean_values": ""}, "names no input"),
             (SQUARE, {"mean_values": "[1,2,3]"}, "2 dimensions of that size"),
@@ -469,7 +469,7 @@ class TestRefused:
             (PLAIN, {"layout": "nchw->nhw"}, "does not fit"),
             (PLAIN, {"layout": "nchw->nhwd"}, "has no dimension D"),
             (PLAIN, {"layout": "nc??->nchw"}, "has no dimension H"),
-            (PLAIN, {"layout": "nchw->nc..h"}, "'.' is no name"),
+            (PLAIN, {"layout": "nchw->nc..h"}, "'.' is not a name"),
             (PLAIN, {"layout": "nchn"}, "has N twice"),
             (PLAIN, {"layout": "z(nchw)"}, "names 'z'"),
             (PLAIN, {"layout": "nchw->nhwc->nchw"}, "is not a layout"),

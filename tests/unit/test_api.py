@@ -104,8 +104,8 @@ def test_types_of_openvino() -> None:
     ("given", "said"),
     [
         ([[1], [2], [3]], "there are 2 inputs, but 3 shapes"),
-        (object(), "is no element type"),
-        ([1, "2;"], "is no dimension"),
+        (object(), "is not an element type"),
+        ([1, "2;"], "is not a dimension"),
     ],
 )
 def test_what_is_no_input_is_refused(given: Any, said: str) -> None:

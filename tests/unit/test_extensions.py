@@ -219,7 +219,7 @@ def elsewhere(x: Any, *, factor: float) -> Any:
         (raising, "raised KeyError: 'gone'"),
         (misusing, "raised ML400: SoftMax has no attribute axes"),
         (elsewhere, "belongs to another graph"),
-        (lambda x, *, factor: 3, "returned 3, which is no value of the graph"),
+        (lambda x, *, factor: 3, "returned 3, which is not a value of the graph"),
         (lambda x, *, factor: None, "returned nothing for the output 'y', 1 in all"),
         (lambda x, *, factor: (), "returned nothing for the output 'y', 0 in all"),
     ],
@@ -305,7 +305,7 @@ def test_not_one_place(place: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("nonsense", ["First", 3, None, int, Match])
 def test_no_pass(nonsense: Any) -> None:
-    with pytest.raises(ExtensionError, match="which is no pass"):
+    with pytest.raises(ExtensionError, match="which is not a pass"):
         Extensions().add_pass(nonsense, at="start")
 
 
@@ -358,7 +358,7 @@ def test_forms_of_extensions(tmp_path: Path) -> None:
     for form in (None, (), []):
         assert kinds(parsed(NEG), extensions=form) == ["Negative"]
     for nonsense in (3, NegToMultiply, NegToMultiply(), {"a": 1}):
-        with pytest.raises(ExtensionError, match=r"ML260.* is no extension"):
+        with pytest.raises(ExtensionError, match=r"ML260.* is not an extension"):
             convert_model(parsed(NEG), extensions=[nonsense])
 
 
@@ -393,7 +393,7 @@ FAULTY: dict[str, tuple[str | bytes, list[str]]] = {
     "register is no function": ("register = 3\n", ["ML263", "has no function `register`"]),
     "register without parameter": ("def register(): pass\n", ["ML262", "TypeError"]),
     "register raises": ("def register(e):\n    e.add(3)\n", ["ML262", "AttributeError", "FILE:2"]),
-    "registers nonsense": ("def register(e):\n    e.add_pass(3, at='end')\n", ["ML263", "is no pass", "where: FILE:2"]),
+    "registers nonsense": ("def register(e):\n    e.add_pass(3, at='end')\n", ["ML263", "is not a pass", "FILE:2"]),
     "wrong signature": (
         "def f(x, **more): ...\ndef register(e):\n    e.translates('A')(f)\n",
         ["ML263", "**more", "where: FILE:1"],
@@ -468,7 +468,7 @@ def test_faulty_files(name: str, tmp_path: Path) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "gone.py", "there is no file"), (tmp_path, "cannot be read")):
+    for path, said in ((tmp_path / "gone.py", "does not exist"), (tmp_path, "cannot be read")):
         done = convert_on_command_line(tmp_path, "--extension", str(path))
         assert done.exit_code == 2
         assert done.stderr.startswith("error: ML261") and said in done.stderr
@@ -550,9 +550,9 @@ def test_installed_packages_come_first_and_by_name(install: Callable[..., None])
         ("1 / 0\n", None, ["ML267", "ZeroDivisionError", "--no-plugins"]),
         ("x = 1\n", None, ["ML267", "AttributeError", "--no-plugins"]),
         ("x = 1\n", "no_such_module:register", ["ML267", "ModuleNotFoundError", "no_such_module:register"]),
-        ("register = 3\n", None, ["ML267", "no function `register`", "--no-plugins"]),
+        ("register = 3\n", None, ["ML267", "not a function `register`", "--no-plugins"]),
         ("def register(e):\n    raise KeyError('k')\n", None, ["ML262", "KeyError"]),
-        ("def register(e):\n    e.add_pass(3, at='end')\n", None, ["ML263", "is no pass"]),
+        ("def register(e):\n    e.add_pass(3, at='end')\n", None, ["ML263", "is not a pass"]),
     ],
 )
 def test_a_broken_package(

@@ -111,7 +111,7 @@ def a_wrong_order(graph: Graph) -> None:
         (a_stranger_among_the_parameters, "parameters lists 3 nodes"),
         (a_result_listed_twice, "twice"),
         (a_body_without_owner, "has the owner None"),
-        (a_port_of_another_body, "no port of its bodies"),
+        (a_port_of_another_body, "not a port of its bodies"),
         (one_parameter_fed_twice, "is fed 2 times"),
         (a_port_map_too_short, "not parallel"),
         (not_validated, "not validated"),

@@ -11,7 +11,7 @@ from mo_loop.ops.control import Invariant, Loop, Merged
 from transforms.function_pass import FunctionPass
 
 ENDLESS = 2**31 - 1
-"""A trip count of at least this number, or below 0, is no limit."""
+"""A trip count of at least this number, or below 0, is not a limit."""
 
 RESHAPING = (ops.Convert, ops.Identity, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
 

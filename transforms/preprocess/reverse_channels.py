@@ -65,6 +65,6 @@ def _channels(parameter: Parameter) -> list[int]:
     if len(axes) > 1:
         raise UsageError(
             f"{FLAG}: {len(axes)} dimensions of the input {parameter.name!r} are {CHANNELS}: {type_}",
-            hint=f"say which are the channels: --layout '{parameter.name}(nchw)', or (????) if it is no picture",
+            hint=f"say which are the channels: --layout '{parameter.name}(nchw)', or (????) if it is not a picture",
         )
     return axes

@@ -338,7 +338,7 @@ def _require_one_kind(a, b) -> None:
     """An optional sequence is a sequence as long as it is known to be present."""
     kinds = [isinstance(type_, OptionalType) for type_ in (a, b)]
     if kinds[0] != kinds[1] and UNKNOWN not in (a, b):
-        raise UnsupportedError(f"a value is {a} or {b}: only tensors may be absent", code="ML325")
+        raise UnsupportedError(f"a value is {a} or {b}: only a tensor can be optional", code="ML325")
 
 
 def _are_alike(a, b) -> bool:

@@ -219,7 +219,7 @@ def _check(
         (edge.from_layer, edge.from_port, outputs, "output"), (edge.to_layer, edge.to_port, inputs, "input"),
     ):  # fmt: skip
         if layer not in layers:
-            raise IrError(f"{edge}: there is no layer {layer}", where=path, code="ML252")
+            raise IrError(f"{edge}: layer {layer} does not exist", where=path, code="ML252")
         if port not in labels[layer]:
             raise layers[layer].wrong(f"{edge}: it has no {what} {port}", "ML252")
 

@@ -64,7 +64,7 @@ def _root(path: Path) -> Any:
     except IsADirectoryError:
         raise FileError(f"{path} is a folder, not an IR file", code="ML211") from None
     except FileNotFoundError:
-        raise FileError(f"there is no file {path}", code="ML210", hint="check the path") from None
+        raise FileError(f"the file {path} does not exist", code="ML210", hint="check the path") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise FileError(f"{path} cannot be read: {reason}", code="ML212") from None

@@ -37,7 +37,8 @@ def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
     found = batch.run(Silent())
     assert [each.status for each in found.results] == ["converted"]
     assert found.notes == (
-        f"{tmp_path / 'out' / NAME} cannot be written: No space left on device: the next batch converts anew",
+        f"{tmp_path / 'out' / NAME} cannot be written: No space left on device: "
+        "the next batch converts the models again",
     )
 
 

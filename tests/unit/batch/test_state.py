@@ -142,7 +142,7 @@ def test_a_broken_file_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(text)
     state = State(tmp_path)
     assert state.get("m.xml") is None
-    assert state.note.endswith("nothing is taken to be up to date")
+    assert state.note.endswith("no model is up to date")
 
 
 def test_a_file_that_is_no_text_or_cannot_be_read(tmp_path: Path) -> None:

@@ -145,8 +145,8 @@ class TestShapesAndTypes:
             ("xx", "did you mean 'x'"),
             ("[1],[2],[3],[4]", "there are 3 inputs, but 4 shapes"),
             ("x,x", "named twice"),
-            ([{"x": 1}], "is no element type"),
-            ("real:1", "there is no port 1"),
+            ([{"x": 1}], "is not an element type"),
+            ("real:1", "has no port 1"),
         ],
     )
     def test_refusals(self, given: Any, says: str) -> None:

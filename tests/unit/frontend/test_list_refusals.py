@@ -75,8 +75,8 @@ OUTSIDE = "is outside a sequence of 2 elements"
          looped("k = Cast <to=7> (x) q = SequenceConstruct (k)", "s", LIST, FIRST)),
         ("ML239", "If", "t", "type f32 and i64",
          chosen("p = Identity (s)", "k = Cast <to=7> (x) q = SequenceConstruct (k)")),
-        ("ML235", "SequenceInsert", "t", "is no tensor", f"t = SequenceInsert (s, s) {FIRST}"),
-        ("ML235", "SequenceAt", "y", "is no sequence", "y = SequenceAt (x, z)"),
+        ("ML235", "SequenceInsert", "t", "is not a tensor", f"t = SequenceInsert (s, s) {FIRST}"),
+        ("ML235", "SequenceAt", "y", "is not a sequence", "y = SequenceAt (x, z)"),
         # nothing there
         ("ML243", "SequenceErase", "v", "a sequence that is always empty",
          "t = SequenceErase (s) u = SequenceErase (t) v = SequenceErase (u) y = ConcatFromSequence <axis=0> (v)"),
