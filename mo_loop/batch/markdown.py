@@ -33,7 +33,7 @@ def _lines(results: Results) -> Iterator[str]:
     yield f"{counted(results)}, {results.seconds:.1f} s.{ended}"
     if results.known:
         yield ""
-        yield f"{len(results.regressions)} new failures, {results.failed - len(results.regressions)} known."
+        yield f"New failures: {len(results.regressions)}. Known failures: {results.failed - len(results.regressions)}."
     bad = sorted((each for each in results.results if each.status in BAD), key=results.is_known)
     good = [each for each in results.results if each.status in GOOD]
     if bad:

@@ -144,7 +144,7 @@ def _text(inspection: Inspection) -> Iterator[str]:
     yield f"opsets     {', '.join(opsets)}"
     nodes = sum(each.nodes for each in inspection.scopes)
     weights = _amount(inspection.elements, inspection.bytes)
-    yield f"contents   {nodes} nodes in {len(inspection.scopes)} scopes, {weights}"
+    yield f"contents   {_counted(nodes, 'node')} in {_counted(len(inspection.scopes), 'scope')}, {weights}"
     for title, ports in (("inputs", inspection.inputs), ("outputs", inspection.outputs)):
         yield from _section(title, [(port.name, str(port)) for port in ports])
     operators = [(each.name, str(each.count), _size(each.bytes) if each.bytes else "") for each in inspection.operators]
@@ -159,12 +159,12 @@ def _text(inspection: Inspection) -> Iterator[str]:
         for each in inspection.control:
             yield from _tree(each, "  ")
     functions = [
-        (each.name, f"{each.nodes} nodes", f"{each.calls} calls", f"({', '.join(each.inputs)})")
+        (each.name, _counted(each.nodes, "node"), _counted(each.calls, "call"), f"({', '.join(each.inputs)})")
         for each in inspection.functions
     ]
     yield from _section("functions", functions, (1, 2))
     files = [
-        (each.path, f"{each.tensors} tensors", "missing" if each.size is None else _size(each.size))
+        (each.path, _counted(each.tensors, "tensor"), "missing" if each.size is None else _size(each.size))
         for each in inspection.external
     ]
     yield from _section("weights in", files, (1, 2))
@@ -183,7 +183,7 @@ def _section(
 def _tree(control: Control, indent: str) -> Iterator[str]:
     yield f"{indent}{painted(control.operator, fg='cyan')} {control.path}"
     facts = [
-        ("trip count", control.trip_count), ("condition", control.condition), ("condition", control.goes_on),
+        ("trip count", control.trip_count), ("condition", control.condition), ("continues", control.goes_on),
         ("states", _listed([f"{each.name} {_typed(each.initial)}" for each in control.states])),
         ("slices", _listed([f"{each.name} {_typed(each.value)} axis {each.axis}{' backwards' * each.backward}"
                             for each in control.scan_inputs])),
@@ -199,7 +199,7 @@ def _tree(control: Control, indent: str) -> Iterator[str]:
 
 
 def _branch(branch: Branch, indent: str) -> Iterator[str]:
-    yield f"{indent}{branch.name}: {branch.nodes} nodes"
+    yield f"{indent}{branch.name}: {_counted(branch.nodes, 'node')}"
     for child in branch.children:
         yield from _tree(child, indent + "  ")
 
@@ -214,7 +214,11 @@ def _listed(texts: list[str]) -> str:
 
 
 def _amount(elements: int, size: int) -> str:
-    return f"{elements} elements in constants ({_size(size)})" if elements else "no constants"
+    return f"{_counted(elements, 'element')} in constants ({_size(size)})" if elements else "no constants"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _size(count: int) -> str:

@@ -327,7 +327,7 @@ def with_shapes(inputs: str | None, shapes: str | None) -> str | None:
     names = list(split(inputs))
     if len(names) != len(listed):
         raise UsageError(
-            f"--input names {len(names)} inputs, --input_shape has {len(listed)} shapes",
+            f"the numbers of names in --input ({len(names)}) and of shapes in --input_shape ({len(listed)}) differ",
             hint="give one shape for each name, in the same order",
         )  # fmt: skip
     for name in names:

@@ -146,7 +146,8 @@ class Body:
         """The body with its inputs of these types. Raises ModelError when their number is wrong."""
         if len(types) != len(self.proto.input):
             raise ModelError(
-                f"the body has {len(self.proto.input)} inputs, the operator gives it {len(types)}", code="ML226"
+                f"the number of inputs of the body is {len(self.proto.input)}, but the operator passes {len(types)}",
+                code="ML226",
             )
         graph = Graph(self.proto.name or "body")
         graph.scope = self.origin.scope

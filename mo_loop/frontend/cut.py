@@ -57,7 +57,7 @@ class Cut:
             for place, entry in enumerate(_entries(input, names)):
                 if not entry.name and place >= len(listed):
                     raise UsageError(
-                        f"there are {len(listed)} inputs, but {place + 1} shapes", code="ML202",
+                        f"there are more shapes ({place + 1}) than inputs ({len(listed)})", code="ML202",
                         why="shapes without a name are those of the inputs in their order",
                         hint=f"name them: {', '.join(f'{each}[...]' for each in listed[:4])}",
                     )  # fmt: skip

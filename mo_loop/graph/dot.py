@@ -31,7 +31,7 @@ _TAGS = {1: ("body",), 2: ("then_body", "else_body")}
 
 
 def to_dot(graph: Graph, *, shapes: bool = False, types: bool = False) -> str:
-    """The whole graph, bodies included; `shapes` and element `types` stand along the edges, if asked for.
+    """The whole graph, bodies included; `shapes` and `types` label the edges with shapes and element types.
 
     The same graph gives the same text.
     """
@@ -125,7 +125,7 @@ class _Writer:
         return "\n".join(lines)
 
     def _note(self, type_: Any) -> str:
-        """What is wanted of `f32[2,N]`: all of it, `f32`, `[2,N]`, or nothing."""
+        """The label of an edge, of `f32[2,N]`: all of it, `f32`, `[2,N]`, or nothing."""
         text = show_type(type_) if self.shapes or self.types else ""
         if self.shapes and self.types:
             return text

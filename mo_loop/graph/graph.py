@@ -169,13 +169,13 @@ class Node:
     outputs: tuple[Value, ...]
     name: str
     origins: Origins
-    """The nodes of the ONNX model that it was made for. Empty where it was made for none."""
+    """The nodes of the ONNX model that it was made for; may be empty."""
 
     bodies: tuple[Graph, ...] = ()
     made: tuple[int, int]
     """The numbers of the fresh symbols that the inference of its types made: after the first, up to the second."""
     is_kept: ClassVar[bool] = False
-    """Whether it stays without readers: Parameters, Results, and sinks, which have an effect when they run."""
+    """Whether it stays without readers: Parameters, Results, and sinks, which have an effect at run time."""
 
     @property
     def output(self) -> Value:
@@ -277,7 +277,7 @@ class Graph:
 
     @property
     def scope(self) -> tuple[str, ...]:
-        """The path of the ONNX graph that this one was made for, else the names of the nodes and bodies around."""
+        """The path of the ONNX graph that this one was made for, else the names of the enclosing nodes and bodies."""
         if self._scope is not None:
             return self._scope
         if self.owner is None:
@@ -375,7 +375,7 @@ class Graph:
     def add(self, node: Node) -> None:
         """Attach a node whose `inputs` and `outputs` are set and belong to this graph.
 
-        It has the current origins, without any those of its first input that has some.
+        It gets the current origins; if there are none, those of the first input that has some.
         """
         self.require_own(node.inputs, node)
         # Op.__setattr__ checks attributes; these fields are none, and every node sets them.
@@ -527,7 +527,7 @@ class Graph:
                 self.touch(use.node)
 
     def _inferred_anew(self, node: Node) -> tuple[Value, ...]:
-        """Infer the types of a node; its outputs if anything changed. Types that say the same stay, all or none."""
+        """Infer the types of a node; its outputs if anything changed. Equal types stay, all or none."""
         start = fresh_symbols()
         types = node.infer_types()
         made = (start, fresh_symbols())
@@ -572,8 +572,7 @@ class Graph:
         return [values[r.inputs[0]] for r in body.results if r.inputs[0] is not None]
 
     def adopt(self, source: Graph, nodes: Collection[Node], values: dict[Value, Value]) -> None:
-        """Copy `nodes` of `source` into this graph. `values` says what their inputs are here, and learns of their
-        outputs."""
+        """Copy `nodes` of `source` into this graph. `values` maps inputs to values here, and gets the outputs."""
         self._copy_nodes(source, values, skip=[node for node in source.ordered() if node not in nodes])
 
     def _copy_nodes(self, source: Graph, values: dict[Value, Value], skip: Iterable[Node] = ()) -> dict[Node, Node]:

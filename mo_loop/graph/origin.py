@@ -1,12 +1,12 @@
-"""Where nodes and values of a graph come from: nodes and tensors of the ONNX model.
+"""Origin: the node or tensor of the ONNX model that a node or value of a graph comes from.
 
     Origin(("loop", "step"), "add", "Add").path                 # loop/step/add
     Origin(("loop", "step"), "add", "Add", "y").path            # loop/step/y
     with made_for((origin,)):
         ops.Relu(x).origins                                     # (origin,)
 
-The front end gives each node that it makes the origin of the ONNX node that it translates; what a pass makes while it
-looks at a candidate has the origins of the candidate. A node has several where ONNX nodes were merged or fused.
+The front end gives each node the origin of the ONNX node that it translates. A node that a pass makes has the origins
+of the candidate that the pass examines. A node has several origins if ONNX nodes were merged or fused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Origin(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The path as text. It is for people: names may hold slashes, so it cannot be taken apart again."""
+        """The path as text, for messages only: names may contain slashes, so it cannot be parsed."""
         name = self.output or self.node
         return "/".join(map(str, (*self.scope, name) if name else self.scope))  # a damaged file has names in bytes
 
@@ -48,19 +48,19 @@ class Origin(NamedTuple):
         return self._replace(output="")
 
     def is_below(self, node: Origin) -> bool:
-        """Whether it stands in a body of `node`, or in a function that `node` calls."""
+        """Whether it is in a body of `node`, or in a function that `node` calls."""
         return self.scope[: len(node.scope) + 1] == node.inner_scope
 
 
 Origins = tuple[Origin, ...]
-"""The first one is the node or tensor itself; what was merged into it follows."""
+"""The node or tensor itself, then those that were merged into it."""
 
 current: ContextVar[Origins] = ContextVar("current", default=())
-"""The origins of the nodes that are made now."""
+"""The origins that new nodes get."""
 
 
 class made_for:
-    """A context in which the nodes that are made have these origins."""
+    """A context in which new nodes get these origins."""
 
     __slots__ = ("_origins", "_token")
 

@@ -21,7 +21,7 @@ from mo_loop.ops.base import Result
 def rename_tensors(graph: Graph, names: Mapping[str, str], is_known: Callable[[str], bool] = lambda _: False) -> None:
     """Rename tensors: `names` maps the present name (for a tensor in a body, the scope path) to the new one.
 
-    `is_known` says whether the ONNX model has a tensor of a name or scope path, for the error about one that is gone.
+    `is_known` says whether the ONNX model has a tensor of a name or scope path, for the error about a removed one.
 
     Raises:
         UsageError: the IR has no such tensor, or another tensor has the new name.
@@ -83,7 +83,7 @@ def _require_free(scope: Graph, renamed: Mapping[str, str]) -> None:
         if new in others or new in taken:
             what = f"{taken[new]!r} gets the same name" if new in taken else "the IR has a tensor or layer of that name"
             raise UsageError(
-                f"{old!r} cannot be renamed to {new!r}", where=scope.origin, why=what, hint="take another name",
+                f"{old!r} cannot be renamed to {new!r}", where=scope.origin, why=what, hint="give another name",
                 code="ML202",
             )  # fmt: skip
         taken[new] = old

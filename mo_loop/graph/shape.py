@@ -12,7 +12,7 @@ tuple of dimensions, or None when not even the rank is known.
 Two symbols are equal if they have the same name and bounds. A fresh symbol has a unique name and prints as `?` (or
 `a..b` with bounds), so that printed graphs do not depend on earlier graphs.
 
-The same class stands for values of shape arithmetic that are not fully known (`TensorType.known`). A value may be
+The same class represents values of shape arithmetic that are not fully known (`TensorType.known`). A value may be
 negative, a dimension not: `low` and `high` are the bounds of a dimension, `least` and `most` those of a value.
 """
 
@@ -94,14 +94,14 @@ class Dim:
 
     @property
     def symbol(self) -> Symbol | None:
-        """The lone symbol this dimension consists of, or None."""
+        """The symbol if the dimension is just one symbol, else None."""
         if self.const == 0 and len(self.terms) == 1 and self.terms[0][1] == 1:
             return self.terms[0][0]
         return None
 
     @property
     def is_fresh(self) -> bool:
-        """True for a lone symbol without a name."""
+        """Whether the dimension is just one symbol without a name."""
         symbol = self.symbol
         return symbol is not None and symbol.is_fresh
 
@@ -277,14 +277,14 @@ def element_count(shape: Shape) -> Dimension | None:
 
 
 def normalise_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """`axis` counted from the front; TypeError_ when it lies outside -rank <= axis < rank."""
+    """`axis` counted from the front; TypeError_ unless -rank <= axis < rank."""
     if not -rank <= axis < rank:
         raise TypeError_(f"{what} {axis} is outside a tensor of rank {rank}", code="ML231")
     return axis + rank if axis < 0 else axis
 
 
 def broadcast_dim(a: Dimension, b: Dimension) -> Dimension:
-    """The result of numpy broadcasting of two dimensions; TypeError_ when both are static and cannot be."""
+    """The result of numpy broadcasting of two dimensions; TypeError_ if both are static and cannot be broadcast."""
     if a == b or (isinstance(b, int) and b == 1):
         return a
     if isinstance(a, int):
@@ -346,7 +346,7 @@ def merge_dim(a: Dimension, b: Dimension) -> Dimension:
 
 
 def _intersection(a: Dim, b: Dim) -> Dimension:
-    """What satisfies the bounds of both, as one of the two where its own bounds are the tighter ones."""
+    """A dimension within the bounds of both; one of the two if its bounds are the narrower ones."""
     highs = [bound for bound in (high(a), high(b)) if bound is not None]
     lo, hi = max(low(a), low(b)), min(highs, default=None)
     if hi is not None and hi < lo:
@@ -367,7 +367,7 @@ def merge(a: Shape, b: Shape) -> Shape:
 
 
 def join(a: Dimension, b: Dimension) -> Dimension:
-    """A dimension that is one of two. Where they differ it is a new one: `?` may be the size of something else."""
+    """A dimension that is one of two; if they differ, a new one: `?` can be the size of another tensor."""
     if a == b:
         return a
     hi_a, hi_b = high(a), high(b)
@@ -375,7 +375,7 @@ def join(a: Dimension, b: Dimension) -> Dimension:
 
 
 def covers(wide: Dimension, narrow: Dimension) -> bool:
-    """True when every value of `narrow` lies within the bounds of the fresh symbol `wide`, or they are equal."""
+    """Whether every value of `narrow` is within the bounds of the fresh symbol `wide`, or they are equal."""
     if wide == narrow:
         return True
     if not isinstance(wide, Dim) or not wide.is_fresh:

@@ -63,24 +63,24 @@ class Tensor:
             yield rest
 
     def sample(self) -> bytes:
-        """Up to SAMPLE bytes the whole content, of more a few pages of it, cheap to get.
+        """The whole content up to SAMPLE bytes, else a few pages of it, cheap to read.
 
-        Two tensors with other samples may still be equal when one of them is deferred.
+        Tensors with different samples can still be equal if one of them is deferred.
         """
         return b""
 
     def reshaped(self, shape: tuple[int, ...]) -> Tensor:
-        """The same bytes as data of another shape of as many elements."""
+        """The same bytes in another shape with the same number of elements."""
         raise NotImplementedError
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that must stay as they are until the data is written."""
+        """The files that must not change until the data is written."""
         return ()
 
 
 class ArrayTensor(Tensor):
-    """Values in memory, one array cell an element whatever the width in the file."""
+    """Values in memory, one array cell for each element of any width."""
 
     __slots__ = ("_array", "_packed")
 
@@ -118,7 +118,7 @@ class ArrayTensor(Tensor):
 
 
 class FileTensor(Tensor):
-    """A span of a file, read when asked for. Never mapped: a file cut short under a map kills the process."""
+    """A span of a file, read on use. It is never mapped: if a mapped file is truncated, the process is killed."""
 
     __slots__ = ("offset", "path")
 
@@ -136,7 +136,7 @@ class FileTensor(Tensor):
         if len(data) != count:
             raise FileError(
                 f"{os.path.basename(self.path)} ended before the data of a weight", code="ML213",
-                hint="the file is shorter than the model says: copy it again",
+                hint="the file is shorter than the model declares: copy it again",
             )  # fmt: skip
         return data
 
@@ -160,7 +160,7 @@ class FileTensor(Tensor):
 
 
 class DeferredTensor(Tensor):
-    """Data that a function makes block by block while the .bin is written, from what lies in `files`."""
+    """Data that a function computes block by block from `files` while the .bin is written."""
 
     __slots__ = ("_files", "_make")
 
@@ -212,7 +212,7 @@ def pack(array: np.ndarray[Any, Any], bits: int) -> bytes:
 
 
 def unpack(data: bytes, count: int, dtype: ElementType) -> np.ndarray[Any, Any]:
-    """The inverse of `pack`: `count` elements of a type below 8 bits, one a cell."""
+    """The inverse of `pack`: `count` elements of a type below 8 bits, one for each cell."""
     bits = dtype.bits
     shifts = np.arange(8 // bits, dtype=np.uint8) * bits
     cells = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & ((1 << bits) - 1)

@@ -24,7 +24,7 @@ KNOWN_LIMIT = 64
 class ElementType:
     """One element type. Instances are unique, so `is` and `==` agree.
 
-    `name` is the IR's element_type, `precision` the IR's port precision (both None where the IR has no such type),
+    `name` is the IR's element_type, `precision` the IR's port precision (both None if the IR has no such type),
     `onnx` the number in TensorProto.DataType, `bits` the size of one element as stored (0 for strings).
     """
 
@@ -43,7 +43,7 @@ class ElementType:
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The numpy type whose array holds such elements (one element a cell, also for 4-bit types)."""
+        """The numpy type of an array of such elements (one element for each cell, also for 4-bit types)."""
         if self.numpy_name.startswith("ml_dtypes."):
             import ml_dtypes
 
@@ -103,7 +103,7 @@ BY_NAME = {each.name: each for each in ALL}
 
 
 def _of_name(name: str) -> ElementType:
-    """What a pickled element type becomes."""
+    """The element type of a name, for pickle."""
     return BY_NAME[name]
 
 
@@ -113,7 +113,7 @@ _BY_NUMPY: dict[np.dtype[Any], ElementType] = {}
 
 
 def from_onnx(number: int) -> ElementType:
-    """The element type of a TensorProto.DataType number; UnsupportedError for one this table does not know."""
+    """The element type of a TensorProto.DataType number; UnsupportedError for an unknown one."""
     try:
         return BY_ONNX[number]
     except KeyError:
@@ -134,9 +134,9 @@ def from_numpy(dtype: Any) -> ElementType:
 
 
 class TensorType:
-    """What is known of a tensor: element type, shape, and the values themselves where they are few integers.
+    """The type of a tensor: element type, shape, and the values themselves if they are few integers.
 
-    `dtype` is None when nothing is known (the output of a node that could not be translated), `shape` None when the
+    `dtype` is None if nothing is known (the output of a node that could not be translated), `shape` None if the
     rank is unknown. `known` is None or an object array of at most `KNOWN_LIMIT` ints and Dims (bools are 0 and 1), so
     that ShapeOf -> Gather -> Concat -> Reshape chains are followed. Immutable.
     """
@@ -155,13 +155,13 @@ class TensorType:
 
     @property
     def dims(self) -> tuple[Dimension, ...]:
-        """The shape where the caller has made sure that the rank is known."""
+        """The shape; the caller has checked that the rank is known."""
         assert self.shape is not None
         return self.shape
 
     @property
     def integers(self) -> tuple[int, ...] | None:
-        """All values in row-major order when every one of them is known as an int."""
+        """All values in row-major order if each of them is known as an int, else None."""
         if self.known is None:
             return None
         flat = tuple(self.known.flat)
@@ -193,7 +193,7 @@ class TensorType:
 
 
 class _NoTensor:
-    """What `TensorType` would say of a value that is no tensor: nothing."""
+    """The attributes of `TensorType` for a value that is not a tensor: nothing is known."""
 
     dtype: ClassVar[None] = None
     shape: ClassVar[None] = None
@@ -203,10 +203,10 @@ class _NoTensor:
 
 @dataclass(frozen=True)
 class SequenceType(_NoTensor):
-    """A list of tensors: what is common to its elements, and how many there are (None: any number).
+    """The type of a sequence: the common type of its elements, and their number (None: unknown).
 
-    The element of a list of length 0 says nothing but the element type. A dimension of the element with a fresh symbol
-    is some size for each element: two elements need not have the same.
+    For length 0, only the element type of `element` has a meaning. A dimension with a fresh symbol can differ between
+    two elements.
     """
 
     element: TensorType
@@ -214,7 +214,7 @@ class SequenceType(_NoTensor):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no element for certain, so that `element` has no shape to speak of."""
+        """Whether the sequence is known to be empty; then `element` has no shape."""
         return self.length == 0
 
     def without_known(self) -> SequenceType:
@@ -226,7 +226,7 @@ class SequenceType(_NoTensor):
 
 @dataclass(frozen=True)
 class OptionalType(_NoTensor):
-    """A tensor or a sequence that may be absent; `present` is None where only the run can tell."""
+    """A tensor or a sequence that may be absent; `present` is None if it is known only at run time."""
 
     element: TensorType | SequenceType
     present: bool | None = None

@@ -64,7 +64,7 @@ def _order(graph: Graph) -> Iterator[str]:
         return
     for a, b in graph.nx.edges():
         if order[a] >= order[b]:
-            yield f"{a.path} stands after its consumer {b.path}"
+            yield f"{a.path} is after its consumer {b.path}"
 
 
 def _ends(graph: Graph) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _ends(graph: Graph) -> Iterator[str]:
         if len(set(listed)) != len(listed):
             yield f"{what} lists a node twice"
         if set(listed) != set(there):
-            yield f"{what} lists {len(listed)} nodes, the graph holds {len(there)}"
+            yield f"{what} lists {len(listed)} nodes, the graph contains {len(there)}"
 
 
 def _owners(graph: Graph) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _owners(graph: Graph) -> Iterator[str]:
 
 
 def _port_maps(graph: Graph) -> Iterator[str]:
-    """Port maps run parallel to inputs and outputs, refer to ports of the bodies, and feed each Parameter once."""
+    """Port maps have an entry for each input and output, refer to ports of the bodies, and feed each Parameter once."""
     for node in graph.of(Control):
         inputs, outputs = len(node.inputs) - node.first_data_port, len(node.outputs)
         if (len(node.input_map), len(node.output_map)) != (inputs, outputs):
@@ -123,7 +123,7 @@ INVARIANTS: tuple[Callable[[Graph], Iterator[str]], ...] = (
 
 
 def _stale_types(graph: Graph) -> Iterator[str]:
-    """Types are what inference gives now; found on a copy, for inference types the bodies as it goes."""
+    """The types equal those of a new inference. It runs on a copy, because it changes the types of bodies."""
     pairs = [(graph, graph.clone())]
     while pairs:
         original, copy = pairs.pop()
@@ -135,5 +135,5 @@ def _stale_types(graph: Graph) -> Iterator[str]:
                 continue
             for output, type_ in zip(node.outputs, types, strict=True):
                 if repr(output.type) != repr(type_):
-                    yield f"output {output.index} of {node.path} is {output.type}, inference says {type_}"
+                    yield f"output {output.index} of {node.path} is {output.type}, inference gives {type_}"
             pairs.extend(zip(node.bodies, twin.bodies, strict=True))

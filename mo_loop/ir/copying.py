@@ -26,7 +26,7 @@ def append_span(path: str, offset: int, size: int, target: BinaryIO) -> None:
             if not count:
                 raise FileError(
                     f"{os.path.basename(path)} ended before the data of a weight", code="ML213",
-                    hint="the file is shorter than the model says: copy it again",
+                    hint="the file is shorter than the model declares: copy it again",
                 )  # fmt: skip
             target.write(buffer[:count])
             done += count

@@ -31,7 +31,7 @@ _FORBIDDEN = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]")
 
 
 def escape(text: str) -> str:
-    """`text` as an attribute value; characters that XML cannot hold become U+FFFD."""
+    """`text` as an attribute value; characters that XML forbids become U+FFFD."""
     if text.isalnum():
         return text
     return (text if text.isprintable() else _FORBIDDEN.sub("\ufffd", text)).translate(_ESCAPES)

@@ -1,4 +1,4 @@
-"""Activation functions, element by element, and softmax along an axis."""
+"""Elementwise activation functions, and softmax along an axis."""
 
 import math
 from typing import Any, ClassVar, Literal

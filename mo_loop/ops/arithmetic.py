@@ -1,4 +1,4 @@
-"""Arithmetic, element by element, and running sums."""
+"""Elementwise arithmetic, and cumulative sums."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from mo_loop.ops.infer import elementwise, wide
 
 
 class Binary(Op, abstract=True):
-    """Two tensors of one element type, broadcast as numpy does."""
+    """Two tensors of the same element type, broadcast as in numpy."""
 
     auto_broadcast: Literal["numpy", "none"] = "numpy"
 
@@ -287,7 +287,7 @@ class Round(Unary, opset=5):
 
 
 class CumSum(Op, opset=3, index=("axis",)):
-    """Running sums along an axis, a scalar input. Spec: CumSum-3."""
+    """Cumulative sums along an axis, a scalar input. Spec: CumSum-3."""
 
     exclusive: bool = False
     reverse: bool = False

@@ -105,7 +105,7 @@ class Op(Node):
     def _values(self, inputs: Sequence[Any]) -> list[Any]:
         """Values, None, and Constants not yet attached."""
         if not self._least <= len(inputs) or (not self._variadic and len(inputs) > len(self._ports)):
-            raise TypeError_(f"{self.type} got {len(inputs)} inputs, wants {', '.join(self._ports)}", code="ML234")
+            raise TypeError_(f"{self.type} got {len(inputs)} inputs, expects {', '.join(self._ports)}", code="ML234")
         while inputs and inputs[-1] is None and len(inputs) > self._least and not self._variadic:
             inputs = inputs[:-1]
         values: list[Any] = []
@@ -178,11 +178,11 @@ class Op(Node):
 
     @property
     def _place(self) -> Origin | None:
-        """Where an error of this operation stands; None while it is made without a name: its maker knows better."""
+        """The place of an error of this operation; None if it is under construction without a name."""
         return self.origin if self.name or hasattr(self, "graph") else None
 
     def require(self, condition, message: str) -> None:
-        """Raise a TypeError_ that says `message` unless `condition` holds."""
+        """Raise a TypeError_ with `message` unless `condition` holds."""
         if not condition:
             raise TypeError_(message, code="ML235")
 

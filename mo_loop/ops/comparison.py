@@ -1,4 +1,4 @@
-"""Comparison, logic, bits, selection."""
+"""Operations of comparison, logic, bits and selection."""
 
 from typing import Any, ClassVar
 

@@ -127,8 +127,8 @@ def iteration_count(
         trip: type of the trip count input; None without one (TensorIterator, Scan).
         sliced: number of slices of each sliced input, if there is no trip count.
         starts: the execution condition is proven true before the first iteration.
-        goes_on: the body's own condition is proven true.
-        stops: the body's own condition is proven false: there is no second iteration.
+        goes_on: the condition of the body is proven true.
+        stops: the condition of the body is proven false: there is no second iteration.
     """
     if trip is None:
         static = [count for count in sliced if isinstance(count, int)]
@@ -291,7 +291,7 @@ class TensorIterator(Iteration, opset=1):
 class Loop(Iteration, opset=5, index=("trip_count",)):
     """Runs the body while a condition holds and a trip count is not reached. Spec: Loop-5.
 
-    Inputs: trip count (i32 or i64, below 0 is endless), execution condition, then the data inputs. `iteration` is the
+    Inputs: trip count (i32 or i64, below 0 is unlimited), execution condition, then the data inputs. `iteration` is the
     body Parameter that receives the iteration number (None: not read), `condition` the body Result that decides
     whether another iteration follows. With `none_below_zero` a negative trip count means no iteration, as in ONNX;
     GuardTripCounts changes the trip count to the meaning of Loop-5.
@@ -327,7 +327,7 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
 
     @property
     def continues_always(self) -> bool:
-        """The body's own condition is proven true."""
+        """Whether the condition of the body is proven true."""
         value = self.condition.value
         return value.type.integers == (1,) or (isinstance(value.node, Constant) and bool(value.node.array.all()))
 

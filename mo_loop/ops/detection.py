@@ -9,7 +9,7 @@ from mo_loop.ops.window import Windowed
 
 
 class NonMaxSuppression(Op, opset=5, index=("max_boxes",)):
-    """Selects from boxes [N, B, 4] with scores [N, C, B] those that overlap no box of a higher score. Outputs:
+    """Selects from boxes [N, B, 4] with scores [N, C, B] those without overlap with a box of a higher score. Outputs:
     [number, 3] (image, class, box), the scores in the same form, the number of boxes. Spec: NonMaxSuppression-5."""
 
     box_encoding: Literal["corner", "center"] = "corner"

@@ -11,7 +11,7 @@ from mo_loop.ops.base import Op
 
 
 class Fourier(Op, abstract=True):
-    """Base of the transforms. `signal_size` is for each axis the length to which the signal is cut or padded with
+    """Base of the transforms. `signal_size` has for each axis the length to which the signal is sliced or padded with
     zeros; -1 keeps the length."""
 
     def _require_floats(self, x) -> None:
@@ -62,7 +62,7 @@ class IDFT(DFT, opset=7, index=("axes", "signal_size")):
 
 
 class RDFT(Fourier, opset=9, index=("axes", "signal_size")):
-    """Real to complex; of the last axis only the first half, which determines the other half. Spec: RDFT-9."""
+    """Real to complex; the last axis has only the first half, which determines the other half. Spec: RDFT-9."""
 
     def infer(self, x, axes, signal_size=None):
         self._require_floats(x)

@@ -48,7 +48,7 @@ def reduced(shape: Shape, axes: Sequence[int] | None, keep_dims: bool) -> Shape:
 
 
 def capped(dim: Dimension, limit: Dimension) -> Dimension:
-    """`dim`, which is at most `limit`. Only a fresh symbol can be replaced by a narrower one without losing a name."""
+    """`dim`, which is at most `limit`. Only a fresh symbol is replaced by a narrower one: other ones have a name."""
     tops = [top for top in (high(dim), high(limit)) if top is not None]
     if not isinstance(dim, Dim) or not dim.is_fresh or high(dim) == min(tops, default=None):
         return dim
@@ -61,6 +61,6 @@ def dims_of(known) -> tuple[Dimension, ...]:
 
 
 def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Floats of at most 16 bits as f32, as in the runtime: in their own type sums would lose digits and overflow."""
+    """Floats of at most 16 bits as f32, as in the runtime: in their own type, sums lose digits and overflow."""
     is_small = array.dtype.kind in "fV" and array.dtype.itemsize < 4
     return array.astype(np.float32) if is_small else array

@@ -197,7 +197,7 @@ class Concat(Op, opset=1):
 
 
 class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
-    """Every `step`-th element from `start` to before `stop`, clamped as numpy does. Spec: Slice-8."""
+    """Every `step`-th element from `start` to before `stop`, clamped as in numpy. Spec: Slice-8."""
 
     def infer(self, x, start, stop, step, axes=None):
         if x.shape is None:
@@ -256,7 +256,7 @@ class Split(Op, opset=1, index=("axis",)):
 
 
 class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
-    """Pieces of the given lengths along an axis; -1 stands for the rest. Spec: VariadicSplit-1."""
+    """Pieces of the given lengths along an axis; -1 is the rest. Spec: VariadicSplit-1."""
 
     def infer(self, x, axis, lengths):
         count: Any = lengths.shape[0] if lengths.shape is not None and len(lengths.shape) == 1 else None

@@ -1,4 +1,4 @@
-"""Normalisation."""
+"""Operations of normalisation."""
 
 from typing import Literal
 
@@ -36,7 +36,7 @@ class MVN(Op, opset=6, index=("axes",)):
 
 
 class BatchNormInference(Op, opset=5):
-    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, one of each a channel. Spec: BatchNormInference-5."""
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, for each channel. Spec: BatchNormInference-5."""
 
     epsilon: float
 
@@ -85,9 +85,9 @@ class NormalizeL2(Op, opset=1, index=("axes",)):
 
 
 class GroupNormalization(Op, opset=12):
-    """Normalisation over groups of channels, then one scale and bias a channel. Spec: GroupNormalization-12.
+    """Normalisation over groups of channels, then a scale and bias for each channel. Spec: GroupNormalization-12.
 
-    The runtime refuses it inside bodies, so translators compose it of other operations."""
+    The runtime refuses it inside bodies, so translators compose it from other operations."""
 
     num_groups: int
     epsilon: float

@@ -1,4 +1,4 @@
-"""Pooling: the largest or the mean of each window."""
+"""Pooling: the maximum or the mean of each window."""
 
 from typing import Any, Literal
 
@@ -49,7 +49,7 @@ class MaxPool14(MaxPool8, opset=14, type="MaxPool"):
 
 
 class AvgPool(Pool, opset=1):
-    """The mean of each window, padding counted or not. Spec: AvgPool-1."""
+    """The mean of each window, with or without its padding. Spec: AvgPool-1."""
 
     exclude_pad: bool
     rounding_type: Rounding = "floor"

@@ -8,7 +8,7 @@ from mo_loop.ops.infer import dims_of
 
 
 class RandomUniform(Op, opset=8, index=("shape",), random=True):
-    """Evenly distributed in [low, high), anew in every inference where both seeds are 0. Spec: RandomUniform-8."""
+    """Uniformly distributed in [low, high); if both seeds are 0, new in every inference. Spec: RandomUniform-8."""
 
     output_type: ElementType
     global_seed: int = 0

@@ -57,7 +57,7 @@ class GRUCell(Cell, opset=3):
 
 
 class LSTMCell(Cell, opset=4):
-    """A step of an LSTM; gives the next hidden and the next cell state. Spec: LSTMCell-4."""
+    """A step of an LSTM; returns the next hidden and the next cell state. Spec: LSTMCell-4."""
 
     activations: tuple[str, ...] = ("sigmoid", "tanh", "tanh")
 

@@ -12,7 +12,7 @@ NearestMode = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"
 
 
 class Resizing(Op, abstract=True):
-    """What all versions of Interpolate share."""
+    """The base of all versions of Interpolate."""
 
     shape_calculation_mode: Literal["sizes", "scales"]
     coordinate_transformation_mode: Coordinates = "half_pixel"
@@ -38,7 +38,7 @@ class Resizing(Op, abstract=True):
 
 
 class Interpolate(Resizing, opset=4, index=("sizes", "axes")):
-    """x resized along its axes; `sizes` says the result in both ways of calculating it. Spec: Interpolate-4."""
+    """x resized along its axes; `sizes` are those of the result in both modes. Spec: Interpolate-4."""
 
     mode: Literal["nearest", "linear", "linear_onnx", "cubic"]
 

@@ -26,7 +26,7 @@ class OnSequences(Op, abstract=True):
         self.require(isinstance(type_, TensorType), f"{type_} is not a tensor")
 
     def require_optional(self, type_) -> None:
-        """An optional, or the list of one element or none that it has become (LowerOptionals)."""
+        """An optional, or the sequence of at most one element that replaces it (LowerOptionals)."""
         self.require(isinstance(type_, OptionalType | SequenceType), f"{type_} is not an optional")
 
     def require_position(self, type_) -> int | None:
@@ -38,7 +38,7 @@ class OnSequences(Op, abstract=True):
         return None if values is None else values[0]
 
     def require_within(self, position: int | None, length: Dimension | None, last: int = 0) -> None:
-        """A known position lies among `length` elements, or `last` places behind them."""
+        """A known position is inside a sequence of `length` elements, or up to `last` positions after its end."""
         if position is None or not isinstance(length, int):
             return
         plural = "" if length == 1 else "s"
@@ -49,7 +49,7 @@ class OnSequences(Op, abstract=True):
 
 
 def joined_elements(op: OnSequences, first: SequenceType, second: SequenceType) -> TensorType:
-    """The element type of what holds the elements of two sequences; TypeError_ where they cannot stand in one."""
+    """The element type of a sequence with the elements of two others; TypeError_ if they do not fit together."""
     a, b = first.element, second.element
     op.require(a.dtype is b.dtype, f"elements of type {a.dtype} and {b.dtype} in one sequence")
     if not first.is_empty and not second.is_empty:

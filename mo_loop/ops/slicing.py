@@ -1,4 +1,4 @@
-"""The number of elements of a slice of a dimension that is known only in part.
+"""The number of elements of a slice of a partly known dimension.
 
     x[1:] of N        ->  0..        x[1:] of 2..   ->  1..        x[:N] of N  ->  N
     x[-3:] of 0..9    ->  0..3       x[::2] of N    ->  floor(N+1/2)
@@ -14,7 +14,7 @@ FAR = 2**30
 
 
 def python_slice(start: int, stop: int, step: int) -> tuple[int | None, int | None, int]:
-    """ONNX's and numpy's bounds differ where a huge negative stop means "to the very beginning"."""
+    """The Python slice of ONNX's bounds, where a huge negative stop means "to the beginning"."""
     if step < 0 and stop < -(2**30):
         return start, None, step
     return start, stop, step
@@ -38,7 +38,7 @@ def sliced_dim(dim: Dimension, start, stop, step) -> Dimension:
 
 
 def _place(bound, dim: Dimension) -> Dimension | None:
-    """Where a bound of a slice lies between 0 and `dim`; None where that depends on values."""
+    """The position of a bound of a slice between 0 and `dim`; None if it depends on values."""
     lo, hi = least(bound), most(bound)
     if lo >= FAR:
         return dim
@@ -60,7 +60,7 @@ def _slice_bounds(dim: Dimension, start, stop, step: int) -> Dimension:
     """The least and the largest number of elements of a slice with a positive step."""
     top = high(dim)
     if not isinstance(start, int) or not isinstance(stop, int):
-        ends = [top, most(stop) if least(stop) >= 0 else None]  # no place is beyond either
+        ends = [top, most(stop) if least(stop) >= 0 else None]  # no position is greater than either
         if (most(start) or 0) < 0 and least(start) > LEAST:
             ends.append(-least(start))
         end = min((each for each in ends if each is not None and each < FAR), default=None)

@@ -5,8 +5,8 @@
     ?  mod 4           ->  0..3
     N >= 0             ->  1              comparisons give 1, 0 or 0..1
 
-Rules take and give single items; `each` applies one to object arrays with broadcasting. Bounds are those of integers
-without a width: `fitting` removes items that may not fit the element type.
+Rules map single items to single items; `each` applies one to object arrays with broadcasting. Bounds are those of
+integers without a width: `fitting` removes items that may not fit the element type.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Known = np.ndarray[Any, Any] | None
 
 
 def values_of(type_: TensorType) -> Known:
-    """The known values; where none are but the tensor is small and of integers, an unknown one for each element."""
+    """The known values; without any, an unknown one for each element of a small integer tensor."""
     if type_.known is not None:
         return type_.known
     if type_.dtype is None or not (type_.dtype.is_integer or type_.dtype is boolean) or type_.shape is None:
@@ -42,7 +42,7 @@ def values_of(type_: TensorType) -> Known:
 
 
 def range_of(dtype: ElementType) -> tuple[int, int | None]:
-    """The bounds that the element type alone puts on a value; those of 32 bits and more count as none above."""
+    """The bounds of the values of an element type; types of 32 bits and more have no upper one."""
     if dtype is boolean:
         return 0, 1
     top = None if dtype.bits >= 32 else 2 ** (dtype.bits - (dtype.kind == "int")) - 1
@@ -52,12 +52,12 @@ def range_of(dtype: ElementType) -> tuple[int, int | None]:
 
 
 def fitting(known: Known, dtype: ElementType) -> Known:
-    """`known` as values of an element type: what may not fit it is unknown. None where nothing is left to say."""
+    """`known` as values of an element type: items that may not fit become unknown. None if nothing is known then."""
     if known is None or known.size > KNOWN_LIMIT:
         return None
     lo, hi = range_of(dtype)
     if dtype.is_integer and dtype.bits >= 32:
-        # Of symbols only the sign matters: sizes near the limits of 32 bits do not occur. Numbers are exact.
+        # For symbols only the sign is checked: sizes near the limits of 32 bits do not occur. Numbers are exact.
         lo, top = (0 if dtype.kind == "uint" else -(2 ** (dtype.bits - 1))), 2 ** (dtype.bits - (dtype.kind == "int"))
         items = [
             item
@@ -117,7 +117,7 @@ def subtract(a: Dimension, b: Dimension) -> Dimension:
 
 
 def multiply(a: Dimension, b: Dimension) -> Dimension:
-    """a * b; a product of two symbols is one where both are at least 0, else only its bounds are known."""
+    """a * b; for two symbols only the bounds are known, unless both are at least 0."""
     if isinstance(a, int) or isinstance(b, int) or (a.lo >= 0 and b.lo >= 0):
         return a * b
     if a.lo <= LEAST or b.lo <= LEAST or a.hi is None or b.hi is None:
@@ -148,7 +148,7 @@ def divide(a: Dimension, b: Dimension) -> Dimension:
 
 
 def remainder_down(a: Dimension, b: Dimension) -> Dimension:
-    """a - b * (a / b rounded down): of the sign of b."""
+    """a - b * (a / b rounded down): it has the sign of b."""
     if not isinstance(b, int) or not b:
         return unknown()
     if isinstance(a, int):
@@ -160,7 +160,7 @@ def remainder_down(a: Dimension, b: Dimension) -> Dimension:
 
 
 def remainder(a: Dimension, b: Dimension) -> Dimension:
-    """a - b * (a / b rounded towards 0): of the sign of a."""
+    """a - b * (a / b rounded towards 0): it has the sign of a."""
     if not isinstance(b, int) or not b:
         return unknown()
     if isinstance(a, int):
@@ -202,7 +202,7 @@ def minimum(a: Dimension, b: Dimension) -> Dimension:
 
 
 def same(a: Dimension) -> Dimension:
-    """a: integers are round already."""
+    """a: rounding does not change integers."""
     return a
 
 
@@ -286,7 +286,7 @@ def truth(a: Dimension) -> Dimension:
 
 
 def choose(condition: Dimension, then: Dimension, otherwise: Dimension) -> Dimension:
-    """`then` where the condition is 1, `otherwise` where it is 0."""
+    """`then` if the condition is 1, `otherwise` if it is 0."""
     if isinstance(condition, int):
         return then if condition else otherwise
     return join_values(then, otherwise)

@@ -6,7 +6,7 @@ from mo_loop.ops.base import Op
 
 
 class Variable(Op, abstract=True):
-    """What reading and assigning share: the name of the variable, and its type."""
+    """The base of both operations: the name of the variable, and its type."""
 
     variable_id: str
     variable_type: ElementType
@@ -14,14 +14,14 @@ class Variable(Op, abstract=True):
 
 
 class ReadValue(Variable, opset=6):
-    """The value of a variable; `initial` where it was never assigned. Spec: ReadValue-6."""
+    """The value of a variable; `initial` before it is assigned. Spec: ReadValue-6."""
 
     def infer(self, initial=None):
         return TensorType(self.variable_type, self.variable_shape)
 
 
 class Assign(Variable, opset=6, kept=True):
-    """Gives the variable a value, and hands the value on. A sink. Spec: Assign-6."""
+    """Sets the variable, and returns the value. A sink. Spec: Assign-6."""
 
     def infer(self, value):
         return value

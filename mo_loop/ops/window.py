@@ -11,7 +11,7 @@ from mo_loop.graph.shape import Dimension, fresh, high, low
 from mo_loop.ops.base import Op
 
 AutoPad = Literal["explicit", "same_upper", "same_lower", "valid"]
-"""How a window is padded: as the pads say, so that places = ceil(size / stride), or not at all."""
+"""The padding of a window: the given pads, pads so that places = ceil(size / stride), or none."""
 
 
 def span(kernel: Dimension, dilation: int) -> Dimension:

@@ -63,7 +63,7 @@ class PerInput(Generic[T]):
         if not self.entries[0][0]:
             if len(self.entries) != len(candidates):
                 raise UsageError(
-                    f"{self.flag} has {len(self.entries)} entries without a name, the model {len(candidates)} inputs",
+                    f"{self.flag}: numbers of values ({len(self.entries)}) and of inputs ({len(candidates)}) differ",
                     hint=f"name them: {', '.join(sorted(min(names, default='?') for names in candidates)[:5])}",
                 )
             return {place: value for place, (_, value) in enumerate(self.entries)}

@@ -30,7 +30,7 @@ def test_known_failures_do_not_count(accepted: Path) -> None:
     }  # fmt: skip
     suite = etree.parse(accepted / "j.xml").getroot()
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "2")
-    assert "0 new failures, 1 known." in (accepted / "s.md").read_text()
+    assert "New failures: 0. Known failures: 1." in (accepted / "s.md").read_text()
     assert "failed, known" in (accepted / "s.md").read_text()
 
 
@@ -39,7 +39,7 @@ def test_a_new_failure_counts(accepted: Path) -> None:
     refused(accepted / "in" / "added.onnx")
     done = batch("in", "-o", "out", "--baseline", "accepted.json", "--summary", "s.md", cwd=accepted)
     assert done.returncode == 1
-    assert "2 new failures, 1 known." in (accepted / "s.md").read_text()
+    assert "New failures: 2. Known failures: 1." in (accepted / "s.md").read_text()
 
 
 def test_known_failures_that_convert_now_are_listed(accepted: Path) -> None:

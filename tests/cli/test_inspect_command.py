@@ -84,15 +84,15 @@ control flow
   Loop loop
     trip count input n
     condition  none
-    goes on    always
+    continues  always
     states     s f32[3]
     captures   f, w
     body: 2 nodes
       If loop/step/choice
         condition  input f
         captures   s, w
-        then_branch: 1 nodes
-        else_branch: 1 nodes
+        then_branch: 1 node
+        else_branch: 1 node
 """
 
 

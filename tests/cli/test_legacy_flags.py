@@ -154,9 +154,9 @@ class TestMessages:
     @pytest.mark.parametrize(
         ("flags", "words"),
         [
-            (["--input", "x,k", "--input_shape", "[2,3]"], ["names 2 inputs", "has 1 shapes"]),
+            (["--input", "x,k", "--input_shape", "[2,3]"], ["names in --input (2)", "in --input_shape (1)"]),
             (["--input", "x[1,3]", "--input_shape", "[2,3]"], ["and so does"]),
-            (["--input_shape", "2,3"], ["no list of shapes"]),
+            (["--input_shape", "2,3"], ["not a list of shapes"]),
             (["--input_shape"], ["has no value"]),
             (["--freeze_placeholder_with_value", "flag"], ["names no value"]),
             (["--data_type", "INT8"], ["INT8 is not possible", "help:"]),
@@ -164,7 +164,7 @@ class TestMessages:
             (["--data_type=FP32", "--compress_to_fp16"], ["contradict"]),
             (["--compress_to_fp16=maybe"], ["neither True nor False"]),
             (["--framework", "tf"], ["is not supported", "ONNX"]),
-            (["--log_level", "LOUD"], ["no level"]),
+            (["--log_level", "LOUD"], ["not a level"]),
             (["--silent", "--log_level=INFO"], ["contradict"]),
         ],
     )

@@ -76,10 +76,10 @@ class TestCuts:
             (["--input", "x[1,-3]"], ["'-3' is not a dimension"]),
             (["--input", "x[5..2,3]"], ["is empty", "smaller bound first"]),
             (["--input", "x[2,5]"], ["f32[2,5]", "f32[3]", "shift", "the model declares x as f32[N,3]"]),
-            (["--input", "x[99999999999999999999999,3]"], ["no dimension"]),
-            (["--input", "[1,3],[],[2]"], ["2 inputs, but 3 shapes"]),
+            (["--input", "x[99999999999999999999999,3]"], ["not a dimension"]),
+            (["--input", "[1,3],[],[2]"], ["more shapes (3) than inputs (2)"]),
             (["--input", "x[1,3"], ["brackets do not match"]),
-            (["--input", "x{f99}"], ["no element type"]),
+            (["--input", "x{f99}"], ["not an element type"]),
             (["--input", "x{f32}[1,3]{f32}"], ["cannot be understood"]),
         ],
     )

@@ -268,7 +268,7 @@ class TestVisualize:
         """Observers are called for the whole traversal only."""
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [GraphRewrite([NegTwice()])])
         done = convert(loop, "-o", target, "--visualize", "v", "--visualize-after", "NegTwice")
-        refused(done, "no step of its own", "the pass that contains it")
+        refused(done, "it is not a step", "the pass that contains it")
 
     def test_a_folder_that_cannot_be_made(self, loop: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "taken").write_text("kept")
@@ -318,7 +318,7 @@ class TestDump:
         for formats in ("png", "text,,dot", ""):
             refused(convert(loop, "-o", target, "--dump", tmp_path / "d", "--dump-format", formats), "no format", "svg")
         both = ("--dump", tmp_path / "d", "--visualize", tmp_path / "x" / ".." / "d")
-        refused(convert(loop, "-o", target, *both), "one folder", "--dump-format text,json,dot,svg")
+        refused(convert(loop, "-o", target, *both), "the same folder", "--dump-format text,json,dot,svg")
         assert not target.exists() and not (tmp_path / "d").exists()
 
 

@@ -452,7 +452,7 @@ class TestRefused:
             (PLAIN, {"mean_values": "[1,2]"}, "no dimension of that size"),
             (PLAIN, {"mean_values": "[1,2]", "layout": "nchw"}, "for 2 channels, the input 'x' of layout [N,C,H,W]"),
             (PLAIN, {"mean_values": "[1,2,3]", "layout": "n..."}, "has no channels C"),
-            (PLAIN, {"mean_values": "1,2,3"}, "3 entries without a name"),
+            (PLAIN, {"mean_values": "1,2,3"}, "(3) and of inputs (1) differ"),
             (PLAIN, {"mean_values": "z[1,2,3]"}, "names 'z', which the model does not have"),
             (PLAIN, {"mean_values": "x[1],x[2]"}, "names 'x' twice"),
             (PLAIN, {"mean_values": "x[a]"}, "is not a list of numbers"),

@@ -103,7 +103,7 @@ def test_types_of_openvino() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([[1], [2], [3]], "there are 2 inputs, but 3 shapes"),
+        ([[1], [2], [3]], r"there are more shapes \(3\) than inputs \(2\)"),
         (object(), "is not an element type"),
         ([1, "2;"], "is not a dimension"),
     ],

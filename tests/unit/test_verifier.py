@@ -115,9 +115,9 @@ def a_wrong_order(graph: Graph) -> None:
         (one_parameter_fed_twice, "is fed 2 times"),
         (a_port_map_too_short, "not parallel"),
         (not_validated, "not validated"),
-        (a_stale_type, "inference says f32[2]"),
-        (a_stale_type_in_a_body, "inference says"),
-        (a_wrong_order, "stands after its consumer"),
+        (a_stale_type, "inference gives f32[2]"),
+        (a_stale_type_in_a_body, "inference gives"),
+        (a_wrong_order, "is after its consumer"),
     ],
     ids=lambda each: each.__name__ if callable(each) else "",
 )

@@ -33,10 +33,8 @@ def loop(trip_count=None, condition=None, *initial, body: Body, node: Context):
     go = as_condition(condition) if condition is not None else node.constant(True, boolean)
     states = _present(initial, "initial value of a state")
     if len(body.outputs) < 1 + len(states):
-        raise ModelError(
-            f"the body returns {len(body.outputs)} values, fewer than the condition and {len(states)} states",
-            code="ML226",
-        )
+        needed = f"the condition and the states ({1 + len(states)})"
+        raise ModelError(f"the body returns too few values: {len(body.outputs)} for {needed}", code="ML226")
     carried = [state.type.without_known() for state in states]
     translated, truth = _translated_loop(body, condition, carried)
     if _cannot_run(translated) and len(body.outputs) == 1 + len(states):
@@ -175,7 +173,7 @@ def _scan(
     elements = [_element_type(v.type, axis) for v, (axis, _) in zip(values[count:], slices, strict=True)]
     carried = [value.type.without_known() for value in values[:count]]
     if len(body.outputs) < count:
-        raise ModelError(f"the body returns {len(body.outputs)} values, fewer than {count} states", code="ML226")
+        raise ModelError(f"the body returns too few values: {len(body.outputs)} for the states ({count})", code="ML226")
     translated = _settled(body, [], carried, elements)
     if translated.has_failed:
         return _failed_outputs(node, translated, values, graph=graph)
@@ -216,7 +214,8 @@ def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
         return _failed_outputs(node, then, [flag], else_)
     if len(then.results) != len(else_.results):
         raise ModelError(
-            f"then_branch returns {len(then.results)} values, else_branch {len(else_.results)}", code="ML226"
+            f"numbers of outputs of then_branch ({len(then.results)}) and else_branch ({len(else_.results)}) differ",
+            code="ML226",
         )
     for a, b in zip(then.results, else_.results, strict=True):
         _require_one_kind(a.value.type, b.value.type)

@@ -104,7 +104,7 @@ class BodyReader:
         return found
 
     def _inner_type(self, link: Link, value: Value, states: dict[str, str]) -> TensorType:
-        """The type of a body Parameter as the first iteration sees it."""
+        """The type of a body Parameter in the first iteration."""
         declared = self._declared(link)
         if link.cut is None and link.layer not in states:
             return value.type

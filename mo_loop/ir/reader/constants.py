@@ -62,7 +62,7 @@ class WeightFile:
         self._size: int | None = None
 
     def tensor(self, layer: Layer) -> Tensor:
-        """The data of a Const; of an element type unknown here just its bytes."""
+        """The data of a Const; for an element type unknown here, its bytes."""
         offset, size = (self._number(layer, key) for key in ("offset", "size"))
         self._check(layer, offset, size)
         path = os.fspath(self._path)
@@ -114,5 +114,5 @@ class WeightFile:
         if offset + size > self._size:
             raise FileError(
                 f"layer {layer.id}: its data end at {offset + size}, {self._path.name} ends at {self._size}",
-                code="ML213", where=layer.where, hint="it was cut short, or belongs to another model: copy it again",
+                code="ML213", where=layer.where, hint="it is truncated, or belongs to another model: copy it again",
             )  # fmt: skip

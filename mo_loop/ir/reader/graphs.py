@@ -93,7 +93,7 @@ class GraphReader:
             return self._parameter(layer)
         if layer.type == "Result" and layer.version == "opset1":
             if len(inputs) != 1 or layer.outputs:
-                raise layer.wrong(f"it has {len(inputs)} inputs that are fed and {len(layer.outputs)} outputs")
+                raise layer.wrong(f"it has {len(inputs)} connected inputs and {len(layer.outputs)} outputs")
             return Result(inputs[0], names=layer.output_names)
         if layer.type == "Const" and layer.data.get("element_type") in BY_NAME:
             return self._constant(layer)
@@ -191,7 +191,7 @@ def _feeds(net: Net) -> dict[str, dict[str, tuple[str, str]]]:
     layers: dict[str, Layer] = {}
     for layer in net.layers:
         if layer.id in layers:
-            raise layer.wrong("its id is taken: another layer has it", "ML251")
+            raise layer.wrong("another layer has the same id", "ML251")
         layers[layer.id] = layer
     inputs = {layer.id: _labels(layer, layer.inputs) for layer in net.layers}
     outputs = {layer.id: _labels(layer, layer.outputs) for layer in net.layers}
@@ -208,7 +208,7 @@ def _feeds(net: Net) -> dict[str, dict[str, tuple[str, str]]]:
 def _labels(layer: Layer, ports: list[Port]) -> set[str]:
     labels = {port.label for port in ports}
     if len(labels) < len(ports):
-        raise layer.wrong("two of its ports have one id", "ML251")
+        raise layer.wrong("two of its ports have the same id", "ML251")
     return labels
 
 

@@ -84,7 +84,7 @@ def parsed(text: str, kind: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """A number of up to nine digits stands for the f32 next to it."""
+    """A number of up to nine digits means the nearest f32."""
     value = float(text)
     single = nearest_single(value)
     return single if f"{single:.9g}" == text else value
@@ -100,7 +100,7 @@ def _truth(text: str) -> bool:
 def parse_shape(text: str, symbol: str = "") -> Shape:
     """A shape such as `2,?,1..5`, None for `...`. Raises ValueError for other text.
 
-    Unknown dimensions are fresh, or called `symbol` with their position behind it.
+    Unknown dimensions are fresh, or have the name `symbol` with their position appended.
     """
     text = text.strip().removeprefix("[").removesuffix("]")
     if text == "...":

@@ -37,9 +37,9 @@ def read(path: Path, weights: Path | None = None) -> Graph:
     """The graph in an .xml file. `weights` is the .bin; by default the one of the same name in the same folder.
 
     Raises:
-        FileError: a file is missing or cannot be read, is not IR, or is shorter than the model says.
+        FileError: a file is missing or cannot be read, is not IR, or is shorter than the model declares.
         IrError: the model breaks a rule of the format.
-        UnsupportedError: the IR is of another version, or holds what cannot be read yet.
+        UnsupportedError: the IR is of another version, or has a part that cannot be read.
     """
     net, version = records(path)
     return GraphReader(net, WeightFile(weights or path.with_suffix(".bin")), version).graph
@@ -60,7 +60,7 @@ def _root(path: Path) -> Any:
         with open(path, "rb") as file:
             start = file.read(64)
             file.seek(0)
-            tree: Any = etree.parse(file, parser) if start.strip() else None  # the stubs know half of its docinfo
+            tree: Any = etree.parse(file, parser) if start.strip() else None  # the stubs have half of its docinfo
     except IsADirectoryError:
         raise FileError(f"{path} is a folder, not an IR file", code="ML211") from None
     except FileNotFoundError:

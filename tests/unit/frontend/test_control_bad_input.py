@@ -28,23 +28,24 @@ def refusal(statements: str) -> MoLoopError:
 
 BAD = {
     "loop body takes too many": (
-        f"[at] y, z = Loop (n, flag) <{LOOP_BODY} {FILLED}>", "ML226", "the body has 3 inputs, the operator gives it 2",
+        f"[at] y, z = Loop (n, flag) <{LOOP_BODY} {FILLED}>", "ML226",
+        "the number of inputs of the body is 3, but the operator passes 2",
     ),
     "loop body takes too few": (
         f"[at] y, z = Loop (n, flag, x, x) <{LOOP_BODY} {FILLED}>", "ML226",
-        "the body has 3 inputs, the operator gives it 4",
+        "the number of inputs of the body is 3, but the operator passes 4",
     ),
     "loop body without its first inputs": (
         '[at] y = Loop (n, "", x) <body = step (float[2] s) => (bool d, float[2] t) '
-        "{ z = Constant <value_int = 1> () d = Cast <to = 9> (z) t = Neg (s) }>", "ML226", "the body has 1 inputs",
+        "{ z = Constant <value_int = 1> () d = Cast <to = 9> (z) t = Neg (s) }>", "ML226", "the number of inputs of the body is 1",
     ),
     "loop body returns too few": (
         "[at] y = Loop (n, flag, x) <body = step (int64 i, bool c, float[2] s) => (bool d) { d = Identity (c) }>",
-        "ML226", "the body returns 1 values, fewer than the condition and 1 states",
+        "ML226", "the body returns too few values: 1 for the condition and the states (2)",
     ),
     "loop body returns nothing": (
         "[at] y = Loop (n, flag) <body = step (int64 i, bool c) => () { d = Identity (c) }>",
-        "ML226", "the body returns 0 values, fewer than the condition",
+        "ML226", "the body returns too few values: 0 for the condition",
     ),
     "loop with more outputs than its body": (
         f"[at] y, z, w = Loop (n, flag, x) <{LOOP_BODY} {FILLED}>", "ML227", "has no output for 'w'",
@@ -66,11 +67,11 @@ BAD = {
     ),
     "scan body takes too few": (
         f"[at] y, z = Scan <num_scan_inputs = 2, {SCAN_BODY} {SCANNED}> (x, m, m)", "ML226",
-        "the body has 2 inputs, the operator gives it 3",
+        "the number of inputs of the body is 2, but the operator passes 3",
     ),
     "scan body returns too few": (
         "[at] y = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] e) => () { t = Add (s, e) }> (x, m)",
-        "ML226", "the body returns 0 values, fewer than 1 states",
+        "ML226", "the body returns too few values: 0 for the states (1)",
     ),
     "scan with more outputs than its body": (
         f"[at] y, z, w = Scan <num_scan_inputs = 1, {SCAN_BODY} {SCANNED}> (x, m)", "ML227",
@@ -119,7 +120,7 @@ BAD = {
     "branches of different numbers of outputs": (
         "[at] y = If (flag) <then_branch = yes () => (float[2] a, float[2] a2) { a = Neg (x) a2 = Abs (x) }, "
         "else_branch = no () => (float[2] b) { b = Abs (x) }>", "ML226",
-        "then_branch returns 2 values, else_branch 1",
+        "numbers of outputs of then_branch (2) and else_branch (1) differ",
     ),
     "branches of different types": (
         "[at] y = If (flag) <then_branch = yes () => (float[2] a) { a = Neg (x) }, "
@@ -129,7 +130,7 @@ BAD = {
     "branch with an input": (
         "[at] y = If (flag) <then_branch = yes (float[2] q) => (float[2] a) { a = Neg (q) }, "
         "else_branch = no () => (float[2] b) { b = Abs (x) }>", "ML226",
-        "the body has 1 inputs, the operator gives it 0",
+        "the number of inputs of the body is 1, but the operator passes 0",
     ),
     "if without a condition": (
         '[at] y = If ("") <then_branch = yes () => (float[2] a) { a = Neg (x) }, '

@@ -143,7 +143,7 @@ class TestShapesAndTypes:
         ("given", "says"),
         [
             ("xx", "did you mean 'x'"),
-            ("[1],[2],[3],[4]", "there are 3 inputs, but 4 shapes"),
+            ("[1],[2],[3],[4]", r"there are more shapes \(4\) than inputs \(3\)"),
             ("x,x", "named twice"),
             ([{"x": 1}], "is not an element type"),
             ("real:1", "has no port 1"),
