@@ -37,7 +37,8 @@ BAD = {
     ),
     "loop body without its first inputs": (
         '[at] y = Loop (n, "", x) <body = step (float[2] s) => (bool d, float[2] t) '
-        "{ z = Constant <value_int = 1> () d = Cast <to = 9> (z) t = Neg (s) }>", "ML226", "the number of inputs of the body is 1",
+        "{ z = Constant <value_int = 1> () d = Cast <to = 9> (z) t = Neg (s) }>",
+        "ML226", "the number of inputs of the body is 1",
     ),
     "loop body returns too few": (
         "[at] y = Loop (n, flag, x) <body = step (int64 i, bool c, float[2] s) => (bool d) { d = Identity (c) }>",
