@@ -1,4 +1,4 @@
-"""Weights in f16: which ones, what the runtime makes of them, and that only the rounding changes numbers."""
+"""Weights in f16: which constants are compressed, and that the numbers change by rounding only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def literal(name: str, array: np.ndarray[Any, Any]) -> str:
 
 
 def compressed(tmp_path: Path, model: Any, **asked: Any) -> tuple[str, Compression]:
-    """The path of the IR and what was counted."""
+    """The path of the IR and the counts of compression."""
     path, record = tmp_path / "compressed.xml", Record()
     save_model(convert_model(model, **asked), path, compress_to_fp16=True, observers=[record])
     assert record.compression is not None
@@ -44,7 +44,7 @@ def run(path: str, sets: list[dict[str, Any]]) -> list[list[np.ndarray[Any, Any]
 
 
 def rounded(graph: onnx.GraphProto) -> None:
-    """Weights as f16 holds them, still of f32."""
+    """Weights rounded to f16, as f32."""
     for tensor in graph.initializer:
         values = numpy_helper.to_array(tensor)
         if values.dtype == np.float32 and values.size > 1:
@@ -57,7 +57,7 @@ def rounded(graph: onnx.GraphProto) -> None:
 
 
 def loses_only_digits(tmp_path: Path, model: onnx.ModelProto, *sets: dict[str, Any]) -> Compression:
-    """The compressed IR computes what the model computes whose weights were rounded before."""
+    """The compressed IR gives the numbers of the model with rounded weights."""
     path, counts = compressed(tmp_path, model)
     rounded(model.graph)
     plain = tmp_path / "rounded.xml"
@@ -86,7 +86,7 @@ class TestNumbers:
         assert counts.saved == 2 * counts.values
 
     def test_a_loop(self, tmp_path: Path) -> None:
-        """Weights in the body, one that is captured, and a state that begins as a constant."""
+        """Weights in the body, a captured weight, and a state whose initial value is a constant."""
         text = f"""main (float[2,4] x, int64 n) => (float[2,4] y, float[2,4] z, float[k,2,4] all)
             <{literal("w", floats(4, 4))}, {literal("start", floats(2, 4, seed=3))}> {{
           y, z, all = Loop (n, "", x, start) <body = step (int64 i, bool c, float[2,4] s, float[2,4] t)
@@ -147,7 +147,7 @@ class TestNumbers:
         np.testing.assert_allclose(found, np.tri(6) / np.arange(1, 7)[:, None], rtol=1e-6)
 
     def test_sizes_are_not_rounded(self, tmp_path: Path) -> None:
-        """2.2 in f16 is 2.1992: 5 times that is 10.996, a pixel less."""
+        """2.2 in f16 is 2.1992: 5 times that is 10.996, one pixel less."""
         text = """main (float[1,1,5,5] x) => (float[1,1,h,w] y) <float[4] s = {1.0, 1.0, 2.2, 2.2}> {
           y = Resize <mode = "nearest"> (x, "", s)
         }"""
@@ -158,7 +158,7 @@ class TestNumbers:
 
 
 def precisions(path: str) -> dict[str, list[str]]:
-    """Type of layer -> element types of its output, in what the CPU device runs."""
+    """Type of layer -> element types of its output in the model that the CPU device runs."""
     import openvino
 
     compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
@@ -176,7 +176,7 @@ def saved_by_openvino(source: str, target: str) -> None:
 
 
 def constants_in(path: Path) -> dict[str, str]:
-    """Name of each constant -> its element type, without what compression adds to names."""
+    """Name of each constant -> its element type, without the suffix that compression adds."""
     layer = re.compile(r'<layer id="\d+" name="([^"]+)" type="Const"[^>]*>\s*<data element_type="(\w+)"')
     found = layer.findall(path.read_text("utf-8"))
     return {name.removesuffix("_compressed"): dtype for name, dtype in found}
@@ -253,7 +253,7 @@ class TestCounts:
         assert self.counted(np.array(0.1, np.float32), np.zeros(1, np.float32), np.ones(3, np.float16)) == Compression()
 
     def test_shared_weights_count_once(self, tmp_path: Path) -> None:
-        """Copies of a body, and constants of several, share their weights: so do their halves, in the file too."""
+        """Copies of a body, and constants of several bodies, share their weights, compressed or not; so does the file."""
         weights = literal("w", floats(16, 16))
         text = f"""main (float[16,16] x) => (float[16,16] y) <{weights}> {{
           a = Loop (two, "", x) <body = step (int64 i, bool c, float[16,16] s) => (bool d, float[16,16] t) {{
@@ -285,7 +285,7 @@ class TestCounts:
 
 class TestBlocks:
     def test_data_is_made_piece_by_piece(self) -> None:
-        """A tensor of any blocks, none of which is held when the next one is made."""
+        """A tensor of arbitrary blocks, none of which stays in memory when the next one is made."""
         values = floats(3 * (1 << 18) + 5)
         values[-1] = 1e6
         asked: list[int] = []

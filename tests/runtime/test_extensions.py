@@ -51,7 +51,7 @@ main (float[N] x) => (float[N] y) { y = com.example.Outer (x) }
 Outer (a) => (b) { [inner] b = com.example.Scale <factor = 2.0> (a) }"""
 
 
-def test_inside_functions_and_in_their_place() -> None:
+def test_inside_functions_and_instead_of_them() -> None:
     check(scale(FUNCTION), {"x": floats(3)}, expected=[[("y", 2 * floats(3))]], extensions=EXAMPLE)
 
     def register(extensions: Extensions) -> None:
@@ -61,7 +61,7 @@ def test_inside_functions_and_in_their_place() -> None:
 
 
 def test_tensors_as_attributes() -> None:
-    """They arrive as Tensors, which an operation takes for an input."""
+    """They are Tensors, which an operation accepts as an input."""
 
     def register(extensions: Extensions) -> None:
         extensions.translates("Biased", domain="com.example")(lambda x, *, bias: ops.Add(x, bias))

@@ -1,9 +1,9 @@
-"""The golden cases are computed: what a pass makes of a graph gives the same numbers as the graph did.
+"""The golden cases are computed: a graph gives the same numbers before and after the passes.
 
 Inputs are drawn for several sizes of the symbols, 0 and 1 among them, and several trip counts. `interpret` computes
-both graphs; what it cannot, OpenVINO does in a worker process. Some inputs make no sense for some graphs (an index
-outside, sizes that do not broadcast) and are left out, but every case needs one that does. Cases that leave the graph
-as it is need no numbers.
+both graphs; OpenVINO, in a worker process, computes those that `interpret` cannot. Inputs that are invalid for a graph
+(an index out of range, sizes that do not broadcast) are skipped, but every case needs a valid one. Cases that expect an
+unchanged graph are not computed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tests.golden.test_golden import CASES, FOLDER, Case, passes_of, read
 from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
 
 SIZES = ((2, 3, 4), (3, 3, 3), (1, 1, 1), (4, 2, 1), (0, 2, 3), (0, 0, 0))
-"""What the first, second and further symbols of a graph stand for; further tries are random."""
+"""The sizes of the first, second and further symbols of a graph; further tries are random."""
 
 NUMBERS = (3, 1, 2, 0)
 """Values of integer scalars: trip counts, positions."""
 
 ENOUGH, ON_OPENVINO, TRIES = 8, 2, 60
-"""How many inputs that make sense are compared, how many where OpenVINO has to run, and how many are drawn at most."""
+"""The number of valid inputs to compare, the number if OpenVINO computes them, and the maximum number of draws."""
 
 UNCHECKED = {
     "compress_float_constants/weights": "a weight beyond the range of f16 is a new number",
@@ -45,7 +45,7 @@ CHANGED = {
     "reverse_channels/": "the channels of inputs are reversed",
     "subtract_mean/": "a mean is subtracted from inputs",
 }
-"""Cases whose passes are there to change what a graph computes."""
+"""Cases whose passes change the results of a graph on purpose."""
 
 ROUNDED = "compress_float_constants/"
 """Cases whose constants lose precision."""
@@ -57,7 +57,7 @@ GIVEN: dict[str, dict[int, Any]] = {
     "pack_sequences/branches": {1: np.arange(6), 2: np.array([[1, 2], [2, 2]])},
     "pack_sequences/joined_along_the_second_axis": {0: np.arange(6), 1: np.array([[2, 1], [2, 2]])},
 }
-"""Inputs that random numbers hardly hit, by their places."""
+"""Inputs that random numbers rarely hit, by their position."""
 
 
 def name_of(path: Path) -> str:
@@ -84,7 +84,7 @@ def test_numbers(name: str) -> None:
 
 
 def compare(case: Case, name: str) -> None:
-    """Both graphs give the same numbers for all inputs that are drawn and make sense; AssertionError where not."""
+    """Both graphs give the same numbers for all valid inputs that are drawn; else AssertionError."""
     before, after = parse(case.input), rewritten(case)
     tolerance = 2e-3 if name.startswith(ROUNDED) else 1e-4
     compared = 0
@@ -117,7 +117,7 @@ def computed(graph: Graph, feeds: list[Any]) -> tuple[list[Any], bool]:
 
 
 def on_openvino(text: str, feeds: list[Any]) -> list[Any]:
-    """What the runtime computes, in a worker process."""
+    """The results of the runtime, in a worker process."""
     from mo_loop.verify.runtime import compile_ir
 
     graph = parse(text)

@@ -1,7 +1,7 @@
-"""Mean, scale, layout, order of channels and batch at conversion, held against OpenVINO's PrePostProcessor.
+"""Mean, scale, layout, channel order and batch at conversion, compared with OpenVINO's PrePostProcessor.
 
-What is converted with the options has to compute what the same model converted without them does behind a
-PrePostProcessor that was told the same.
+A model converted with these options gives the same numbers as the model converted without them behind a
+PrePostProcessor with the same settings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MEAN, SCALE = (0.5, -0.25, 1.75), (2.0, 0.5, 3.0)
 
 
 def prepared_by_openvino(path: str, steps: list[tuple[str, Any]], sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the IR at `path` computes behind a PrePostProcessor that is told `steps`: (name, argument), in order."""
+    """The results of the IR at `path` behind a PrePostProcessor with `steps`: (name, argument), in order."""
     import openvino
     from openvino.preprocess import PrePostProcessor
 
@@ -55,7 +55,7 @@ def prepared_by_openvino(path: str, steps: list[tuple[str, Any]], sets: list[dic
 
 
 def run(path: str, sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What an IR computes."""
+    """The results of an IR."""
     import openvino
 
     return outputs_of(openvino.Core().read_model(path), sets)
@@ -130,7 +130,7 @@ class TestAgainstPrePostProcessor:
         assert model.graph.parameters[0].output.shape == shape
         assert kinds(model) == ["Transpose", "Convolution"]
 
-    def test_everything_at_once(self, tmp_path: Path) -> None:
+    def test_all_options_together(self, tmp_path: Path) -> None:
         steps = [
             ("input.model", ("x", "NCHW")), ("input.tensor", ("x", "NHWC")), ("input.reverse_channels", ("x",)),
             ("input.mean", ("x", MEAN)), ("input.scale", ("x", SCALE)),
@@ -197,7 +197,7 @@ class TestAgainstPrePostProcessor:
             reverse_input_channels=True,
         )  # fmt: skip
 
-    def test_a_transpose_of_the_model_is_taken_back(self, tmp_path: Path) -> None:
+    def test_a_transpose_of_the_model_is_cancelled(self, tmp_path: Path) -> None:
         text = """main (float[1,8,6,3] x) => (float[1,3,8,6] y) {
           t = Transpose <perm = [0, 3, 1, 2]> (x)
           y = Relu (t)
@@ -208,7 +208,7 @@ class TestAgainstPrePostProcessor:
 
 
 class TestChannelOrderInWeights:
-    """The gather has to go where it can, and stay where it cannot; the numbers tell whether it was right."""
+    """The Gather of channels moves into weights where possible, else it stays; the numbers show whether it is right."""
 
     STEPS: ClassVar[list[tuple[str, Any]]] = [("input.model", ("x", "NCHW")), ("input.reverse_channels", ("x",))]
 
@@ -221,7 +221,7 @@ class TestChannelOrderInWeights:
         values = ",".join(f"{value:.6f}" for value in floats(int(np.prod(shape)), seed=len(name)))
         return f"float[{dims}] {name} = {{{values}}}"
 
-    def test_a_depthwise_convolution_hands_the_order_on(self, tmp_path: Path) -> None:
+    def test_the_order_passes_a_depthwise_convolution(self, tmp_path: Path) -> None:
         constants = f"{self.constant('w', 6, 1, 3, 3)}, {self.constant('b', 6)}, {self.constant('pw', 5, 6, 1, 1)}"
         text = f"""main (float[1,3,8,6] x) => (float[1,5,6,4] y) <{constants}> {{
           d = Conv <group = 3> (x, w, b)
@@ -330,7 +330,7 @@ class TestInTheFile:
         assert '<mean_values>\n\t\t\t\t<x value="0.5,-0.25,1.75" />' in xml
         assert 'names="x"' in xml and xml.count('names="x"') == 1, "the input keeps its name, nothing else has it"
 
-    def test_nothing_asked_changes_nothing(self, tmp_path: Path) -> None:
+    def test_without_options_nothing_changes(self, tmp_path: Path) -> None:
         assert "preprocessing" not in self.written(tmp_path, CONVOLUTION)
 
 
@@ -374,7 +374,7 @@ class TestBatch:
         single = isolated(run, str(one), [{"x": each[None]} for each in x])
         np.testing.assert_allclose(found["y"], np.concatenate([each["y"] for each in single]), rtol=1e-5, atol=1e-5)
 
-    def test_a_frozen_input_is_none(self) -> None:
+    def test_a_frozen_input_has_no_batch(self) -> None:
         assert self.shapes(self.TWO, batch=4, input="a->[[1,2,3]],b") == [(4, 2), (1, 3), (4, 2)]
 
     @pytest.mark.parametrize(
@@ -477,11 +477,11 @@ class TestRefused:
             (HALF, {"scale": 1e-12}, "cannot hold the values"),
         ],
     )  # fmt: skip
-    def test_says_what_is_wrong(self, text: str, asked: dict[str, Any], message: str) -> None:
+    def test_the_message_names_the_error(self, text: str, asked: dict[str, Any], message: str) -> None:
         with pytest.raises(UsageError, match=re.escape(message)):
             convert_model(parsed(text), **asked)
 
-    def test_what_is_no_picture_can_be_said(self) -> None:
+    def test_inputs_that_are_not_images_can_be_named(self) -> None:
         text = """main (float[1,3,3,4] x, float[1,3,8,8] z) => (float[1,3,3,4] y, float[1,3,8,8] w) {
           y = Relu (x)
           w = Relu (z)
@@ -489,7 +489,7 @@ class TestRefused:
         model = convert_model(parsed(text), reverse_input_channels=True, layout="x(????)")
         assert kinds(model).count("Gather") == 1
 
-    def test_bounds_that_leave_out_three_channels(self) -> None:
+    def test_bounds_that_exclude_three_channels(self) -> None:
         text = "main (float[1,c,4,4] x) => (float[1,c,4,4] y) { y = Relu (x) }"
         with pytest.raises(MoLoopError, match=re.escape("dimension 4..8 cannot be 3")):
             convert_model(parsed(text), input="x[1,4..8,4,4]", mean_values="[1,2,3]", layout="nchw")
@@ -510,7 +510,7 @@ class TestLayouts:
         assert str(Layout.parse(text)) == shown
 
     @pytest.mark.parametrize("text", ["", "nn", "n..c", "...c...", "n c", "nc*", "[n,,c]"])
-    def test_what_is_none(self, text: str) -> None:
+    def test_invalid_layouts(self, text: str) -> None:
         with pytest.raises(UsageError):
             Layout.parse(text)
 
@@ -521,6 +521,6 @@ class TestLayouts:
         assert not Layout.parse("nchw").fits(3)
         assert Layout.parse("nchw").fits(None)
 
-    def test_what_has_no_name_keeps_its_order(self) -> None:
+    def test_unnamed_dimensions_keep_their_order(self) -> None:
         assert permutation(Layout.parse("nhwc"), Layout.parse("nc??"), 4) == (0, 3, 1, 2)
         assert permutation(Layout.parse("nchw"), Layout.parse("n..."), 4) == (0, 1, 2, 3)

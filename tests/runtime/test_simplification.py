@@ -1,4 +1,4 @@
-"""What simplification makes of random graphs gives the same numbers; downgraded operations do on the runtime."""
+"""Simplification of random graphs keeps the numbers; the runtime gives the same numbers for downgraded operations."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from transforms.runtime.gather_to_squeeze import GatherToSqueeze
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
 
 SIZES = ({"N": 2, "M": 3}, {"N": 1, "M": 1}, {"N": 3, "M": 1})
-"""What the symbols of the random graphs stand for."""
+"""The sizes of the symbols of the random graphs."""
 
 
 def computed(graph: Graph, feeds: list[Any]) -> list[Any]:
-    """The results of a graph without bodies, by each operation's meaning in numpy."""
+    """The results of a graph without bodies, computed in numpy."""
     values: dict[Value, Any] = dict(zip((each.output for each in graph.parameters), feeds, strict=True))
     for node in graph.ordered():
         if isinstance(node, Parameter | Result):
@@ -163,7 +163,7 @@ STEPS: tuple[Callable[[Value, Random], Any], ...] = (
 
 
 def random_graph(seed: int) -> Graph:
-    """Steps one after another, now and then from an earlier value; the last and some others are returned."""
+    """Steps one after another, sometimes from an earlier value; the last value and some others are returned."""
     r = Random(seed)
     graph = Graph(f"random {seed}")
     x = Parameter(graph=graph, dtype=f32, shape=(named("N"), 1, 4, named("M"))).output
@@ -189,7 +189,7 @@ def test_random_graphs_give_the_same_numbers(first: int) -> None:
 
 
 def _compared(seed: int) -> int:
-    """How many sizes gave the same numbers; those that do not fit the graph as it was are left out."""
+    """The number of sizes with the same numbers, without those that the original graph does not accept."""
     graph = random_graph(seed)
     simpler = graph.clone()
     Manager([NopElimination(), ReshapeToSqueeze()]).run(simpler)
@@ -208,7 +208,7 @@ def _compared(seed: int) -> int:
 
 
 def test_random_graphs_become_smaller() -> None:
-    """The test above would pass as well if nothing ever changed."""
+    """Without it, the test above would pass if nothing ever changed."""
     before = after = 0
     for seed in range(30):
         graph = random_graph(seed)
@@ -277,7 +277,7 @@ def test_ones_on_the_runtime() -> None:
 
 
 def test_reshape_returned_inputs_on_the_runtime() -> None:
-    """What was a no-op between an input of dynamic shape and an output is an Identity, and then what copies it."""
+    """A no-op between an input of dynamic shape and an output becomes an Identity, and then a copying operation."""
     text = """
         %x = Parameter : f32[N,M] "x"
         %a = Transpose(%x, [0, 1]) "a" names "a"
@@ -397,7 +397,7 @@ def test_older_operations_on_the_runtime() -> None:
     check_graph(older, oracle, *feeds)
 
 
-def test_a_downgrade_that_is_off_runs_where_it_is_asked_for() -> None:
+def test_a_disabled_downgrade_runs_if_it_is_enabled() -> None:
     text = "%x = Parameter : f32[N]\n%y = SoftSign(%x)\nResult(%y)"
     for wanted in (False, True):
         graph = parse(text)

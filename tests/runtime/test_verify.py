@@ -20,13 +20,13 @@ from tools import fuzz_controlflow, runtimes
 NEG = "main (float[N,M] x) => (float[N,M] y) { y = Neg (x) }"
 
 
-def test_onnx_runtime_is_asked_first() -> None:
+def test_onnx_runtime_is_tried_first() -> None:
     found = oracle(parsed(NEG), [{"x": floats(2, 3)}, {"x": floats(1, 1)}])
     assert (found.source, found.reason) == (ONNX_RUNTIME, "")
     assert [array.shape for [(_, array)] in found.values] == [(2, 3), (1, 1)]
 
 
-def test_what_it_does_not_implement_comes_from_the_reference_evaluator_and_why_is_said() -> None:
+def test_the_reference_evaluator_computes_what_onnx_runtime_does_not_implement() -> None:
     model = parsed("main (bfloat16[2] x) => (bfloat16[2] y) { y = Softplus (x) }", opset=22)
     model.graph.node[0].op_type = "Celu"
     model.graph.input[0].type.tensor_type.elem_type = model.graph.output[0].type.tensor_type.elem_type = 10
@@ -35,8 +35,8 @@ def test_what_it_does_not_implement_comes_from_the_reference_evaluator_and_why_i
     np.testing.assert_allclose(found.values[0][0][1].astype(np.float32), [np.exp(-1) - 1, 1], atol=1e-2)
 
 
-def test_every_other_error_is_one() -> None:
-    """A model that is not valid, and inputs that do not fit."""
+def test_other_errors_are_raised() -> None:
+    """An invalid model, and inputs that do not fit."""
     with pytest.raises(IsolatedError, match="Unexpected input data type"):
         oracle(parsed(NEG), [{"x": np.zeros((2, 2), np.int32)}])
     with pytest.raises(IsolatedError, match="ghost"):

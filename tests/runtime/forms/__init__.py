@@ -1,5 +1,5 @@
-"""The forms of IR in which control flow gives the right numbers on OpenVINO's CPU device, by hand, without passes.
+"""The forms of IR in which OpenVINO's CPU device computes control flow correctly, written by hand, without passes.
 
-Each test writes one form as graph text, emits it, reads it back and runs it with several inputs in changing order on
-one compiled model against numpy. A pass may rely on what stands here; a runtime that breaks a form is seen here first.
+Each test writes one form as graph text, emits it, reads it back, runs it with several inputs in changing order on one
+compiled model, and compares with numpy. Passes may rely on these forms; a runtime that breaks a form fails here.
 """

@@ -13,7 +13,7 @@ FLIPS = [True, False, False, True, True, False]
 
 
 def test_consumers_moved_into_branches_of_different_rank() -> None:
-    """Instead of the value whose rank depends on the branch, what is made of it leaves the If."""
+    """A value computed from the one whose rank depends on the branch leaves the If instead."""
     text = """
         %c = Parameter : boolean[]
         %x = Parameter : f32[2,3]
@@ -48,7 +48,7 @@ def test_consumers_moved_into_branches_of_different_rank() -> None:
 
 
 def test_a_scalar_against_one_element() -> None:
-    """The one difference of ranks that the runtime takes; both come out as [1]."""
+    """The only difference of ranks that the runtime accepts; both results are [1]."""
     text = """
         %c = Parameter : boolean[]
         %x = Parameter : f32[]
@@ -72,7 +72,7 @@ def test_a_scalar_against_one_element() -> None:
 
 
 def test_both_branches_flattened() -> None:
-    """Rank 1 leaves the If, with the shape beside it; a Reshape whose pattern has a static length brings it back."""
+    """Rank 1 leaves the If, with the shape as another output; a Reshape with a pattern of static length restores it."""
     text = """
         %c = Parameter : boolean[]
         %x = Parameter : f32[2,N]

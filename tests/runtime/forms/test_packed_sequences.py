@@ -1,6 +1,6 @@
-"""Sequences as packed data D[?] and a table T[N, R] of shapes: they survive as states of a Loop and results of an If.
+"""Sequences as packed data D[?] and a table T[N, R] of shapes: as states of a Loop and outputs of an If.
 
-offset(p) is the number of elements in the items before p: a sum over the table's rows above.
+offset(p) is the number of elements in the items before p: a sum over the earlier rows of the table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.harness import Array, check_graph, floats, i64
 
-# p of shape [1], counted from behind when negative -> the item, of rank 2.
+# p of shape [1], counted from the end if negative -> the item, of rank 2.
 AT = """
 %count = ShapeOf(%T)
 %length = Gather(%count, [0], 0)
@@ -30,7 +30,7 @@ AT = """
 %item = Reshape(%piece, %shape)
 """
 
-# The item put in before position q (not negative), which shifts the rest.
+# Inserts an item before position q (not negative).
 INSERT = """
 %above = Slice(%T, [0], %q, [1], [0])
 %sizes = ReduceProd(%above, [1])
@@ -125,7 +125,7 @@ def test_a_loop_that_inserts_ragged_items() -> None:
 
 
 def test_erasing_in_a_branch() -> None:
-    """The first item is erased where the sequence has one: both states leave the If."""
+    """The first item is erased if there is one: both states leave the If."""
     text = """
         %D = Parameter : f32[?]
         %T = Parameter : i64[?,2]
@@ -163,7 +163,7 @@ def test_erasing_in_a_branch() -> None:
 
 
 def test_all_items_joined() -> None:
-    """ConcatFromSequence on axis 0: the packed data as it is, its tail dimensions read off the table."""
+    """ConcatFromSequence on axis 0: the packed data unchanged, its other dimensions read from the table."""
     text = """
         %D = Parameter : f32[?]
         %T = Parameter : i64[?,2]

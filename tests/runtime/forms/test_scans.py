@@ -1,4 +1,4 @@
-"""Scans: slices forwards and backwards, outputs joined forwards and backwards, lengths known, unknown, and zero."""
+"""Scans: slices and concatenated outputs in both directions, known, unknown and zero lengths."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 
 from tests.harness import check_graph, floats
 
-# What a lowered Scan is where the length may be 0: trip count from the shape, slices, and a guard against stale rows.
+# A lowered Scan whose length may be 0: trip count from the shape, slices, and a guard against stale rows.
 LENGTH = """
 %shape = ShapeOf(%x)
 %length = Gather(%shape, AXIS, 0)
 %end = Reshape(%length, [1])
 """
 
-# The rest of its body, from the element %row and the state %s on, and what follows the loop.
+# The rest of its body, from the element %row and the state %s on, and the nodes after the loop.
 STEP = """
 %half = Multiply(%s, 0.5)
 %n = Add(%half, %row)
@@ -33,7 +33,7 @@ Result(%all)
 
 
 def running_sums(h: Any, x: Any, axis: int = 0, reverse: bool = False) -> tuple[Any, list[Any]]:
-    """h' = h / 2 + element; the final h and all of them, in the order they were made."""
+    """h' = h / 2 + element; the final h and all of them, in the order of the iterations."""
     elements = [np.take(x, k, axis) for k in range(x.shape[axis])]
     states = []
     for element in reversed(elements) if reverse else elements:
@@ -87,7 +87,7 @@ def test_a_loop_over_a_length_that_may_be_zero(backwards: bool, join_backwards: 
 
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
 def test_a_loop_that_gathers_its_elements(backwards: bool) -> None:
-    """The other form for a length that may be 0: no slices, the element is picked by the number of the iteration."""
+    """The other form for a length that may be 0: no slices, the iteration number is the index of the element."""
     index = "%back = Subtract(%length, %i)\n%k = Subtract(%back, 1)" if backwards else "%k = Maximum(%i, %i)"
     text = f"""
         %h = Parameter : f32[2]
@@ -154,7 +154,7 @@ def test_a_tensor_iterator_over_at_least_one_slice(
 
 
 def test_slices_of_two() -> None:
-    """part_size 2 goes with stride 2."""
+    """part_size 2 requires stride 2."""
     text = """
         %x = Parameter : f32[6,2]
         %all = TensorIterator(%x) {
@@ -189,7 +189,7 @@ def test_two_scans_of_one_tensor_in_both_directions() -> None:
 
 
 def test_joined_behind_a_dimension_that_may_be_zero() -> None:
-    """Pieces of no elements on an axis behind another one crash the runtime: join on axis 0, then Transpose."""
+    """Pieces without elements on an axis after another one crash the runtime: concatenate on axis 0, then Transpose."""
     text = """
         %x = Parameter : f32[T,N]
         %shape = ShapeOf(%x)

@@ -1,4 +1,4 @@
-"""Shapes known at run time only: whose memory is whose, and what the runtime infers about loops before it runs them."""
+"""Shapes known at run time only: shared memory, and what the runtime infers about loops before it runs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ZERO = """
 
 @pytest.mark.parametrize("dtype", ["f32", "i64", "boolean"])
 def test_a_slice_between_an_if_and_the_nodes_that_would_take_its_memory(dtype: str) -> None:
-    """Without it, Negative gets the memory of what the If returned before it was converted or read."""
+    """Without it, Negative gets the memory of the output of the If before that is converted or read."""
     text = f"""
         %x = Parameter : f32[1,N]
         %c = Parameter : boolean[]
@@ -77,7 +77,7 @@ def test_an_input_returned_through_a_reshape(dtype: str) -> None:
 
 @pytest.mark.parametrize("trip", ["%m", "3"])
 def test_a_state_that_grows_and_whose_final_value_is_not_read(trip: str) -> None:
-    """A static initial shape would be taken for that of every iteration."""
+    """The runtime would assume that a static initial shape is that of every iteration."""
     text = f"""
         %n = Parameter : i64[]
         %x = Parameter : f32[2]
@@ -106,7 +106,7 @@ def test_a_state_that_grows_and_whose_final_value_is_not_read(trip: str) -> None
 
 
 def test_a_loop_of_constants_that_decides_its_length() -> None:
-    """Evaluated while shapes are inferred, it would fail on a condition made of its output."""
+    """The runtime would evaluate it during shape inference, and fail on a condition computed from its output."""
     text = f"""
         %x = Parameter : f32[N]
         {ZERO}
@@ -159,7 +159,7 @@ def test_concatenated_along_axis_0_behind_a_dimension_of_0() -> None:
 
 
 def test_joined_in_reverse_beside_a_captured_tensor_given_back_outside() -> None:
-    """A capture among the results would make the runtime build the loop anew, and fail on the stride."""
+    """A capture among the results would make the runtime build the loop again, and fail on the stride."""
     text = """
         %x = Parameter : f32[N]
         %k = Parameter : f32[2]
@@ -194,7 +194,7 @@ def test_joined_in_reverse_beside_a_captured_tensor_given_back_outside() -> None
 
 
 def test_a_tensor_without_elements_grown_before_an_operation() -> None:
-    """A target of [2, 1] in both directions grows the size 0 to 1, once the operation is in front of it."""
+    """A target of [2, 1] in both directions grows the size 0 to 1 if the operation comes before it."""
     text = """
         %x = Parameter : f32[N]
         %sizes = ShapeOf(%x)
@@ -208,7 +208,7 @@ def test_a_tensor_without_elements_grown_before_an_operation() -> None:
 
 
 def test_the_remainder_of_a_size_between_two_multiples() -> None:
-    """Without CumSum the size of 0..4 is 0 modulo 4 to the runtime."""
+    """Without CumSum the runtime infers that a size of 0..4 is 0 modulo 4."""
     text = """
         %x = Parameter : f32[4]
         %k = Parameter : i64[1]
@@ -223,7 +223,7 @@ def test_the_remainder_of_a_size_between_two_multiples() -> None:
 
 
 def test_a_dimension_of_1_moved_past_a_size_of_0() -> None:
-    """A Transpose would become a Reshape to [0, 2, 1], whose 0 stands for the 1 that was there."""
+    """The Transpose would become a Reshape to [0, 2, 1], whose 0 stands for the former 1."""
     text = """
         %x = Parameter : f32[1,N,2]
         %e = Exp(%x)
@@ -235,7 +235,7 @@ def test_a_dimension_of_1_moved_past_a_size_of_0() -> None:
 
 
 def test_grown_to_sizes_of_the_run_behind_an_operation() -> None:
-    """Grown before the operation, a size of 0 beside the 1 of `%c` would become 1."""
+    """Extended before the operation, a size of 0 that meets the 1 of `%c` would become 1."""
     text = """
         %c = Parameter : f32[1,1]
         %x = Parameter : f32[4,N]

@@ -1,4 +1,4 @@
-"""States: handed from one to another, passed through, growing. What works in place needs a Parameter of its own.
+"""States: passed to another state, passed through, growing. In-place operations need a Parameter of their own.
 
 Back edges are copied one after another, after the new slices and the new iteration number, so a view of one Parameter
 may be overwritten before it is read as the next value of another. Maximum(p, p), LogicalOr(p, p) for booleans, is a
@@ -16,7 +16,7 @@ from tests.harness import boolean, check_graph, f32, floats, i64
 
 
 def loop(parameters: str, inputs: str, entries: str, outputs: str, body: str) -> str:
-    """A Loop of %M iterations; the Results of the body stand in `body`."""
+    """A Loop of %M iterations with the Results in `body`."""
     return f"""
         %M = Parameter : i64[]
         {parameters}
@@ -70,7 +70,7 @@ def test_special_values_survive_the_copy() -> None:
         "%p, %q",
         "%a = Parameter\n%b = Parameter\n%n = Maximum(%b, %b)\n%k = Maximum(%a, %a)\nResult(%n)\nResult(%k)",
     )
-    # 1 / -0 tells the zeros apart.
+    # 1 / -0 distinguishes the zeros.
     text += "%s = Divide(1.0, %p)\nResult(%p)\nResult(%q)\nResult(%s)"
     x, y = f32(np.nan, np.inf, -np.inf, -0.0, 1e-40, 3e38), f32(1, 2, -0.0, 0.0, 5, 6)
 
@@ -109,7 +109,7 @@ SCATTER_FEEDS = [[i64(t), floats(4, seed=t), floats(4, seed=t + 7)] for t in (3,
 
 
 def scattered(trips: Any, x: Any, w: Any) -> Any:
-    """What the iterations of SCATTER make of x."""
+    """The result of the iterations of SCATTER for x."""
     for _ in range(max(int(trips), 0)):
         put = w.copy()
         put[1] = x[0]
@@ -118,7 +118,7 @@ def scattered(trips: Any, x: Any, w: Any) -> Any:
 
 
 def test_a_state_passed_through_beside_one_that_changes() -> None:
-    """ONNX bodies often return a state as they got it; a Scatter on it must not write into it."""
+    """ONNX bodies often return a state unchanged; a Scatter on it must not write into it."""
     text = loop(
         "%x = Parameter : f32[4]\n%w = Parameter : f32[4]",
         "%x, %w",

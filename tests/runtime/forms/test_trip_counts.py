@@ -1,4 +1,4 @@
-"""Trip counts known only at run time: none, negative, early exits, and more than anybody would wait for."""
+"""Trip counts known only at run time: zero, negative, huge, and early exits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CALLS = [(3, True), (0, True), (5, True), (-1, True), (4, False), (1, True), (-9
 @pytest.mark.parametrize("dtype", ["i64", "i32"])
 @pytest.mark.parametrize("shape", ["[]", "[1]", "[?]"])
 def test_a_negative_trip_count_means_none(dtype: str, shape: str) -> None:
-    """Below 0 is endless in Loop-5, none in ONNX: Maximum(M, 0). Counts and conditions may be [], [1] or [?]."""
+    """A negative count is endless in Loop-5, zero in ONNX: Maximum(M, 0). Counts and conditions are [], [1] or [?]."""
     text = f"""
         %M = Parameter : {dtype}{shape}
         %C = Parameter : boolean{shape}
@@ -55,7 +55,7 @@ def test_a_negative_trip_count_means_none(dtype: str, shape: str) -> None:
 
 
 def test_a_huge_trip_count_with_early_exit() -> None:
-    """The buffer of a concatenated output is preallocated for all iterations, so the body counts instead: trip count
+    """The buffer of a concatenated output is allocated for all iterations, so the body counts instead: trip count
     -1, body condition and it + 1 < M, condition and M > 0."""
     text = """
         %M = Parameter : i64[]
@@ -101,7 +101,7 @@ def test_a_huge_trip_count_with_early_exit() -> None:
 
 
 def test_a_while_loop_without_maximum() -> None:
-    """Trip count -1: only the condition ends it, the state decides."""
+    """Trip count -1: only the condition, computed from the state, ends it."""
     text = """
         %x = Parameter : f32[]
         %go = Less(%x, 100.0)
@@ -136,7 +136,7 @@ def test_a_while_loop_without_maximum() -> None:
 
 
 def test_the_condition_is_a_state_that_the_body_reads() -> None:
-    """As translated from ONNX: the condition is carried; isolated, because another state's next value depends on it."""
+    """As translated from ONNX: the condition is a state; isolated, because another state's next value depends on it."""
     text = """
         %M = Parameter : i64[]
         %C = Parameter : boolean[]

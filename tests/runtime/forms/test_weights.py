@@ -1,4 +1,4 @@
-"""Constants in bodies: stored once, in half precision with the mark that lets the runtime keep them so."""
+"""Constants in bodies: stored once, in half precision, with the mark that lets the runtime keep it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that run zero times: without care a concatenated output is what an earlier inference left in its buffer."""
+"""Loops without iterations: in the obvious form a concatenated output contains the buffer of an earlier inference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from mo_loop.api import convert_model
 from tests.harness import boolean, check, check_graph, f32, i64, parsed
 
-# nz says whether the loop runs at all, `end` is where the slice ends: nothing, or beyond every dimension.
+# nz is whether the loop runs at all, `end` is the end of the slice: 0, or beyond every dimension.
 GUARD = """
 %m = Maximum(%M, 0)
 %some = Greater(%m, 0)
@@ -19,7 +19,7 @@ GUARD = """
 %end = Reshape(%stop, [1])
 """
 
-# s' = s + (i + 1), collected doubled.
+# s' = s + (i + 1); its double is concatenated.
 LOOP = """
 %last, %scan = Loop(%m, %C, %v) {
   iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n), Concatenated(@u, axis: 0)]

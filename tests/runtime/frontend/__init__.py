@@ -1,1 +1,1 @@
-"""The front end: what a conversion makes of names, types, scopes and weights."""
+"""The front end: names, types, scopes and weights of converted models."""

@@ -1,4 +1,4 @@
-"""Models that several of the front end's tests are made of, and how those that ONNX Runtime refuses are checked."""
+"""Models that several tests of the front end use, and a check of models that ONNX Runtime refuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ X = floats(4, 3, seed=1)
 def nested(kinds: tuple[str, ...], inner: str) -> str:
     """Statements that make `y<depth>` of shape [3]: constructs of `kinds`, outermost first, around `inner`.
 
-    `inner` makes `v` from names of the outermost graph. Every level adds something of its own.
+    `inner` makes `v` from names of the outermost graph. Every level adds a number of its own.
     """
     text, result = inner, "v"
     for depth, kind in reversed(list(enumerate(kinds))):
@@ -39,7 +39,7 @@ def nested(kinds: tuple[str, ...], inner: str) -> str:
 
 
 def same_numbers(model: Any, plain: Any, *feeds: Any) -> None:
-    """Check a model that ONNX Runtime refuses against one that means the same."""
+    """Compare a model that ONNX Runtime refuses with an equivalent one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         sets = [{name: np.asarray(value) for name, value in each.items()} for each in feeds]

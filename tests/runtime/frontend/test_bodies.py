@@ -1,4 +1,4 @@
-"""Bodies: their constants, absent inputs and missing types, and how deep they may lie in each other."""
+"""Bodies: constants, absent inputs, missing types, and the limit of nesting."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_sparse_constant_in_a_body() -> None:
 
 
 def test_empty_optional_inputs() -> None:
-    """Absent inputs in the middle and at the end, also of nodes in bodies; a Loop with neither count nor condition."""
+    """Absent inputs in the middle and at the end, also of nodes in bodies; a Loop without trip count and condition."""
     made = parsed("""
         main (float[3] x, int64 n, float high) => (float[3] y, float[3] z) {
           y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
@@ -91,7 +91,7 @@ def test_empty_optional_inputs() -> None:
 
 
 def stripped(graph: Any, inside: bool = False) -> None:
-    """Take every type from the ports of bodies, and all value_info."""
+    """Remove every type from the ports of bodies, and all value_info."""
     del graph.value_info[:]
     for node in graph.node:
         for attribute in node.attribute:
@@ -104,7 +104,7 @@ def stripped(graph: Any, inside: bool = False) -> None:
 
 @pytest.mark.parametrize("kinds", [("Loop", "Scan", "If"), ("Scan", "Loop"), ("If", "Loop", "Scan")], ids="-".join)
 def test_bodies_without_types(kinds: tuple[str, ...]) -> None:
-    """The types of a body's ports follow from what is fed to it."""
+    """The types of a body's ports follow from its inputs."""
     text = nested(kinds, "u = Mul (start, w) v = Sub (u, start)")
     made = parsed(f"""
         main (float[4,3] x, float[3] start, int64 n, bool flag) => (float[3] y) <float[3] w = {{0.5, -0.25, 0.75}}> {{
@@ -117,7 +117,7 @@ def test_bodies_without_types(kinds: tuple[str, ...]) -> None:
 
 
 def test_declared_shapes_of_a_body_may_be_wrong() -> None:
-    """Exporters write the first iteration's shape of a state that grows; what is fed decides."""
+    """Exporters declare the first iteration's shape of a state that grows; the actual shape of the inputs counts."""
     made = parsed("""
         main (float[1,3] x, int64 n) => (float[K,3] y) {
           y = Loop (n, "", x) <body = step (int64 i, bool c, float[1,3] s) => (bool d, float[1,3] t) {
@@ -135,7 +135,7 @@ def test_declared_shapes_of_a_body_may_be_wrong() -> None:
 
 
 def tower(depth: int) -> onnx.ModelProto:
-    """Ifs in each other, `depth` bodies deep: -x if all flags hold, else |x|."""
+    """Nested Ifs, `depth` bodies deep: -x if all flags are true, else |x|."""
     ports = [helper.make_tensor_value_info("x", 1, [2]), helper.make_tensor_value_info("flag", 9, [])]
     graph = helper.make_graph([], "tower", ports, [_out("t0")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
@@ -156,7 +156,7 @@ def _out(name: str) -> Any:
 
 
 def test_bodies_32_deep() -> None:
-    """The runtime's time to compile doubles with each If, so numbers are compared on a lower tower."""
+    """The runtime's compile time doubles with each If, so numbers are compared for fewer levels."""
     x = X[0, :2]
     expected = [[("t0", -x)], [("t0", np.abs(x))]]
     check(tower(9), {"x": x, "flag": True}, {"x": x, "flag": False}, expected=expected)
@@ -177,7 +177,7 @@ def test_bodies_too_deep_for_protobuf_are_refused() -> None:
 
 
 def nested_bytes(depth: int) -> bytes:
-    """A serialized tower higher than protobuf reads: each level is wrapped by hand."""
+    """A serialized model with more levels than protobuf reads: each level is written by hand."""
     data = helper.make_graph([helper.make_node("Neg", ["x"], ["t"])], "g", [], [_out("t")]).SerializeToString()
     for _ in range(depth):
         attribute = onnx.AttributeProto(name="then_branch", type=onnx.AttributeProto.GRAPH).SerializeToString()

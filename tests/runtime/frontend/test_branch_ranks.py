@@ -1,4 +1,4 @@
-"""Branches of an If whose outputs differ in rank: what reads them moves into the branches."""
+"""Branches of an If whose outputs differ in rank: the nodes that read them move into the branches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ifs(converted: Any) -> list[Any]:
     return [node for scope in converted.graph.scopes() for node in scope.of(ops.If)]
 
 
-def test_the_reader_moves() -> None:
+def test_the_consumer_moves() -> None:
     made = model("two = Constant <value_ints = [2]> ()  y = Reshape (s, two)")
     check(made, *BOTH, expected=[[("y", -X[:, 0])], [("y", X[:, 0])]])
 
@@ -58,7 +58,7 @@ def test_values_made_later_enter_as_captures() -> None:
 
 
 def test_the_set_is_convex() -> None:
-    """`k` depends on the If and is read by a moved node: left outside, the If would depend on itself."""
+    """`k` depends on the If and a moved node reads it: if it stayed outside, the If would depend on itself."""
     text = BRANCHES.replace("s = If", "s, t = If").replace("kept) {", "kept, float[p, q] other) { other = Abs (x) ")
     text = text.replace("flat) {", "flat, float[p, q] other) { other = Exp (x) ")
     made = parsed(f"""main (bool c, float[2, 1] x) => (float[] y, float[2, 1] k) {{ {text}
@@ -68,7 +68,7 @@ def test_the_set_is_convex() -> None:
 
 
 def test_names_that_a_branch_uses_itself() -> None:
-    """`kept` and `last` mean something else outside; `flat` is what a moved node makes."""
+    """`kept` and `last` are other values outside; `flat` is the output of a moved node."""
     text = (
         "kept = Exp (z)  last = Neg (z)  m = Mul (s, kept)  flat = Add (m, last)  y = ReduceSum <keepdims = 0> (flat)"
     )
@@ -147,7 +147,7 @@ class TestRefused:
         with pytest.raises(ConversionErrors, match=r"ML315: .*return s with different ranks, and more than 2 nodes"):
             convert_model(model(text, "float[] y"))
 
-    def test_draws_are_not_moved(self) -> None:
+    def test_random_numbers_are_not_moved(self) -> None:
         with pytest.raises(ConversionErrors, match="RandomNormalLike, which reads it, draws random numbers once"):
             convert_model(model("r = RandomNormalLike (s)  y = ReduceSum <keepdims = 0> (r)", "float[] y"))
 

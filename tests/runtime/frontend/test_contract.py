@@ -1,4 +1,4 @@
-"""Inputs and outputs of a model are a contract: which there are, their order, their names. So are the bytes written."""
+"""Inputs and outputs of a model, their order and their names do not change; the same model gives the same bytes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ MODELS = {
 
 
 def model(name: str) -> onnx.ModelProto:
-    """One of MODELS, with what the text form cannot say."""
+    """One of MODELS, with changes that the text form cannot express."""
     made = parsed(MODELS[name])
     if name == "initializer as input":
         made.graph.initializer[0].name = "w"  # listed among the inputs, as IR version 3 demanded
@@ -92,7 +92,7 @@ def model(name: str) -> onnx.ModelProto:
 
 
 def ports(source: bytes, weights: bytes | None = None) -> dict[str, Any]:
-    """What OpenVINO says of a model's boundary. `source` is IR with `weights`, ONNX without."""
+    """The inputs and outputs that OpenVINO reports. `source` is IR with `weights`, ONNX without."""
     import openvino
 
     core = openvino.Core()
@@ -137,10 +137,10 @@ def files(converted: Model, folder: Path, name: str = "model") -> tuple[bytes, b
 
 
 def compare_boundaries(source: bytes, converted: Model, folder: Path) -> None:
-    """Assert that a converted model has the boundary that OpenVINO's front end gives it.
+    """Assert that a converted model has the inputs and outputs that OpenVINO's front end gives it.
 
-    Two differences are wanted: an input that nothing reads stays (there it is dropped), and an input that a node hands
-    on unchanged has that node's output name besides its own.
+    Two differences are intended: an input that nothing reads stays (OpenVINO drops it), and an input that a node passes
+    on unchanged has that node's output name, too.
     """
     wanted = isolated(ports, source)
     found = isolated(ports, *files(converted, folder))
@@ -163,7 +163,7 @@ def test_boundary_is_that_of_openvinos_front_end(name: str, tmp_path: Path) -> N
 
 
 def test_unused_inputs_stay(tmp_path: Path) -> None:
-    """In their place, with their types."""
+    """In their position, with their types."""
     found = isolated(ports, *files(convert_model(model("unused input")), tmp_path))
     assert found["parameters"] == ["a", "x", "z"]
     assert found["input names"] == [["a"], ["x"], ["z"]]
@@ -194,7 +194,7 @@ def test_numbers(name: str) -> None:
 
 
 def test_duplicated_output(tmp_path: Path) -> None:
-    """ONNX Runtime and OpenVINO accept one tensor listed twice; each place in the list gets a Result."""
+    """ONNX Runtime and OpenVINO accept one tensor listed twice; each entry of the list gets a Result."""
     made = parsed("main (float[2,3] x) => (float[2,3] y, float[2,3] y, float[2,3] z) { [n] y = Neg (x) z = Abs (y) }")
     wanted = isolated(ports, made.SerializeToString())
     found = isolated(ports, *files(convert_model(made), tmp_path))
@@ -211,7 +211,7 @@ def test_duplicated_output(tmp_path: Path) -> None:
 
 
 def infer(xml: bytes, weights: bytes, feeds: dict[str, Any]) -> list[Any]:
-    """All outputs by position: names do not tell duplicates apart."""
+    """All outputs by position: duplicates have the same name."""
     import openvino
 
     from mo_loop.verify.runtime import compile_model

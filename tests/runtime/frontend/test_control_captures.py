@@ -1,4 +1,4 @@
-"""What bodies capture."""
+"""Captured values of bodies."""
 
 from __future__ import annotations
 

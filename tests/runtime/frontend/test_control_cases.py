@@ -1,4 +1,4 @@
-"""Small models of what random ones have shown to go wrong (tools/fuzz_controlflow.py), each named after its cause."""
+"""Small models for errors that random models found (tools/fuzz_controlflow.py), each named after its cause."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_sizes_that_only_the_body_declares(declared: str) -> None:
     check(model, *runs(0, 2, 0, -1, x=X))
 
 
-def test_sizes_that_only_the_body_declares_are_no_facts() -> None:
+def test_sizes_that_only_the_body_declares_may_be_wrong() -> None:
     """Where the loop runs, the numbers do not depend on a wrong declaration."""
     text = """g (float[?,?] x, int64 n) => (float[?,?,?] y) {{ y = Loop (n, "") <
       body = step (int64 i, bool c) => (bool d, float[{}] r) {{ d = Identity (c) r = Neg (x) }}> }}"""
@@ -71,7 +71,7 @@ def test_sizes_that_the_runtime_does_not_know() -> None:
 
 
 def test_state_that_only_dead_nodes_read() -> None:
-    """It is as good as unread: its initial value is what is left."""
+    """Such a state counts as unread: its initial value is its final value."""
     model = parsed("""g (float[2] x, int64 n) => (float[2] y) <bool never = {0}> {
       y = Loop (n, "", x) <body = step (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
         d = Identity (c) z = Constant <value = float[2] {5.0, 6.0}> ()
@@ -82,7 +82,7 @@ def test_state_that_only_dead_nodes_read() -> None:
 
 
 def test_trip_count_below_zero_by_arithmetic() -> None:
-    """Known, negative, and given: that is none, not endless."""
+    """A known, negative trip count that is given: no iterations, not endless."""
     model = parsed("""g (float[2] x) => (float[2] y, float[?,2] s) <int64 two = {2}, int64 three = {3}> {
       n = Sub (two, three)
       y, s = Loop (n, "", x) <body = step (int64 i, bool c, float[2] a) => (bool d, float[2] t, float[2] r) {
@@ -92,7 +92,7 @@ def test_trip_count_below_zero_by_arithmetic() -> None:
 
 @pytest.mark.parametrize("trip", ['""', "n"])
 def test_omitted_trip_count_is_endless(trip: str) -> None:
-    """The body stops it, and a negative one given does not start."""
+    """The body ends the loop; a negative trip count that is given does not start it."""
     model = parsed(f"""g (float[2] x, int64 n) => (float[2] y, float[?,2] s) <int64 three = {{3}}> {{
       y, s = Loop ({trip}, "", x) <body = step (int64 i, bool c, float[2] a) => (bool d, float[2] t, float[2] r) {{
         d = Less (i, three) t = Neg (a) r = Abs (a) }}> }}""")

@@ -83,7 +83,7 @@ def test_in_bodies_and_functions() -> None:
 
 @pytest.mark.parametrize("op", ["Loop", "Scan", "If"])
 def test_a_body_that_fails_stops_what_depends_on_it(op: str) -> None:
-    """And nothing else: what depends on a failure is no failure of its own."""
+    """And nothing else: a node that depends on a failed one is not reported itself."""
     bodies = {
         "Loop": LOOP.format(out="y", first="x", body="[bad] t = odd.One (s)"),
         "Scan": """[scan] y = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] t) {
@@ -97,7 +97,7 @@ def test_a_body_that_fails_stops_what_depends_on_it(op: str) -> None:
     assert places(refusal(made)) == {"odd::One": [f"{op.lower()}/step/bad"]}
 
 
-def test_what_reaches_no_output_does_not_matter() -> None:
+def test_nodes_that_reach_no_output_are_not_reported() -> None:
     body = "[bad] u = odd.One (s) v = Neg (u) t = Add (s, x)"
     made = parsed(f"""
         main (float[3] x, int64 n) => (float[3] y) {{
@@ -120,8 +120,8 @@ def test_what_reaches_no_output_does_not_matter() -> None:
     ids=["constant", "initializer", "size", "shape"],
 )
 @pytest.mark.parametrize("outer", ["{}", "loop"])
-def test_branch_never_taken_does_not_matter(condition: str, outer: str) -> None:
-    """A condition that is known, be it from shapes, at top level and in a body."""
+def test_a_branch_that_is_never_taken_is_not_reported(condition: str, outer: str) -> None:
+    """A known condition, also one known from shapes, in the main graph and in a body."""
     choice = f"""{condition} t = If (yes) <
         then_branch = good () => (float[3] p) {{ p = Neg (s) }},
         else_branch = bad () => (float[3] q) {{ q = odd.One (s) }}>"""
@@ -135,7 +135,7 @@ def test_branch_never_taken_does_not_matter(condition: str, outer: str) -> None:
     check(made, *({"x": X, "n": n} for n in result), expected=[[("y", each)] for each in result.values()])
 
 
-def test_branch_that_may_be_taken_matters() -> None:
+def test_a_branch_that_may_be_taken_is_reported() -> None:
     made = parsed("""
         main (float[3] x, bool flag) => (float[3] y) {
           [if] y = If (flag) <then_branch = good () => (float[3] p) { p = Neg (x) },
@@ -143,8 +143,8 @@ def test_branch_that_may_be_taken_matters() -> None:
     assert places(refusal(made)) == {"odd::One": ["if/bad/here"]}
 
 
-def test_cut_away_by_output() -> None:
-    """`output` ends the conversion before the operator, `input` starts it behind."""
+def test_operators_beyond_a_cut_are_not_reported() -> None:
+    """`output` ends the conversion before the operator, `input` starts it after the operator."""
     made = parsed("""
         main (float[3] x) => (float[3] z) {
           a = Neg (x) [bad] b = odd.One (a) c = Abs (b) z = Exp (c) }""", odd=1)
@@ -157,8 +157,8 @@ def test_cut_away_by_output() -> None:
     check(made, {"b": X}, expected=[[("c", np.abs(X))]], input=["b"], output=["c"])
 
 
-def test_broken_model_comes_before_missing_support() -> None:
-    """A model that is itself wrong is the user's to mend first."""
+def test_invalid_nodes_are_reported_before_unsupported_ones() -> None:
+    """A user must fix an invalid model first."""
     made = parsed("""
         main (float[3] x) => (float[3] y, float[3] z) { [bad] y = odd.One (x) [worse] z = Add (x, ghost) }""", odd=1)
     error = refusal(made)
@@ -166,16 +166,16 @@ def test_broken_model_comes_before_missing_support() -> None:
     assert {type(each) for each in error.errors} == {UnsupportedError, ModelError}
 
 
-def test_operator_that_came_later() -> None:
-    """The newest form not above the model's opset counts; below the oldest nothing is guessed."""
+def test_operator_of_a_later_opset() -> None:
+    """The newest version not above the model's opset applies; there is no fallback below the oldest."""
     made = parsed("main (float[3] x) => (float[3] y) { [new] y = Gelu (x) }", opset=17)
     error = refusal(made)
     assert error.exit_code == 3
     assert "operator Gelu (opset 17) is not supported" in str(error)
 
 
-def test_output_of_several_that_cuts() -> None:
-    """One output of a node is made an input, another is still computed by it."""
+def test_one_of_several_outputs_is_cut() -> None:
+    """One output of a node becomes an input, the node still computes another."""
     made = parsed("""
         main (float[4] x) => (float[2] y, float[2] z) {
           a, b = Split <axis = 0, num_outputs = 2> (x) y = Neg (a) z = Neg (b) }""")
@@ -185,7 +185,7 @@ def test_output_of_several_that_cuts() -> None:
 
 
 @pytest.mark.parametrize("kind", ["sequence", "optional", "map", "sparse"])
-def test_inputs_that_are_no_tensors(kind: str) -> None:
+def test_inputs_that_are_not_tensors(kind: str) -> None:
     made = parsed("main (float[3] x, float[3] s) => (float[3] y) { y = Neg (x) }")
     type_ = made.graph.input[1].type
     tensor = type_.tensor_type.elem_type

@@ -1,4 +1,4 @@
-"""Inputs that `input` freezes at a value: the other inputs remain, and the numbers are those of the whole model."""
+"""Inputs frozen at a value by `input`: the other inputs remain, and the numbers are those of the whole model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions, those of a model and those of ONNX's schemas. Numbers are compared with ONNX Runtime's."""
+"""Functions of a model and of ONNX's schemas, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .models import X, functions
 
 
 def test_nested_functions_with_attributes() -> None:
-    """Defaults, values given, values handed on under another name, and an attribute left out without default."""
+    """Defaults, given values, values passed on under another name, and an omitted attribute without default."""
     made = functions(
         """main (float[3] x) => (float[3] a, float[3] b, float[3] c, float[3] d) {
           a = local.outer (x)
@@ -33,8 +33,8 @@ def test_nested_functions_with_attributes() -> None:
     check(made, *({"x": x} for x in X))
 
 
-def test_attribute_left_out_all_the_way() -> None:
-    """A reference to an attribute that no caller gives leaves the inner function its own default."""
+def test_attribute_that_no_call_gives() -> None:
+    """A reference to an attribute that no caller gives: the inner function uses its own default."""
     made = functions(
         "main (float[3] x) => (float[3] y) { y = local.outer (x) }",
         "inner <alpha: float = 0.75> (v) => (r) { r = LeakyRelu <alpha: float = @alpha> (v) }",
@@ -67,7 +67,7 @@ CONTROL = {
 
 @pytest.mark.parametrize("kind", CONTROL)
 def test_control_flow_in_a_function(kind: str) -> None:
-    """Attributes of the call are seen in the bodies; the same function called twice."""
+    """The bodies read attributes of the call; the same function is called twice."""
     text = CONTROL[kind]
     if kind == "scan":
         text = text.replace("r = Scan", "last, r = Scan")
@@ -98,7 +98,7 @@ def test_functions_called_in_bodies() -> None:
 
 
 def test_optional_inputs_of_a_function() -> None:
-    """Left out at the end, in the middle, and handed on to an operator or a function that may lack them."""
+    """Omitted at the end, in the middle, and passed on to an operator or a function that does not need them."""
     made = functions(
         """main (float[3] x, float low, float high) => (float[3] a, float[3] b, float[3] c, float[3] d) {
           a = local.bound (x, low, high) b = local.bound (x, "", high)
@@ -133,7 +133,7 @@ def test_function_of_another_opset() -> None:
 
 
 def test_function_overrides_an_operator() -> None:
-    """A model's function of the default domain comes before the operator of that name."""
+    """A model's function of the default domain has priority over the operator of that name."""
     made = parsed("""
         main (float[3] x) => (float[3] y) { y = Selu (x) }
         <domain: "", opset_import: ["" : 18]> Selu (v) => (r) { r = Neg (v) }""")
@@ -178,7 +178,7 @@ def chain_of_functions(depth: int, text: str) -> onnx.ModelProto:
 
 
 def test_deep_function_calls() -> None:
-    """The limit is far above what exporters write, and below Python's own."""
+    """The limit is far above the depth that exporters write, and below Python's own limit."""
     text = "NAME (v, flag) => (r) { r = NEXT (v, flag) }"
     check(chain_of_functions(99, text), {"x": X[0], "flag": True}, expected=[[("y", -X[0])]])
     with pytest.raises(MoLoopError) as caught:
@@ -202,7 +202,7 @@ def test_bodies_of_functions_count_as_nested() -> None:
 
 
 def test_schema_functions_are_expanded() -> None:
-    """An operator that nothing translates but whose schema gives it a body, here and in a loop's body."""
+    """An operator without a translator whose schema has a body, here and in a loop's body."""
     made = parsed("""
         main (float[2,3] x, int64 n) => (float[2,3] y, float[2,3] z) <int64[1] axes = {0}> {
           y = MeanVarianceNormalization <axes = [1]> (x)
@@ -213,7 +213,7 @@ def test_schema_functions_are_expanded() -> None:
 
 
 def test_schema_function_without_a_translator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The expansion alone gives the numbers that the translator gives."""
+    """The expansion gives the same numbers as the translator."""
     from mo_loop.frontend import registry
 
     hidden = {"Softsign", "HardSwish", "Celu"}
@@ -231,7 +231,7 @@ def test_schema_function_without_a_translator(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("operator", ["HannWindow", "HammingWindow", "BlackmanWindow"])
 @pytest.mark.parametrize("attributes", ["", "<periodic = 0>", "<output_datatype = 1, periodic = 1>"])
 def test_defaults_of_a_schema_function(operator: str, attributes: str) -> None:
-    """The body of the schema refers to attributes that the node leaves out."""
+    """The body of the schema refers to attributes that the node omits."""
     made = parsed(f"main (int64 n) => (float[N] y) {{ y = {operator} {attributes} (n) }}")
     check(made, {"n": 10}, {"n": 5})
 

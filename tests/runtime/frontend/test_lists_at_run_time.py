@@ -1,4 +1,4 @@
-"""Lists that the runtime gets wrong in the obvious form: small models, each for one rule, on one compiled model."""
+"""Lists that the runtime computes incorrectly in the obvious form: one small model for each rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def ints(**values: int) -> dict[str, np.int64]:
 
 
 def test_an_element_without_columns() -> None:
-    """The runtime finds the 0 in the table of shapes, and takes it for "as it was"."""
+    """The runtime reads a 0 in the table of shapes as "copy this dimension"."""
     model = parsed("""
         main (float[R,C] x, float[5,4] w) => (float[?,?] y) {
           one = Constant <value_ints=[1]> ()
@@ -95,7 +95,7 @@ def test_an_inner_loop_that_takes_out_as_many_as_it_puts_in() -> None:
 
 
 def test_the_length_of_a_list_of_two_or_three_after_an_element_is_taken_out() -> None:
-    """A piece of a tensor of at most three rows was believed to be as long as the whole."""
+    """A piece of a tensor of at most three rows was inferred to be as long as the whole."""
     model = parsed("""
         main (float[R,C] x, int64 k) => (int64 l) {
           v = Constant <value = float[2,3] {1,1,1,1,1,1}> ()
@@ -112,7 +112,7 @@ def test_the_length_of_a_list_of_two_or_three_after_an_element_is_taken_out() ->
 
 
 def test_the_length_of_a_list_that_a_loop_captures_and_changes_as_well() -> None:
-    """What an If returns was believed to have bounds, and with them the size of the state that begins with it."""
+    """The output of an If was inferred to have bounds, and with it the size of the state that it initializes."""
     model = parsed("""
         main (float[R,C] x, float[5,4] w) => (float[?,?] y) {
           s = SplitToSequence <axis=1> (x)
@@ -144,7 +144,7 @@ def test_the_length_of_a_list_that_a_loop_captures_and_changes_as_well() -> None
 
 
 def test_a_list_that_becomes_another_one_unless_the_loop_does_not_run() -> None:
-    """The size of the captured list was read off the final value."""
+    """The size of the captured list was derived from the final value."""
     model = parsed("""
         main (float[A,B,C] x, int64 n) => (float[?,?] y) {
           s = SplitToSequence <axis=1, keepdims=0> (x)
@@ -158,7 +158,7 @@ def test_a_list_that_becomes_another_one_unless_the_loop_does_not_run() -> None:
 
 
 def test_a_list_that_shrinks_and_that_nobody_reads_after_the_loop() -> None:
-    """Its data began with two numbers at least, and the loop ended where there were less."""
+    """Its initial data had at least two numbers, and the loop ended when there were fewer."""
     model = parsed("""
         main (float[2,1] a, float[R,C] b, int64 n) => (bool[?] y) {
           s = SequenceConstruct (b, a)
@@ -175,7 +175,7 @@ def test_a_list_that_shrinks_and_that_nobody_reads_after_the_loop() -> None:
 
 
 def test_a_map_of_a_list_that_turns_out_to_be_empty() -> None:
-    """That one element is left, and none without it, is known when the first map has become a tensor."""
+    """One element remains, or none; this is known when the first map has become a tensor."""
     model = parsed("""
         main (float x) => (int64 l, int64 m) {
           none = SequenceEmpty ()
@@ -213,7 +213,7 @@ def test_readers_of_a_value_of_either_rank_move_into_branches_that_return_a_list
 
 
 def test_a_branch_of_constants_whose_condition_folding_finds() -> None:
-    """The runtime has no memory for what an If of constants returns in a shape that depends on the branch."""
+    """The runtime allocates no memory for an output of an If of constants whose shape depends on the branch."""
     model = parsed("""
         main () => (int64[?,?] y, int64[?,?] z) {
           four = Constant <value = int64[1,1] {4}> ()
@@ -243,7 +243,7 @@ def test_a_branch_of_constants_whose_condition_folding_finds() -> None:
 
 
 def test_a_loop_without_iterations_that_appends_what_it_captures() -> None:
-    """The size of the captured tensor was read off what the loop had concatenated before."""
+    """The size of the captured tensor was derived from the output that the loop had concatenated before."""
     model = parsed("""
         main (float[5,4] w, int64 n) => (float[?,?] y) {
           one = Constant <value_ints=[1]> ()
@@ -266,7 +266,7 @@ def test_a_loop_without_iterations_that_appends_what_it_captures() -> None:
 
 
 def test_pieces_and_an_element_without_columns_joined() -> None:
-    """The runtime knows all sizes of the pieces, but folds no running sum of them, and has no memory for the rest."""
+    """The runtime knows all sizes of the pieces, but folds no cumulative sum of them and has no memory for the rest."""
     model = parsed("""
         main (float[N,1,4] x) => (float[?,?,?] y, int64 l) {
           two = Constant <value_int=2> ()
@@ -283,7 +283,7 @@ def test_pieces_and_an_element_without_columns_joined() -> None:
 
 
 def test_two_lists_that_begin_as_one_and_grow_differently() -> None:
-    """The length of the one was read off the other."""
+    """The length of one was derived from the other."""
     model = parsed("""
         main (float[R,2] x, int64 each, int64 n) => (int64 l, int64 m) {
           s = SplitToSequence <axis=1> (x, each)
@@ -304,7 +304,7 @@ def test_two_lists_that_begin_as_one_and_grow_differently() -> None:
 
 @pytest.mark.parametrize("number", ["Mod (d, four)", "Abs (near)", "Pow (near, four)", "ReduceProd (both)"])
 def test_the_place_in_a_list_that_a_size_says(number: str) -> None:
-    """A size of 0..4 was believed to be 0 modulo 4, and its distance from 2 to be 2."""
+    """A size of 0..4 was inferred to be 0 modulo 4, and its distance from 2 to be 2."""
     model = parsed(f"""
         main (float[2,4] x, int64[1] k) => (float[?,?] y) {{
           zero = Constant <value_ints=[0]> ()

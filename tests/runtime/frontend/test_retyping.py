@@ -1,4 +1,4 @@
-"""States whose type turns out wider than their initial value's: the body is translated again until that holds."""
+"""States of a wider type than their initial value: the body is translated again until the types are stable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
 
 
 def test_shape_of_a_growing_state() -> None:
-    """The length of the state, read in the body, is that of the iteration at hand."""
+    """The length of the state, read in the body, is that of the current iteration."""
     made = parsed("""
         main (float[1,3] x, int64 n) => (float[R,3] y, int64[K,2] shapes, float[K] sums) {
           y, shapes, sums = Loop (n, "", x) <body = grow (int64 i, bool c, s) => (bool d, t, u, v) <int64 one = {1}> {
@@ -54,7 +54,7 @@ def test_shape_of_a_growing_state() -> None:
 
 
 def shape_reference(x: np.ndarray[Any, Any], count: int) -> list[tuple[str, Any]]:
-    """What the loop above computes."""
+    """The numbers of the loop above."""
     state, shapes, sums = x, [], []
     for _ in range(count):
         shapes.append(state.shape)
@@ -84,7 +84,7 @@ def test_growing_along_two_axes(translations: Counter[str]) -> None:
 
 
 def test_two_states_one_widened_by_the_other(translations: Counter[str]) -> None:
-    """b takes the old a, c the old b: the widening travels one state further with each translation."""
+    """b takes the old a, c the old b: the widening reaches one more state with each translation."""
     made = parsed("""
         main (float[1] x, int64 n) => (float[P] p, float[Q] q, float[R] r) {
           p, q, r = Loop (n, "", x, x, x) <body = shift (int64 i, bool go, a, b, c) => (bool d, a2, b2, c2) {
@@ -108,7 +108,7 @@ def test_growing_state_and_one_that_is_not(translations: Counter[str]) -> None:
 
 
 def nest(depth: int) -> str:
-    """Growing states in `depth` loops in each other."""
+    """Growing states in `depth` nested loops."""
     text = ""
     for level in reversed(range(depth)):
         inner = text or f"g{level} = Neg (s{level})"
@@ -123,7 +123,7 @@ def nest(depth: int) -> str:
 
 @pytest.mark.parametrize("depth", [2, 3, 5])
 def test_nested_growing_states(depth: int, translations: Counter[str]) -> None:
-    """Widenings are remembered between translations: nested loops cost a sum of them, not a product."""
+    """Widenings are remembered between translations: the cost of nested loops is their sum, not their product."""
     made = parsed(f"""
         main (float[1] x, float[1] last, int64 n) => (float[R] y) {{ {nest(depth)} y = Identity (t0) }}""")
     counts = (2, 1, 3) if depth < 5 else (1, 2, 1)
@@ -178,8 +178,8 @@ def test_shrinking_state() -> None:
     check(made, *({"x": floats(5, seed=n), "n": n} for n in (3, 0, 5, 1)))
 
 
-def test_state_from_nothing() -> None:
-    """The usual accumulator of exporters: it starts with no elements."""
+def test_state_without_elements_at_first() -> None:
+    """The usual accumulator of exporters: its initial value has no elements."""
     made = parsed("""
         main (float[2] x, int64 n) => (float[R,2] y) <int64[1] zero = {0}, int64[2] none = {0, 2}> {
           start = ConstantOfShape (none)
@@ -206,7 +206,7 @@ def test_state_from_nothing() -> None:
     ids=["own", "nested"],
 )
 def test_state_that_changes_its_element_type(statement: str, place: str) -> None:
-    """Refused, with the place: no tensor is of two element types."""
+    """Refused with its path: no tensor has two element types."""
     statement = statement.replace("t = Loop [inner]", "[inner] t = Loop")
     made = parsed(f"""
         main (float[2] x, int64 n) => (y) {{
@@ -221,7 +221,7 @@ def test_state_that_changes_its_element_type(statement: str, place: str) -> None
 
 
 def test_rank_that_changes_is_refused() -> None:
-    """The runtime compiles known ranks only; the message says where."""
+    """The runtime compiles known ranks only; the message contains the path."""
     made = parsed("""
         main (float[2] x, int64 n) => (y) {
           [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, s) => (bool d, t) <int64[1] axes = {0}> {
@@ -236,7 +236,7 @@ def test_rank_that_changes_is_refused() -> None:
 @pytest.mark.parametrize("first", [1, 3])
 @pytest.mark.parametrize("pieces", ["e, e", "e, e, e"])
 def test_growth_by_several_rows_and_no_trips(pieces: str, first: int) -> None:
-    """The initial value is shorter than what any iteration leaves."""
+    """The initial value is shorter than the state after any iteration."""
     made = parsed(f"""
         main (float[1] x, float[1] e, int64 n) => (float[R] y) {{
           y = Loop (n, "", x) <body = grow (int64 i, bool c, s) => (bool d, t) {{

@@ -1,4 +1,4 @@
-"""Names in bodies: what they mean, where they come from. Numbers are compared with ONNX Runtime's."""
+"""Names in bodies: which value a name refers to. Numbers are compared with ONNX Runtime's."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_captured_iteration_and_condition() -> None:
 
 
 def test_shadowed_name_is_the_inner_ones() -> None:
-    """A body's input that hides an outer value wins, and is warned about."""
+    """A body's input that hides an outer value has priority, with a warning."""
     made = parsed("""
         main (float[3] x, float[3] w, int64 n) => (float[3] y) {
           h = Add (x, w)
@@ -127,7 +127,7 @@ def test_same_names_in_sibling_bodies() -> None:
 
 
 def test_body_inputs_named_as_outer_values() -> None:
-    """PaddleOCR's SLANet: 16 body inputs that bear outer names in another order, most passed through unchanged."""
+    """PaddleOCR's SLANet: 16 body inputs with outer names in another order, most of them passed through unchanged."""
     count = 14
     outer = [f"v{k}" for k in range(count)]
     inner = [*outer[5:], *outer[:5]]  # state k is called what the outer graph calls state k + 5
@@ -191,7 +191,7 @@ def shuffled(graph: Any, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nodes_out_of_order(seed: int) -> None:
-    """In the main graph and in bodies; what a body captures counts as read by its node."""
+    """In the main graph and in bodies; a node reads what its bodies capture."""
     made = parsed("""
         main (float[3] x, int64 n, bool flag) => (float[3] y) {
           a = Neg (x)
@@ -216,7 +216,7 @@ def test_nodes_out_of_order(seed: int) -> None:
     same_numbers(made, ordered, *({"x": X[n] / 4, "n": n, "flag": n == 1} for n in range(3)))
 
 
-def test_circle_of_nodes_is_named() -> None:
+def test_cycle_of_nodes_is_reported() -> None:
     made = parsed("""
         main (float[3] x, bool flag) => (float[3] y) {
           [first] a = Add (x, b)
@@ -235,7 +235,7 @@ def test_circle_of_nodes_is_named() -> None:
 
 @pytest.fixture(params=["main", "Loop", "If", "function"])
 def undefined(request: pytest.FixtureRequest) -> Iterator[tuple[onnx.ModelProto, str]]:
-    """A model in which nothing defines `ghost`, and the place where it is read."""
+    """A model in which nothing defines `ghost`, and the path of its reader."""
     models = {
         "main": ("main (float[3] x) => (float[3] y) { [here] y = Add (x, ghost) }", "here"),
         "Loop": (
@@ -254,7 +254,7 @@ def undefined(request: pytest.FixtureRequest) -> Iterator[tuple[onnx.ModelProto,
     }
     text, place = models[request.param]
     if request.param == "function":
-        # A function sees its own names only: `x` of the graph that calls it is none of them.
+        # A function sees its own names only, not `x` of the graph that calls it.
         yield (
             functions(
                 "main (float[3] ghost) => (float[3] y) { [call] y = local.f (ghost) }",
@@ -275,7 +275,7 @@ def test_undefined_name(undefined: tuple[onnx.ModelProto, str]) -> None:
     assert f"where: {place}\n" in f"{caught.value}\n"
 
 
-def test_name_of_a_body_is_not_seen_outside() -> None:
+def test_name_of_a_body_is_not_visible_outside() -> None:
     made = parsed("""
         main (float[3] x, bool f) => (float[3] y) {
           p = If (f) <then_branch = yes () => (float[3] a) { t = Neg (x) a = Abs (t) },

@@ -1,4 +1,4 @@
-"""Sequences and optionals: what they become, on the runtime, and what is refused."""
+"""Sequences and optionals: their lowered forms on the runtime, and refusals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def refused(model: Any, **arguments: Any) -> MoLoopError:
 # -- lists known one by one
 
 
-def test_a_list_in_straight_code_leaves_no_trace() -> None:
+def test_a_list_outside_of_control_flow_is_replaced_by_its_elements() -> None:
     model = parsed("""
         main (float[N] a, float[N] b, float[N] c) => (float[N] x, float[M] y, int64 l) {
           first = Constant <value_int=0> ()
@@ -64,7 +64,7 @@ def test_stacking_counts_the_axis_in_the_result(axis: int) -> None:
     check(model, {"a": floats(2, 3), "b": floats(2, 3, seed=1)}, {"a": floats(1, 3), "b": floats(1, 3, seed=1)})
 
 
-def test_a_list_of_one_length_goes_around_a_loop_as_so_many_states() -> None:
+def test_a_list_of_one_length_becomes_states_of_the_loop() -> None:
     model = parsed("""
         main (float[N] a, float[N] b, int64 n) => (float[M] y) {
           first = Constant <value_int=0> ()
@@ -144,7 +144,7 @@ def test_ragged_appends_are_a_tensor_that_grows() -> None:
 
 
 def test_an_element_of_the_list_that_the_loop_itself_makes() -> None:
-    """The list is empty at first, so the branch that reads it has no type before the body is typed once."""
+    """The list is empty at first, so the branch that reads it has no type before the first translation of the body."""
     model = parsed("""
         main (float[N,3] x, int64 n) => (float[?,3] y) {
           s0 = SequenceEmpty ()
@@ -190,7 +190,7 @@ def test_a_tensor_in_pieces_read_in_a_loop(split: str) -> None:
 
 @pytest.mark.parametrize(("size", "rank"), [("int64 k = {1}", 1), ("int32 k = {1}", 1), ("int64[3] k = {1,1,1}", 2)])
 def test_a_split_without_keepdims(size: str, rank: int) -> None:
-    """A scalar 1 drops the axis, which is how PyTorch writes unbind; a list of sizes never does."""
+    """A scalar 1 removes the axis, which is how PyTorch exports unbind; a list of sizes never does."""
     model = parsed(f"""
         main (float[3,4] x, int64 n) => (float[{"4" if rank == 1 else "1,4"}] y) <{size}> {{
           s = SplitToSequence <axis=0, keepdims=0> (x, k)
@@ -199,7 +199,7 @@ def test_a_split_without_keepdims(size: str, rank: int) -> None:
     check(model, *({"x": floats(3, 4), "n": np.int64(n)} for n in (0, 2, -1)))
 
 
-def test_a_split_without_keepdims_by_what_only_the_run_knows_is_refused() -> None:
+def test_a_split_without_keepdims_by_a_size_of_the_run_is_refused() -> None:
     model = parsed("""
         main (float[3,4] x, int64 k) => (float[?,4] y) {
           s = SplitToSequence <axis=0, keepdims=0> (x, k)
@@ -238,7 +238,7 @@ def test_ragged_in_two_sizes_with_places_of_the_run() -> None:
 
 
 def test_the_size_of_another_tensor_is_not_read_off_a_state_that_grows() -> None:
-    """The list has as many elements as x has columns at first; the runtime believes that this stays so."""
+    """The list has as many elements as x has columns at first; the runtime assumes that this stays so."""
     model = parsed("""
         main (float[R,C] x, int64 n) => (int64 l, float[?,?] y, float[?,?] z) {
           s0 = SplitToSequence <axis=1> (x)
@@ -266,7 +266,7 @@ def test_the_size_of_another_tensor_is_not_read_off_a_state_that_grows() -> None
 
 
 def test_an_inner_loop_over_a_state_that_grows_concatenates_as_often_as_it_runs() -> None:
-    """The runtime keeps the trip count that it has found for the inner loop under the first shape of the state."""
+    """The runtime keeps the trip count of the inner loop that it found for the first shape of the state."""
     model = parsed("""
         main (float[3] x, int64 n) => (float[M] y) {
           y = Loop (n, "", x) <body = step (int64 i, bool c, float[P] s) => (bool d, float[Q] t) {
@@ -284,7 +284,7 @@ def test_an_inner_loop_over_a_state_that_grows_concatenates_as_often_as_it_runs(
 
 
 def test_an_iteration_that_appends_elements_of_two_shapes() -> None:
-    """Each is the same in all iterations, but the two are no block of one shape."""
+    """Each is the same in all iterations, but the two do not form one block."""
     model = parsed("""
         main (float[2,3] a, float[R,C] b, int64 n) => (float[?,?] y, float[?,?] z, int64 l) {
           s0 = SequenceEmpty ()
@@ -303,7 +303,7 @@ def test_an_iteration_that_appends_elements_of_two_shapes() -> None:
 
 
 def test_a_branch_on_a_list_that_a_known_condition_decides() -> None:
-    """The branches return lists of different length; the one taken says what the If returns."""
+    """The branches return lists of different lengths; the branch that is taken determines the output."""
     model = parsed("""
         main (float[N] x, int64 n) => (float[M] y) {
           s0 = SequenceConstruct (x, x)
@@ -336,7 +336,7 @@ def test_ragged_pieces_joined_along_an_inner_axis(axis: int) -> None:
 
 @pytest.mark.parametrize("made", ["SequenceConstruct (x, x2)", "SplitToSequence <axis=0> (x, two)"])
 def test_a_map_whose_body_reads_outer_values_and_declares_no_types(made: str) -> None:
-    """As PyTorch writes hstack: nothing is said of what the body returns, and it reads a constant from outside."""
+    """As PyTorch exports hstack: the body declares no output types and captures a constant."""
     model = parsed(f"""
         main (float[4,3] x, float k) => (float[2,3] y, int64[2] z) {{
           two = Constant <value_int=2> ()
@@ -374,7 +374,7 @@ def test_a_map_over_known_elements_is_written_out() -> None:
     check(model, {"a": floats(4, 2), "b": floats(4, 3)}, {"a": floats(1, 2), "b": floats(1, 3)})
 
 
-def test_what_a_map_cannot_do_is_said_with_its_place() -> None:
+def test_a_refused_map_is_reported_with_its_path() -> None:
     for made in ("SequenceConstruct (x, x)", "SplitToSequence <axis=0> (x)"):
         model = parsed(f"""
             main (string[N,3] w, float[N,3] x, int64 p) => (float[?,3] y) {{
@@ -523,7 +523,7 @@ def test_a_sequence_of_unknown_rank_gets_its_shape_from_the_caller() -> None:
     assert convert_model(model, sequence_io="packed", input="s[?,3]").inputs == ["s.data", "s.shapes", "x", "p"]
 
 
-def test_sequence_io_takes_one_word() -> None:
+def test_invalid_sequence_io() -> None:
     with pytest.raises(UsageError):
         convert_model(parsed(BOUNDARY), sequence_io="flat")
 

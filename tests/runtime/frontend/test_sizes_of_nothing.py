@@ -1,4 +1,4 @@
-"""Tensors without elements that the runtime gets wrong in the obvious form: small models, each for one rule."""
+"""Tensors without elements that the runtime computes incorrectly in the obvious form: one small model for each rule."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.harness import check, floats, parsed
 
 
 def test_grown_to_no_columns_before_operations() -> None:
-    """The runtime moves the Broadcast behind them, and makes 1 of the 0 that meets the 1 of `c`."""
+    """The runtime moves the Broadcast after them, and the 0 that meets the 1 of `c` becomes 1."""
     model = parsed("""
         main (float[1,1] c, float[4,N] x) => (float[A,B] y) <float[1,1] half = {0.5}> {
           sizes = Shape (x)
@@ -17,8 +17,8 @@ def test_grown_to_no_columns_before_operations() -> None:
     check(model, *({"c": floats(1, 1, seed=n), "x": floats(4, n)} for n in (3, 0, 1, 0)))
 
 
-def test_a_dimension_of_1_moved_past_none() -> None:
-    """The runtime makes a Reshape of the Transpose, to sizes of which it misreads the 0."""
+def test_a_dimension_of_1_moved_past_a_size_of_0() -> None:
+    """The runtime replaces the Transpose by a Reshape, and misreads the 0 in its sizes."""
     model = parsed("""
         main (float[1,N,M] x) => (float[A,B,C] y) {
           e = Exp (x)

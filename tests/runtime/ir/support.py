@@ -1,4 +1,4 @@
-"""Small IR files, written by hand, and what the tests of the reader do with files.
+"""Small IR files written by hand, and functions that read and write them.
 
 read(tmp_path, net(layer("Parameter", 0, 'shape="2" element_type="f32"', outputs={0: "FP32 2"}), ...))
 """
@@ -61,7 +61,7 @@ def result(id_: object, port: str = "FP32 2", label: int = 0) -> str:
 
 
 def read(folder: Path, text: str, data: bytes = b"") -> Graph:
-    """Write both files, read them, hold the graph against its invariants."""
+    """Write both files, read them, check the invariants of the graph."""
     path = folder / "in.xml"
     path.write_text(text, encoding="utf-8")
     path.with_suffix(".bin").write_bytes(data)

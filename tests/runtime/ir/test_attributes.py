@@ -1,4 +1,4 @@
-"""Attributes: what every class writes, it reads back."""
+"""Attributes: every class reads what it writes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_no_two_classes_share_a_type_and_version() -> None:
         ("1, 2", tuple[int, ...], (1, 2)), ("1e-05", float, 1e-05), ("-1", int, -1), ("inf", float, float("inf")),
     ],
 )  # fmt: skip
-def test_spellings_of_others(text: str, kind: Any, value: Any) -> None:
+def test_spellings_of_other_converters(text: str, kind: Any, value: Any) -> None:
     assert parsed(text, kind) == value
 
 
@@ -69,13 +69,13 @@ def test_spellings_of_others(text: str, kind: Any, value: Any) -> None:
     [("yes", bool), ("", int), ("1.5", int), ("x", float), ("f31", ElementType), ("max", Literal["numpy", "none"]),
      ("1,,2", tuple[int, ...]), ("1", Any)],
 )  # fmt: skip
-def test_what_is_of_no_kind(text: str, kind: Any) -> None:
+def test_values_of_the_wrong_kind(text: str, kind: Any) -> None:
     with pytest.raises(ValueError):
         parsed(text, kind)
 
 
 @pytest.mark.parametrize("text", ["2,x", "-2", "5..1", "1...2", ",", "2,,3", "1.5"])
-def test_what_is_no_shape(text: str) -> None:
+def test_invalid_shapes(text: str) -> None:
     with pytest.raises(ValueError):
         parse_shape(text)
 

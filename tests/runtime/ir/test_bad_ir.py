@@ -1,4 +1,4 @@
-"""Files that are no IR, or a broken one: a coded error that says what and where, never a traceback."""
+"""Files that are not IR, or invalid IR: a coded error with reason and place, never a traceback."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GOOD = net(parameter(0) + RELU + result(2), "0:0 1:0", "1:1 2:0")
 
 
 def refusal(folder: Path, text: str | bytes, data: bytes | None = b"") -> MoLoopError:
-    """What reading says; the message names something, and no code is that of a bug."""
+    """The error of reading; it names something, and its code is not that of a bug."""
     path = folder / "in.xml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     if data is not None:
@@ -113,7 +113,7 @@ def test_document_types_are_refused(doctype: str, use: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("depth", [40, 300, 20_000])
-def test_bodies_in_bodies_without_end(depth: int, tmp_path: Path) -> None:
+def test_too_many_nested_bodies(depth: int, tmp_path: Path) -> None:
     maps = '<port_map><input external_port_id="0" internal_layer_id="0" /></port_map><back_edges />'
     start = f"<layers>{parameter(0)}" + f'<layer id="1" name="t" type="TensorIterator" version="opset1">{maps}<body>'
     end = '</body><input><port id="0" precision="FP32"><dim>2</dim></port></input></layer></layers><edges>'
@@ -168,7 +168,7 @@ def test_broken_layers_and_edges(text: str, code: str, says: str, tmp_path: Path
     assert error.code == code and says in error.message
 
 
-def test_a_long_circle_is_shortened(tmp_path: Path) -> None:
+def test_a_long_cycle_is_shortened(tmp_path: Path) -> None:
     layers = "".join(layer("ReLU", n, inputs={0: "FP32"}, outputs={1: "FP32"}) for n in range(5000))
     error = refusal(tmp_path, net(layers, *(f"{n}:1 {(n + 1) % 5000}:0" for n in range(5000))))
     assert error.code == "ML253" and len(error.message) < 300
@@ -290,7 +290,7 @@ def test_branches_of_if_that_differ(tmp_path: Path) -> None:
 
 
 def test_a_file_with_values_changed_gives_a_model_or_a_coded_error(tmp_path: Path) -> None:
-    """Attribute values are swapped for others of the file, now and then a byte is lost."""
+    """Attribute values are replaced by others of the file; sometimes a byte is removed."""
     path = tmp_path / "in.xml"
     save_model(convert_model(Exported("pytorch").path("loop_if_loop")), path)
     text = path.read_text()
@@ -315,5 +315,5 @@ def test_a_file_with_values_changed_gives_a_model_or_a_coded_error(tmp_path: Pat
     assert min(outcomes.values()) > 40, f"seed {SEED}: {outcomes}"
 
 
-def test_the_errors_are_of_the_tree() -> None:
+def test_errors_of_reading_are_input_errors() -> None:
     assert issubclass(IrError, InputError) and IrError("x").code == "ML250"

@@ -1,6 +1,6 @@
-"""IR that OpenVINO's own converter wrote: read, written, and run beside the original, with the same numbers.
+"""IR of OpenVINO's own converter: read, written, and run with the same numbers as the original.
 
-The converter and both runs happen in a worker process: some models crash the converter, some its result.
+The converter and both runs are in a worker process: some models crash the converter, some its result.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOT_CONVERTED = {"if_seq"}
 
 
 def compared(source: str, sets: Sequence[Mapping[str, Any]], compress_to_fp16: bool) -> str:
-    """In the worker: what happened to a model, `equal` at best."""
+    """In the worker: the result for a model, `equal` at best."""
     import openvino
 
     from mo_loop.api import read_model, save_model
@@ -63,7 +63,7 @@ def compared(source: str, sets: Sequence[Mapping[str, Any]], compress_to_fp16: b
 
 
 def _same(wanted: Any, found: Any) -> bool:
-    """Names, types, shapes and every bit, NaN aside."""
+    """Names, types, shapes and every bit, except for NaN."""
     return all(
         name == other and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
         for left, right in zip(wanted, found, strict=True)

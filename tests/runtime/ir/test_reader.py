@@ -1,4 +1,4 @@
-"""What others write and we do not: labels, orders, versions, state, unknown operations, additional info."""
+"""Forms that other converters write: labels, orders, versions, state, unknown operations, additional info."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def test_an_unknown_operation_is_written_as_it_was(version: str, tmp_path: Path)
     ],
     ids=["type", "version", "more", "less", "kind", "dtype", "size", "rank", "outputs", "refused", "vaguer"],
 )  # fmt: skip
-def test_what_is_not_understood_is_opaque(odd: str, tmp_path: Path) -> None:
+def test_layers_that_do_not_match_their_class_are_opaque(odd: str, tmp_path: Path) -> None:
     found = read(tmp_path, net(parameter(0) + odd + result(2), "0:0 1:0", "1:1 2:0"))
     assert len(opaque(found)) == 1
 
 
-def test_what_says_more_than_the_file_is_known(tmp_path: Path) -> None:
+def test_inferred_types_may_be_more_precise_than_the_file(tmp_path: Path) -> None:
     relu = layer("ReLU", 1, inputs={0: "FP32 2"}, outputs={1: "FP32 -1"})
     found = read(tmp_path, net(parameter(0) + relu + result(2), "0:0 1:0", "1:1 2:0"))
     assert opaque(found) == [] and found.results[0].value.shape == (2,)
@@ -113,7 +113,7 @@ def state(version: str = "opset6") -> str:
 
 
 @pytest.mark.parametrize("version", ["opset6", "opset3"])
-def test_what_assigns_a_variable_is_not_swept(version: str, tmp_path: Path) -> None:
+def test_assignments_of_variables_are_not_swept(version: str, tmp_path: Path) -> None:
     found = read(tmp_path, state(version))
     count = len(found)
     assert found.sweep() == 0 and len(found) == count
@@ -190,7 +190,7 @@ DATA = b"\1" + np.array(3, np.int64).tobytes()
 
 
 def body(extra: str = "", *edges: str) -> str:
-    """s, k -> s + k, and whether to go on."""
+    """s, k -> s + k, and the condition."""
     layers = parameter(10) + parameter(11) + CONDITION + add(12) + result(13) + result(14, "BOOL") + extra
     return BODY.format(graph(layers, "10:0 12:0", "11:0 12:1", "12:2 13:0", "c:0 14:0", *edges))
 
@@ -240,7 +240,7 @@ def test_a_parameter_that_nothing_feeds_or_reads_is_dropped(tmp_path: Path) -> N
     assert len(node.body.parameters) == 2
 
 
-def test_a_result_that_nothing_wants_stays(tmp_path: Path) -> None:
+def test_an_unused_result_stays(tmp_path: Path) -> None:
     text = loop(STATE + OTHER + FINAL + GO_ON, inner=body(result(98), "10:0 98:0"))
     (node,) = read(tmp_path, loop_net(text), DATA).of(Loop)
     assert len(node.body.results) == 3
@@ -331,7 +331,7 @@ def test_outputs_of_if_by_label_or_counted_from_0(first: int, tmp_path: Path) ->
 
 
 def test_a_shape_that_comes_from_outside_is_known_inside(tmp_path: Path) -> None:
-    """Reshape inside, its pattern a constant outside: under the declared types alone its rank would be unknown."""
+    """Reshape inside, its pattern is a constant outside: with the declared types only, its rank would be unknown."""
     reshape = layer("Reshape", 2, 'special_zero="false"', inputs={0: "FP32 2", 1: "I64 2"}, outputs={2: "FP32 2 1"})
     pattern = layer("Parameter", 1, 'shape="2" element_type="i64"', outputs={0: "I64 2"})
     inner = BODY.format(

@@ -1,4 +1,4 @@
-"""What the writer wrote is read and written again: the same bytes, .xml and .bin."""
+"""Written files are read and written again: the same bytes, .xml and .bin."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXPORTED = [
 ]
 
 LOST_SYMBOLS = {"t5_encoder_dynamo", "t5_step_dynamo", "whisper_decoder_dynamo"}
-"""Two of their inputs share a symbol, which the IR does not name: some shapes are known from it alone."""
+"""Two of their inputs share a symbol, which the IR does not name: some shapes follow from the symbol only."""
 
 
 @pytest.mark.parametrize("compress_to_fp16", [False, True], ids=["f32", "f16"])
@@ -55,7 +55,7 @@ def test_random_control_flow(index: int, tmp_path: Path) -> None:
 
 
 def golden() -> list[tuple[str, str]]:
-    """Every graph of the golden cases that the IR can say, with the name of its case."""
+    """Every graph of the golden cases that the IR can express, with the name of its case."""
     found = []
     for path in CASES:
         case = read(path.read_text(encoding="utf-8"))
@@ -216,7 +216,7 @@ def test_constants_of_integers_keep_their_values_known(tmp_path: Path) -> None:
 
 
 def test_the_numbers_stay(tmp_path: Path) -> None:
-    """What was read and written runs as what was converted: the bytes are the same, so one model shows it."""
+    """A model that was read runs like the converted one; their bytes are equal, so one model is enough."""
     model = parsed("""
         main (float[N] x, int64 n) => (float[N] y, float[K, N] all) {
           y, all = Loop (n, "", x) <body = step (int64 i, bool c, float[N] s) => (bool d, float[N] t, float[N] u) {
@@ -229,7 +229,7 @@ def test_the_numbers_stay(tmp_path: Path) -> None:
     assert_identical(convert_model(model), tmp_path)
 
 
-def test_on_the_runtime_it_counts(tmp_path: Path) -> None:
+def test_a_variable_keeps_its_value(tmp_path: Path) -> None:
     """A variable keeps its value between inferences: the sum of all inputs so far."""
     graph = parse("""
         %x = Parameter : f32[1]

@@ -1,1 +1,1 @@
-"""Passes whose result is run: loops, recurrences, retyped bodies."""
+"""Passes whose results run: loops, recurrences, types of bodies."""

@@ -26,7 +26,7 @@ Arrays = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """`body` is text of nodes; `weights` what it reads by name."""
+    """`body` is text of nodes; `weights` are its weights by name."""
 
     body: str
     weights: Arrays
@@ -42,7 +42,7 @@ def loop(
     cell: Cell, *, time: Any = TIME, batch: Any = BATCH, batch_first: bool = False, reverse: bool = False,
     concatenated: bool = True, finals: bool = True, more: str = "", more_output: str = "",
 ) -> onnx.ModelProto:  # fmt: skip
-    """A Loop over the slices of x; `more` are further nodes of the body, `more_output` what they make of h2."""
+    """A Loop over the slices of x; `more` are further nodes of the body, whose output is `more_output`."""
     x, state = _shapes(cell, time, batch, batch_first)
     carried = ", ".join(f"float[{state}] {name}" for name in cell.states)
     first = ", ".join(f"float[{state}] {name}0" for name in cell.states)
@@ -138,7 +138,7 @@ def _with(model: onnx.ModelProto, weights: Arrays) -> onnx.ModelProto:
 
 
 def joined_weights(gates: int) -> dict[str, Any]:
-    """Of all gates in one matrix for the input, one for the state."""
+    """The gates share one matrix for the input and one for the state."""
     wide = gates * HIDDEN
     return {
         "w": random(wide, INPUT, seed=1), "r": random(wide, HIDDEN, seed=2), "rt": random(HIDDEN, wide, seed=2),
@@ -213,7 +213,7 @@ def lstm_sliced() -> Cell:
 
 
 def lstm_separate() -> Cell:
-    """Keras: a product for each gate; no bias of the recurrence."""
+    """Keras: one product per gate; no bias of the recurrence."""
     gates = "\n".join(_summed(gate, "h") for gate in "ifgo")
     return Cell(f"""
     {gates}

@@ -1,4 +1,4 @@
-"""Loops that slice, give away what never changes, or are written out: the numbers, and what is left of the loops."""
+"""Loops that slice, compute invariants, or are unrolled: the numbers, and the remaining loops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def counted(body: str, x: str = "4,3", n: str = "n = Constant<value=int64 {4}>()
 
 
 def kinds(model: Any, kind: type[Node], **arguments: Any) -> int:
-    """How many nodes of a class the converted model has, in all scopes."""
+    """The number of nodes of a class in the converted model, in all scopes."""
     graph = convert_model(model, **arguments).graph
     return sum(len(scope.of(kind)) for scope in graph.scopes())
 
@@ -71,7 +71,7 @@ def test_several_axes_and_tensors() -> None:
     check(model, {"x": floats(4, 3), "h": floats(3, seed=1), "w": floats(4, 4, 3, seed=2)})
 
 
-def test_what_never_changes_is_computed_once() -> None:
+def test_invariants_are_computed_once() -> None:
     model = counted(
         f"{ONE}\n xx = MatMul(x, m)\n e = Exp(xx)\n a = Gather<axis=0>(e, i)\n f = Softmax<axis=-1>(h)\n"
         "fa = Mul(a, f)\n t = Add(s, fa)\n u = Unsqueeze(t, zero)",
@@ -82,8 +82,8 @@ def test_what_never_changes_is_computed_once() -> None:
     check(model, {"x": floats(4, 3), "h": floats(3, seed=1), "m": floats(3, 3, seed=2)})
 
 
-def test_a_loop_that_does_not_run_divides_by_nothing() -> None:
-    """The quotient of captured integers stays inside: outside it would be a division by 0."""
+def test_a_loop_without_iterations_does_not_divide_by_zero() -> None:
+    """The quotient of captured integers stays inside the body: outside, it would divide by 0."""
     model = parsed("""
         main (float[3] h, int64 n, int64[3] k) => (float[3] y) {
           c = Constant<value=bool {1}>()
@@ -101,7 +101,7 @@ def test_a_loop_that_does_not_run_divides_by_nothing() -> None:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_loop_written_out(reverse: bool) -> None:
+def test_an_unrolled_loop(reverse: bool) -> None:
     cell = rnn("Tanh")
     model = loop(cell, reverse=reverse)
     assert kinds(model, ops.Iteration, unroll=5) == kinds(model, ops.RNNSequence, unroll=5) == 0
@@ -110,7 +110,7 @@ def test_a_loop_written_out(reverse: bool) -> None:
 
 
 @pytest.mark.parametrize("batch_first", [False, True])
-def test_a_scan_written_out(batch_first: bool) -> None:
+def test_an_unrolled_scan(batch_first: bool) -> None:
     cell = lstm_split("ifgo")
     model = scan(cell, batch_first=batch_first, reverse=True, output_reverse=True)
     assert kinds(model, ops.Iteration, unroll=5) == kinds(model, ops.LSTMSequence, unroll=5) == 0
@@ -119,7 +119,7 @@ def test_a_scan_written_out(batch_first: bool) -> None:
 
 @pytest.mark.parametrize(("start", "cast"), [(0, False), (0, True), (2, False)])
 def test_a_while_loop_over_rows_counts(start: int, cast: bool) -> None:
-    """As TensorFlow writes it, with a comparison of floats; after fewer rows than it starts at, nothing has changed."""
+    """As TensorFlow writes it, with a comparison of floats; with fewer rows than the first index nothing changes."""
     to_float = "Cast<to=1>" if cast else "Identity"
     model = parsed(f"""
         main (float[N, 3] x, float[3] h) => (float[3] y, float[M, 3] ys) {{

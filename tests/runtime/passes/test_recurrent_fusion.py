@@ -1,4 +1,4 @@
-"""Cells written out in loops: which become sequences, and the numbers of what they become."""
+"""Cells written out in loops: which become sequence operations, and the numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CELLS: dict[str, Cell] = {
 
 
 def fused(model: Any, name: str, *, count: int = 1, loops: int = 0) -> None:
-    """Assert that the converted model has so many sequences of the kind `name` begins with, and so many loops."""
+    """Assert how many sequences of the kind that `name` begins with, and how many loops, the converted model has."""
     graph = convert_model(model).graph
     kind = SEQUENCES[name.partition("_")[0]]
     found = [node for scope in graph.scopes() for node in scope.of(kind)]
@@ -83,21 +83,21 @@ def test_without_a_batch() -> None:
 
 
 @pytest.mark.parametrize("name", ["lstm_split_ifgo", "gru_before_0", "gru_after_0", "rnn_Tanh"])
-def test_any_length_even_none(name: str) -> None:
-    """After no iterations the states are the first ones, whatever an earlier run left."""
+def test_any_length_including_0(name: str) -> None:
+    """Without iterations the states are the initial ones, whatever an earlier inference left."""
     model = loop(CELLS[name], time="T", batch="B")
     fused(model, name)
     check(model, *feeds(CELLS[name], (3, 2), (0, 2), (4, 1), (0, 1), (1, 3)), rtol=1e-5, atol=1e-6)
 
 
 def test_a_scan_of_any_length() -> None:
-    """ONNX Runtime refuses a Scan over nothing."""
+    """ONNX Runtime refuses a Scan of length 0."""
     model = scan(CELLS["lstm_split_ifgo"], time="T", batch="B", reverse=True)
     fused(model, "lstm")
     check(model, *feeds(CELLS["lstm_split_ifgo"], (3, 2), (4, 1), (1, 3)), rtol=1e-5, atol=1e-6)
 
 
-def test_what_else_the_body_computes_stays() -> None:
+def test_other_nodes_of_the_body_stay() -> None:
     """A projection of the hidden state in each iteration: the loop reads it from the sequence."""
     cell = CELLS["lstm_split_ifgo"]
     more = "p = MatMul(h2, rt)\n q = Softmax<axis=-1>(p)"
@@ -108,7 +108,7 @@ def test_what_else_the_body_computes_stays() -> None:
 
 
 def test_layers_in_one_body() -> None:
-    """The second layer reads what the first one gives in the same iteration; a third state adds them up."""
+    """The second layer reads the output of the first in the same iteration; a third state adds them up."""
     states = ("h", "c", "e")
     one = CELLS["rnn_Tanh"].body.replace("h2", "y")
     body = f"""
@@ -126,7 +126,7 @@ def test_layers_in_one_body() -> None:
     check(model, *feeds(cell), rtol=1e-5, atol=1e-6)
 
 
-def test_a_second_state_that_is_none_of_the_cell() -> None:
+def test_a_second_state_that_does_not_belong_to_the_cell() -> None:
     cell = CELLS["lstm_split_ifgo"]
     summed = replace(cell, body=f"{cell.body}\ne2 = Add(e, h2)", states=("h", "c", "e"))
     model = loop(summed)
@@ -134,7 +134,7 @@ def test_a_second_state_that_is_none_of_the_cell() -> None:
     check(model, *feeds(summed), rtol=1e-5, atol=1e-6)
 
 
-def test_a_rest_without_slices() -> None:
+def test_a_remaining_loop_without_slices() -> None:
     """A TensorIterator whose body reads no slices runs once: the cell stays, and the count is right."""
     cell = CELLS["lstm_split_ifgo"]
     counted = replace(cell, body=f"{cell.body}\ne2 = Add(e, one)", states=("h", "c", "e"))
@@ -171,7 +171,7 @@ UNLIKE = {
 
 
 @pytest.mark.parametrize("name", UNLIKE)
-def test_a_cell_that_differs_is_left(name: str) -> None:
+def test_a_different_cell_stays(name: str) -> None:
     cell, old, new = UNLIKE[name]
     assert old in cell.body
     cell = replace(cell, body=cell.body.replace(old, new))
@@ -180,8 +180,8 @@ def test_a_cell_that_differs_is_left(name: str) -> None:
     check(model, *feeds(cell), rtol=1e-4, atol=1e-5)
 
 
-def test_a_state_read_elsewhere_is_left() -> None:
-    """The body shows the cell state of every iteration, which no sequence gives."""
+def test_a_state_with_another_consumer_stays() -> None:
+    """The body returns the cell state of every iteration, which no sequence operation does."""
     model = loop(LSTM, more="p = Neg(c2)", more_output="p")
     fused(model, "lstm", count=0, loops=1)
     check(model, *feeds(LSTM), rtol=1e-5, atol=1e-6)
