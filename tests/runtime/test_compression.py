@@ -253,7 +253,7 @@ class TestCounts:
         assert self.counted(np.array(0.1, np.float32), np.zeros(1, np.float32), np.ones(3, np.float16)) == Compression()
 
     def test_shared_weights_count_once(self, tmp_path: Path) -> None:
-        """Copies of a body, and constants of several bodies, share their weights, compressed or not; so does the file."""
+        """Copies of a body share the weights of constants, and so do several bodies, in memory and in the file."""
         weights = literal("w", floats(16, 16))
         text = f"""main (float[16,16] x) => (float[16,16] y) <{weights}> {{
           a = Loop (two, "", x) <body = step (int64 i, bool c, float[16,16] s) => (bool d, float[16,16] t) {{

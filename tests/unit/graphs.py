@@ -1,4 +1,4 @@
-"""Small graphs that the tests of the graph begin with."""
+"""Small graphs that the tests of the graph use."""
 
 from __future__ import annotations
 

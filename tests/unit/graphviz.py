@@ -1,4 +1,4 @@
-"""Programs in the place of Graphviz's `dot`, for tests of pictures."""
+"""Replacements of Graphviz's program `dot`, for tests of pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""convert_model as a program calls it: what it takes as a model and as `input`, and what a Model says of its ports."""
+"""convert_model as a program calls it: its models, its `input`, and the ports of a Model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODEL = parsed("main (float[2,3] x, int64[N] n) => (float[2,3] y, int64[N] m) { 
 
 
 def inputs(given: Any) -> list[str]:
-    """The inputs of the model that is converted so, as text."""
+    """The inputs of the converted model, as text."""
     return [f"{port}: {port.type_text}" for port in mo_loop.convert_model(MODEL, input=given).inputs]
 
 

@@ -1,4 +1,4 @@
-"""Expected against actual arrays."""
+"""The comparison of expected and actual arrays."""
 
 from __future__ import annotations
 

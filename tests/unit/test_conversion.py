@@ -1,4 +1,4 @@
-"""A Conversion: what it raises, what it collects, and what its observers are called with."""
+"""A Conversion: its errors, raised or collected, and the calls of its observers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class TestCollect:
         assert [each.code for each in all_of_them.value.errors] == ["ML310", "ML302"]
 
     def test_nothing_is_checked_behind_a_pass_that_failed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What later passes would have lowered is not said to be unsupported."""
+        """Operations that later passes would have lowered are not reported as unsupported."""
         broken = UnsupportedError("this cannot be", code="ML399")
         monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [Failing(broken)])
         assert [each.code for each in collected(SCAN).errors] == ["ML399"]

@@ -75,4 +75,4 @@ def test_folders_are_not_recorded_and_the_reader_keeps_everything(tmp_path: Path
         "converter": {"name": "mo_loop", "version": mo_loop.__version__},
         "conversion_parameters": {"extensions": "own.py", "compress_to_fp16": "True"},
     }
-    assert model.graph.rt_info["conversion_parameters"] == {"extensions": "own.py"}  # saving changes no model
+    assert model.graph.rt_info["conversion_parameters"] == {"extensions": "own.py"}  # saving does not change a model

@@ -1,4 +1,4 @@
-"""What `examine` finds: each kind with a twin that has it not, and always what a conversion would say."""
+"""The findings of `examine`: each kind with a counterexample, and always the errors of a conversion."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def codes(report: Report, level: str | None = None) -> set[str]:
 
 
 def found(source: Any, **arguments: Any) -> set[tuple[str, str]]:
-    """(code, place) of all diagnostics; there is no bug among them."""
+    """(code, path) of all diagnostics; none of them is a bug."""
     report = examine(source, **arguments)
     assert report.refused is None and not report.trouble, report.refused or report.trouble
     return {(each.code, str(each.place)) for each in report.diagnostics}
 
 
 def only(source: Any, code: str, **arguments: Any) -> Diagnostic:
-    """The one diagnostic of that code."""
+    """The only diagnostic of that code."""
     (diagnostic,) = [each for each in examine(source, **arguments).diagnostics if each.code == code]
     return diagnostic
 
@@ -62,7 +62,7 @@ def only(source: Any, code: str, **arguments: Any) -> Diagnostic:
 
 
 def refusal(source: Any, **arguments: Any) -> set[str]:
-    """The codes with which a conversion ends; empty where it does not."""
+    """The codes with which a conversion fails; empty if it succeeds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -95,7 +95,7 @@ def test_exported_models_convert(path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_damaged_models(seed: int) -> None:
-    """Some bytes changed: diagnostics or a refusal as of a conversion, never a stumble."""
+    """Some bytes changed: diagnostics, or an error as in a conversion, never an exception of another kind."""
     rng = np.random.default_rng(seed)
     data = bytearray(MODELS[int(rng.integers(len(MODELS)))].read_bytes())
     for _ in range(int(rng.integers(1, 6))):
@@ -104,7 +104,7 @@ def test_damaged_models(seed: int) -> None:
 
 
 def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that change what is converted, with the same defaults; the others say what is shown or written."""
+    """Those that change the conversion, with the same defaults; the others only change messages and files."""
     arguments = {**inspect.signature(convert_model).parameters, **inspect.signature(save_model).parameters}
     others = {"source", "dump", "observers", "stop_after", "check_passes", "model", "xml_path"}
     converting = {name: each.default for name, each in arguments.items() if name not in others}
@@ -129,7 +129,7 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_behind_a_failure() -> None:
-    """Where the model declares what a failed node makes, what follows is looked at too."""
+    """If the model declares the outputs of a failed node, the nodes after it are checked too."""
     text = (
         "main (float[3] x) => (float[3] y) {declared} {{ [a] u = Nope (x) [b] v = Neg <odd = 1> (u) y = Softmax (v) }}"
     )
@@ -140,7 +140,7 @@ def test_behind_a_failure() -> None:
 
 
 def test_far_behind_failures() -> None:
-    """Layers with an operator that nothing translates, one behind the other; and in a body."""
+    """Layers with an untranslated operator, one after the other; and in a body."""
     layers = [f"[n{i}] a{i} = Nope (b{i}) [s{i}] b{i + 1} = Softmax <odd = 1> (a{i})" for i in range(20)]
     declared = ", ".join(f"float[3] {name}" for i in range(20) for name in (f"a{i}", f"b{i + 1}") if name != "b20")
     text = f"main (float[3] b0) => (float[3] b20) <{declared}> {{ {' '.join(layers)} }}"
@@ -152,7 +152,7 @@ def test_far_behind_failures() -> None:
 
 
 def test_unsupported_operators_that_do_not_matter() -> None:
-    """In a node that reaches no output, or behind a failure that hides them, and in a branch never taken."""
+    """In a node that reaches no output, after a failure that hides them, and in a branch that is never taken."""
     dead = "main (float[3] x) => (float[3] y) { [dead] z = Nope (x) y = Neg (x) }"
     assert ("ML542", "dead (Nope)") in found(parsed(dead)) and not codes(examine(parsed(dead)), "error")
     assert ("ML302", "dead (Nope)") not in found(parsed(dead.replace("Neg (x)", "Lost (x)")))
@@ -243,14 +243,14 @@ def test_places_in_functions_and_bodies() -> None:
 
 
 def test_a_loop_of_several_outputs_is_named_as_in_onnx() -> None:
-    """Its node in the graph is called after one of its outputs."""
+    """Its node in the graph is named after one of its outputs."""
     text = LOOP.replace("=> (float[3] y)", "=> (float[3] y, float[K,3] z)").replace("] y = Loop", "] y, z = Loop")
     text = text.replace("float[3] t) {", "float[3] t, float[3] o) { o = Abs (s)")
     assert found(parsed(text)) == {("ML520", "loop (Loop)")}
 
 
 def test_a_node_of_several_is_named_after_the_operator() -> None:
-    """Bernoulli becomes several nodes; the one that draws has no name in ONNX."""
+    """Bernoulli becomes several nodes; the random one has no name in ONNX."""
     place = only(parsed("main (float[3] x) => (float[3] y) { [draw] y = Bernoulli (x) }", 22), "ML503").place
     assert str(place) == "draw (Bernoulli)"
 
@@ -317,7 +317,7 @@ def test_a_branch_that_cannot_be_taken() -> None:
 
 
 def test_what_the_checker_refuses() -> None:
-    """A model that converts all the same; of one that does not the conversion says more."""
+    """A model that converts all the same; for one that does not, the conversion reports more."""
     model = parsed("main (float[3] x) => (float[3] y) { y = Neg (x) }")
     model.graph.output[0].type.tensor_type.ClearField("shape")
     assert only(model, "ML513").level == "note"
@@ -326,7 +326,7 @@ def test_what_the_checker_refuses() -> None:
 
 
 def test_the_checker_reads_no_weights(tmp_path: Path) -> None:
-    """Large data stay in the file, and are no reason to complain."""
+    """Large data stays in its file and is not reported."""
     weights = numpy_helper.from_array(np.ones((1024, 1024), np.float32), "w")
     node = helper.make_node("Add", ["x", "w"], ["y"])
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1024, 1024]) for name in "xy"]
@@ -381,7 +381,7 @@ def test_packed_lists() -> None:
 
 
 def nested(depth: int) -> onnx.ModelProto:
-    """Ifs inside each other."""
+    """Nested Ifs."""
     body = helper.make_graph([helper.make_node("Neg", ["x"], ["v0"])], "b0", [], [_value("v0")])
     for level in range(1, depth + 1):
         other = helper.make_graph(
@@ -425,7 +425,7 @@ def test_what_only_a_body_reads_is_no_leftover() -> None:
 
 
 def test_the_table_holds_every_code() -> None:
-    """Each code that the sources give is explained, and each that is explained is given."""
+    """Every code in the sources is explained, and every explained code occurs in the sources."""
     given: set[str] = set()
     for path in [*(ROOT / "mo_loop").rglob("*.py"), *(ROOT / "transforms").rglob("*.py")]:
         if path.name != "codes.py":
@@ -436,7 +436,7 @@ def test_the_table_holds_every_code() -> None:
 
 @pytest.mark.parametrize("code", CODES)
 def test_texts_of_the_table(code: str) -> None:
-    """They are put together: a title is a phrase, reasons and helps are sentences without their ends."""
+    """Their parts are joined: a title is a phrase, reasons and helps are sentences without a full stop."""
     meaning = CODES[code]
     for text in (meaning.title, meaning.why, meaning.help):
         assert text == text.strip() and not text.endswith(".") and "  " not in text

@@ -1,12 +1,12 @@
-"""What the documentation shows is run.
+"""Runs the examples of the documentation.
 
 The fenced blocks of a page run from top to bottom in one folder and one namespace:
 
-- ```python that begins with `>>>` is held against what it prints, other ```python is executed; where its first line is
+- ```python that begins with `>>>` is compared with its output, other ```python is executed; if its first line is
   `# name.py` it becomes that file instead.
-- ```console holds `$ mo-loop ...` and what the command prints, `...` for what is not always the same.
-- ```text with `# pass:` is a golden case, its passes those of the page. ```toml has to be TOML.
-- ```yaml has to be YAML, and the command has to take every `mo-loop ...` in it. ```make is tried with `make -n`.
+- ```console contains `$ mo-loop ...` and the output of the command, with `...` for parts that vary.
+- ```text with `# pass:` is a golden case with the passes of the page. ```toml must be TOML.
+- ```yaml must be YAML, and the command must accept every `mo-loop ...` in it. ```make runs with `make -n`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 class Page:
-    """A page while it runs."""
+    """The state of a page while its blocks run."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self.path = path
@@ -129,7 +129,7 @@ class Page:
 
 
 def strings(content: Any) -> Iterator[str]:
-    """The strings of a document, wherever they stand."""
+    """All strings of a document."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict | list):
@@ -138,7 +138,7 @@ def strings(content: Any) -> Iterator[str]:
 
 
 def taken(line: str) -> None:
-    """The command line takes these arguments; nothing runs."""
+    """The command line accepts these arguments; nothing runs."""
     words = re.split(r"\s(?:>|\|\|)", line)[0]
     _, name, *arguments = shlex.split(words)
     command = main.get_command(click.Context(main), name)

@@ -1,4 +1,4 @@
-"""Pictures and dumps: deterministic, whole, readable by those they are for."""
+"""Pictures and dumps: deterministic, complete, and readable by the programs that read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps: what is written for each step, and that a folder holds one run without loss of what others put there."""
+"""Dumps: the files of each step; a folder holds one run, and files of other programs in it stay."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    """The files but the index."""
+    """All files except the index."""
     return sorted(path.name for path in folder.iterdir() if path.name != INDEX) if folder.exists() else []
 
 
 def run(dumper: Dumper, passes: Sequence[FunctionPass] | None = None, text: str = TEXT) -> None:
-    """Passes as a conversion runs them: the graph is loaded, then changed by the second pass."""
+    """Passes as a conversion runs them: the graph is loaded, then the second pass changes it."""
     graph = parse(text)
     with phase("reading", [dumper]):
         pass
@@ -75,7 +75,7 @@ def run(dumper: Dumper, passes: Sequence[FunctionPass] | None = None, text: str 
 
 class TestFiles:
     def test_the_graph_as_loaded_and_after_each_change(self, tmp_path: Path) -> None:
-        """The number is the place of the pass in the run."""
+        """The number is the position of the pass in the run."""
         run(Dumper(tmp_path / "new" / "steps"))
         steps = tmp_path / "new" / "steps"
         stems = ("000_loaded", "002_GatherToSqueeze")
@@ -118,7 +118,7 @@ class TestFiles:
         assert len(names(tmp_path)) == 3
 
     def test_a_conversion(self, tmp_path: Path) -> None:
-        """What failed in translation is in the graph as loaded; there is nothing behind it."""
+        """A node that failed in translation is in the loaded graph, and there are no later files."""
         broken = parsed("main (float[3] x) => (float[3] y) { [odd] y = Unheard (x) }")
         with pytest.raises(Exception, match="Unheard"):
             convert_model(broken, dump=tmp_path)
@@ -183,7 +183,7 @@ class TestOneRun:
         assert names(tmp_path) == ["000_loaded.txt", "002_GatherToSqueeze.txt"]
 
     def test_files_of_others_stay(self, tmp_path: Path) -> None:
-        """Names like those of a dump, changed files, folders and links are left alone."""
+        """Files with names like those of a dump, changed files, folders and links stay."""
         run(Dumper(tmp_path, ["text", "dot"]))
         outside = tmp_path / "outside"
         outside.mkdir()
@@ -255,7 +255,7 @@ class TestOneRun:
         assert (tmp_path / "b" / INDEX).is_symlink() and len(names(tmp_path / "a")) == 6
 
     def test_a_killed_run_leaves_no_strangers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The index names a file before it is there."""
+        """The index names a file before it exists."""
         folder = RunFolder(tmp_path)
         folder.begin()
 

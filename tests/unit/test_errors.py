@@ -1,4 +1,4 @@
-"""Errors are made once: what more is known of one makes another, with the same code, cause and traceback."""
+"""Errors are immutable: more knowledge makes another error with the same code, cause and traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADD = Origin(("loop", "step"), "add", "Add")
 
 
 def raised(error: MoLoopError) -> MoLoopError:
-    """The error, as it is after it went through a function."""
+    """The error after it has passed through a function."""
     try:
         raise error from KeyError("lost")
     except MoLoopError as found:

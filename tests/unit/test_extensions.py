@@ -1,4 +1,4 @@
-"""Passes and translators of the user: where they go, what they may be, and what is said when they are wrong."""
+"""Passes and translators of the user: their places, their forms, and the messages if they are wrong."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scale(text: str = SCALE, version: int = 1) -> Any:
 
 
 def kinds(model: Any, **arguments: Any) -> list[str]:
-    """The classes of a converted model's nodes, bodies included, but for its ends and constants."""
+    """The classes of a converted model's nodes, bodies included, without Parameters, Results and Constants."""
     converted = convert_model(model, **arguments)
     ends = (ops.Parameter, ops.Result, ops.Constant)
     return [type(n).__name__ for g in converted.graph.scopes() for n in g if not isinstance(n, ends)]
@@ -62,7 +62,7 @@ class First(FunctionPass):
 
 
 class Second(First):
-    """Changes nothing either."""
+    """Changes nothing."""
 
 
 # -- the example of the documentation
@@ -152,7 +152,7 @@ def test_a_translator_may_refuse() -> None:
 
 
 def test_attributes_are_held_against_the_signature() -> None:
-    """Also where annotations are not texts, as without `from __future__ import annotations`."""
+    """Also if annotations are not text, as without `from __future__ import annotations`."""
 
     def translator(x, *, factor):  # type: ignore[no-untyped-def]
         return x
@@ -188,7 +188,7 @@ def test_wrong_signatures() -> None:
 
 
 def test_no_operator() -> None:
-    """At once, also where a decorator was written without its arguments."""
+    """At once, also if a decorator is written without its arguments."""
     for op, domain, since in (
         ("", "", 1),
         (raising, "", 1),
@@ -265,7 +265,7 @@ def test_order_is_that_of_the_extensions() -> None:
 
 
 def test_a_pass_that_stands_twice() -> None:
-    """`before` is before the first time, `after` behind the last."""
+    """`before` is before the first one, `after` is after the last one."""
     pipeline = [First(), Second(), First()]
     third = type("Third", (First,), {})
     assert order(Placed(third, before="First"), pipeline=pipeline) == ["Third", "First", "Second", "First"]
@@ -325,7 +325,7 @@ def test_no_pass(nonsense: Any) -> None:
 def test_kinds_of_passes(given: Any) -> None:
     extensions = Extensions()
     extensions.add_pass(given, at="start")
-    for _ in range(2):  # an instance serves again
+    for _ in range(2):  # an instance can be used again
         assert kinds(parsed(NEG), extensions=extensions) == ["Multiply"]
 
 
@@ -489,7 +489,7 @@ def convert_on_command_line(folder: Path, *arguments: str) -> Any:
 
 
 def test_a_pass_that_forgets_to_say_that_it_changed_something() -> None:
-    """Types follow all the same."""
+    """Types are inferred all the same."""
 
     class Transposing(First):
         def run_on_graph(self, graph: Any) -> bool:
@@ -508,7 +508,7 @@ def test_a_pass_that_forgets_to_say_that_it_changed_something() -> None:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Puts a package with an entry point on the path."""
+    """Install a package with an entry point."""
 
     def add(name: str, source: str, value: str | None = None, entry: str = "main") -> None:
         folder = tmp_path / f"path_of_{name}"

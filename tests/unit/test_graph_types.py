@@ -31,7 +31,7 @@ class TestTypes:
         younger = ops.Abs(nodes[1].output)
         graph.set_input(nodes[2], 0, younger.output)
         graph.validate()
-        assert seen == [nodes[2]]  # its type came out the same: what follows need not know
+        assert seen == [nodes[2]]  # its type is unchanged: its consumers are not inferred
         seen.clear()
         graph.parameters[0].retype(TensorType(f32, (7,)))
         graph.validate()

@@ -1,4 +1,4 @@
-"""What is known of sizes and of values that sizes are computed from: equal symbols mean equal sizes, always."""
+"""Known sizes, and values from which sizes are computed: equal symbols always mean equal sizes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def vector(graph: Graph, *items: Dimension) -> Value:
 
 
 class TestRenaming:
-    """Inference makes fresh symbols anew each time: the same again is no change, another one is."""
+    """Inference makes new symbols each time: an equal result is no change, a different one is."""
 
     def test_another_input_of_the_same_bounds_is_a_change(self) -> None:
         graph = Graph()
@@ -46,7 +46,7 @@ class TestRenaming:
         assert node.output.shape == (x.shape[1], x.shape[0])
 
     def test_two_sizes_are_not_one(self) -> None:
-        """What was one unknown size twice, and is two now, has changed."""
+        """One unknown size that is now two different ones is a change."""
         graph = Graph()
         x, k = tensor(graph, 4), vector(graph, 1, 2)
         node = ops.Tile(x, k)

@@ -1,4 +1,4 @@
-"""Outlines of ONNX models and of IR: what they count, and where trip counts, conditions and states come from."""
+"""Inspections of ONNX models and of IR: their counts, and the sources of trip counts, conditions and states."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def saved_ir(model: Any, folder: Path, **arguments: Any) -> Path:
 
 
 def control(inspection: Inspection, operator: str) -> Control:
-    """The one of that operator."""
+    """The only one of that operator."""
     (found,) = [each for each in below(inspection.control) if each.operator == operator]
     return found
 
@@ -81,7 +81,7 @@ def test_bytes_of_element_types(dtype: int, size: int) -> None:
 
 
 def test_initializers_that_are_listed_as_inputs_are_none() -> None:
-    """As IR version 3 demanded."""
+    """As IR version 3 requires."""
     model = parsed(MIXED, my=3)
     model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [3]))
     assert [port.name for port in inspect(model).inputs] == ["x", "n", "s", "o"]
@@ -238,7 +238,7 @@ def test_if() -> None:
 
 
 def test_models_that_do_not_convert() -> None:
-    """Unknown operators, names that nothing defines, circles, unknown types and operator sets."""
+    """Unknown operators, undefined names, cycles, unknown types and operator sets."""
     model = parsed("main (float[3] x) => (float[3] y) { a = Nope (b) b = Odd (a) y = Neg (ghost) }")
     model.opset_import[0].version = 999
     model.graph.input[0].type.tensor_type.elem_type = 77
@@ -251,7 +251,7 @@ def test_models_that_do_not_convert() -> None:
 
 
 def test_broken_control_flow() -> None:
-    """Too few inputs and outputs, no body, a body of nothing."""
+    """Too few inputs and outputs, no body, an empty body."""
     body = helper.make_graph([], "b", [], [])
     nodes = [
         helper.make_node("Loop", ["n"], ["y"], "short", body=body),
@@ -278,7 +278,7 @@ def test_circles() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_damaged_models(seed: int) -> None:
-    """An inspection, or an error about the input; never a stumble."""
+    """An inspection, or an error about the input, never an exception of another kind."""
     rng = np.random.default_rng(seed)
     data = bytearray(FILES[int(rng.integers(len(FILES)))].read_bytes())
     for _ in range(int(rng.integers(1, 6))):
@@ -318,7 +318,7 @@ def test_a_loop_of_the_ir(tmp_path: Path) -> None:
 
 
 def test_constant_counts_of_the_ir(tmp_path: Path) -> None:
-    """They lie in the .bin: the few bytes of one number are read, and missed where it is gone."""
+    """They are in the .bin: the few bytes of one number are read, and reported if they are missing."""
     text = """main (float[3] x) => (float[3] y) <int64 k = {7}> {
       y = Loop (k, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
         d = Identity (c) t = Sin (s) }> }"""
@@ -349,7 +349,7 @@ def test_a_tensor_iterator_and_an_if(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_exported_models(path: Path, tmp_path: Path) -> None:
-    """Inputs and outputs of both sides have the same names; the numbers of an inspection agree with each other."""
+    """Inputs and outputs of both sides have the same names; the numbers of an inspection are consistent."""
     before, after = inspect(path), inspect(saved_ir(path, tmp_path))
     assert [port.name for port in before.inputs] == [port.name for port in after.inputs]
     assert [port.name for port in before.outputs] == [port.name for port in after.outputs]
@@ -366,7 +366,7 @@ IR = """<?xml version="1.0"?>
 
 
 def test_an_ir_that_cannot_be_read_as_a_graph(tmp_path: Path) -> None:
-    """Unknown operations, edges to nowhere, no .bin."""
+    """Unknown operations, edges to missing layers, no .bin."""
     layers = """<layer id="0" name="x" type="Nobody" version="other">
       <output><port id="0" precision="Q7"/></output></layer>
       <layer id="1" name="r" type="Result" version="opset1"><input><port id="0"/></input></layer>

@@ -1,4 +1,4 @@
-"""Names of layers in the .xml are unique, and as close to those of the nodes as that allows."""
+"""Names of layers in the .xml are unique, and as close as possible to the names of the nodes."""
 
 from __future__ import annotations
 

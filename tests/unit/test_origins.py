@@ -1,4 +1,4 @@
-"""Nodes and values know the ONNX node or tensor they come from, whatever passes do to them."""
+"""Nodes and values keep their origin, an ONNX node or tensor, in all passes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_node_and_tensor() -> None:
     negative, absolute = only(graph, ops.Negative), only(graph, ops.Abs)
     assert negative.origins == (Origin((), "first", "Neg"),)
     assert negative.output.origins == (Origin((), "first", "Neg", "a"),)
-    assert absolute.origin == Origin((), "y", "Abs")  # without a name it is that of its output
+    assert absolute.origin == Origin((), "y", "Abs")  # a node without a name has the name of its output
     assert graph.parameters[0].origin == graph.parameters[0].output.origin == Origin(output="x")
 
 
@@ -104,7 +104,7 @@ def test_names_with_slashes() -> None:
 
 
 def test_equal_names_in_two_bodies() -> None:
-    """Even where the bodies have one name as well: the attributes that hold them tell them apart."""
+    """Even if the bodies have the same name: the attributes that hold them distinguish them."""
     graph = converted(TWO_BRANCHES)
     assert only(graph, ops.Negative).origin == Origin(("choice", "then_branch"), "n", "Neg")
     assert only(graph, ops.Exp).origin == Origin(("choice", "else_branch"), "n", "Exp")
@@ -224,7 +224,7 @@ def test_unrolled_loops() -> None:
     graph = converted(text, freeze={"n": 3}, unroll=3)
     assert [node.origins for node in graph.of(ops.Exp)] == [(Origin(("loop", "step"), "neg", "Exp"),)] * 3
     assert not graph.of(ops.Loop)
-    assert rows(text, freeze={"n": 3}, unroll=3)["loop/step", "t"]["became"] == "removed"  # no port holds it alone
+    assert rows(text, freeze={"n": 3}, unroll=3)["loop/step", "t"]["became"] == "removed"  # no port has it alone
 
 
 class InTheBody(FunctionPass):
@@ -276,7 +276,7 @@ def test_replace_node_outside_of_a_pass(chain: tuple[Graph, Node, Node]) -> None
     assert constant.origins == ()
     replace_node(exp, constant)
     assert constant.origins == (Origin((), "a", "Exp"),)
-    assert constant.output.origins == ()  # as with its names: a constant does not take those of what it replaces
+    assert constant.output.origins == ()  # as with its names: a constant does not take the origins of what it replaces
 
 
 def test_insert_after(chain: tuple[Graph, Node, Node]) -> None:
@@ -308,7 +308,7 @@ def test_clone_and_inline() -> None:
 
 
 def test_an_edge_of_a_graph_without_origins() -> None:
-    """A graph that was made by hand has none; its nodes have their own places then."""
+    """A graph made by hand has none; its nodes then have their own."""
     graph = Graph("main")
     x = ops.Parameter(dtype=f32, shape=(3,), graph=graph, name="x").output
     negative = ops.Negative(x, name="n")
@@ -336,7 +336,7 @@ def test_below() -> None:
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
 def test_every_node_of_a_model_has_an_origin(path: Path) -> None:
-    """Each is a node or tensor that the model really has."""
+    """Each is an actual node or tensor of the model."""
     graph, model = convert_model(path).graph, load(path)
     known: set[Any] = set()
     for each in all_graphs(model):

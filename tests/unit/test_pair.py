@@ -34,7 +34,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def refusing(monkeypatch: pytest.MonkeyPatch, target: Path, error: type[BaseException] = PermissionError) -> None:
-    """A file system that moves nothing to `target`, once."""
+    """A file system that once fails to move a file to `target`."""
     replace, refused = os.replace, False
 
     def refuse_once(source: Any, to: Any) -> None:

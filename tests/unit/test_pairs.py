@@ -1,4 +1,4 @@
-"""The parameters of the operators' tests: no pair of values is left out."""
+"""Pairwise parameters: no pair of values is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names at the top of the two packages: complete, loaded on first use, and known to type checkers."""
+"""The public names of the two packages: complete, loaded on first use, and known to type checkers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dimensions and shapes: affine arithmetic against integers, broadcasting against numpy, laws of join and merge."""
+"""Dimensions and shapes: affine arithmetic compared with integers, broadcasting with numpy, laws of join and merge."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ static = st.integers(0, 9)
 symbols = st.sampled_from(NAMES).map(named)
 bounded = st.tuples(st.integers(0, 4), st.integers(0, 5)).map(lambda pair: fresh(pair[0], pair[0] + pair[1]))
 affine = st.builds(lambda s, t, a, b, c: s * a + t * b + c, symbols, symbols, static, static, st.integers(-5, 5))
-# Affine arithmetic may cancel to a number below 0, which is no dimension.
+# Affine arithmetic may give a number below 0, which is not a dimension.
 dims: st.SearchStrategy[Dimension] = st.one_of(static, symbols, affine, st.builds(fresh, static), bounded).filter(
     lambda dim: not isinstance(dim, int) or dim >= 0
 )
@@ -47,7 +47,7 @@ plain_dims = st.one_of(static, symbols, affine)
 
 
 def value(dim: Dimension) -> int:
-    """What a dimension of named symbols is where K = 3, M = 0 and N = 7."""
+    """The value of a dimension of named symbols for K = 3, M = 0 and N = 7."""
     if isinstance(dim, int):
         return dim
     return sum(factor * VALUES[symbol.name] for symbol, factor in dim.terms) + dim.const
@@ -222,7 +222,7 @@ class TestJoin:
 
     @given(dims, dims)
     def test_two_that_differ_make_a_third(self, a: Dimension, b: Dimension) -> None:
-        """An unknown size that covers another one is the size of something, and not always that of the result."""
+        """An unknown size that covers another one is the size of a tensor, and not always that of the result."""
         assume(a != b)
         assert join(a, b) not in (a, b)
 
@@ -235,7 +235,7 @@ class TestJoin:
 
     @given(st.lists(st.tuples(dims, dims), min_size=1, max_size=8))
     def test_widening_ends(self, pairs: list[tuple[Dimension, Dimension]]) -> None:
-        """Whatever comes, a dimension changes at most twice: it becomes another one, then one without bounds."""
+        """A dimension changes at most twice: to another one, then to one without bounds."""
         shape: Any = (pairs[0][0],)
         outer = set(symbols_of(shape))
         changes = 0
@@ -246,7 +246,7 @@ class TestJoin:
         assert changes <= 2
 
     def test_a_size_of_something_else_does_not_widen(self) -> None:
-        """What changes from one iteration to the next is not the size of a tensor outside."""
+        """A size that changes between iterations is not the size of a tensor outside."""
         outside = fresh()
         (same,) = widen((outside,), (outside,), set(symbols_of((outside,)))) or ()
         (other,) = widen((outside,), (outside + 1,), set(symbols_of((outside,)))) or ()

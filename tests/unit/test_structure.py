@@ -25,7 +25,7 @@ from tests import ROOT
 from transforms.function_pass import FunctionPass
 
 CIRCLES = ({"mo_loop.graph", "mo_loop.graph.graph", "mo_loop.ops.base"},)
-"""The circles of imports that there are."""
+"""The only import cycles."""
 
 # Which packages a package never imports, at any level; a module in the root of mo_loop counts as one.
 OFFERS = ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verify")
@@ -45,7 +45,7 @@ NEVER = {
     "mo_loop.batch": ("mo_loop.cli", "mo_loop.verify"),
 }
 
-# What the transformation library may know of the converter.
+# The modules of mo_loop that the transformation library may import.
 TRANSFORMS_MAY_IMPORT = {
     "mo_loop.errors",
     "mo_loop.files",
@@ -90,7 +90,7 @@ MACHINE_PATH = re.compile(r"(?:file://|(?<![\w.~}>)/-]))/(?:home|root|tmp|work|U
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module: where it is written, and how."""
+    """One imported module, with the file and line of the import."""
 
     file: str
     line: int
@@ -103,7 +103,7 @@ class Import:
 
 
 class ImportReader(ast.NodeVisitor):
-    """Collects the imports of one file, with the function they stand in."""
+    """Collects the imports of one file, with their functions."""
 
     def __init__(self, root: Path, path: Path) -> None:
         self.root = root
@@ -190,7 +190,7 @@ def package_of_file(file: str) -> str:
 
 
 def import_circles() -> list[set[str]]:
-    """Groups of modules that import each other, at whatever level."""
+    """Groups of modules that import each other, at any level."""
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     for found in imports():
         graph.add_edge(found.file.removesuffix(".py").removesuffix("/__init__").replace("/", "."), found.target)
@@ -198,7 +198,7 @@ def import_circles() -> list[set[str]]:
 
 
 def complain(broken: Iterator[Import] | list[Import], rule: str) -> None:
-    """Fail with every offender at once."""
+    """Fail and list all offenders."""
     lines = sorted(set(map(str, broken)))
     assert not lines, f"{rule}:\n  " + "\n  ".join(lines)
 
@@ -213,7 +213,7 @@ def allowed_library(found: Import, library: str) -> bool:
 
 class TestImportDirection:
     def test_there_is_no_import_circle_but_that_of_graph_and_ops(self) -> None:
-        """A graph makes a Constant from a scalar, and so knows one operation; imports for typing count too."""
+        """A graph makes a Constant from a scalar, and so imports one operation; imports for typing count too."""
         circles = [circle for circle in import_circles() if circle not in CIRCLES]
         assert not circles, "\n".join(", ".join(sorted(circle)) for circle in circles)
 
@@ -262,7 +262,7 @@ COMPOSITIONS = {
     "transforms/common/nop_elimination.py": "a GraphRewrite: its matchers run in one traversal",
     "transforms/downgrade/downgrade.py": "a GraphRewrite: its matchers run in one traversal",
 }
-"""The modules of transforms that may import passes, because they are made of passes, and the reason."""
+"""The modules of transforms that may import passes because they consist of passes, with the reason."""
 
 BASES = {"FunctionPass", "MatcherPass", "GraphRewrite", "BackwardGraphRewrite", "Manager"}
 """The classes of the engine that passes derive from; not passes themselves."""
@@ -303,7 +303,7 @@ SHARED_NAMES = {
     "report": "what is reported of one conversion, and of a batch of conversions",
     "runtime": "the passes that avoid errors of the runtime, and the module that runs models on it",
 }
-"""Names of modules and packages that mo_loop and transforms have more than once, and the reason.
+"""Names that several modules or packages of mo_loop and transforms have, and the reason.
 
 A family of operations in mo_loop/ops and its translators in mo_loop/frontend/ops share a name as well, and so do a
 package and its main module (`graph/graph.py`).
@@ -335,7 +335,7 @@ class TestNames:
 
 
 class TestImportReader:
-    """The reader itself, on a small tree: a rule that sees nothing would pass for ever."""
+    """The reader of imports is tested on a small tree: a rule that sees no import would always pass."""
 
     @pytest.fixture
     def tree(self, tmp_path: Path) -> Path:
@@ -426,7 +426,7 @@ class TestStartUp:
 
 @cache
 def tracked() -> tuple[Path, ...]:
-    """The files git knows of; skips outside a checkout (an unpacked archive has nothing to hold them against)."""
+    """The files that git lists; skips outside a checkout, where there is nothing to compare with."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
     done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True)

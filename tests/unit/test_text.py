@@ -1,4 +1,4 @@
-"""Graphs as text: round trips of whatever can be built, and the canonical form."""
+"""Graphs as text: round trips of random graphs, and the canonical form."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BINARY = (ops.Add, ops.Multiply, ops.Maximum)
 
 
 class Draft:
-    """Adds random nodes to a graph. Every value is of one type, so that any may feed any."""
+    """Adds random nodes to a graph. All values have one type, so that any can be an input of any node."""
 
     def __init__(self, draw: Any, graph: Graph, values: list[Value], depth: int) -> None:
         self.draw, self.graph, self.values, self.depth = draw, graph, values, depth
@@ -124,7 +124,7 @@ def graphs(draw: Any) -> Graph:
     draft.fill()
     for _ in range(draw(st.integers(0, 3))):
         Result(draft.value(), name=draw(names), names=tuple(draw(st.lists(names.filter(bool), max_size=2))))
-    if draw(st.booleans()):  # a younger node feeds an older one
+    if draw(st.booleans()):  # a younger node is the input of an older one
         older = ops.Abs(inputs[0])
         Result(older)
         graph.set_input(older, 0, ops.Exp(inputs[-1]).output)

@@ -1,4 +1,4 @@
-"""Graph text as people write it: what may be left out, and errors that name the line."""
+"""Graph text written by hand: parts that may be omitted, and errors with their line."""
 
 from __future__ import annotations
 

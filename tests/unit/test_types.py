@@ -1,4 +1,4 @@
-"""The table of element types against what others say, and the packing of narrow elements."""
+"""The table of element types compared with other libraries, and the packing of narrow elements."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TestTable:
         assert len(entries) == len(set(entries))
 
     def test_it_covers_onnx_but_for_floats_of_six_bits(self) -> None:
-        """They do not divide a byte, and neither the IR nor any runtime here has them."""
+        """They do not divide a byte, and neither the IR nor a runtime here supports them."""
         numbers = {number: name for name, number in onnx.TensorProto.DataType.items() if name != "UNDEFINED"}
         missing = numbers.keys() - {each.onnx for each in ALL}
         assert all(numbers[number].startswith("FLOAT6") for number in missing)

@@ -1,4 +1,4 @@
-"""The invariants see what they are there for: each graph here is broken by hand."""
+"""The invariants find errors: each graph here is broken by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The .bin: equal content is stored once, content that only looks equal is not merged."""
+"""The .bin: equal content is stored once, content with equal samples is not merged."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_deferred_tensor_is_found_when_it_is_made_alike() -> None:
 
 @pytest.mark.parametrize("count", [600, 1024, 1025])
 def test_deferred_tensors_that_differ_at_the_end_are_stored_apart(count: int) -> None:
-    """Up to 4096 bytes samples are compared alone, so they must hold everything."""
+    """Up to 4096 bytes only samples are compared, so they must contain everything."""
     contents = [tensor(count).array().copy() for _ in range(2)]
     contents[1][-1] += 1
     data = Bin()
@@ -68,7 +68,7 @@ def test_deferred_tensors_that_differ_at_the_end_are_stored_apart(count: int) ->
 
 @pytest.mark.parametrize("count", [1024, 1025, 40_000])
 def test_the_same_fingerprint_is_no_proof(count: int) -> None:
-    """Only the middle differs, which no sampled page holds (up to 4096 bytes the sample is all there is)."""
+    """Only the middle differs, which is in no sampled page (up to 4096 bytes the sample is the whole content)."""
     a, b = tensor(count), tensor(count)
     b.array()[count // 2] += 1
     data = Bin()

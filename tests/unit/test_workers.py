@@ -1,4 +1,4 @@
-"""Worker processes: what crashes and hangs is replaced, nothing survives its parent."""
+"""Worker processes: a crashed or hanging one is replaced, and none survives its parent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THIS = __name__
 
 
 def work(task: object) -> object:
-    """What the workers of these tests run."""
+    """The function of the workers in these tests."""
     report_stage("begun")
     if task == "crash":
         print("last words", flush=True)
@@ -49,7 +49,7 @@ def work(task: object) -> object:
 
 
 def allocate(size: int) -> int:
-    """Allocates what the memory limit may forbid."""
+    """Allocates more memory than the limit may allow."""
     return len(bytearray(size))
 
 
@@ -70,7 +70,7 @@ def is_running(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    # An orphan that has ended stays in the table until the first process of the system reaps it.
+    # An orphan that has ended stays in the process table until the first process of the system removes it.
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
@@ -210,7 +210,7 @@ def test_close_ends_a_worker_that_is_busy_or_still_starting(tmp_path: Path) -> N
 
 
 def call_quietly(workers: Pool, task: str, results: list[object]) -> None:
-    """What becomes of a task whose pool is closed: a crash, or an error at the start."""
+    """The result of a task whose pool is closed: a crash, or an error at the start."""
     try:
         results.append(workers.call(task).status)
     except (WorkerStartError, RuntimeError) as error:
@@ -261,7 +261,7 @@ def test_a_pool_left_open_ends_with_the_interpreter() -> None:
 
 
 def test_a_worker_of_another_interpreter_has_the_packages_of_that_one(tmp_path: Path) -> None:
-    """An environment without packages: the worker imports this package alone, and nothing else of the parent's."""
+    """An environment without packages: the worker imports this package only, and nothing else of the parent's."""
     venv.create(tmp_path)
     python = tmp_path / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     with Pool("importlib.util:find_spec", limit=20, python=str(python)) as workers:

@@ -1,1 +1,1 @@
-"""Operators by family, each against ONNX Runtime or the reference evaluator: `from tests.harness import check_node`."""
+"""Operators by family, against ONNX Runtime or the reference evaluator: `from tests.harness import check_node`."""

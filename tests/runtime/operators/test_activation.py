@@ -1,4 +1,4 @@
-"""Activations, against ONNX Runtime."""
+"""Activations, compared with ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, logic and bits, against ONNX Runtime."""
+"""Arithmetic, comparison, logic and bits, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_integers_divide_towards_zero(dtype):
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
 @dynamic_or_not
 def test_division_is_not_rounded(dtype, dynamic):
-    """Of 8 bits, and merged into a reduction before it, the runtime's own division rounds."""
+    """The runtime's own division of 8 bits rounds if it is merged into a preceding reduction."""
     x = np.array([[7, 3], [5, 6]], dtype)
     check_node("Div", {"a": x, "b": np.array(2, dtype)}, opset=14, dynamic=dynamic, expected=[x // 2])
     nodes = [
@@ -168,7 +168,7 @@ def test_running(op, exclusive, reverse, axis, dynamic):
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_running_products_of_nothing(axis):
-    """Of a known size of 0 beside one of the run."""
+    """A known size of 0 beside a size of the run."""
     arrays = {"x": np.zeros((2, 3, 0), np.float32), "axis": np.array(axis, np.int64)}
     model = node_model("CumProd", arrays, opset=26, constants=["axis"])
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"

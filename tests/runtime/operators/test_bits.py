@@ -1,4 +1,4 @@
-"""BitCast and TfIdfVectorizer: bits read as another type, and sequences of numbers counted."""
+"""BitCast and TfIdfVectorizer: bits read as another type, and counts of sequences of numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cast(x: Any, to: Any, dynamic: bool = False, constants: tuple[str, ...] = ()
 @both
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 def test_integers(bits: int, dynamic: bool) -> None:
-    """Of 64 bits those that fit into 32, which is what the runtime reads."""
+    """Of 64-bit integers those that fit into 32 bits, which the runtime reads."""
     signed, unsigned = np.dtype(f"int{bits}"), np.dtype(f"uint{bits}")
     x = np.array([each for each in EDGES if np.iinfo(signed).min <= each <= np.iinfo(signed).max], signed)
     for shape in ((-1,), (1, -1)):
@@ -89,7 +89,7 @@ TEXT = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8], [5, 6, 7, 8, 6, 7]])
     dynamic=[False, True],
 )
 def test_counted_sequences(lengths: tuple[int, int, int], mode: str, dtype: Any, dynamic: bool) -> None:
-    """Rows, one row, and rows that are shorter than a sequence; ONNX Runtime counts as well."""
+    """Rows, one row, and rows shorter than a sequence; ONNX Runtime counts in the same way."""
     least, most, skips = lengths
     attributes = {
         **POOL, "mode": mode, "min_gram_length": least, "max_gram_length": most, "max_skip_count": skips,

@@ -1,4 +1,4 @@
-"""Col2Im of shapes known only at run time, against the same model with constants and the reference."""
+"""Col2Im of shapes known only at run time, compared with the model with constants and with the reference evaluator."""
 
 from __future__ import annotations
 

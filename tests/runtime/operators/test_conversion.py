@@ -1,4 +1,4 @@
-"""Cast to types whose range the values leave."""
+"""Cast of values that are out of the range of the type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_float8_saturates_and_keeps_nan(to: int, largest: float, dtype: type) ->
 
 @pytest.mark.parametrize(("source", "target"), [(17, 19), (19, 17)])
 def test_casts_between_floats_of_8_bits(source, target):
-    """The limit of the larger one is no number of the smaller one."""
+    """The limit of the larger type is not a value of the smaller one."""
     x = np.array([0.5, -3, 448, -448, 0], helper.tensor_dtype_to_np_dtype(source))
     check_node("Cast", {"x": x}, {"to": target, "saturate": 1}, opset=19)
 
@@ -35,7 +35,7 @@ def test_casts_between_floats_of_8_bits(source, target):
 @pytest.mark.parametrize("to", [TensorProto.INT4, TensorProto.UINT4])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64])
 def test_integers_keep_their_lowest_four_bits(to, dtype):
-    """Also where the result is computed with: the runtime has 8 bits for it then."""
+    """Also if another node computes with the result, which then has 8 bits in the runtime."""
     feeds = {"x": np.array([0, 1, 7, 8, 11, 15, 16, 100]).astype(dtype)}
     nodes = [
         helper.make_node("Cast", ["x"], ["narrow"], to=to),

@@ -49,7 +49,7 @@ def test_conv_with_weights_known_at_run_time(group):
     ),
 )
 def test_a_single_column_of_one_channel(x, w, attributes, dynamic):
-    """The runtime gives what is in other rows where the stride along the last dimension alone is above 1."""
+    """The runtime reads other rows if only the stride along the last dimension is above 1."""
     check_node("Conv", {"x": normal(*x), "w": normal(*w)}, attributes, opset=22, constants=("w",), dynamic=dynamic)
 
 

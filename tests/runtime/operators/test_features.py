@@ -1,4 +1,4 @@
-"""ai.onnx.ml's encoders and scalers; the oracle is ONNX Runtime where it has the type, else what the text says."""
+"""ai.onnx.ml's encoders and scalers, compared with ONNX Runtime if it has the type, else with the text of ONNX."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ml_model(
     op_type: str, inputs: Sequence[Any], attributes: Any, *, version: int = 1, outputs: int = 1,
     domain: str = "ai.onnx.ml", dynamic: bool = False,
 ) -> Any:  # fmt: skip
-    """A model of one node of another domain than the default one."""
+    """A model of one node of a domain other than the default one."""
     names, results = [f"x{i}" for i in range(len(inputs))], [f"y{i}" for i in range(outputs)]
     shapes = [
         [f"{name}_{i}" if dynamic else d for i, d in enumerate(x.shape)] for name, x in zip(names, inputs, strict=True)
@@ -91,7 +91,7 @@ def test_scaler(dtype: Any, dynamic: bool) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
 def test_normalizer(norm: str, dtype: Any, dynamic: bool) -> None:
-    """Rows of negative numbers and of zeros too; a vector is one row."""
+    """Rows of negative numbers and of zeros, too; a vector is one row."""
     x = TABLE.astype(dtype)
     check("Normalizer", [x], {"norm": norm}, dynamic=dynamic)
     check("Normalizer", [x[0]], {"norm": norm}, dynamic=dynamic)
@@ -105,7 +105,7 @@ def test_normalizer_of_other_norms_and_ranks() -> None:
 @both
 @pytest.mark.parametrize("dtype", TYPES)
 def test_feature_vectorizer(dtype: Any, dynamic: bool) -> None:
-    """Inputs are cut and filled up to their widths."""
+    """Inputs are cut or padded to their widths."""
     x = TABLE.astype(dtype)
     for widths in ([3, 2], [2, 3], [1, 5]):
         check("FeatureVectorizer", [x, x[:, :2]], {"inputdimensions": widths}, dynamic=dynamic)
@@ -161,7 +161,7 @@ def test_label_encoder_without_a_default() -> None:
 
 
 def test_repeated_keys() -> None:
-    """The first counts in version 2, as ONNX Runtime has it; the last in version 4, as ONNX's text has it."""
+    """Version 2 as ONNX Runtime implements it; version 4 as the text of ONNX defines it."""
     repeated = {"keys_int64s": [1, 2, 1], "values_int64s": [5, 6, 7]}
     check("LabelEncoder", [np.array([1, 2, 3])], repeated, version=2)
     check("LabelEncoder", [np.array([1, 2, 3])], repeated, version=4, expected=[np.array([7, 6, -1])])
@@ -188,7 +188,7 @@ def test_keys_beyond_the_reach_of_the_runtime() -> None:
 @both
 @pytest.mark.parametrize("dtype", TYPES)
 def test_one_hot_encoder(dtype: Any, dynamic: bool) -> None:
-    """Floats are cut off first."""
+    """Floats are truncated first."""
     for x in (np.array([[1.75, 2], [3, -1.5]]), np.array([1, 5.0]), np.array(2.0), np.zeros((0, 3))):
         given = x.astype(dtype)
         expected = (np.trunc(given)[..., None] == [1, 2, -1]).astype(np.float32)

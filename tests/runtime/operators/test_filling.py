@@ -1,4 +1,4 @@
-"""What makes tensors larger, cuts them to a size or makes them from nothing: Expand, Tile, Pad, Range, EyeLike ..."""
+"""Operators that extend, cut or create tensors: Expand, Tile, Pad, Range, EyeLike ..."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_expand(shape: Any, target: Any, constants: Any, dynamic: Any) -> None:
     ("shape", "repeats"), [((2, 3), (2, 2)), ((2, 3), (1, 4)), ((2, 1, 3), (3, 0, 2)), ((4,), (3,)), ((0, 2), (2, 2))]
 )
 def test_tile(shape: Any, repeats: Any, constants: Any, dynamic: Any) -> None:
-    """Repeats of several dimensions at run time: one Tile of the runtime's gives garbage."""
+    """Repeats of several dimensions at run time: one Tile gives wrong numbers in the runtime."""
     for opset in (6, 13):
         inputs = {"x": floats(*shape), "p": ints(*repeats)}
         check_node("Tile", inputs, opset=opset, constants=constants, dynamic=dynamic)
@@ -88,7 +88,7 @@ def test_pad(pads: Any, mode: str, opset: int, constants: Any, dynamic: Any) -> 
     dynamic=DYNAMIC,
 )
 def test_pad_with_a_value(dtype: Any, late: bool, constants: Any, dynamic: Any) -> None:
-    """The runtime does not read a value that is computed if the pads are constants."""
+    """The runtime does not read a computed value if the pads are constants."""
     inputs = {"x": (floats(3, 4) * 3).astype(dtype), "p": ints(1, 2, 0, 1), "v": np.array(5).astype(dtype)}
     names = (*constants, *(() if late else ("v",)))
     check_node("Pad", inputs, opset=13, constants=names, dynamic=dynamic)

@@ -1,4 +1,4 @@
-"""Operators that only the bodies of their schemas translate: with symbolic dimensions, and at old and new opsets."""
+"""Operators that only the bodies of their schemas translate: with symbolic dimensions, at old and new opsets."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_attention_in_a_loop() -> None:
 @pytest.mark.parametrize(("bias", "past"), [(False, False), (True, True), (False, True)])
 @pytest.mark.parametrize(("length", "size"), [(5, 3), (1, 3), (4, 1)])
 def test_causal_convolution(length: int, size: int, bias: bool, past: bool, activation: str, dynamic: bool) -> None:
-    """What is kept may be longer than the input, or nothing at all."""
+    """The output may be longer than the input, or empty."""
     inputs = {
         "x": floats(2, 4, length), "w": floats(4, 1, size), "b": floats(4) if bias else None,
         "past": floats(2, 4, size - 1) if past else None,
@@ -138,7 +138,7 @@ BODIES = [("Softmax", 17, 13), ("Softmax", 18, 18), ("LogSoftmax", 14, 13), ("Lo
 
 @pytest.mark.parametrize(("op", "opset", "body"), BODIES)
 def test_the_newest_body_not_above_the_opset(op: str, opset: int, body: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some schemas have bodies for several opsets. Without its translator the operator gives the same numbers."""
+    """Some schemas have bodies for several opsets. They give the numbers of the translator."""
     taken = []
 
     def watched(*given: Any) -> Any:
@@ -156,7 +156,7 @@ def test_the_newest_body_not_above_the_opset(op: str, opset: int, body: int, mon
 
 
 def test_no_body_for_types_that_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CausalConvWithState has one for static shapes only: a refusal, where its translator were missing."""
+    """CausalConvWithState has a body for static shapes only: without its translator it is refused."""
     find = registry.find
     hidden = "CausalConvWithState"
     monkeypatch.setattr(registry, "find", lambda name, *rest: None if name == hidden else find(name, *rest))

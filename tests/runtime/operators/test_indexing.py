@@ -1,4 +1,4 @@
-"""Elements picked, put and found by index: Gather*, Scatter*, NonZero, Compress, OneHot, TopK, Unique."""
+"""Elements read, written and found by index: Gather*, Scatter*, NonZero, Compress, OneHot, TopK, Unique."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_gather_of_other_types(dtype: Any, dynamic: Any) -> None:
 @given
 @pytest.mark.parametrize(("shape", "axis"), [((3, 4), 0), ((3, 4), 1), ((2, 4), -2), ((5, 2), 0), ((1, 1), 1)])
 def test_gather_elements(shape: Any, axis: int, constants: Any, dynamic: bool) -> None:
-    """Dimensions of the indices may be smaller than those of the data; negative indices count from behind."""
+    """Dimensions of the indices may be smaller than those of the data; negative indices count from the end."""
     x = floats(3, 4)
     size = x.shape[axis]
     inputs = {"x": x, "p": np.random.default_rng(2).integers(-size, size, shape)}
@@ -161,7 +161,7 @@ def test_non_zero_of_a_scalar(value: int) -> None:
 def test_compress(axis: Any, condition: Any, opset: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(4, 4), "p": np.array(condition, bool)}
     attributes = {} if axis is None else {"axis": axis}
-    opset = 11 if axis == -1 else opset  # before, an axis is counted from the front
+    opset = 11 if axis == -1 else opset  # before, an axis is not negative
     check_node("Compress", inputs, attributes, opset=opset, constants=constants, dynamic=dynamic)
 
 
@@ -181,7 +181,7 @@ def hot(indices: Any, depth: int, off: Any, on: Any, axis: int) -> Any:
     dynamic=DYNAMIC,
 )
 def test_one_hot(shape: Any, kind: Any, dtype: Any, axis: int, constants: Any, dynamic: Any) -> None:
-    """Negative indices count from behind; one outside is nowhere."""
+    """Negative indices count from the end; one out of range has no effect."""
     indices = np.array([[1, 0, 4], [3, 7, 2]] if kind is np.uint8 else [[1, -1, 4], [-4, 7, -9]]).astype(kind)
     values = np.array([0, 1]).astype(dtype)
     inputs = {"x": indices, "d": np.full(shape, 4).astype(np.int64), "v": values}
@@ -206,7 +206,7 @@ def test_one_hot_of_scalar_and_float_depth(dynamic: Any) -> None:
     dynamic=DYNAMIC,
 )
 def test_top_k(dtype: Any, largest: int, axis: int, k: int | None, constants: Any, dynamic: Any) -> None:
-    """Of equal elements the first comes first."""
+    """Of equal elements the first one comes first."""
     x = some(5, 6, dtype=dtype, high=4)
     inputs = {"x": x, "k": ints(x.shape[axis] if k is None else k)}
     options = {"outputs": 2, "constants": constants, "dynamic": dynamic}
@@ -233,7 +233,7 @@ def test_top_k_of_opset_1(dynamic: Any) -> None:
 
 @both
 def test_top_k_of_large_integers(dynamic: Any) -> None:
-    """Neighbours above 2^24, which one float cannot tell apart."""
+    """Neighbours above 2^24, which are equal as float."""
     x = np.int64(2**24 + 1) + np.array([[3, 1, 4, 1, 5, 9, 2, 6, 8, 7]])
     for largest in (0, 1):
         check_node("TopK", {"x": x, "k": ints(4)}, {"largest": largest}, opset=11, outputs=2, dynamic=dynamic)
@@ -267,7 +267,7 @@ def test_unique(shape: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
 
 @both
 def test_unique_of_nothing(dynamic: Any) -> None:
-    """The runtime's own crashes here."""
+    """The runtime's own operation crashes here."""
     for attributes in ({}, {"sorted": 0}, {"axis": 1}):
         check_node("Unique", {"x": floats(3, 0)}, attributes, opset=11, outputs=4, dynamic=dynamic)
 
@@ -293,7 +293,7 @@ def test_unique_along_an_axis(place: Any, dtype: Any, in_order: int, dynamic: An
 
 @both
 def test_in_the_body_of_a_loop(dynamic: Any) -> None:
-    """Constants that a translator makes stand in the body, and captured ones are seen there."""
+    """Constants that a translator makes are in the body, and captured ones are known there."""
     body = helper.make_graph(
         [
             helper.make_node("Trilu", ["s", "diagonal"], ["t"], upper=0),
@@ -327,7 +327,7 @@ def test_in_the_body_of_a_loop(dynamic: Any) -> None:
 @everything
 @pytest.mark.parametrize("axis", [0, 1])
 def test_gather_elements_behind_a_slice(axis: int, dynamic: bool) -> None:
-    """The runtime takes the Slice away, but negative indices count from its end, and sizes must agree with it."""
+    """The runtime removes the Slice, but negative indices count from its end, and sizes must agree with it."""
     cut = helper.make_node("Slice", ["x", "from", "to", "axes"], ["cut"])
     gathered = helper.make_node("GatherElements", ["cut", "at"], ["y"], axis=0)
     constants = {"from": ints(0), "to": ints(2), "axes": ints(axis)}
@@ -338,7 +338,7 @@ def test_gather_elements_behind_a_slice(axis: int, dynamic: bool) -> None:
 
 @pytest.mark.parametrize("wanted", [["values"], ["values", "first"], ["values", "", "", "times"], ["v", "f", "b", "t"]])
 def test_unique_without_order(wanted: list[str]) -> None:
-    """The runtime's own gives garbage where its third output is not used."""
+    """The runtime's own operation gives wrong numbers if its third output is not used."""
     x = np.array([0.5, 0.1, 0.5, -0.3, 0.1, 0.7, -0.3, 0.5], np.float32)
     check_node("Unique", {"x": x}, {"sorted": 0}, opset=11, outputs=wanted)
     check_node("Unique", {"x": x}, {"sorted": 0}, opset=11, outputs=wanted, dynamic=True)

@@ -1,4 +1,4 @@
-"""MatMul, Gemm and Einsum, against ONNX Runtime."""
+"""MatMul, Gemm and Einsum, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_gemm(c, given, dynamic):
 @pytest.mark.parametrize("c", [None, (1,), "row"])
 @pytest.mark.parametrize("dynamic", [(), ("a",), ("b",)])
 def test_gemm_of_nothing(a, b, transposed, c, dynamic):
-    """Neither what was in memory, nor refused by the runtime where it is to transpose."""
+    """The result is not uninitialised memory, and the runtime does not refuse a transposed operand."""
     addend = None if c is None else np.ones((b[1],) if c == "row" else c, np.float32)
     expected = np.zeros((a[0], b[1]), np.float32) + (0 if addend is None else addend)
     inputs = {"a": np.zeros(a, np.float32), "b": np.zeros(b, np.float32), "c": addend}

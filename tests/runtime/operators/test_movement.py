@@ -1,4 +1,4 @@
-"""Where an element stands: Reshape, Squeeze, Transpose, Concat, Split, Slice, DepthToSpace, ReverseSequence ..."""
+"""Operators that move elements: Reshape, Squeeze, Transpose, Concat, Split, Slice, DepthToSpace, ReverseSequence ..."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_squeeze(axes: Any, dynamic: Any) -> None:
 
 @pytest.mark.parametrize(("inputs", "opset"), [(("x",), 1), (("x",), 11), (("x",), 13), (("x", "p"), 25)])
 def test_squeeze_of_all_ones(inputs: Any, opset: int) -> None:
-    """ONNX Runtime does not take an empty name for absent axes."""
+    """ONNX Runtime does not accept an empty name for absent axes."""
     for shape in ((1, 3, 1), (2, 3), (1, 1), ()):
         x = floats(*shape)
         check_node("Squeeze", {"x": x, "p": None} if "p" in inputs else {"x": x}, opset=opset, expected=[x.squeeze()])
@@ -233,7 +233,7 @@ def test_slice_of_which_the_axes_alone_are_left_to_the_run(shape: Any, step: int
 
 
 def test_slice_bounds_that_other_nodes_compute() -> None:
-    """INT64_MAX that passes through a Concat is still "to the end"."""
+    """INT64_MAX that passes through a Concat still means "to the end"."""
     nodes = [
         helper.make_node("Concat", ["near", "far"], ["ends"], axis=0),
         helper.make_node("Slice", ["x", "starts", "ends"], ["y"]),
@@ -291,7 +291,7 @@ def test_a_piece_cast_to_boolean(dtype: type) -> None:
 
 
 def test_an_input_reshaped_at_run_time_and_returned():
-    """The runtime kept the largest shape of a result that is such an input behind a copy."""
+    """The runtime kept the largest shape of a result that is such an input after a copy."""
     nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Identity", ["r"], ["y"])]
     feeds = [{"x": floats(n), "shape": ints(n)} for n in (2, 5, 2, 1)]
     check_model(graph_model(nodes, feeds[0], ["y"], opset=13, dynamic=["x"]), *feeds)

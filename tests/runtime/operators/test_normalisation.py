@@ -1,4 +1,4 @@
-"""Normalisation and Dropout, against ONNX Runtime or the ONNX reference evaluator."""
+"""Normalisation and Dropout, compared with ONNX Runtime or the ONNX reference evaluator."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_batch_of_one_dimension():
 @pytest.mark.parametrize("opset", [9, 15])
 @dynamic_or_not
 def test_batch_in_training(opset, dynamic):
-    """Its own statistics normalise x, and the running ones follow them."""
+    """The statistics of x normalise it, and update the running ones."""
     names, given = (["y", "m", "v"], {"training_mode": 1}) if opset == 15 else (["y", "m", "v", "", ""], {})
     arrays = {"x": floats(2, 3, 4, 5), **statistics(3)}
     check_node("BatchNormalization", arrays, {"momentum": 0.8, **given}, opset=opset, outputs=names, dynamic=dynamic)
@@ -124,7 +124,7 @@ def test_group(shape, groups, opset, dynamic):
 
 @dynamic_or_not
 def test_group_in_a_loop(dynamic):
-    """GroupNormalization-12 in a body is refused by the runtime; the composition is not."""
+    """The runtime refuses GroupNormalization-12 in a body; it accepts the composition."""
     shape = [None if dynamic else dim for dim in (1, 4, 3, 3)]
     body = helper.make_graph(
         [
@@ -207,6 +207,6 @@ def test_dropout_that_drops_nothing(ratio, training):
 @dynamic_or_not
 @pytest.mark.parametrize("bias", [0.5, 1.5, 2.0])
 def test_local_response_of_any_bias(bias, dynamic):
-    """The runtime cuts the fraction off the bias, and does not run without a known number of channels."""
+    """The runtime truncates the bias, and does not run without a known number of channels."""
     attributes = {"size": 3, "alpha": 0.7, "bias": bias}
     check_node("LRN", {"x": floats(2, 5, 3, 2)}, attributes, opset=13, dynamic=dynamic)

@@ -1,4 +1,4 @@
-"""One step of an optimiser, against the formulas of ONNX's text in numpy."""
+"""One step of an optimiser, compared with the formulas of ONNX's text in numpy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ COEFFICIENTS = {"norm_coefficient": 0.125, "epsilon": 1e-2}
 
 
 def tensors(count: int, kinds: int, dtype: Any) -> list[Any]:
-    """`count` tensors of different shapes, then `kinds` - 1 times as many that go with them; none below 0."""
+    """`count` tensors of different shapes, then `kinds` - 1 times as many of the same shapes; none is negative."""
     rng = np.random.default_rng(count)
     shapes = [(2, 3), (4,), ()][:count]
     return [rng.uniform(0.1, 2, shape).astype(dtype) for _ in range(kinds) for shape in shapes]
 
 
 def stepped(op: str, r: float, t: int, parts: list[Any], attributes: dict[str, Any]) -> list[Any]:
-    """The new tensor and what it accumulates."""
+    """The new tensor and its accumulated values."""
     x, gradient, *rest = parts
     alpha, beta, epsilon = (attributes.get(name, 0.0) for name in ("alpha", "beta", "epsilon"))
     g = attributes["norm_coefficient"] * x + gradient

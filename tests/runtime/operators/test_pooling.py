@@ -1,4 +1,4 @@
-"""Pools: sizes, pads and rounding in every combination that differs, indices, dilations."""
+"""Pools: sizes, pads and rounding in all combinations that differ, indices, dilations."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from mo_loop.errors import ConversionErrors
 from tests.harness import check_node, run_converted
 from tests.nodes import node_model
 
-# kernel, stride, pads, size: each rounds another way, the last ones with a window that starts in the padding.
+# kernel, stride, pads, size: each rounds in another way, the last ones with a window that starts in the padding
 PLACES = tuple(itertools.product((2, 3), (1, 2, 3), ((0, 0), (1, 0), (0, 1), (1, 1)), (5, 6, 7)))
 SOME = PLACES[::5]
 
@@ -113,7 +113,7 @@ def test_max_unpool(output_shape):
     ("pads", "sizes"), [((0, 0, 1, 1), (3, 3)), ((1, 1, 0, 0), (3, 3)), ((1, 0, 1, 1), (2, 3)), ((0, 0, 1, 0), (3, 4))]
 )
 def test_max_unpool_of_a_padded_pool(pads, sizes):
-    """The tensor is smaller by the padding at both ends."""
+    """The tensor without padding is smaller at both ends."""
     x = normal(1, 1, 2, 2)
     expected = np.zeros(sizes, np.float32)
     expected.reshape(-1)[[0, 2, 3, 5]] = x.reshape(-1)
@@ -133,7 +133,7 @@ def test_equal_channels_have_equal_means() -> None:
 
 @pytest.mark.parametrize("rule", ("SAME_UPPER", "SAME_LOWER"))
 def test_places_where_a_rule_pads_tensors_of_unknown_size(rule):
-    """The runtime finds places without the padding that the rule stands for."""
+    """The runtime computes indices without the padding that the rule stands for."""
     attributes = {"kernel_shape": [3, 2], "auto_pad": rule}
     check_node("MaxPool", {"x": normal(2, 3, 5, 4)}, attributes, opset=12, outputs=2, dynamic=True)
 
@@ -146,7 +146,7 @@ def test_places_where_padding_hangs_on_an_unknown_size_are_refused():
 
 
 def test_places_of_the_smallest_integer():
-    """The runtime begins with it, and does not find an element that is no larger."""
+    """The runtime starts with it, and does not find an element that is not larger."""
     attributes = {"kernel_shape": [2], "strides": [2]}
     x = np.array([[[0, 0, 1, 0, 0, 0, 200, 7]]], np.uint8)
     check_node("MaxPool", {"x": x}, attributes, opset=12, outputs=2, dynamic=True)

@@ -1,4 +1,4 @@
-"""ai.onnx.ml's linear models, support vector machines and trees against ONNX Runtime."""
+"""ai.onnx.ml's linear models, support vector machines and trees, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_probit_of_one_score() -> None:
 @pytest.mark.parametrize("post", TRANSFORMS)
 @pytest.mark.parametrize("classes", [1, 2, 3])
 def test_linear_classifier(classes: int, post: str, dynamic: bool) -> None:
-    """One row of coefficients for two labels says how likely the second one is."""
+    """One row of coefficients for two labels gives the probability of the second one."""
     labels = [5, 7, 9][: max(classes, 2)]
     attributes = {"coefficients": W3[: 2 * classes], "intercepts": B3[:classes], "classlabels_ints": labels}
     check("LinearClassifier", [X], {**attributes, "post_transform": post}, outputs=2, dynamic=dynamic)
@@ -71,7 +71,7 @@ def test_svm_regressor(kernel: str, one_class: int, dynamic: bool) -> None:
 
 
 def test_linear_svm_without_support_vectors() -> None:
-    """ONNX Runtime wants parameters of the kernel, which a linear one has not."""
+    """ONNX Runtime requires parameters of the kernel, which a linear one does not have."""
     attributes = {"coefficients": [0.5, -1.25], "kernel_type": "LINEAR", "rho": [0.1]}
     check("SVMRegressor", [X], attributes, expected=[(X @ np.float32([0.5, -1.25]) + np.float32(0.1))[:, None]])
 
@@ -81,7 +81,7 @@ VECTORS = [0.0, 1.0, -1.0, 0.5, 2.0, 1.5, -0.5, -0.5, 1.0, -1.0]
 
 @pairs(sizes=[[2, 3], [1, 2, 2], [1, 1, 1, 2]], kernel=[*KERNELS], post=TRANSFORMS, dynamic=[False, True])
 def test_svm_classifier(sizes: list[int], kernel: str, post: str, dynamic: bool) -> None:
-    """Pairs of classes vote; of equally many votes the first class wins."""
+    """Pairs of classes vote; of classes with equally many votes the first one wins."""
     classes = len(sizes)
     rng = np.random.default_rng(classes)
     attributes = {
@@ -127,7 +127,7 @@ class Grown:
             self.rows.append([tree, place, 0, "LEAF", 0.0, 0, 0, 0])
             self.leaves.append((tree, place))
             return place
-        # Thresholds and values come from few numbers, so that equality happens.
+        # Thresholds and values come from few numbers, so that some are equal.
         self.rows.append([tree, place, int(self.rng.integers(self.features)), str(self.rng.choice(self.modes)),
                           float(self.rng.integers(-3, 4)) / 2, 0, 0, int(self.rng.integers(2))])  # fmt: skip
         self.rows[place][5] = self.grow(tree, depth - 1)
@@ -161,7 +161,7 @@ def rows(seed: int, count: int, features: int, dtype: Any = np.float32, missing:
     seed=range(3), modes=[MODES[:1], MODES[1:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"], dynamic=[False, True]
 )
 def test_tree_regressor(seed: int, modes: list[str], how: str, dynamic: bool) -> None:
-    """NaN goes where each node says."""
+    """NaN takes the branch that each node selects."""
     grown = Grown(seed, 4, 3, modes, 4)
     attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2}
     check("TreeEnsembleRegressor", [rows(seed, 40, 3)], {**attributes, "aggregate_function": how}, dynamic=dynamic)
@@ -194,7 +194,7 @@ def test_tree_classifier_of_many(sparse: bool, post: str, seed: int, dynamic: bo
 
 @pairs(bases=[[], [0.125]], low=[0.0, -1.0], post=TRANSFORMS, version=[1, 3], dynamic=[False, True])
 def test_tree_classifier_of_two(bases: list[float], low: float, post: str, version: int, dynamic: bool) -> None:
-    """`low` tells probabilities from distances."""
+    """`low` distinguishes probabilities from distances."""
     grown = Grown(3, 2, 3, MODES[:1], 3)
     attributes = {**grown.attributes(), **grown.votes("class", [0], low), "classlabels_int64s": [4, -2]}
     if bases:
@@ -211,7 +211,7 @@ def test_two_classes_that_both_get_votes_are_refused() -> None:
 
 
 def test_thresholds_of_f64_between_two_f32() -> None:
-    """Rounding them to the nearest f32 would turn comparisons with that number."""
+    """Rounding them to the nearest f32 would change comparisons with that number."""
     limit = 1 / 3
     near = np.float32(limit)
     x = np.array([[np.nextafter(near, np.float32(0))], [near], [np.nextafter(near, np.float32(1))]])
@@ -252,7 +252,7 @@ def test_broken_trees() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("how", [0, 1, 2, 3])
 def test_tree_ensemble(how: int, dtype: Any, dynamic: bool) -> None:
-    """Two trees: one asks for membership in a set, the other is a single comparison."""
+    """Two trees: one tests membership in a set, the other is a single comparison."""
     number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     attributes = {
         "aggregate_function": how, "n_targets": 2, "tree_roots": [0, 2],

@@ -1,4 +1,4 @@
-"""Quantised tensors: integers come out exactly, halves included."""
+"""Quantised tensors: integers are exact, ties included."""
 
 import numpy as np
 import onnx
@@ -63,7 +63,7 @@ def test_a_scale_for_each_block(op):
 @pytest.mark.parametrize("scale", (0.0196078438, 0.1, 0.3, 7.1, 0.5))
 @pytest.mark.parametrize("zero", (121, 128))
 def test_halves(scale, zero, constants):
-    """Multiplied by 1 / scale, as the runtime does, some of these fall on the other side."""
+    """Multiplied by 1 / scale, as in the runtime, some of these round to the other side."""
     x = (np.arange(-600, 600) * np.float32(scale) / 2).astype(np.float32)
     check_node(
         "QuantizeLinear", {"x": x, "scale": np.float32(scale), "zero": np.uint8(zero)}, opset=13, constants=constants
@@ -124,7 +124,7 @@ def test_qlinear_mat_mul():
 
 @pytest.mark.parametrize("shape", ((), (3,)))
 def test_nothing_but_zeros_quantised_dynamically(shape):
-    """The scale is 1, so that nothing is divided by 0."""
+    """The scale is 1, so that there is no division by 0."""
     x = np.zeros(shape, np.float32)
     zeros = np.zeros(shape, np.uint8)
     check_node("DynamicQuantizeLinear", {"x": x}, opset=11, outputs=3, expected=[zeros, np.float32(1), np.uint8(0)])

@@ -1,4 +1,4 @@
-"""Random numbers, by their distributions: bounds, moments, and the largest distance of the distribution functions."""
+"""Random numbers and their distributions: bounds, moments, and the largest distance of the distribution functions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.nodes import graph_model, node_model
 
 COUNT = 20_000
 DISTANCE = 1.95 / math.sqrt(COUNT)
-"""A sample of that size from the distribution itself is further away once in a thousand times (Kolmogorov, Smirnov);
-the draws below have seeds, so a test that passes passes always."""
+"""A sample of that size from the distribution itself has a larger distance once in a thousand times (Kolmogorov,
+Smirnov); the tests have fixed seeds, so a test that passes always passes."""
 
 normal_distribution = np.vectorize(lambda z: 0.5 * (1 + math.erf(z / math.sqrt(2))))
 
@@ -134,7 +134,7 @@ def test_bernoulli_of_other_types(kind: Any) -> None:
 @pytest.mark.parametrize("dtype", [6, 7])
 @pytest.mark.parametrize("shift", [0.0, 300.0, -300.0])
 def test_multinomial(shift: float, dtype: int, opset: int) -> None:
-    """Only differences of the logarithms matter, however large they are; what cannot be never comes."""
+    """Only differences of the logarithms matter, however large they are; impossible classes never occur."""
     p = np.array([[0.1, 0.2, 0.7, 0], [0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0]])
     with np.errstate(divide="ignore"):
         x = (np.log(p) + shift).astype(np.float32)
@@ -207,7 +207,7 @@ def test_training_may_be_switched_on_at_run_time() -> None:
 @pytest.mark.parametrize("count", ["", "<int64 n = {4}>"], ids=["run-time", "constant"])
 @pytest.mark.parametrize("op", ["RandomUniform", "RandomNormal"])
 def test_every_iteration_draws_anew(op: str, count: str, seed: str) -> None:
-    """Also where the number of iterations is known, and the loop may be written out."""
+    """Also if the number of iterations is known and the loop may be unrolled."""
     inputs = "float[5] x" if count else "int64 n, float[5] x"
     model = parsed(f"""
         main ({inputs}) => (float[N, 5] z) {count} {{

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN: directions, states, lengths, layouts, activations, and outputs that are not asked for."""
+"""LSTM, GRU and RNN: directions, states, lengths, layouts, activations, and unused outputs."""
 
 import numpy as np
 import pytest
@@ -128,7 +128,7 @@ def test_alphas_go_to_the_functions_that_take_one():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_constant_states_decide_the_batch(kind):
-    """The runtime does not compile a first state of a known batch beside an input of any."""
+    """The runtime does not compile an initial state of a known batch with an input of an unknown one."""
     rng, gates = np.random.default_rng(3), GATES[kind]
     shapes = {
         "x": (TIME, BATCH, SIZE), "w": (2, gates * HIDDEN, SIZE), "r": (2, gates * HIDDEN, HIDDEN), "b": None,

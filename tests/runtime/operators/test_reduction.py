@@ -1,4 +1,4 @@
-"""Reductions, and the places of extremes, against ONNX Runtime or numpy."""
+"""Reductions, ArgMax and ArgMin, compared with ONNX Runtime or numpy."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_axes_as_input(op, axes, keep, known):
 @pytest.mark.parametrize("axes", [(), (0,), (-1, 0)])
 @pytest.mark.parametrize("noop", [0, 1])
 def test_unknown_number_of_axes(op, axes, noop):
-    """With kept dimensions even the number of axes may be left to the run time."""
+    """With kept dimensions even the number of axes may be known at run time only."""
     given = tuple(axes) or (() if noop else None)
     check_node(
         op, {"x": X, "axes": np.array(axes, np.int64)}, {"noop_with_empty_axes": noop}, opset=18, dynamic=True,
@@ -167,7 +167,7 @@ def test_places_of_types(dtype):
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
 def test_rows_of_infinity(operator: str, dynamic: bool) -> None:
-    """The runtime starts from the largest finite number, and a fully masked row would show it."""
+    """The runtime starts from the largest finite number, which the result for a fully masked row would show."""
     bound = np.float32(-np.inf if operator == "ReduceMax" else np.inf)
     rows = np.array([[bound, bound], [1, bound], [-bound, bound], [2, 3]], np.float32)
     check_node(operator, {"x": rows}, {"axes": [1], "keepdims": 0}, opset=13, dynamic=dynamic)

@@ -1,4 +1,4 @@
-"""Resize and Upsample: modes, coordinates, and where sizes come from."""
+"""Resize and Upsample: modes, coordinates, and sources of sizes."""
 
 import numpy as np
 import pytest

@@ -23,7 +23,7 @@ def signal(*shape: int, dtype: Any = np.float32) -> Any:
 
 
 def transformed(x: Any, axis: int, length: int | None, inverse: bool, onesided: bool) -> Any:
-    """What ONNX's text says of DFT, by numpy."""
+    """DFT as ONNX's text defines it, by numpy."""
     z = x[..., 0].astype(np.float64) + (1j * x[..., 1].astype(np.float64) if x.shape[-1] == 2 else 0)
     axis = axis if axis >= 0 else axis + x.ndim
     if inverse and onesided:
@@ -60,10 +60,10 @@ def check_dft(x: Any, axis: int, length: Any, inverse: bool, onesided: bool, ops
     dynamic=[False, True],
 )
 def test_dft(kind: tuple[bool, bool], parts: int, length: int | None, opset: int, dynamic: bool) -> None:
-    """Signals cut, as they are, and filled up, along every axis; lengths known and not."""
+    """Signals that are cut, unchanged or padded, along every axis; known and unknown lengths."""
     inverse, onesided = kind
     if onesided and inverse is False and parts == 2:
-        parts = 1  # half of a transform says nothing of complex signals
+        parts = 1  # half of a transform does not determine that of complex signals
     x = signal(3, 7, 5, parts)
     for axis, constants in ((0, ("axis",)), (-2, ("n", "axis"))):
         if length is not None or "n" in constants:
@@ -73,7 +73,7 @@ def test_dft(kind: tuple[bool, bool], parts: int, length: int | None, opset: int
 @dynamics
 @pytest.mark.parametrize(("size", "parts"), [(1, 2), (8, 2), (997, 1), (2000, 2)])
 def test_long_signals_keep_their_digits(size: int, parts: int, dynamic: bool) -> None:
-    """To five digits of the largest number; the runtime's own complex transform of 2,000 keeps three."""
+    """To five digits of the largest number; the runtime's own complex transform of length 2,000 has three."""
     x = signal(2, size, parts)
     for inverse in (False, True):
         expected = transformed(x, 1, None, inverse, False).astype(np.float32)
@@ -201,7 +201,7 @@ def test_windows(op_type: str, attributes: Any) -> None:
     [(8, 16, 8192, 0.0, 4096.0), (20, 400, 16000, 20.5, 7600.0), (5, 10, 100, 1.0, 40.0), (40, 33, 8000, 0.0, 3999.0)],
 )
 def test_mel_weights(bins: int, length: int, rate: int, low: float, high: float, constant: bool) -> None:
-    """At the corners f32 may fall on the other side; those of these numbers are not near to one."""
+    """At the corners f32 may fall on the other side; these numbers have no corner near an integer."""
     inputs = {
         "bins": np.array(bins), "length": np.array(length, np.int64), "rate": np.array(rate), "low": np.float32(low),
         "high": np.float32(high),

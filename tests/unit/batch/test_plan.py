@@ -1,4 +1,4 @@
-"""Which models a batch has: what only a library call can show. tests/cli/test_batch_command.py holds the rest."""
+"""The list of models of a batch: cases that need a library call. tests/cli/test_batch_command.py has more."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_root_is_above_all_that_was_given(folder: Path) -> None:
 
 
 def test_the_root_does_not_depend_on_which_models_there_are() -> None:
-    """A model that is added later moves no output."""
+    """A model that is added later changes no other output path."""
     assert names("a") == ["b/two.ONNX", "one.onnx"]
     os.remove("a/one.onnx")
     assert names("a") == ["b/two.ONNX"]

@@ -1,4 +1,4 @@
-"""Reports of things that no real batch has, or not soon: hostile names, thousands of models."""
+"""Reports of rare batches: names with special characters, thousands of models."""
 
 from __future__ import annotations
 

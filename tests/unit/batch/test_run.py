@@ -1,4 +1,4 @@
-"""A batch from Python: what fails beside the models, and moves that a signal may not cut short."""
+"""A batch from Python: failures of the batch itself, and moves of files that a signal must not interrupt."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.cli.batches import good
 
 class Silent:
     def started(self, model: Planned) -> None:
-        """Says nothing."""
+        """Prints nothing."""
 
     def finished(self, result: Result) -> None:
-        """Says nothing."""
+        """Prints nothing."""
 
 
 def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
@@ -52,7 +52,7 @@ def test_a_pair_whose_place_is_taken_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_the_process_does_not_end_between_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second signal comes while a pair is moved: it has its way right after."""
+    """The second signal comes while a pair is moved: it takes effect right after the move."""
     source = good(tmp_path / "m.onnx")
     plan = Plan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
     batch = Batch(plan, tmp_path / "out", ConvertOptions(), "x", Limits())

@@ -1,4 +1,4 @@
-"""Hashes and the file that keeps them."""
+"""Hashes and the state file that keeps them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Control flow that cannot be: refused when it is converted, with the place, never later and never with a traceback.
+"""Invalid control flow is refused during conversion, with its path and without a traceback.
 
-Names that nothing defines, circles of nodes and states that change their type are in test_scopes and test_retyping.
+Undefined names, cycles of nodes and states that change their type are in test_scopes and test_retyping.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What may be asked of inputs: --input and convert_model(input=...)."""
+"""The syntax of --input and of convert_model(input=...)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TestText:
         assert parse_inputs(f"x{{{name}}}")[0].dtype is f16
 
     def test_names_that_look_like_more(self) -> None:
-        """A tensor may be called anything; its own name is taken whole."""
+        """A tensor may have any name; an exact name has priority."""
         assert [each.name for each in parse_inputs("a[0],b->c", {"a[0]", "b->c"})] == ["a[0]", "b->c"]
 
     @pytest.mark.parametrize("text", ["x[1,", "x[1,b-c]", "x[3..2]", "x{f31}", "x->one", "x->[1,2", "x->(1", "x[1.5]"])
@@ -123,7 +123,7 @@ class TestShapesAndTypes:
         assert types(parsed(MODEL), {"x": [(1, 4), 3], "w": [3, (2, None)]})[:2] == ["x: f32[1..4,3]", "w: f32[3,2..]"]
 
     def test_order(self) -> None:
-        """All inputs named: their order is the one asked for; else the model's."""
+        """If all inputs are named, they get this order; else the model's."""
         assert [text[0] for text in types(parsed(MODEL), "w,k,x")] == ["w", "k", "x"]
         assert [text[0] for text in types(parsed(MODEL), "w,x")] == ["x", "w", "k"]
 
@@ -158,11 +158,11 @@ class TestShapesAndTypes:
 
 class TestCuts:
     def test_inner_tensor(self) -> None:
-        """What the outputs still need of the model's own inputs stays."""
+        """The model's other inputs stay if the outputs still need them."""
         assert types(parsed(MODEL), "product[2,2]{f32}") == ["product: f32[2,2]", "k: i64[]"]
 
     def test_a_type_that_the_model_does_not_declare(self) -> None:
-        """What is not said of it is what ONNX's inference finds."""
+        """The part of the type that is not given comes from ONNX's inference."""
         assert types(parsed(MODEL), "product")[0].startswith("product: f32[N,M]")
         assert types(parsed(MODEL), "product[2,2]")[0] == "product: f32[2,2]"
 

@@ -1,4 +1,4 @@
-"""Lists that no run or no runtime can deal with: each is refused with the operator, its place and the reason."""
+"""Lists that cannot run: each is refused with the operator, its path and the reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def program(text: str) -> Any:
 
 
 def looped(nodes: str, state: str = "x", kind: str = "float[?]", reads: str = "") -> str:
-    """A loop over a state p that becomes q."""
+    """A loop over a state p whose next value is q."""
     result = "y" if not reads else "t"
     return f"""
         {result} = Loop (n, "", {state}) <body = step (int64 i, bool g, {kind} p) => (bool d, {kind} q) {{
@@ -44,7 +44,7 @@ def looped(nodes: str, state: str = "x", kind: str = "float[?]", reads: str = ""
 
 
 def chosen(then: str, otherwise: str) -> str:
-    """A list of one of two branches, and what is read of it."""
+    """A list from one of two branches, and a node that reads it."""
     return f"""
         t = If (c) <then_branch = yes () => (seq(float[?]) p) {{ {then} }},
                     else_branch = no () => (seq(float[?]) q) {{ {otherwise} }}>
@@ -60,7 +60,7 @@ OUTSIDE = "is outside a sequence of 2 elements"
 @pytest.mark.parametrize(
     ("code", "operator", "place", "reason", "text"),
     [
-        # places known at conversion
+        # positions known at conversion
         ("ML235", "SequenceAt", "y/step/q", f"position 2 {OUTSIDE}", looped("q = SequenceAt (s, far)")),
         ("ML235", "SequenceErase", "t", f"position 2 {OUTSIDE}", f"t = SequenceErase (s, far) {FIRST}"),
         ("ML235", "SequenceAt", "y", "a position of type f32",
@@ -77,7 +77,7 @@ OUTSIDE = "is outside a sequence of 2 elements"
          chosen("p = Identity (s)", "k = Cast <to=7> (x) q = SequenceConstruct (k)")),
         ("ML235", "SequenceInsert", "t", "is not a tensor", f"t = SequenceInsert (s, s) {FIRST}"),
         ("ML235", "SequenceAt", "y", "is not a sequence", "y = SequenceAt (x, z)"),
-        # nothing there
+        # empty lists
         ("ML243", "SequenceErase", "v", "a sequence that is always empty",
          "t = SequenceErase (s) u = SequenceErase (t) v = SequenceErase (u) y = ConcatFromSequence <axis=0> (v)"),
         ("ML243", "ConcatFromSequence", "y", "a sequence that is always empty",
@@ -124,7 +124,7 @@ def test_lists_that_the_runtime_cannot_hold(code: str, operator: str, place: str
 
 
 def empty_optional(model: Any) -> Any:
-    """The model with the element type that the text form cannot give its Optional."""
+    """The model with the element type of its Optional, which the text form cannot express."""
     optional = next(node for node in model.graph.node if node.op_type == "Optional")
     optional.attribute.append(helper.make_attribute("type", helper.make_tensor_type_proto(1, [None])))
     return model

@@ -1,4 +1,4 @@
-"""Older versions of an operator: what they share with the newest means the same."""
+"""Older versions of an operator: what they share with the newest version has the same meaning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HIDDEN, SIZE = 3, 2
 
 
 def gru(opset: int, linear_before_reset: int) -> str:
-    """The graph that a GRU becomes."""
+    """The translation of a GRU."""
     rng = np.random.default_rng(3)
     weights = {
         name: rng.standard_normal(shape).astype(np.float32)

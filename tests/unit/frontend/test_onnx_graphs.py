@@ -48,7 +48,7 @@ def test_graphs_outer_ones_first_then_functions() -> None:
 
 
 def test_the_tensors_of_each_graph() -> None:
-    """Those of a body are not those of the graph around it; a sparse one consists of two."""
+    """The tensors of a body are not those of the graph around it; a sparse one consists of two."""
     found = [[each.name for each in tensor_protos(graph) if each.name] for graph in all_graphs(opened(model()))]
     assert found == [["values", "values_indices"], ["in_node"], ["in_branch"], ["in_function", "in_function_indices"]]
 

@@ -1,4 +1,4 @@
-"""The table of operators: what it says is what a conversion does."""
+"""The table of operators agrees with conversions."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def test_what_is_checked_but_not_made_is_left_out() -> None:
 
 
 def test_every_translator_of_a_known_operator_is_listed() -> None:
-    """tests/conformance/test_operations_made.py compares what is listed with what is made."""
+    """tests/conformance/test_operations_made.py compares the listed operations with the actual ones."""
     unlisted = [row.name for row in handled() if row.how in (DIRECT, COMPOSED) and not row.becomes]
-    assert unlisted == ["ai.onnx.ml::LabelEncoder"]  # version 1 holds strings alone, and each is refused
+    assert unlisted == ["ai.onnx.ml::LabelEncoder"]  # version 1 has strings only, which are refused
 
 
 def test_a_row_is_translated_exactly_if_the_registry_has_a_translator() -> None:

@@ -1,4 +1,4 @@
-"""Operators that nothing translates: each says why, and none of them is one that is translated."""
+"""Operators without translator: each has a reason, and no operator with a translator is among them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def has_body(schema: Any) -> bool:
 
 
 def test_every_operator_of_onnx_is_handled_or_has_a_reason() -> None:
-    """What onnx's newest opset brings and this program does not know yet turns up here."""
+    """A new operator in onnx's newest opset that is not known here fails this test."""
     for name, schema in SCHEMAS.items():
         if schema.deprecated or has_body(schema):
             continue
@@ -38,7 +38,7 @@ def test_every_operator_of_onnx_is_handled_or_has_a_reason() -> None:
 
 
 def test_every_version_of_every_operator() -> None:
-    """Older versions too: none of an operator that is translated from a later version on only, without a body."""
+    """Older versions too: no operator is translated only from a later version on, without a body in its schema."""
     for schema in onnx.defs.get_all_schemas_with_history():
         name = registry.qualified(schema.domain, schema.name)
         if schema.deprecated or name in REASONS or has_body(schema):
@@ -48,7 +48,7 @@ def test_every_version_of_every_operator() -> None:
 
 @pytest.mark.parametrize("name", sorted(REASONS))
 def test_reasons(name: str) -> None:
-    """The message names the operator, its opset, the node and the reason."""
+    """The message contains the operator, its opset, the node and the reason."""
     schema: Any = SCHEMAS[name]
     ports = [port for port in schema.inputs if port.option != onnx.defs.OpSchema.FormalParameterOption.Optional]
     inputs = [f"i{k}" for k in range(max(len(ports), 1))]

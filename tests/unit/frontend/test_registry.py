@@ -1,4 +1,4 @@
-"""Versions of an operator that share a function: what the decorator of each says of its schema."""
+"""Versions of an operator that share a function: each decorator describes its own schema."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_defaults_of_a_version() -> None:
 
 @pytest.mark.parametrize(("opset", "excluded"), [(1, False), (7, True)])
 def test_a_fixed_attribute_reaches_the_function(opset: int, excluded: bool) -> None:
-    """Before opset 7 AveragePool counts the padding, and no attribute says so."""
+    """Before opset 7 AveragePool counts the padding without an attribute for it."""
     (pool,) = pooled(opset).graph.of(AvgPool)
     assert pool.exclude_pad is excluded
 

@@ -1,4 +1,4 @@
-"""Every translator's signature against the schemas of the onnx package: the signature IS the schema.
+"""Every translator's signature agrees with the schemas of the onnx package.
 
 A translator registered `since=s` covers the schema that holds at opset s and every later one below the next
 translator's s. Its positional parameters are the inputs in order (None where the schema says optional), its
@@ -58,7 +58,7 @@ TRANSLATORS = _translators()
 
 
 def _with_schemas() -> dict[str, list[Translator]]:
-    """The translators of domains that the onnx package knows; other domains have no schemas to compare with."""
+    """The translators of domains that the onnx package knows; it has no schemas for other domains."""
     domains = {schema.domain for listed in SCHEMAS.values() for schema in listed}
     return {op: listed for op, listed in sorted(TRANSLATORS.items()) if listed[0].domain in domains}
 
@@ -95,8 +95,8 @@ def _variadic(schema: Any) -> Any:
 
 
 def _required(schemas: list[Any]) -> set[int]:
-    """How many parameters may have no default: the inputs that no covered version lets be absent. The first of a
-    variadic port is one of them where the schema wants at least one, and may be a parameter of its own."""
+    """The number of parameters without default: the inputs that are required in every covered version. The first of a
+    variadic port is one of them if the schema requires at least one, and may be a parameter of its own."""
     counts = set()
     for schema in schemas:
         single = [port.option == OPTION.Single for port in schema.inputs]
@@ -123,7 +123,7 @@ def test_attributes(translator: Translator, schemas: list[Any]) -> None:
 
 
 def _kind(translator: Translator, name: str) -> str:
-    """An annotation as text, aliases such as Ints spelled out."""
+    """An annotation as text, with aliases such as Ints expanded."""
     text = str(translator.kinds[name]).removesuffix(" | None")
     return str(vars(import_module(translator.function.__module__)).get(text, text))
 
@@ -145,20 +145,20 @@ def _same_default(ours: Any, attribute: Any) -> bool:
 
 @pytest.mark.parametrize("op", _with_schemas())
 def test_oldest(op: str) -> None:
-    """A translator for the oldest version, unless it says here why there is none."""
+    """The oldest version has a translator, or a reason is listed here."""
     assert (TRANSLATORS[op][0].since == SCHEMAS[op][0].since_version) == (op not in STARTS_LATER)
 
 
 @pytest.mark.parametrize("op", _with_schemas())
 def test_since(op: str) -> None:
-    """Every `since` is an opset at which the schema changed: one that is not hides a version of another form."""
+    """Every `since` is an opset at which the schema changed: another one would hide a version of a different form."""
     versions = {schema.since_version for schema in SCHEMAS[op]}
     assert {each.since for each in TRANSLATORS[op]} <= versions
 
 
 @pytest.mark.parametrize("family", sorted(registry.FAMILIES))
 def test_families(family: str) -> None:
-    """FAMILIES lists exactly what a module registers; it decides which module is imported for an operator."""
+    """FAMILIES lists exactly the operators that a module registers; it decides which module an operator imports."""
     module = import_module(f"mo_loop.frontend.ops.{family}")
     listed = registry.FAMILIES[family].split()
     assert len(listed) == len(set(listed))
@@ -174,7 +174,7 @@ def test_families(family: str) -> None:
 
 
 def _helpers(module: Any) -> set[str]:
-    """Modules of the families from which a family takes functions that register for it."""
+    """Modules of the families from which a family imports functions that register for it."""
     return {
         value.__module__ for value in vars(module).values()
         if inspect.isfunction(value) and value.__module__.startswith("mo_loop.frontend.ops.")

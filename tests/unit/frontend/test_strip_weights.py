@@ -1,4 +1,4 @@
-"""Large weights stay in the file they came from, wherever in the model they stand."""
+"""Large weights stay in their file, wherever they are in the model."""
 
 from __future__ import annotations
 

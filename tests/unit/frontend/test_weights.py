@@ -1,4 +1,4 @@
-"""TensorProto in every way that ONNX can store it, against numpy_helper.to_array, and files that must not be read."""
+"""TensorProto in every form of storage, compared with numpy_helper.to_array, and files that must not be read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKED = {"u4": 3, "i4": 3, "f4e2m1": 3, "u2": 5, "i2": 5}
 
 
 def sample(kind: Any, shape: tuple[int, ...] = (2, 3)) -> np.ndarray[Any, Any]:
-    """Some values of an element type, extreme ones among them."""
+    """Values of an element type, extremes included."""
     rng = np.random.default_rng(kind.onnx)
     count = math.prod(shape)
     if kind.kind == "bool":
@@ -43,7 +43,7 @@ def sample(kind: Any, shape: tuple[int, ...] = (2, 3)) -> np.ndarray[Any, Any]:
 
 
 def same(tensor: Any, proto: TensorProto) -> bool:
-    """Whether a Tensor holds, bit for bit, what numpy_helper reads from the proto."""
+    """Whether a Tensor equals, bit for bit, the array that numpy_helper reads from the proto."""
     wanted, found = numpy_helper.to_array(proto), tensor.array()
     return found.dtype == wanted.dtype and found.shape == wanted.shape and found.tobytes() == wanted.tobytes()
 
@@ -61,7 +61,7 @@ def test_raw_data(kind: Any, shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=repr)
 def test_typed_fields(kind: Any) -> None:
-    """float_data, int32_data, int64_data, uint64_data, double_data: where helper.make_tensor puts each type."""
+    """float_data, int32_data, int64_data, uint64_data, double_data: helper.make_tensor chooses by type."""
     values = sample(kind, (PACKED.get(kind.name, 6),))
     proto = helper.make_tensor("w", kind.onnx, values.shape, values)
     assert not proto.HasField("raw_data")
@@ -78,7 +78,7 @@ def test_narrow_types_lie_in_int32_data(name: str) -> None:
 
 @pytest.mark.parametrize(("kind", "per_cell"), [("u4", 2), ("i4", 2), ("u2", 4), ("f4e2m1", 2)])
 def test_packed_types_in_int32_data(kind: str, per_cell: int) -> None:
-    """Below 8 bits one cell of int32_data holds a whole byte."""
+    """Below 8 bits one number of int32_data holds a whole byte."""
     type_ = next(each for each in ALL if each.name == kind)
     proto = helper.make_tensor("w", type_.onnx, (7,), sample(type_, (7,)))
     assert len(proto.int32_data) == -(-7 // per_cell)
@@ -133,7 +133,7 @@ def test_unknown_element_type() -> None:
 
 
 def external(location: str, *, shape: tuple[int, ...] = (2, 3), kind: int = 1, **entries: Any) -> TensorProto:
-    """A TensorProto whose data lies in a file."""
+    """A TensorProto whose data is in a file."""
     proto = TensorProto(name="w", data_type=kind, dims=shape, data_location=TensorProto.EXTERNAL)
     for key, value in {"location": location, **entries}.items():
         proto.external_data.add(key=key, value=str(value))
@@ -142,7 +142,7 @@ def external(location: str, *, shape: tuple[int, ...] = (2, 3), kind: int = 1, *
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A model's folder with a data file of 64 bytes of floats behind 16 others."""
+    """A model's folder with a data file of 64 bytes of floats after 16 other bytes."""
     inner = tmp_path / "model"
     inner.mkdir()
     (inner / "w.bin").write_bytes(bytes(16) + np.arange(16, dtype=np.float32).tobytes())
@@ -200,7 +200,7 @@ def test_external_data_that_does_not_fit(folder: Path, entries: dict[str, Any], 
     ],
 )
 def test_external_files_that_are_refused(folder: Path, location: str, code: str) -> None:
-    """Nothing outside the model's folder is read, however the path is written."""
+    """No file outside the model's folder is read, whatever the path."""
     os.symlink(folder.parent / "secret.bin", folder / "link.bin")
     os.symlink(folder.parent, folder / "linked")
     with pytest.raises(FileError) as caught:
@@ -221,7 +221,7 @@ def test_external_data_of_a_model_in_memory() -> None:
 
 
 def test_external_model_end_to_end(tmp_path: Path) -> None:
-    """Weights go from the data file to the .bin; a file cut short in between is noticed, and nothing is written."""
+    """Weights go from the data file to the .bin; if the file is truncated in between, nothing is written."""
     weight = np.arange(1024, dtype=np.float32)
     graph = helper.make_graph(
         [helper.make_node("Add", ["x", "w"], ["y"])],

@@ -1,4 +1,4 @@
-"""Sizes and pads of windows that are computed at conversion, against those that ONNX defines."""
+"""Sizes and pads of windows computed at conversion, compared with ONNX's definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.graphs import parameter
 
 
 def converted(text: str, kind: type[Node]) -> Any:
-    """The one node of a kind in the converted model."""
+    """The only node of a kind in the converted model."""
     (node,) = (each for each in convert_model(parsed(text)).graph.ordered() if isinstance(each, kind))
     return node
 
@@ -43,7 +43,7 @@ def test_pads_by_rule_of_a_pooling_with_places(size: int, stride: int, kernel: i
 @pytest.mark.parametrize(("size", "stride", "kernel"), list(product((2, 3, 4), (1, 2, 3), (1, 2, 3, 4))))
 @pytest.mark.parametrize("more", [-2, -1, 0, 1])
 def test_the_shape_that_a_transposed_convolution_is_to_have(size: int, stride: int, kernel: int, more: int) -> None:
-    """The pads cut off what is computed beyond the shape; `output_padding` adds what is missing."""
+    """The pads remove the part beyond the shape; `output_padding` adds the missing part."""
     computed = (size - 1) * stride + kernel
     wanted = computed + more
     if wanted < 1:
@@ -74,7 +74,7 @@ def test_pads_by_rule_of_a_transposed_convolution(size: int, stride: int, kernel
 
 
 def test_the_number_of_dimensions_that_a_window_slides_over() -> None:
-    """That of the filters, else that of the attribute, else that of the input."""
+    """The size of the filters, else of the attribute, else of the input."""
     graph = Graph()
     unknown = ops.Parameter(graph=graph, type=TensorType(f32, None)).output
     cube, image = parameter(graph, 1, 2, 3), parameter(graph, 1, 2, 3, 4)

@@ -23,7 +23,7 @@ Given = str | list[Any] | int | None
 
 
 class Example:
-    """An operation applied to types. The lengths of the `counted` inputs are how many outputs there are."""
+    """An operation applied to types. The lengths of the `counted` inputs are the numbers of outputs."""
 
     def __init__(self, name: str, attributes: dict[str, Any] | None = None, *inputs: Given) -> None:
         self.name = name
@@ -53,14 +53,14 @@ def typed(given: Given) -> TensorType | None:
 
 
 def operations() -> list[str]:
-    """The names of all operations that infer types from inputs, but those on sequences, which are no tensors."""
+    """The names of all operations that infer types from inputs, except those on sequences, which are not tensors."""
     names = [name for key, family in ops.FAMILIES.items() for name in family.split() if key != "sequences"]
     classes = {name: getattr(ops, name) for name in names}
     return [name for name, cls in classes.items() if isinstance(cls, type) and issubclass(cls, Op) and not cls.abstract]
 
 
 SOURCES = {"Parameter", "Constant", "Failed", "Opaque", "OpaqueSink", "ReadValue", "Result"}
-"""Operations whose types are said, not inferred."""
+"""Operations whose types are attributes, not inferred."""
 
 _WINDOW: dict[str, Any] = {"strides": (2, 1), "pads_begin": (1, 0), "pads_end": (1, 0)}
 _CONVOLUTION = {**_WINDOW, "dilations": (1, 2)}

@@ -1,4 +1,4 @@
-"""The meaning of operations in numpy, for arguments that mean the same as others do."""
+"""Operations in numpy, for different arguments of the same meaning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 def folded(operation: Any, *inputs: Any, **attributes: Any) -> Any:
-    """What an operation gives for constants."""
+    """The result of an operation for constants."""
     graph = Graph()
     constants = [ops.Constant(np.asarray(each), graph=graph).output for each in inputs]
     node = operation(*constants, **attributes)

@@ -1,4 +1,4 @@
-"""What `evaluate` gives for every operation that has it, against a formula or numbers written by hand."""
+"""`evaluate` of every operation that has it, compared with a formula or numbers written by hand."""
 
 from __future__ import annotations
 
@@ -247,18 +247,18 @@ OUTSIDE: list[tuple[str, dict[str, Any], Callable[[int], list[Any]]]] = [
 
 
 def named(argument: Any) -> str:
-    """What stands for an argument in the name of a test: functions have no text that stays the same."""
+    """The text of an argument in the name of a test: functions have no stable text."""
     return str(argument) if isinstance(argument, str | dict) else ""
 
 
 def given(values: Any) -> Any:
-    """Numbers with a point as f32, others as they are."""
+    """Numbers with a point as f32, others unchanged."""
     array = np.asarray(values)
     return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
 def evaluated(name: str, attributes: dict[str, Any], inputs: list[Any]) -> tuple[Any, ...]:
-    """The outputs, whose types are those that inference gives."""
+    """The outputs, whose types are the inferred ones."""
     arrays = [given(each) for each in inputs]
     graph = Graph()
     node = getattr(ops, name)(*(ops.Constant(each, graph=graph).output for each in arrays), **attributes)

@@ -1,4 +1,4 @@
-"""Inference is monotone: who knows less of the inputs is never told more of the outputs, and never refused."""
+"""Inference is monotone: less knowledge of the inputs never gives more of the outputs, and never an error."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_monotone_through_bodies(name: str, seed: int) -> None:
 
 
 def weaker(type_: TensorType | None, random: Random, keep_shape: bool = False, may_name: bool = True) -> Any:
-    """The type with less known of its dimensions, its rank, its values; or as it is.
+    """The type with less known of its dimensions, its rank or its values; or unchanged.
 
-    A name says that all sizes of that name are equal: it is given to numbers only while nothing else has one.
+    A name means that all sizes of that name are equal: a number gets one only while nothing else has it.
     """
     if type_ is None:
         return None
@@ -79,10 +79,10 @@ def weaker_dim(dim: Dimension, random: Random, may_name: bool) -> Dimension:
 def weaker_value(value: Dimension, random: Random, may_name: bool) -> Dimension:
     lo, hi = least(value), most(value)
     choices = [value, value, unknown()]
-    if isinstance(value, int) and value > 0 and may_name:  # a size of 0 in a pattern is no copy of a dimension
+    if isinstance(value, int) and value > 0 and may_name:  # a size of 0 in a pattern does not copy a dimension
         choices.append(named(f"size{value}"))
     if hi is not None and lo > LEAST:
-        # Bounds from 0 on are those of a size; a 0 that copies a dimension is weakened to what may be anything.
+        # Bounds from 0 on are those of a size; a 0 that copies a dimension is weakened to any number.
         choices.append(unknown(lo - random.randint(int(value == 0), 3), hi + random.randint(0, 3)))
     return random.choice(choices)
 
@@ -119,7 +119,7 @@ def agrees(wide: Dimension, tight: Dimension) -> bool:
 
 
 def number(dim: Dimension) -> Dimension:
-    """What an expression of the symbols `size2`, `size3`, ... is for those sizes; any other as it is."""
+    """The value of an expression of the symbols `size2`, `size3`, ... for those sizes; other expressions unchanged."""
     if isinstance(dim, int) or not all(re.fullmatch(r"size\d+", symbol.name) for symbol in dim.symbols()):
         return dim
     return dim.const + sum(factor * int(symbol.name[4:]) for symbol, factor in dim.terms)

@@ -1,4 +1,4 @@
-"""The lengths and elements of sequences that tensors are split into."""
+"""The lengths and elements of sequences made by splitting tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many elements a slice keeps of a dimension: every size within the bounds of the inputs is within the result's."""
+"""The size of a slice: every size within the bounds of the inputs gives a size within the bounds of the result."""
 
 from __future__ import annotations
 

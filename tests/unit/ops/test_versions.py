@@ -1,4 +1,4 @@
-"""The version with which an operation is written is that of its specification, which its documentation names."""
+"""Operations are written with the version of their specification, which their documentation names."""
 
 from __future__ import annotations
 

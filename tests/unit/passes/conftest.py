@@ -1,4 +1,4 @@
-"""What the tests of the pass engine begin with."""
+"""Fixtures for the tests of the pass engine."""
 
 from __future__ import annotations
 

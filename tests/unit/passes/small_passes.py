@@ -1,4 +1,4 @@
-"""Passes that the tests of the Manager and its configuration run: each does one thing to every Negative or Add."""
+"""Passes for the tests of the Manager and its configuration: each makes one change to every Negative or Add."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transforms.rewrite import MatcherPass
 
 
 class Notes(FunctionPass):
-    """Notes that it ran, under the name that it was given."""
+    """Records that it ran, under its name."""
 
     def __init__(self, log: list[str], name: str = "Notes", changes: bool = False) -> None:
         self.log = log
@@ -43,7 +43,7 @@ class NegativeToAbs(FunctionPass):
 
 
 class AbsToReLU(MatcherPass):
-    """Abs(x) that one node reads  ->  ReLU(x)"""
+    """Abs(x) with one consumer  ->  ReLU(x)"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class AbsToReLU(MatcherPass):
 
 
 class ReLUToTanh(MatcherPass):
-    """ReLU(x)  ->  Tanh(x), where it is enabled"""
+    """ReLU(x)  ->  Tanh(x), if it is enabled"""
 
     enabled_by_default = False
 

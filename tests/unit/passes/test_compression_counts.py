@@ -1,4 +1,4 @@
-"""What CompressFloatConstants counts: constants by what becomes of them, values, and bytes saved."""
+"""The counts of CompressFloatConstants: constants by result, values, and bytes saved."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_values_that_are_clipped(graph: Graph) -> None:
 
 
 def test_constants_that_stay_because_of_their_values(graph: Graph) -> None:
-    """Three of four values are outside, vanish, or one of them moves by more than 1."""
+    """Three of four values are out of range, become 0, or one of them changes by more than 1."""
     kept = ([1e6, 1e6, 1e6, 1], [1e-9, 1e-9, 1e-9, 1], [1e-9, 1e6, 1e6, 1], [5001.5, 1, 1, 1], [4098.5, 1, 1, 1])
     for values in (*kept, [4097, 1, 1, 1]):
         Result(ops.Negative(ops.Constant(np.array(values, np.float32), graph=graph)).output)

@@ -1,4 +1,4 @@
-"""Which passes run, which nodes they leave alone, and what they say: for one pipeline and no other."""
+"""Which passes run, which nodes they must not change, and their explanations, for one pipeline only."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TestWhichPassesRun:
         outer = Manager(config=enabling("b"))
         outer.register(inner)
         outer.run(chain(1)[0])
-        assert log == ["b", "c"]  # about b the outer one had said something itself
+        assert log == ["b", "c"]  # the outer one said something about b itself
 
     def test_the_same_of_vetoes_and_explanations(self) -> None:
         graph, _nodes = chain(1)
@@ -245,7 +245,7 @@ class TestExplanations:
         each = Deep()
         each.config.explain(each)
         each.run(graph)
-        # Asked although dispatch knows that a ReLU cannot be a Tanh: the pattern knows the reason better.
+        # The pattern is tried although dispatch knows that a ReLU cannot be a Tanh: it gives a better reason.
         assert each.config.explanations == [
             Explanation("Deep", "near", "refused", "Tanh at ReLU#1: is a ReLU", 1),
             Explanation("Deep", "far", "refused", "data at x: wants a known rank and rank 5, found 1", 2),

@@ -1,4 +1,4 @@
-"""What ConstantFolding leaves and says so, what it defers, and that deferred weights are the same bytes."""
+"""What ConstantFolding does not fold and reports, what it defers, and that deferred weights are the same bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LARGE = 1 << 20
 
 
 def folded(make: Callable[[Value], Any], tensor: Tensor, **limits: Any) -> tuple[Tensor | None, ConstantFolding]:
-    """The data that `make` of a constant becomes (None where it is left), and the pass."""
+    """The data of a constant after folding (None if it is not folded), and the pass."""
     graph = Graph()
     ops.Result(make(Constant(tensor, graph=graph).output))
     each = ConstantFolding(**limits)
@@ -133,7 +133,7 @@ class TestGrowth:
     def test_large_weights_do_not_grow_at_all(self) -> None:
         weights = ArrayTensor(np.arange(400_000, dtype=np.uint8))
         found, each = folded(lambda w: ops.Convert(w, destination_type=f32), weights, growth=4, allowance=LARGE * 2)
-        assert found is not None  # the allowance is the user's word
+        assert found is not None  # the limit that the user gives
         found, each = folded(lambda w: ops.Convert(w, destination_type=f32), weights, growth=4)
         assert found is None and "1 times" in each.skipped[0].reason
 

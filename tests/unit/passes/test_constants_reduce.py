@@ -1,4 +1,4 @@
-"""Which constants are one: by bytes when small, by where they lie when large."""
+"""Which constants are merged: small ones by bytes, large ones by their place in the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from transforms.common.constants_reduce import ConstantsReduce
 
 
 def shared(*tensors: Tensor) -> int:
-    """How many constants are left of these."""
+    """The number of constants that remain."""
     graph = Graph()
     for tensor in tensors:
         ops.Result(ops.ShapeOf(Constant(tensor, graph=graph)))

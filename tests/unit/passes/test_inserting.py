@@ -1,4 +1,4 @@
-"""Nodes put before a model output."""
+"""Nodes inserted before a model output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from transforms.replace import insert_before
 
 
 def test_a_node_before_a_model_output_takes_its_name() -> None:
-    """The tensor of that name is what the output gives, and no other one has the name."""
+    """The output gives the tensor of that name, and no other tensor has the name."""
     graph = parse("""
         %x = Parameter : f32[2] "x"
         %y = Exp(%x) "y" names "inner" "y"

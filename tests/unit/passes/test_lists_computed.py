@@ -1,4 +1,4 @@
-"""Random operations on lists, held in every way: what the passes make of them gives the same numbers."""
+"""Random operations on lists, in every representation: the passes keep the numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCES = ("elements", "rows", "pieces", "ragged", "empty")
 
 
 class Lists:
-    """A graph that is drawn together with values of its inputs."""
+    """A graph, drawn together with the values of its inputs."""
 
     def __init__(self, seed: int, source: str) -> None:
         self.random = Random(seed)
@@ -35,7 +35,7 @@ class Lists:
         self.list = getattr(self, f"_{source}")()
 
     def tensor(self, *dims: Any) -> Value:
-        """An input of random numbers; a size that is not known is 3 for W and 0 to 4 for others."""
+        """An input of random numbers; an unknown size is 3 for W and 0 to 4 for others."""
         shape = [dim if isinstance(dim, int) else 3 if dim == named("W") else self.random.randint(0, 4) for dim in dims]
         self.feeds.append(self.numbers.standard_normal(shape).astype(np.float32))
         return Parameter(graph=self.graph, dtype=f32, shape=dims).output
@@ -71,7 +71,7 @@ class Lists:
         return ops.SequenceInsert(ops.SequenceEmpty(graph=self.graph, dtype=f32), self.element()).output
 
     def change(self) -> None:
-        """Put an element in, take one out, or append another list."""
+        """Insert an element, erase one, or append another list."""
         choice = self.random.random()
         places = [self.place(-1, 2)] if self.random.random() < 0.6 else []
         if choice < 0.5:
@@ -98,7 +98,7 @@ def test_lists(source: str) -> None:
                 drawn.change()
             drawn.read()
             expected = interpret(drawn.graph, drawn.feeds)
-        except (TypeError_, Invalid):  # a position outside, which inference or only the run sees
+        except (TypeError_, Invalid):  # an index out of range, which inference or only the run detects
             continue
         lowered = drawn.graph.clone()
         for each in (ReplaceSequencesByElements(), StackSequences(), PackSequences()):

@@ -1,4 +1,4 @@
-"""Which sequences are followed element by element: at most 64 elements, read at positions known at conversion."""
+"""Which sequences are replaced by their elements: at most 64 elements, read at positions known at conversion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipeline: order, inference after each pass, nesting, observers, and errors that say where."""
+"""A pipeline: order, inference after each pass, nesting, observers, and errors with their place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def kinds(graph: Graph) -> list[str]:
 
 
 class Acts(FunctionPass):
-    """Calls a function with the graph; it changed something unless that returns False."""
+    """Calls a function with the graph; returns whether it changed something, unless the function returns False."""
 
     def __init__(self, action: Any, bodies: Any = "never") -> None:
         self.action = action
@@ -219,7 +219,7 @@ class TestObservers:
 
 
 class Raises(MatcherPass):
-    """Raises where it is told to: in the predicate of its pattern, or in its callback."""
+    """Raises in the predicate of its pattern or in its callback."""
 
     def __init__(self, where: str, error: Exception) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Every piece of the pattern language: where it matches, where it must not, and what it binds."""
+"""Every part of the pattern language: where it matches, where it does not, and what it binds."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class TestOptional:
         assert not matches(pattern, ops.Tanh(ops.Abs(ops.Sigmoid(x))).output)
 
     def test_given_up_where_the_rest_needs_it(self, x: Value) -> None:
-        y = ops.ReLU(x).output  # y could be the optional ReLU above x, but the other input says that it is the source
+        y = ops.ReLU(x).output  # y could be the optional ReLU above x, but the other input shows that it is the source
         pattern = wrap_type(ops.Add, p := any_input(), optional(ops.ReLU, p))
         assert matches(pattern, ops.Add(y, y).output)
         assert matches(pattern, ops.Add(x, y).output)
@@ -210,7 +210,7 @@ class TestAnyOf:
     def test_the_rest_may_refuse_the_first(self, x: Value) -> None:
         y = ops.ReLU(x).output
         p = any_input()
-        # Both alternatives fit y alone; the other input allows the second only.
+        # Both alternatives match y alone; the other input allows the second only.
         pattern = wrap_type(ops.Add, p, any_of(wrap_type(ops.ReLU, p), wrap_type(ops.ReLU, any_input())))
         other = parameter(x.graph, 2, 3)
         assert matches(pattern, ops.Add(other, y).output)
@@ -250,7 +250,7 @@ class TestAnyOrder:
         assert not matches(pattern, ops.Concat(a, b, axis=0).output)
 
     def test_a_value_shared_with_another_branch(self, x: Value) -> None:
-        # (x * c) + c, both the other way round as well
+        # (x * c) + c, both with their inputs exchanged as well
         scaled = any_order(ops.Multiply, any_input(), c := constant())
         pattern = any_order(ops.Add, scaled, c)
         one = ops.Constant(2.0, graph=x.graph, dtype=x.dtype).output

@@ -1,4 +1,4 @@
-"""The questions that a pattern may ask: yes, no, and the words of the no."""
+"""The predicates of patterns: their results, and the explanations if they are false."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of values in a body: where they come from, and what is no part of a cell."""
+"""Columns of values in a body: their sources, and nodes that are not part of a cell."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TestPieces:
 
 class TestConstants:
     def test_moved_ones(self, graph: Graph) -> None:
-        """What is between the Constant and its reader is applied in order."""
+        """Operations between the Constant and its consumer are applied in order."""
         array = np.arange(6, dtype=np.float32).reshape(2, 3)
         weights = ops.Constant(array, graph=graph).output
         moved = ops.Reshape(ops.Unsqueeze(ops.Transpose(weights, [1, 0]), [0]), [2, 3]).output
@@ -149,7 +149,7 @@ class TestProducts:
 
 class TestSums:
     def test_scaled(self, graph: Graph) -> None:
-        """Weights and bias are both multiplied; what is no product can only change its sign."""
+        """Weights and bias are both multiplied; anything that is not a product can only change its sign."""
         x = source(graph)
         affine = Affine(((x, np.full((3, 3), 5, np.float32)),), np.array([7, 8, 9], np.float32))
         factor = np.array([2, 3, 4], np.float32)

@@ -40,7 +40,7 @@ def x(graph: Graph) -> Value:
 
 
 def returned(value: Value, name: str) -> ops.Result:
-    """A model output as translation leaves it: the node before it bears its name."""
+    """A model output as translation makes it: the node before it has its name."""
     value.node.name = name
     value.add_name(name)
     return ops.Result(value, names=(name,))
@@ -162,7 +162,7 @@ class TestReplaceNode:
         first, second = ops.ReLU(x), ops.Tanh(x)
         replace_node(old, [first, second.output])
         assert (first.output.names, second.output.names) == (("a",), ("b",))
-        assert (first.name, second.name) == ("", "")  # none of them is the one that the name meant
+        assert (first.name, second.name) == ("", "")  # none of them is the node that the name meant
         assert graph.results[0].value is second.output
         assert old not in graph
 
@@ -269,7 +269,7 @@ class TestReplaceOutput:
         assert eliminate(second) is True
         assert graph.results[0].value is first.output
         assert first.name == "y"
-        assert eliminate(first) is False  # an input cannot bear the name
+        assert eliminate(first) is False  # an input cannot have the name
         assert whole(graph)
 
     def test_eliminate_by_another_input(self, graph: Graph, x: Value) -> None:
@@ -364,7 +364,7 @@ class TestRuntimeInfo:
     def test_one_to_one(self, x: Value) -> None:
         a, b = self.nodes(x, {"a": 1}, {"b": 2})
         copy_runtime_info(a, b)
-        assert (a.rt_info, b.rt_info) == ({"a": 1}, {"a": 1})  # what the destination had is lost
+        assert (a.rt_info, b.rt_info) == ({"a": 1}, {"a": 1})  # the former rt_info of the destination is lost
 
     def test_one_to_many(self, x: Value) -> None:
         a, b, c = self.nodes(x, {"a": 1}, {"b": 2}, {})

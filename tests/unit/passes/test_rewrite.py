@@ -1,4 +1,4 @@
-"""Passes of every kind on small graphs: what is visited, in which order, how often, and what dispatch may leave out."""
+"""Passes of every kind on small graphs: which nodes are visited, in which order, how often, and what dispatch skips."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from transforms.rewrite import BackwardGraphRewrite, Dispatch, GraphRewrite, Mat
 
 
 class Finds(MatcherPass):
-    """Remembers what it matched; `done` is what its callback answers."""
+    """Records its matches; its callback returns `done`."""
 
     def __init__(self, pattern: Pattern, name: str = "Finds", done: bool = False) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Finds(MatcherPass):
 
 
 class Fuses(MatcherPass):
-    """Negative(Negative(x))  ->  Abs(x), only to have something that is easily counted"""
+    """Negative(Negative(x))  ->  Abs(x), a change that is easily counted"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ class TestMatcherPass:
 
     def test_its_negative_twin(self) -> None:
         graph, nodes = chain(2)
-        ops.Result(nodes[0])  # the inner one has another reader
+        ops.Result(nodes[0])  # the inner one has another consumer
         each = Fuses()
         assert each.run(graph) is False
         assert each.matches == 0
@@ -485,7 +485,7 @@ def test_dispatch_loses_no_match(seed: int) -> None:
 
 
 def test_the_random_patterns_do_match() -> None:
-    """Otherwise the test above would hold nothing against nothing."""
+    """Without it, the test above could compare nothing with nothing."""
     found = 0
     for seed in range(40):
         rng = random.Random(seed)
@@ -498,7 +498,7 @@ def test_the_random_patterns_do_match() -> None:
 
 
 def test_values_of_one_graph_stay_in_it() -> None:
-    """A rewriting inside a body that would read a value of the outer graph is refused, and blamed."""
+    """A rewriting in a body that would read a value of the outer graph is refused, with the name of the pass."""
     graph = parse(LOOP)
     outer: Value = graph.parameters[1].output
 

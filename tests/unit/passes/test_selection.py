@@ -1,4 +1,4 @@
-"""Which passes run, and what the table of a run says."""
+"""Which passes run, and the table of a run."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TestSelection:
         [("First", ["Third"]), ("Second", ["GraphRewrite", "First", "Third"]), ("GraphRewrite", ["First", "Third"])],
     )
     def test_stop(self, last: str, skipped: list[str]) -> None:
-        """After the last one of that name; one that comes twice may have run and be skipped."""
+        """After the last pass of that name; a pass that occurs twice may have run and be skipped."""
         assert selected(last).skipped == skipped
 
     def test_a_stop_never_reached(self) -> None:

@@ -1,4 +1,4 @@
-"""Which attributes are equal, what merging does to names, and what the runtime makes of equal nodes by itself."""
+"""Which attributes are equal, and the names of merged nodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAN = np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)
         (np.zeros((2, 3)), np.zeros((3, 2)), False),
         (np.zeros(2), -np.zeros(2), False),
         (np.array(["a"], object), np.array(["a"], object), True),
-        ({1, 2}, {1, 2}, False),  # nothing that cannot be hashed is equal to another
+        ({1, 2}, {1, 2}, False),  # a value that cannot be hashed is equal to no other
     ],
 )
 def test_attributes_compare_by_bits(a: Any, b: Any, equal: bool) -> None:

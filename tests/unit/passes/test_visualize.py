@@ -1,4 +1,4 @@
-"""Pictures between passes: what is written, what is not, and what is said about it."""
+"""Pictures between passes: which files are written, and the messages about them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TestVisualizeTree:
         assert [path.name for path in (tmp_path / "new").iterdir()] == ["graph.dot"]
 
     def test_between_two_passes(self, tmp_path: Path) -> None:
-        """It shows the graph as it is there."""
+        """It shows the graph at that point."""
         graph = parse(TEXT)
         steps: list[Step] = []
         passes = [VisualizeTree(tmp_path / "a.dot"), GatherToSqueeze(), VisualizeTree(tmp_path / "b.dot")]
@@ -83,7 +83,7 @@ class TestVisualizeTree:
     def test_a_program_that_fails(
         self, script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Nothing half is written; an older picture stays."""
+        """No partial file is written; an older picture stays."""
         use_as_graphviz(tmp_path, monkeypatch, script)
         monkeypatch.setattr(visualize, "LIMIT", 0.5)
         folder = tmp_path / "out"
