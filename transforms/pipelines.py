@@ -39,6 +39,7 @@ from transforms.runtime.guard_zero_trips import GuardZeroTrips
 from transforms.runtime.identity_to_logical_or import IdentityToLogicalOr
 from transforms.runtime.insert_static_shapes import InsertStaticShapes
 from transforms.runtime.isolate_parameters import IsolateParameters
+from transforms.runtime.lower_barriers import LowerBarriers
 from transforms.runtime.make_state_shapes_dynamic import MakeStateShapesDynamic
 from transforms.runtime.make_trip_counts_dynamic import MakeTripCountsDynamic
 from transforms.runtime.preserve_empty_broadcasts import PreserveEmptyBroadcasts
@@ -111,15 +112,16 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, after AbsToMaximum
     SharedOpOptimization,
     AbsToMaximum,  # the runtime would overwrite a tensor that other nodes still read
+    IsolateParameters,  # after the passes that make or remove readers of Parameters
+    LowerBarriers,  # no pass can see through or remove a Barrier
     PortRenumbering,  # the canonical order of ports
-    IsolateParameters,  # last: a later pass could remove the isolation
 )
 """Turns a translated graph into one that the runtime executes correctly."""
 
 PLACES: dict[str, str] = {
     "start": FRONT[0].__name__,  # the translated graph: Loop, Scan and If as in ONNX
     "lowered": GuardTripCounts.__name__,  # Loop, TensorIterator and If of the file, before the guards
-    "end": PortRenumbering.__name__,  # before the passes whose result no other pass may change
+    "end": IsolateParameters.__name__,  # before the passes whose result no other pass may change
 }
 """Places for the passes of extensions that need no name of a pass: place -> the next pass."""
 

@@ -19,7 +19,7 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import Dimension, normalise_axis
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.control import Invariant, Loop
-from transforms.runtime.run_time_slices import TO_THE_END
+from transforms.run_time_slices import TO_THE_END
 
 
 class Index(NamedTuple):

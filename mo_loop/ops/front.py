@@ -1,11 +1,11 @@
 """Operations that only the front end makes: passes lower them, and the last check refuses those that remain."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import Dimension, Symbol
+from mo_loop.graph.shape import Dimension, Symbol, fresh, normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.control import Concatenated, Iteration, Sliced, iteration_count
@@ -33,6 +33,33 @@ class Failed(Op):
 
     def _inferred(self, types: Sequence[Any]) -> Sequence[Any]:
         return self.assumed or (UNKNOWN,) * self.count
+
+
+class Barrier(Op):
+    """x unchanged, and the runtime must not know or do something that it would without this node.
+
+    - `bounds` without axes: the bounds of the elements, which are integers
+    - `bounds` with axes: the sizes along these axes, their bounds and symbols
+    - `symbols`: the symbols of the sizes along the axes
+    - `value`: the elements, integers or booleans, which it may compute before the first inference
+    - `memory`: other nodes must not write into the memory of x, and x is no view of other memory
+
+    LowerBarriers makes the cheapest operations of it that the runtime does not see through.
+    """
+
+    hides: Literal["bounds", "symbols", "value", "memory"]
+    axes: tuple[int, ...] = ()
+
+    def infer(self, x):
+        if self.hides == "value":
+            return x.without_known()
+        if self.hides != "bounds" or not self.axes or x.shape is None:
+            return x
+        hidden = {normalise_axis(axis, len(x.shape)) for axis in self.axes}
+        return x.with_shape(tuple(fresh() if axis in hidden else dim for axis, dim in enumerate(x.shape)))
+
+    def evaluate(self, *inputs):
+        return inputs[0]
 
 
 class Scan(Iteration):

@@ -14,7 +14,7 @@ from mo_loop.ops.reduction import Reduction
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import drop_unused_inputs
 
-STAY = (ops.Parameter, ops.Result, Control, ops.Failed, ops.Opaque, ops.ReadValue)
+STAY = (ops.Parameter, ops.Result, Control, ops.Barrier, ops.Failed, ops.Opaque, ops.ReadValue)
 
 ENLARGE = (ops.Broadcast, ops.Tile)
 """Operations that are cheap and have large results."""

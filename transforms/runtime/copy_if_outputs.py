@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
-from mo_loop.graph.types import f32, i32, i64, string
-from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.graph.types import f32, i32, string
+from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import If
 from transforms.function_pass import FunctionPass
-from transforms.runtime.run_time_slices import TO_THE_END, has_run_time_end, read_through_slice
-from transforms.runtime.unfoldable import without_bounds
+from transforms.run_time_slices import has_run_time_end, hide_memory
 
 UNCONVERTED = (f32, i32)
 """Element types that the runtime does not convert at a model output."""
 
 
 class CopyIfOutputs(FunctionPass):
-    """y = If(c)  ->  Slice(y, 0, Select(c, end, end - 1)), which is the whole of y
+    """y = If(c)  ->  Barrier(y, memory)
 
     The runtime divides a graph into sections; each ends at a node whose output shape depends on values. It computes the
     shapes of all outputs of a section before it executes the first node. Memory that two sections share is kept apart,
@@ -50,9 +46,8 @@ class CopyIfOutputs(FunctionPass):
             exposed = [output for output in exposed if output.dtype not in UNCONVERTED]
         if not exposed:
             return self.refuse(node, "no output can lose its memory to a later node")
-        end = _end(node)
         for output in exposed:
-            read_through_slice(output, lambda axis: end)
+            hide_memory(output)
         return self.accept(node)
 
 
@@ -79,12 +74,3 @@ def _has_own_memory(node: Node) -> bool:
 def _is_model_output(output: Value) -> bool:
     returned = output.graph.owner is None and any(isinstance(use.node, Result) for use in output.uses)
     return returned and output.dtype in UNCONVERTED
-
-
-def _end(node: If) -> Value:
-    """A number beyond every dimension for both branches that cannot be folded, of shape [1]."""
-    condition = node.inputs[0]
-    assert condition is not None
-    ends = [Constant(np.array([each]), graph=node.graph, dtype=i64) for each in (TO_THE_END, TO_THE_END - 1)]
-    end = ops.Select(condition, *ends).output
-    return without_bounds(end if end.shape == (1,) else ops.Reshape(end, [1]).output)

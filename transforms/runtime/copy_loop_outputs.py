@@ -9,11 +9,11 @@ from mo_loop.graph.types import string
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Loop
 from transforms.function_pass import FunctionPass
-from transforms.runtime.run_time_slices import has_run_time_end, read_through_slice
+from transforms.run_time_slices import has_run_time_end, hide_memory
 
 
 class CopyLoopOutputs(FunctionPass):
-    """y = an output of a Loop  ->  Slice(y, 0, its own length), which is the whole of y
+    """y = an output of a Loop  ->  Barrier(y, memory)
 
     As with outputs of an If (see CopyIfOutputs), the runtime may resize another tensor in the memory of y before a
     reader of y is executed. This happens to a sequence that a loop without iterations passes to another loop, and to
@@ -26,7 +26,7 @@ class CopyLoopOutputs(FunctionPass):
         for node in self.candidates(graph, Loop):
             exposed = [output for output in node.outputs if _is_exposed(output)]
             for output in exposed:
-                _copy(output)
+                hide_memory(output)
             if exposed:
                 changed = self.accept(node)
             else:
@@ -41,10 +41,3 @@ def _is_exposed(output: Value) -> bool:
     if all(has_run_time_end(reader) for reader in readers):
         return False
     return not any(isinstance(reader, Result) for reader in readers)
-
-
-def _copy(output: Value) -> None:
-    def length(axis: int) -> Value:
-        return ops.Gather(ops.ShapeOf(output), [axis], 0).output
-
-    read_through_slice(output, length)

@@ -11,8 +11,7 @@ from mo_loop.ops.control import Branched, Concatenated, Final, Loop, Merged, Sel
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import invariant_behind, keep_inputs
 from transforms.replace import move_readers
-from transforms.runtime.run_time_slices import TO_THE_END
-from transforms.runtime.unfoldable import without_bounds
+from transforms.run_time_slices import TO_THE_END
 
 
 class GuardZeroTrips(FunctionPass):
@@ -85,24 +84,20 @@ def _ran(node: Loop) -> Value:
 def _remove_trip_count_bounds(node: Loop) -> None:
     trip = node.inputs[0]
     assert trip is not None
-    if not isinstance(trip.node, Constant) and high(node.count) is not None:
-        node.graph.set_input(node, 0, without_bounds(ops.Reshape(trip, [1]).output))
+    if not isinstance(trip.node, Constant | ops.Barrier) and high(node.count) is not None:
+        node.graph.set_input(node, 0, ops.Barrier(trip, hides="bounds").output)
 
 
 def _is_cut(node: Node) -> bool:
     """Whether `node` is the first Slice that this pass put behind a concatenated output."""
-    if not isinstance(node, ops.Slice) or node.inputs[2] is None:
-        return False
-    select = node.inputs[2].node
-    while isinstance(select, ops.Reshape | ops.CumSum) and select.inputs[0] is not None:
-        select = select.inputs[0].node
-    return isinstance(select, ops.Select) and [v.type.integers for v in select.inputs[1:] if v] == [(TO_THE_END,), (0,)]
+    end = node.inputs[2] if isinstance(node, ops.Slice) else None
+    return end is not None and isinstance(end.node, ops.Barrier)
 
 
 def _cut(output: Value, entry: Concatenated, ran: Value) -> Value:
     large, none = (ops.Constant(n, graph=output.graph, dtype=i64) for n in (TO_THE_END, 0))
     end = ops.Select(ran, large, none).output
-    end = without_bounds(ops.Reshape(end, [1]).output)
+    end = ops.Barrier(ops.Reshape(end, [1]), hides="bounds").output
     dims = output.shape or ()
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
     declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.types import boolean, string
+from mo_loop.graph.types import string
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control, Invariant, Iteration, Loop, Merged
@@ -20,7 +20,7 @@ IN_PLACE = frozenset({
 
 
 class IsolateParameters(FunctionPass):
-    """p  ->  max(p, p), or LogicalOr(p, p) of booleans; the runtime neither removes it nor computes it in place
+    """p  ->  Barrier(p, memory)
 
     After an iteration the runtime copies the new slices, the new iteration number and then the back edges, one after
     another. A view of one Parameter can thus be overwritten before it is copied to another. Let A be the operations of
@@ -99,15 +99,10 @@ def _reaches(body: Graph, starts: Sequence[Node], states: Iterable[Result]) -> b
 
 def _isolate(parameter: Parameter) -> bool:
     readers = parameter.output.uses
-    if parameter.output.dtype is string or not readers or all(_is_isolator(node) for node, _ in readers):
+    if parameter.output.dtype is string or not readers or all(isinstance(node, ops.Barrier) for node, _ in readers):
         return False
-    cls = ops.LogicalOr if parameter.output.dtype is boolean else ops.Maximum
-    copy = cls(parameter.output, parameter.output).output
+    copy = ops.Barrier(parameter.output, hides="memory").output
     for node, port in readers:
-        if not _is_isolator(node):
+        if not isinstance(node, ops.Barrier):
             parameter.graph.set_input(node, port, copy)
     return True
-
-
-def _is_isolator(node: Node) -> bool:
-    return isinstance(node, ops.Maximum | ops.LogicalOr) and len(node.inputs) == 2 and node.inputs[0] is node.inputs[1]

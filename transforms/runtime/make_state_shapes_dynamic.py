@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import Dimension, high, low
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Final, Iteration, Merged
 from transforms.function_pass import FunctionPass
-from transforms.runtime.unfoldable import opaque_zero, repeated_once
 
 
 class MakeStateShapesDynamic(FunctionPass):
-    """initial value  ->  Tile(initial value, 1 + 0), with a 0 that cannot be folded
+    """initial value  ->  Barrier(initial value, bounds of its sizes)
 
     The runtime infers only from the outputs of a loop that a state changes its shape. If the final value is not read,
     the state keeps the shape, or the bounds, of its initial value, and the loop ends without a message when the next
@@ -19,17 +19,16 @@ class MakeStateShapesDynamic(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        zero: Value | None = None
+        changed = False
         for node in self.candidates(graph, Iteration):
             narrow = _narrow(node)
             for port, value, axes in narrow:
-                zero = zero or opaque_zero(graph)
-                graph.set_input(node, port, repeated_once(value, axes, zero))
+                graph.set_input(node, port, ops.Barrier(value, hides="bounds", axes=tuple(axes)).output)
             if narrow:
-                self.accept(node)
+                changed = self.accept(node)
             else:
                 self.refuse(node, "each state that changes its shape is read outside, or is dynamic already")
-        return zero is not None
+        return changed
 
 
 def _narrow(node: Iteration) -> list[tuple[int, Value, list[int]]]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.types import i64
-from mo_loop.ops.base import Constant, Parameter
+from mo_loop.graph import Graph
+from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Loop
 from transforms.function_pass import FunctionPass
-from transforms.runtime.unfoldable import zero_from_outside
 
 
 class MakeTripCountsDynamic(FunctionPass):
-    """Loop(len(s)) with a concatenated output, in a loop that makes s grow  ->  Loop(len(s) + min(i, 0))
+    """Loop(len(s)) with a concatenated output, in a loop that makes s grow  ->  Loop(Barrier(len(s), value))
 
     The runtime infers the types of an outer body under the initial shapes of the states, and again under wider ones. It
-    keeps the trip count that it found for an inner loop the first time, and the length of its concatenated outputs. It
-    finds no trip count for a sum with a number that is known only at run time.
+    keeps the trip count that it found for an inner loop the first time, and the length of its concatenated outputs.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -33,26 +28,7 @@ class MakeTripCountsDynamic(FunctionPass):
             return self.refuse(node, "its trip count is a constant")
         if not any(isinstance(entry, Concatenated) for entry in node.output_map):
             return self.refuse(node, "it has no concatenated output")
-        if isinstance(trip.node, ops.Add) and _is_zero(trip.node.inputs[1]):
+        if isinstance(trip.node, ops.Barrier) and trip.node.hides == "value":
             return self.refuse(node, "its trip count is dynamic already")
-        zero = ops.Reshape(_zero(node.graph), np.zeros(trip.type.rank, np.int64) + 1)
-        if trip.dtype is not i64:
-            zero = ops.Convert(zero, destination_type=trip.dtype)
-        node.graph.set_input(node, 0, ops.Add(trip, zero).output)
+        node.graph.set_input(node, 0, ops.Barrier(trip, hides="value").output)
         return self.accept(node)
-
-
-def _zero(graph: Graph) -> Value:
-    owner = graph.owner
-    if not isinstance(owner, Loop):
-        return zero_from_outside(graph)
-    if owner.iteration is None:
-        owner.iteration = Parameter(graph=graph, dtype=i64, shape=())
-    return ops.Minimum(owner.iteration, 0).output
-
-
-def _is_zero(value: Value | None) -> bool:
-    """Whether a value is a zero that this pass inserted."""
-    while value is not None and isinstance(value.node, ops.Reshape | ops.Convert):
-        value = value.node.inputs[0]
-    return value is not None and isinstance(value.node, ops.Minimum | ops.ReverseSequence | Parameter)

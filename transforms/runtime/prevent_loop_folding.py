@@ -14,7 +14,7 @@ from transforms.runtime.unfoldable import zero_from_outside
 
 
 class PreventLoopFolding(FunctionPass):
-    """Loop(M, C, constants)  ->  Loop(M + 0, C or 0 > 0, ...), with a 0 that cannot be folded
+    """Loop(M, C, constants)  ->  Loop(Barrier(M, value), Barrier(C, value), ...)
 
     The runtime evaluates a loop while it infers shapes if all inputs are constants or can be computed from constants.
     This fails if the result has another shape than was inferred, or if an inner loop runs zero times; the runtime
@@ -23,7 +23,7 @@ class PreventLoopFolding(FunctionPass):
 
     Other results are wrong: outputs concatenated in reverse come out in forward order, and random numbers are drawn
     once for all inferences. A running sum (CumSum) of the result is not folded, and what is sliced by it then has no
-    memory. In these cases the 0 is added in the body, so that known shapes stay known.
+    memory. In these cases a 0 that cannot be folded is added in the body, so that known shapes stay known.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -45,13 +45,9 @@ class PreventLoopFolding(FunctionPass):
         hides_go = idle and not isinstance(go.node, Constant) and _is_computable(go, known)
         if not hides_trip and not hides_go:
             return self.refuse(node, "the runtime cannot evaluate it, or evaluates it correctly")
-        zero = zero_from_outside(node.graph)
-        if hides_trip:
-            none = ops.Convert(ops.Reshape(zero, trip.type.dims), destination_type=trip.dtype)
-            node.graph.set_input(node, 0, ops.Add(trip, none).output)
-        if hides_go:
-            never = ops.Greater(ops.Reshape(zero, go.type.dims), 0)
-            node.graph.set_input(node, 1, ops.LogicalOr(go, never).output)
+        for port, value, hidden in ((0, trip, hides_trip), (1, go, hides_go)):
+            if hidden:
+                node.graph.set_input(node, port, ops.Barrier(value, hides="value").output)
         return self.accept(node)
 
     def _feed_zero(self, node: Loop) -> bool:
@@ -85,7 +81,7 @@ def _is_computable(value: Value, known: dict[Value, bool]) -> bool:
             pending.pop()
         elif isinstance(node, Constant) or _is_static_shape(node):
             known[current] = True
-        elif isinstance(node, Parameter | Control | RandomUniform):
+        elif isinstance(node, Parameter | Control | RandomUniform) or _is_hidden(node):
             known[current] = False
         else:
             open_ = [each for each in node.inputs if each is not None and each not in known]
@@ -94,6 +90,10 @@ def _is_computable(value: Value, known: dict[Value, bool]) -> bool:
             else:
                 known[current] = all(known[each] for each in node.inputs if each is not None)
     return known[value]
+
+
+def _is_hidden(node: Node) -> bool:
+    return isinstance(node, ops.Barrier) and node.hides != "memory" and (node.hides == "value" or bool(node.axes))
 
 
 def _is_static_shape(node: Node) -> bool:

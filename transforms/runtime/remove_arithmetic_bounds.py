@@ -10,23 +10,22 @@ from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Control
 from transforms.function_pass import FunctionPass
-from transforms.runtime.unfoldable import without_bounds
 
 WRONG_BELOW_0 = (ops.Mod, ops.Abs, ops.Power, ops.ReduceProd)
 """Operations whose extremes lie at the ends of an interval, unless it contains negative numbers."""
 
 KINDS = (ops.FloorMod, *WRONG_BELOW_0)
 
-UNKNOWN_TO_INFERENCE = (Control, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)
+UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)
 """Operations at which the runtime's inference of bounds stops."""
 
 
 class RemoveArithmeticBounds(FunctionPass):
-    """FloorMod(n, 4), where n is a dimension of 4..8  ->  FloorMod(CumSum(n), 4)
+    """FloorMod(n, 4), where n is a dimension of 4..8  ->  FloorMod(Barrier(n, bounds), 4)
 
     The runtime infers bounds of values that are computed from dimensions. For FloorMod, Mod, Abs, Power and ReduceProd
     it computes them from the bounds of the inputs alone: for 4..8 modulo 4 it infers 0 and 0, and replaces the node by
-    the constant 0. All but FloorMod are correct if nothing is negative. The inference of bounds stops at CumSum.
+    the constant 0. All but FloorMod are correct if nothing is negative.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -51,7 +50,7 @@ class RemoveArithmeticBounds(FunctionPass):
         port = next(port for port, value in enumerate(node.inputs) if value in bounded)
         size = node.inputs[port]
         assert size is not None
-        node.graph.set_input(node, port, without_bounds(size))
+        node.graph.set_input(node, port, ops.Barrier(size, hides="bounds").output)
         return self.accept(node)
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import Dim, Dimension, Shape, Symbol, high, is_static, low
-from mo_loop.graph.types import i64
-from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.base import Result
 from mo_loop.ops.control import Concatenated, Final, If, Loop, Merged
 from mo_loop.ops.joining import symbols_in
 from transforms.function_pass import FunctionPass
-from transforms.runtime.unfoldable import repeated_once
 
 
 class RemoveResultBounds(FunctionPass):
-    """state' : [2..] from [1], zero iterations possible  ->  Tile(state', 1 + min(i, 0)) : [?]
+    """state' : [2..] from [1], zero iterations possible  ->  Barrier(state', bounds of its sizes) : [?]
 
     The runtime gives the final value the bounds of the body's Result. If a loop that did not run returns an initial
     value outside these bounds, the inference fails or keeps old values. A concatenated output without iterations has
@@ -22,9 +20,6 @@ class RemoveResultBounds(FunctionPass):
     message; if its bounds are those of another tensor, the size of one is read off the other. A size that comes from an
     invariant input has the symbol of that input; after zero iterations the size of the input is then read off the final
     value.
-
-    A repetition by 1, a number that is known only at run time, does not change the value and has no bounds. A Reshape
-    has none either, but the runtime removes it.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -47,7 +42,7 @@ class RemoveResultBounds(FunctionPass):
                 found[entry.result] = _borrowed(entry.result.value, None, outer)
         unbounded = {result: axes for result, axes in found.items() if axes}
         for result, axes in unbounded.items():
-            node.body.set_input(result, 0, _without_result_bounds(node, result.value, axes))
+            node.body.set_input(result, 0, ops.Barrier(result.value, hides="bounds", axes=tuple(axes)).output)
         return self.accept(node) if unbounded else self.refuse(node, "its Results allow what zero iterations return")
 
 
@@ -115,9 +110,7 @@ def _is_bound_tighter(value: Value) -> bool:
 
 
 def _has_no_bounds(value: Value) -> bool:
-    """Whether the runtime knows no bounds: the value is repeated a number of times that is known only at run time."""
-    repeats = value.node.inputs[1] if isinstance(value.node, ops.Tile) else None
-    return repeats is not None and repeats.type.integers is None
+    return isinstance(value.node, ops.Barrier) and value.node.hides == "bounds"
 
 
 def _bounded(value: Value) -> list[int]:
@@ -131,9 +124,3 @@ def _covers(wide: Dimension, narrow: Dimension) -> bool:
         return True
     hi_wide, hi_narrow = high(wide), high(narrow)
     return low(wide) <= low(narrow) and (hi_wide is None or (hi_narrow is not None and hi_narrow <= hi_wide))
-
-
-def _without_result_bounds(node: Loop, value: Value, axes: list[int]) -> Value:
-    if node.iteration is None:
-        node.iteration = Parameter(graph=node.body, dtype=i64, shape=())
-    return repeated_once(value, axes, ops.Reshape(ops.Minimum(node.iteration, 0), [1]).output)

@@ -8,30 +8,26 @@ from mo_loop.graph.shape import high
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
 from transforms.function_pass import FunctionPass
-from transforms.runtime.unfoldable import repeated_once, zero_from_outside
 
 
 class RemoveSliceBounds(FunctionPass):
-    """x : [0..9], x[:k]  ->  Tile(x, 1 + 0)[:k], with a 0 that is known only at run time
+    """x : [0..9], x[:k]  ->  Barrier(x, bounds of its sizes)[:k]
 
     The runtime infers the bounds 0 and M for a Slice of a dimension of at most M if the end is known only at run time.
     If the whole dimension has the same bounds, the runtime gives the slice the symbol of the whole dimension and reads
-    the size of one off the other. A repetition by 1 has no bounds. A Reshape to its own size has none either, but the
-    runtime removes it.
+    the size of one off the other.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
         unbounded: dict[tuple[Value, tuple[int, ...]], Value] = {}
-        zero: Value | None = None
         for node in self.candidates(graph, ops.Slice):
             data = node.inputs[0]
             axes = _axes(node)
             if data is None or data.dtype is string or not axes:
                 self.refuse(node, "its ends are constants, or its dimensions are static or without bounds")
                 continue
-            zero = zero or zero_from_outside(graph)
             if (data, axes) not in unbounded:
-                unbounded[data, axes] = repeated_once(data, axes, zero)
+                unbounded[data, axes] = ops.Barrier(data, hides="bounds", axes=axes).output
             graph.set_input(node, 0, unbounded[data, axes])
             self.accept(node)
         return bool(unbounded)

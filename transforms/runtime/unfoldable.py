@@ -1,8 +1,7 @@
-"""Values that the runtime cannot fold: a zero, numbers without bounds, and a tensor without bounds on its shape."""
+"""Zeros that the runtime cannot fold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Branched, Control, If, Invariant
+from mo_loop.ops.control import Branched, Control, If, Invariant, Loop
 
 
 def opaque_zero(graph: Graph) -> Value:
@@ -32,39 +31,37 @@ def zero_from_outside(graph: Graph) -> Value:
     The runtime evaluates loops whose inputs are all constants. If it cannot evaluate a body, it returns arbitrary
     memory.
     """
+    return opaque_zero(graph) if graph.owner is None else _captured(graph, zero_from_outside(graph.owner.graph))
+
+
+def nearest_zero(graph: Graph, known: dict[Graph, Value]) -> Value:
+    """0 of type i64[1] for a graph: min(i, 0) with the iteration number i of the innermost Loop around it, else one
+    from the outermost graph. `known` has the zeros made before, by graph."""
+    if graph not in known:
+        known[graph] = _nearest_zero(graph, known)
+    return known[graph]
+
+
+def _nearest_zero(graph: Graph, known: dict[Graph, Value]) -> Value:
     owner = graph.owner
     if owner is None:
         return opaque_zero(graph)
-    zero = zero_from_outside(owner.graph)
-    parameter = Parameter(graph=graph, type=zero.type.without_known())
-    if isinstance(owner, If):
-        then, otherwise = (parameter if body is graph else None for body in owner.bodies)
-        entry: Any = Branched(then, otherwise)
-    else:
-        entry = Invariant(parameter)
+    if isinstance(owner, Loop):
+        if owner.iteration is None:
+            owner.iteration = Parameter(graph=graph, dtype=i64, shape=())
+        return ops.Reshape(ops.Minimum(owner.iteration, 0), [1]).output
+    zero = _captured(graph, nearest_zero(owner.graph, known))
+    return zero if isinstance(owner, If) else ops.Maximum(zero, zero).output  # see IsolateParameters
+
+
+def _captured(graph: Graph, value: Value) -> Value:
+    """A Parameter of a body for a value of the graph around it."""
+    owner = graph.owner
     assert isinstance(owner, Control)
+    parameter = Parameter(graph=graph, type=value.type.without_known())
+    entry: Any = Invariant(parameter)
+    if isinstance(owner, If):
+        entry = Branched(*(parameter if body is graph else None for body in owner.bodies))
     owner.input_map = (*owner.input_map, entry)
-    owner.graph.set_inputs(owner, [*owner.inputs, zero])
+    owner.graph.set_inputs(owner, [*owner.inputs, value])
     return parameter.output
-
-
-def without_bounds(numbers: Value) -> Value:
-    """Numbers of static shape, unchanged, without bounds for the runtime: its inference stops at CumSum."""
-    dims = list(numbers.type.dims)
-    if dims[:1] == [1]:
-        return ops.CumSum(numbers, 0).output
-    summed = ops.CumSum(ops.Reshape(numbers, [1, *dims]), 0)
-    return ops.Reshape(summed, np.array(dims, np.int64)).output
-
-
-def repeated_once(value: Value, axes: Sequence[int], zero: Value) -> Value:
-    """`value` unchanged and of unknown size along `axes`: repeated 1 + `zero` times.
-
-    `zero` is a zero [1] that is known only at run time.
-    """
-    once = ops.Add(zero, 1).output
-    rank = value.type.rank
-    for axis in axes:  # one at a time: the runtime fails on several axes if the repeats are known only at run time
-        ones = [once if i == axis else Constant([1], graph=value.graph).output for i in range(rank)]
-        value = ops.Tile(value, once if rank == 1 else ops.Concat(*ones, axis=0)).output
-    return value

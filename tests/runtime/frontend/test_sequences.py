@@ -439,8 +439,8 @@ def test_an_optional_that_only_one_branch_fills() -> None:
         ("ML235", "position -4", "p = Constant <value_int=-4> () t = SequenceInsert (s, x, p) y = SequenceAt (t, z)"),
         ("ML235", "rank 2 and 1", "f = Flatten (x) t = SequenceConstruct (f, x) y = SequenceAt (t, z)"),
         ("ML235", "type f32 and i64", "t = SequenceInsert (s, z1) y = SequenceAt (t, z)"),
-        ("ML243", "erased in a sequence", "e = SequenceEmpty () t = SequenceErase (e) y = SequenceAt (t, z)"),
-        ("ML243", "read of a sequence that is always empty", "e = SequenceEmpty () y = SequenceAt (e, z)"),
+        ("ML243", "an element is erased", "e = SequenceEmpty () t = SequenceErase (e) y = SequenceAt (t, z)"),
+        ("ML243", "read from a sequence that is always empty", "e = SequenceEmpty () y = SequenceAt (e, z)"),
         ("ML227", "Abs takes tensors", "t = Abs (s) y = SequenceAt (t, z)"),
     ],
 )  # fmt: skip

@@ -42,7 +42,6 @@ from transforms.front.sequence_lowering.shapes import (
     size,
     vector,
 )
-from transforms.runtime.unfoldable import without_bounds
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,8 @@ class Packed:
         position = from_front(as_list(place), size(self.table, 0))
         start, stop = bounds(self._sizes(), position)
         # The runtime takes a 0 that it finds in a pattern for "copy this dimension".
-        row = ops.Reshape(without_bounds(ops.Gather(self.table, position, 0).output), [max(len(self.dims), 1)]).output
+        sizes = ops.Barrier(ops.Gather(self.table, position, 0), hides="bounds")
+        row = ops.Reshape(sizes, [max(len(self.dims), 1)]).output
         dims = [dim if dim >= 0 else ops.Gather(row, [i], 0).output for i, dim in enumerate(self.dims)]
         return reshaped(cut(self.data, 0, start, stop), dims)
 

@@ -7,8 +7,6 @@ The runtime keeps the result of such a Slice in memory of its own, and infers no
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
@@ -19,13 +17,14 @@ TO_THE_END = 2**30
 
 
 def has_run_time_end(node: Node) -> bool:
-    """Whether a node is a Slice whose end is known only at run time."""
+    """Whether a node is a Slice whose end is known only at run time, or becomes one."""
+    if isinstance(node, ops.Barrier):
+        return node.hides == "memory"
     end = node.inputs[2] if isinstance(node, ops.Slice) else None
     return end is not None and not isinstance(end.node, Constant)
 
 
-def read_through_slice(output: Value, end: Callable[[int], Value]) -> None:
-    """Readers of `output` read Slice(output, 0, end(axis)) along its first dynamic axis instead."""
+def hide_memory(output: Value) -> None:
+    """Readers of `output` read a Barrier, which becomes such a Slice."""
     readers = output.uses
-    axis = next(axis for axis, dim in enumerate(output.type.dims) if not isinstance(dim, int))
-    move_readers(output, ops.Slice(output, [0], end(axis), [1], [axis]).output, readers)
+    move_readers(output, ops.Barrier(output, hides="memory").output, readers)

@@ -1,0 +1,125 @@
+"""What hides a fact from the runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import high
+from mo_loop.graph.types import boolean, i64
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.control import If
+from transforms.function_pass import FunctionPass
+from transforms.replace import move_readers
+from transforms.run_time_slices import TO_THE_END
+from transforms.runtime.unfoldable import nearest_zero
+
+
+class LowerBarriers(FunctionPass):
+    """Barrier(x)  ->  the cheapest operations that give x and that the runtime does not see through
+
+    Of two Barriers in a row one stays if it hides what the other one does. Let zero be a number that is known only at
+    run time.
+
+    - Bounds of numbers: CumSum along a dimension of 1, where the inference of bounds stops.
+    - Sizes: Tile by 1 + zero. A Reshape to its own sizes has no bounds either, but the runtime removes it.
+    - Symbols of sizes: Slice to its own length. Several Barriers of one value are slices of each other, because equal
+      nodes would be merged. A Slice of a bounded dimension would have the symbol of the whole, so this is a Tile.
+    - Numbers: x + zero, or x or zero > 0.
+    - Memory of a Parameter: max(x, x), or LogicalOr(x, x) of booleans; they are neither removed nor computed in place.
+    - Memory of an output of a Loop: Slice to its own length. Of an If: Slice to an end beyond the length that depends
+      on the condition, because an end within bounds would give the slice the symbol of the whole.
+    """
+
+    bodies = "last"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._zeros: dict[Graph, Value] = {}
+
+    def run(self, graph: Graph) -> bool:
+        if graph.owner is None:
+            self._zeros.clear()
+        return super().run(graph)
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        latest: dict[Value, Value] = {}  # a value -> the last slice of it that has symbols of its own
+        changed = False
+        for node in self.candidates(graph, ops.Barrier):
+            changed = self.accept(node)
+            x = node.inputs[0]
+            assert x is not None
+            if not _is_needed(node):
+                new = x
+            elif node.hides == "bounds" and not node.axes:
+                new = _summed(x)
+            elif node.hides == "memory":
+                new = _copied(x)
+            elif node.hides == "symbols" and all(high(x.type.dims[axis]) is None for axis in node.axes):
+                new = latest[x] = _cut(latest.get(x, x), node.axes)
+            else:
+                zero = nearest_zero(graph, self._zeros)
+                new = _plus(x, zero) if node.hides == "value" else _repeated(x, node.axes, zero)
+            move_readers(node.output, new, node.output.uses)
+            graph.remove(node)
+        return changed
+
+
+def _is_needed(node: ops.Barrier) -> bool:
+    """Whether no other Barrier hides the same: its input, or all its readers."""
+    source = node.inputs[0]
+    assert source is not None
+    if isinstance(source.node, ops.Barrier) and _covers(source.node, node):
+        return False
+    readers = [use.node for use in node.output.uses]
+    return not readers or not all(isinstance(each, ops.Barrier) and _covers(each, node) for each in readers)
+
+
+def _covers(one: ops.Barrier, other: ops.Barrier) -> bool:
+    if "symbols" in (one.hides, other.hides) or one.axes != other.axes:
+        return False
+    return one.hides == other.hides or (one.hides, other.hides) == ("value", "bounds")
+
+
+def _summed(numbers: Value) -> Value:
+    dims = list(numbers.type.dims)
+    if dims[:1] == [1]:
+        return ops.CumSum(numbers, 0).output
+    summed = ops.CumSum(ops.Reshape(numbers, [1, *dims]), 0)
+    return ops.Reshape(summed, np.array(dims, np.int64)).output
+
+
+def _repeated(x: Value, axes: tuple[int, ...], zero: Value) -> Value:
+    once = ops.Add(zero, 1).output
+    rank = x.type.rank
+    for axis in axes:  # one at a time: the runtime fails on several axes if the repeats are known only at run time
+        ones = [once if each == axis else Constant([1], graph=x.graph).output for each in range(rank)]
+        x = ops.Tile(x, once if rank == 1 else ops.Concat(*ones, axis=0)).output
+    return x
+
+
+def _cut(x: Value, axes: tuple[int, ...]) -> Value:
+    ends = ops.Gather(ops.ShapeOf(x), list(axes), 0)
+    return ops.Slice(x, [0] * len(axes), ends, [1] * len(axes), list(axes)).output
+
+
+def _plus(x: Value, zero: Value) -> Value:
+    none = zero if x.rank == 1 else ops.Reshape(zero, np.ones(x.type.rank, np.int64)).output
+    if x.dtype is boolean:
+        return ops.LogicalOr(x, ops.Greater(none, 0)).output
+    return ops.Add(x, none if x.dtype is i64 else ops.Convert(none, destination_type=x.dtype).output).output
+
+
+def _copied(x: Value) -> Value:
+    if isinstance(x.node, Parameter):
+        cls = ops.LogicalOr if x.dtype is boolean else ops.Maximum
+        return cls(x, x).output
+    axis = next(axis for axis, dim in enumerate(x.type.dims) if not isinstance(dim, int))
+    if not isinstance(x.node, If):
+        return _cut(x, (axis,))
+    condition = x.node.inputs[0]
+    assert condition is not None
+    ends = [Constant(np.array([end]), graph=x.graph, dtype=i64) for end in (TO_THE_END, TO_THE_END - 1)]
+    end = ops.Select(condition, *ends).output
+    return ops.Slice(x, [0], _summed(end if end.shape == (1,) else ops.Reshape(end, [1]).output), [1], [axis]).output
