@@ -115,11 +115,11 @@ def _summary(reports: Sequence[Report]) -> str:
     return (
         f"{len(converted)} models, {len(reports) - len(converted)} refused; {counts.total()} ports, "
         f"{sum(report.in_bodies for report in converted)} of them in bodies; {share:.3f} % equal or more precise.\n"
-        f"Held against inferences of {len(run)} models: {sum(report.confirmed for report in run)} ports, of which "
+        f"Compared with runs of {len(run)} models: {sum(report.confirmed for report in run)} ports, of which "
         f"{sum(report.verified for report in run)} are more precise than the runtime's; "
-        f"{sum(len(report.untrue) for report in run)} statements were untrue.\n"
-        f"Of the less precise ports {sum(len(report.overclaimed) for report in run)} are of the runtime's saying: an "
-        "inference contradicted it."
+        f"{sum(len(report.untrue) for report in run)} types were contradicted by a run.\n"
+        f"For {sum(len(report.overclaimed) for report in run)} of the less precise ports a run contradicted the "
+        "runtime's own bounds."
     )
 
 
