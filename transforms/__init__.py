@@ -1,8 +1,8 @@
-"""The transformation library: passes over a `mo_loop.Graph`, and what they are written with.
+"""The transformation library: passes over a `mo_loop.Graph`, and the engine that runs them.
 
     from transforms import Manager, MatcherPass, any_input, wrap_type
 
-Each name loads its module on first use. The passes of a conversion lie in `front`, `runtime`, `common` and
+Each name loads its module on first use. The passes of a conversion are in `front`, `runtime`, `common` and
 `preprocess`.
 """
 

@@ -1,4 +1,4 @@
-"""The base of passes that replace a node by a value that exists already.
+"""The base of passes that replace a node by an existing value.
 
     class EliminateAddZero(Elimination):
         \"\"\"x + 0  ->  x\"\"\"
@@ -23,14 +23,14 @@ from transforms.rewrite import MatcherPass
 
 
 class Elimination(MatcherPass):
-    """A node whose result is a value that exists already  ->  that value
+    """A node whose result is an existing value  ->  that value
 
     Tensor names and rt_info move to the value. Before a model output, the node that makes the value takes the output's
     name. If it cannot (it is an input, a constant or another output), an Identity with that name is inserted.
     """
 
     def eliminate(self, pattern: Pattern, *, keeping: Pattern) -> None:
-        """Replace `pattern` by `keeping` where both are proven to have the same type and shape."""
+        """Replace `pattern` by `keeping` if both are proven to have the same type and shape."""
 
         def callback(match: Match) -> bool:
             kept, made = match[keeping], match.root.output
@@ -42,7 +42,7 @@ class Elimination(MatcherPass):
         self.register_matcher(pattern, callback)
 
     def bypass(self, match: Match, value: Value) -> bool:
-        """Readers of the root read `value`, which equals its output; False where the root has to stay."""
+        """Readers of the root read `value`, which equals its output; False if the root has to stay."""
         root = match.root
         taken = isinstance(value.node, Parameter | Constant) or is_model_output(value)
         if not (taken and is_model_output(root.output)) and replace_output_update_name(root.output, value):

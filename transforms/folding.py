@@ -1,4 +1,4 @@
-"""Nodes whose inputs are constant are computed, by each operation's own numpy implementation.
+"""Computes nodes whose inputs are constant with the numpy implementation of each operation.
 
     [2, 3] -> Convert to f32 -> * 0.5            computed now: a new constant of 8 bytes
     f16[4096,4096] -> Convert to f32             stays: the file would hold 64 MiB instead of 32
@@ -6,7 +6,7 @@
     0.0 -> Broadcast to [4096,4096]              stays: 64 MiB instead of 20 bytes
 
 Growth. The results of a node are at most `growth` times as large as the constants that disappear with it, or at most
-`allowance` bytes. A constant that other nodes read as well stays, so it does not count. With a growth of 4 booleans and
+`allowance` bytes. A constant that other nodes read stays, so it is not included. With a growth of 4 booleans and
 bytes become 32-bit numbers, while fills, tables and outer products stay; the allowance lets arithmetic on shapes and
 small fills be computed. Identity, Reshape, Squeeze and Unsqueeze make no new bytes.
 
@@ -169,7 +169,7 @@ class Folding:
         self.skipped.append((node, Skipped(node.path, node.type, reason, read, _size(node, used))))
 
     def _tensors(self, node: Op, used: Sequence[Value]) -> list[Tensor]:
-        """The data of the used outputs; Left where the node is to stay."""
+        """The data of the used outputs; Left if the node stays."""
         if isinstance(node, Convert) and "decompression" in node.rt_info:
             raise Left("marked as decompression")
         if all(_is_known(output) for output in used):

@@ -6,7 +6,7 @@
 
 An observer is called with a Step after every pass: timing, dumps, checks and pictures are built on this one hook. Those
 of a whole conversion (mo_loop/conversion.py) are called with a Phase as well, when a part of it begins and ends. A
-Manager is a pass itself; one inside another shares its configuration and tells the same observers.
+Manager is a pass itself; one inside another shares its configuration and its observers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from transforms.validate import Validate
 
 @dataclass(frozen=True)
 class Step:
-    """What one pass did to the whole graph, its bodies included.
+    """The effect of one pass on the whole graph, its bodies included.
 
     `seconds` is the time of the pass and of the inference after it. `matches` is the number of places that it changed,
     `matchers` that of each matcher of a GraphRewrite; passes that do not count have 0. Nodes are those of all scopes.
@@ -62,10 +62,10 @@ class Phase:
 
 
 StepObserver = Callable[[Step], None]
-"""What a Manager calls."""
+"""An observer of a Manager."""
 
 Observer = Callable[[Step | Phase], None]
-"""What a conversion calls."""
+"""An observer of a conversion."""
 
 
 class Stop(Exception):

@@ -1,4 +1,4 @@
-"""Merging two nodes that compute the same value."""
+"""Merges two nodes that compute the same value."""
 
 from __future__ import annotations
 

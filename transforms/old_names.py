@@ -1,4 +1,4 @@
-"""The names that passes had before, which stay valid for one version wherever a pass is named by a text.
+"""Earlier names of passes, which stay valid for one version in options and configurations.
 
     current_name("BindConstants")       # "PushConstantToSubgraph", and a DeprecationWarning
     current_name("LoopToTI")            # "LoopToTI"
@@ -58,7 +58,7 @@ OLD_NAMES: dict[str, str] = {
 
 
 def current_name(name: str) -> str:
-    """The present name of a pass that may be given by its old name, with a DeprecationWarning where it is."""
+    """The present name of a pass; for an old name, with a DeprecationWarning."""
     present = OLD_NAMES.get(name, name)
     if present != name:
         warnings.warn(renamed(name), DeprecationWarning, stacklevel=3)
@@ -66,5 +66,5 @@ def current_name(name: str) -> str:
 
 
 def renamed(name: str) -> str:
-    """What to tell a user who gave the old name of a pass."""
+    """The note for a user of the old name of a pass."""
     return f"the pass {name} is now called {OLD_NAMES[name]}; the old name stops working in the next version"

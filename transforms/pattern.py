@@ -1,4 +1,4 @@
-"""Patterns of values, and how they are found in a graph.
+"""Patterns of values, and the matcher that finds them in a graph.
 
     x = any_input()
     gate = wrap_type(HSigmoid, x, when=consumers_count(1))
@@ -7,7 +7,7 @@
     match = Matcher(hswish).match(node)            # a new Match, or None
     match[x], match.node(gate), match.root         # a Value, its Node, the root node
 
-A pattern stands for one value: used twice, it means the same value twice. Matching goes from the root to its producers
+A pattern matches one value: used twice, it matches the same value twice. Matching goes from the root to its producers
 and tries all alternatives of `any_of`, `any_order`, `optional` and `repeated`; the first one that fits is used.
 Patterns are not changed while they are matched, so several matchers can share one pattern.
 """
@@ -24,12 +24,12 @@ from mo_loop.ops.base import Constant
 from transforms.predicates import Check, Predicate, as_predicate
 
 Bound = dict["Pattern", Any]
-"""What each pattern stands for: a Value (what each step of a chain found, for the private end of a `repeated`)."""
+"""Pattern -> the Value that it matched (for the inner end of a `repeated`, the values of each step)."""
 Agenda = list[tuple["Pattern", Value]]
 Kinds = type[Node] | tuple[type[Node], ...]
 Refusal = str | Predicate
 Way = tuple[Agenda, Bound]
-"""One way that a choice may go: what is still to be matched, and what is bound by taking it."""
+"""One alternative of a choice: the pairs that remain to be matched, and the bindings that it adds."""
 
 
 class Pattern:
@@ -45,7 +45,7 @@ class Pattern:
         self.name = name
 
     def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
-        """Check `value` itself and put its inputs on the agenda; returns the refusal, if there is one."""
+        """Check `value` itself and put its inputs on the agenda; returns the refusal, if any."""
         return self.when if self.when is not None and not self.when.check(value) else None
 
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
@@ -65,7 +65,7 @@ class Pattern:
         return True
 
     def output(self, index: int) -> Pattern:
-        """The output `index` of the node that this pattern stands for."""
+        """The output `index` of the node that this pattern matches."""
         return _Output(self, index)
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class _WrapType(Pattern):
         super().__init__(when, name)
         self.classes = kinds if isinstance(kinds, tuple) else (kinds,)
         if ... in inputs[:-1]:
-            raise InternalError("`...` stands for the remaining inputs: it comes last in a pattern")
+            raise InternalError("`...` matches the remaining inputs: it comes last in a pattern")
         self.is_open = bool(inputs) and inputs[-1] is ...
         self.inputs: tuple[Pattern | None, ...] = tuple(each for each in inputs if each is not ...)
         self.attributes = dict(attributes)
@@ -118,7 +118,7 @@ class _WrapType(Pattern):
     def pair(
         self, values: tuple[Value | None, ...], patterns: tuple[Pattern | None, ...], agenda: Agenda
     ) -> Refusal | None:
-        """Put every input on the agenda beside its pattern. None stands for an input that is absent."""
+        """Put every input on the agenda with its pattern. The pattern None matches an absent input."""
         if self.plain and len(values) == len(patterns) and None not in values:
             agenda.extend(zip(patterns, values, strict=True))  # type: ignore[arg-type]  # no None is among them
             return None
@@ -254,7 +254,7 @@ class _Repeated(Pattern):
         self.step = step(self.hole)
         if self.hole not in _within(self.step):
             raise InternalError("the step of `repeated` does not use its argument, the pattern of the previous step")
-        # Patterns that a second step contains too come from outside: they stand for one value in all steps.
+        # Patterns that a second step contains too come from outside: they match one value in all steps.
         again = set(_within(step(_AnyInput())))
         self.outer = tuple(each for each in _within(self.step) if each in again)
         self.source = source
@@ -298,7 +298,7 @@ class _Output(Pattern):
     def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
         if value.index != self.index:
             return f"is output {value.index}"
-        agenda.append((self.pattern, value.node.outputs[0]))  # all outputs stand for the same node
+        agenda.append((self.pattern, value.node.outputs[0]))  # all outputs belong to the same node
         return None
 
     def parts(self) -> Iterable[Pattern]:
@@ -336,19 +336,19 @@ def wrap_type(
 def any_order(
     kinds: Kinds, *inputs: Any, when: Check | None = None, attributes: Mapping[str, Any] | None = None, name: str = ""
 ) -> Pattern:
-    """`wrap_type` of a commutative operation: the inputs may stand in any order."""
+    """`wrap_type` of a commutative operation: the inputs may be in any order."""
     return _AnyOrder(kinds, inputs, attributes or {}, when, name)
 
 
 def any_of(*patterns: Pattern, when: Check | None = None, name: str = "") -> Pattern:
-    """What one of `patterns` matches; the first that fits the rest as well is taken."""
+    """A value that one of `patterns` matches; the first one that fits the rest as well is used."""
     return _AnyOf(patterns, when, name)
 
 
 def optional(kinds: Kinds, source: Pattern, *inputs: Any, when: Check | None = None,
              attributes: Mapping[str, Any] | None = None, name: str = "") -> Pattern:  # fmt: skip
-    """A node of `kinds` whose first input is `source`, or `source` itself. `match.get` tells which; `match[...]` is
-    the value either way."""
+    """A node of `kinds` whose first input is `source`, or `source` itself. `match.get` shows which; `match[...]` is
+    the value in both cases."""
     return _Optional(wrap_type(kinds, source, *inputs, when=when, attributes=attributes), source, name)
 
 
@@ -466,7 +466,7 @@ def solve(agenda: Agenda, bound: Bound, trace: Trace | None) -> Bound | None:
             if seen is value:
                 continue
             if trace is not None:
-                trace.refused(len(bound), pattern, value, f"is not the value that {pattern!r} stands for already")
+                trace.refused(len(bound), pattern, value, f"is not the value that {pattern!r} matched before")
             return None
         if pattern.chooses:
             for more, chosen in pattern.ways(value, bound, trace):

@@ -152,7 +152,7 @@ def _small(value: Value, limit: int) -> Any:
 
 def _shown(value: Value, limit: int) -> str:
     array = _small(value, limit)
-    return f"no constant: {value.type}" if array is None else np.array2string(array, threshold=8)
+    return f"a value that is not constant: {value.type}" if array is None else np.array2string(array, threshold=8)
 
 
 def _shape(value: Value) -> Shape:

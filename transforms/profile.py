@@ -1,4 +1,4 @@
-"""The time of each pass and what it changed: an observer that makes a table.
+"""Profile: an observer that makes a table of the time and the changes of each pass.
 
     profile = Profile()
     model = convert_model("model.onnx", observers=[profile])     # or of passes alone: Manager(passes, [profile])
@@ -15,7 +15,7 @@
     passes           0.76     7%           38 -> 35
     all             11.56
 
-The time of observers is in no row.
+The table does not include the time of observers.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ NUMBERS = (1, 2, 3)
 
 
 class Profile:
-    """Collects the steps of a run, and the phases before and behind them."""
+    """Collects the steps of a run, and the phases before and after them."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.phases: list[dict[str, Any]] = []
-        self._before = 0  # how many phases come before the passes
+        self._before = 0  # the number of phases before the passes
 
     def __call__(self, event: Step | Phase) -> None:
         if isinstance(event, Step):
@@ -60,7 +60,7 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """What all passes took together."""
+        """The total time of all passes."""
         return sum(row["seconds"] for row in self.rows)
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Replacing, inserting and eliminating nodes without losing the names that users know.
+"""Replaces, inserts and eliminates nodes, and keeps the names that users know.
 
     replace_node(div, ops.Multiply(x, ops.Power(y, -1.0)))    # every output and its names
     replace_output(value, other)                              # one value
@@ -29,7 +29,7 @@ def replace_node(old: Node, new: Any) -> None:
     values = _as_values(new)
     if len(values) != len(old.outputs):
         raise InternalError(f"{old!r} has {len(old.outputs)} outputs, its replacement {len(values)}", where=old.origin)
-    # The readers of an output may make its replacement: a node put behind `old` still reads it.
+    # A reader of an output can be part of its replacement: a node inserted after `old` still reads it.
     for output, value in zip(old.outputs, values, strict=True):
         replace_output(output, value)
     last = values[0].node if values else old
@@ -113,7 +113,7 @@ def insert_before(node: Node, port: int, make: Callable[[Value], Any]) -> Any:
 
 
 def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) -> None:
-    """The `readers` of `old`, taken before `new` was made of it, read `new`, and so do its names.
+    """The `readers` of `old`, listed before `new` was made from it, read `new`, which gets the names.
 
     As in replace_output, a model output whose name `new` cannot take reads an Identity with the name.
     """

@@ -57,7 +57,7 @@ class MatcherPass(FunctionPass):
         if self._matcher is not None:
             raise InternalError(f"{self.name} registers a second matcher; a MatcherPass has one")
         if any(issubclass(cls, Result) for cls in pattern.root_types() or ()):
-            raise InternalError(f"{self.name}: a pattern stands for a value, and a Result makes none")
+            raise InternalError(f"{self.name}: a pattern matches a value, and a Result has no output")
         self._matcher = Matcher(pattern, contained=contained)
         self._callback = callback
 

@@ -61,7 +61,7 @@ class Selection:
         self.entries: list[Entry] = list(self._walk(manager.passes, 0, True, True))
         self.require(*sorted(self._config.named), *([] if stop_after is None else [stop_after]))
         if stop_after is not None and self._last is None:
-            raise UsageError(f"the run cannot stop after {stop_after}: it is not a step of its own", hint=PARTS)
+            raise UsageError(f"the run cannot stop after {stop_after}: it is not a step", hint=PARTS)
         if not all(entry.enabled for entry in self.entries if entry.each is self._last):
             raise UsageError(f"the run cannot stop after {stop_after}: it is disabled")
 

@@ -1,4 +1,4 @@
-"""Inference of types and shapes where something changed."""
+"""Inference of the types and shapes of changed nodes."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ class _Rewriting:
         self._half[wanted] = written
         if len(self._half) == 2:
             both = f"{self._half[True]} and {self._half[False]}"
-            why = "one asks for f16, the other for f32"
+            why = "one selects f16, the other f32"
             raise UsageError(f"{both} contradict each other", why=why, hint="give one of them")
         if wanted and "--compress-to-fp16" not in self._made:
             self._made.append("--compress-to-fp16")

@@ -143,7 +143,7 @@ CODES: dict[str, Code] = {
         "warning",
     ),
     "ML502": Code(
-        "an integer constant beyond 32 bits",
+        "an integer constant outside 32 bits",
         "the runtime computes 64-bit integers in 32 bits: constants are limited to that range, inputs lose their high "
         "bits",
         'use smaller numbers; for an end that means "to the end", 2147483647 is enough',

@@ -34,7 +34,7 @@ class Place:
 
     @classmethod
     def of(cls, origin: Origin) -> Place:
-        """The place that an origin names."""
+        """The place of an origin."""
         name = origin.output or origin.node
         return cls(origin.path, Origin(origin.scope).path, name, origin.operator)
 
@@ -110,7 +110,7 @@ class Report:
 
 
 def exit_code(reports: Iterable[Report]) -> int:
-    """That of several models: the worst."""
+    """The exit code of several models: the worst one."""
     codes = {each.exit_code for each in reports}
     return max(codes, default=0)
 

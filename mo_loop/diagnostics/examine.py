@@ -38,10 +38,10 @@ from transforms.config import PassConfig
 def examine(source: Any, options: ConvertOptions | None = None) -> Report:
     """Everything that would stop or worsen the conversion of `source`.
 
-    The Report says it when the file cannot be read, or when an option does not fit this model.
+    If the file cannot be read, or an option does not fit this model, the Report has the error.
 
     Raises:
-        UsageError: an option makes no sense for any model.
+        UsageError: an option is not valid for any model.
         ExtensionError: an extension cannot be loaded.
     """
     seen = ir_checks.Seen(PassConfig())

@@ -39,11 +39,11 @@ EXPLAINED = ("PackSequences",)
 
 @dataclass
 class Seen:
-    """An observer of what can be seen while a conversion runs, and not afterwards. `config` is that of its passes."""
+    """An observer of facts that only a running conversion shows. `config` is that of its passes."""
 
     config: PassConfig
     uncounted_loops: set[Origin] = field(default_factory=set)
-    """The origins of Loops whose trip count the model does not say."""
+    """The origins of Loops whose trip count is not in the model."""
 
     def __call__(self, event: Step | Phase) -> None:
         if isinstance(event, Phase) and event.name == "passes" and event.seconds is None and event.graph is not None:
@@ -58,7 +58,7 @@ class Seen:
 
 
 def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
-    """All of them; `seen` is what was noted on the way."""
+    """All diagnostics of the graph; `seen` observed its conversion."""
     for check in (_doubles, _wide_integers, _random, _growing, _nested_ifs, _unread_inputs):
         yield from check(graph)
     yield from _uncounted(graph, seen)

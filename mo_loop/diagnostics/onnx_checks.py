@@ -67,7 +67,7 @@ class Usage:
         return kept
 
     def is_needed(self, origin: Origin | None) -> bool:
-        """Whether what stands there is no part of a node that reaches no output."""
+        """Whether the place is not in a node that reaches no output."""
         path = () if origin is None else origin.inner_scope
         return self._dead_scopes.isdisjoint(path[:length] for length in range(1, len(path) + 1))
 
@@ -84,7 +84,7 @@ class LostData:
     _messages: list[str] = field(default_factory=list)
 
     def given(self, cut: Cut) -> Cut:
-        """`cut`, with inputs in the place of the tensors that are lost."""
+        """`cut`, with inputs in place of the lost tensors."""
         if not self.inputs:
             return cut
         return replace(cut, inputs={**{each.name: each for each in self.inputs}, **(cut.inputs or {})})
@@ -95,7 +95,7 @@ class LostData:
 
 
 def lost_data(model: OnnxModel, usage: Usage) -> LostData:
-    """What is wrong with the files that tensors which are read lie in: one diagnostic for each file and code."""
+    """The faults of the data files of tensors that are read: one diagnostic for each file and code."""
     found = LostData()
     groups: dict[tuple[str, str], list[tuple[MoLoopError, OnnxGraph, str]]] = {}
     for scope, tensor in usage.read:
@@ -111,7 +111,7 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
             if not scope.outer and scope.kind == "model" and _is_weight(tensor):
                 found.inputs.append(InputEntry(tensor.name, tuple(tensor.dims), from_onnx(tensor.data_type)))
         except MoLoopError:
-            pass  # what is wrong with the tensor itself is found in translation
+            pass  # translation finds faults of the tensor itself
     for (_, location), each in groups.items():
         first, scope, name = each[0]
         diagnostic = Diagnostic.of_error(first, Place.of(Origin(scope.scope, output=name)))

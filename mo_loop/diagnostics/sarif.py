@@ -63,7 +63,7 @@ def as_sarif(reports: Sequence[Report], folder: str | os.PathLike[str] = ".") ->
 def _rule(code: str) -> dict[str, Any]:
     meaning = CODES.get(code) or Code(code)
     title = meaning.title[:1].upper() + meaning.title[1:] + "."
-    text = meaning.help or "What to do is said with each diagnostic."
+    text = meaning.help or "Each diagnostic describes what to do."
     return {
         "id": code,
         "shortDescription": {"text": title},
@@ -105,7 +105,7 @@ def _fingerprint(diagnostic: Diagnostic, uri: str) -> str:
 
 
 def _uri(file: str, folder: str | os.PathLike[str]) -> str:
-    """Relative to `folder` for a file below it; else one that says where it lies on this machine."""
+    """A URI relative to `folder` for a file below it, else an absolute one."""
     path, root = Path(os.path.abspath(file)), Path(os.path.abspath(folder))
     if path.is_relative_to(root):
         return quote(path.relative_to(root).as_posix())

@@ -8,7 +8,7 @@
     text   .txt    read back by mo_loop.text.parse
     json   .json   nodes and edges in the node-link form of networkx
     dot    .dot    a picture for Graphviz
-    svg    .svg    that picture, drawn by Graphviz's program `dot`; where it is missing, a .dot is written instead
+    svg    .svg    that picture, drawn by Graphviz's program `dot`; without it, a .dot is written instead
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from transforms.manager import Phase, Step
 from transforms.visualize import GraphvizMissing, NotDrawn, draw
 
 FORMATS = {"text": ".txt", "json": ".json", "dot": ".dot", "svg": ".svg"}
-"""The formats, and how the names of their files end."""
+"""Format -> the ending of its files."""
 
 DEFAULT_FORMATS = ("text", "json", "dot")
 
@@ -44,7 +44,7 @@ class Dumper:
 
     Raises:
         UsageError: a format is not known.
-        FileError: the folder cannot be made or written to, or a file is in the way that no earlier run wrote.
+        FileError: the folder cannot be written, or has a file of the same name that no earlier run wrote.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Dumper:
             return found
         try:
             return {**found, "svg": draw(source)}
-        except GraphvizMissing as error:  # said once, not for every picture
+        except GraphvizMissing as error:  # one warning, not one for each picture
             self.formats = (*(name for name in self.formats if name not in ("dot", "svg")), "dot")
             warnings.warn(f"the pictures in {self._folder.path} are .dot files only: {error}", stacklevel=2)
         except NotDrawn as error:

@@ -1,12 +1,12 @@
-"""A folder that holds the files of one run: those of an earlier run are removed, nothing else ever is.
+"""A folder with the files of one run: only files of an earlier run are removed.
 
     folder = RunFolder("steps")
     folder.begin()
     folder.write({"000_loaded.txt": text})
 
-The file .mo-loop-dump.json in it is the index: the names of the files, and the SHA-256 of what was written. A file is
-of an earlier run if the index names it, it is a file and no link, and its content is still the same. What has
-been changed since belongs to whoever changed it.
+The file .mo-loop-dump.json in it is the index: the names of the files, and the SHA-256 of their content. A file is
+of an earlier run if the index names it, it is a file and not a link, and its content is unchanged. Changed files are
+never removed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class RunFolder:
         for name in written:
             if os.path.lexists(self.path / name):
                 raise FileError(
-                    f"{self.path / name} is in the way of a dump", why="no earlier dump wrote it as it is now",
+                    f"{self.path / name} would be overwritten by a dump", why="no earlier dump wrote this content",
                     hint="move it away, or give another folder", code="ML219",
                 )  # fmt: skip
         # The index goes first: if the process is killed in between, it names a file that does not exist.

@@ -52,8 +52,8 @@ def _place(bound, dim: Dimension) -> Dimension | None:
         return place
     if top is not None and top <= 0:
         return 0
-    room = most(dim - place)
-    return dim if room is not None and room <= 0 else None
+    remaining = most(dim - place)
+    return dim if remaining is not None and remaining <= 0 else None
 
 
 def _slice_bounds(dim: Dimension, start, stop, step: int) -> Dimension:

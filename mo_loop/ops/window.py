@@ -21,10 +21,10 @@ def span(kernel: Dimension, dilation: int) -> Dimension:
 
 def places(size: Dimension, reach: Dimension, stride: int, begin: int, end: int, rounding: str = "floor") -> Dimension:
     """The number of positions of a window of `reach` elements; `ceil_torch` drops a last one in the padding."""
-    room = size + (begin + end) - reach
+    extent = size + (begin + end) - reach
     if rounding == "floor":
-        return _at_least(_floor(room, stride) + 1, 0)
-    count = _floor(room + (stride - 1), stride) + 1
+        return _at_least(_floor(extent, stride) + 1, 0)
+    count = _floor(extent + (stride - 1), stride) + 1
     if rounding == "ceil_torch" and isinstance(count, int) and isinstance(size, int):
         return count - 1 if (count - 1) * stride >= size + begin else count
     if rounding == "ceil_torch" and not isinstance(count, int):

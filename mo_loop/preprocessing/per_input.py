@@ -28,7 +28,7 @@ BRACKETS = re.compile(r"(?P<name>.*)[\[(](?P<value>[^\[\]()]*)[\])]", re.DOTALL)
 
 @dataclass(frozen=True)
 class PerInput(Generic[T]):
-    """Names and their values; an empty name stands for the position. `flag` is how the user knows it."""
+    """Names and their values; an empty name means the position. `flag` is the name of the option in messages."""
 
     entries: tuple[tuple[str, T], ...]
     flag: str
@@ -56,7 +56,7 @@ class PerInput(Generic[T]):
         return cls(tuple((name, parse(value)) for name, value in entries), flag)
 
     def among(self, candidates: Sequence[Collection[str]]) -> dict[int, T]:
-        """Position -> its value; each candidate is a set of names. Names that none has are left out.
+        """Position -> its value; each candidate is a set of names. Names that no candidate has are ignored.
 
         Raises UsageError if the number of entries without a name is not that of the candidates.
         """

@@ -59,7 +59,7 @@ def _extension(given: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value as text; an object of another kind by its class, for its address differs in each run."""
+    """A value as text; for other objects the class, because their address differs in each run."""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={_text(each)}" for key, each in value.items())
     if isinstance(value, np.ndarray):

@@ -84,7 +84,7 @@ def graph_statistics(graph: Graph) -> Statistics:
 
 
 def outcomes(record: Record) -> list[Outcome]:
-    """What every Loop, Scan and If of the model became, in the order of its scopes; equal outcomes share one count."""
+    """The result of each Loop, Scan and If of the model, in the order of its scopes; equal outcomes share one count."""
     assert record.model is not None
     counts = Counter((flow.kind, flow.became) for flow in record.flows)
     left = list(record.flows)

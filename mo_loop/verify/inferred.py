@@ -1,4 +1,4 @@
-"""Inferred shapes against the shapes of arrays: what conversion says of an output has to hold for what comes out."""
+"""Compares the inferred shapes of outputs with the shapes of the actual arrays."""
 
 from __future__ import annotations
 

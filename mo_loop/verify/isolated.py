@@ -1,4 +1,4 @@
-"""Functions that run native code, called in a worker process: a crash or a hang there ends the worker alone.
+"""Calls functions that run native code in a worker process: a crash or a hang ends only the worker.
 
     found = isolated(run_ir, "model.xml", [{"x": x}])
 
@@ -36,7 +36,7 @@ def isolated(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def serve(task: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
-    """What the worker runs."""
+    """The function of the worker."""
     function, arguments = task
     return function(*arguments)
 

@@ -1,4 +1,4 @@
-"""One model with expected values: convert it, run the IR, compare, and say in one word how it ended.
+"""One model with expected values: convert it, run the IR, compare, and give the result as one word.
 
     sample = Sample("scan", model_bytes, feeds=[{"x": x}], expected=[[("y", y)]], order=(0, 0))
     with Pool("mo_loop.verify.judge:judge", limit=60) as pool:
@@ -29,7 +29,7 @@ Named = list[tuple[str, Any]]
 
 @dataclass
 class Verdict:
-    """One model through one converter: a class of `CLASSES` and what was said."""
+    """The result of one model and one converter: one of `CLASSES`, and a message."""
 
     result: str
     message: str = ""
@@ -122,7 +122,7 @@ def _failure(error: Exception, result: str, stage: str) -> Verdict:
 
 
 def _counts(result: Any, sample: Sample, expected: Named, found: Named) -> bool:
-    """Whether a difference is one that this sample forbids."""
+    """Whether this sample forbids a difference."""
     if result.kind == "values":
         return sample.values
     return sample.exact or not empty_alike(result.name, expected, found)
@@ -176,7 +176,7 @@ def _refusal(converter: str, sample: Sample, error: Exception) -> Verdict:
         return Verdict(REFUSED, brief(error), code)
     if code in sample.excuses:
         return Verdict(EXCUSED, brief(error), code)
-    # The models are valid: an error that calls one invalid is as much a bug as an internal one.
+    # The models are valid: an error about an invalid model is a bug, as an internal error is.
     return Verdict(REFUSED if getattr(error, "exit_code", None) == 3 else BUG, brief(error), code)
 
 
@@ -201,7 +201,7 @@ CONVERTERS: dict[str, Callable[..., Inferred | None]] = {OURS: convert_with_mo_l
 
 
 def brief(error: BaseException) -> str:
-    """The essential part of a message: native exceptions put their call sites around it.
+    """The essential part of a message, without the call sites of native exceptions.
 
     Of a group of errors, the parts with their codes.
     """

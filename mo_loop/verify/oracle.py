@@ -50,7 +50,7 @@ NOT_IMPLEMENTED = (
 
 @dataclass(frozen=True)
 class Expected:
-    """What a model gives for each set of inputs; `reason` says why `source` is not ONNX Runtime."""
+    """The outputs of a model for each set of inputs; `reason` is why `source` is not ONNX Runtime."""
 
     values: list[Named]
     source: str = ONNX_RUNTIME

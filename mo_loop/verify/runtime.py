@@ -90,7 +90,7 @@ class Compiled:
 
 
 def run_ir(path: str | Path, sets: Sequence[Mapping[str, Any] | Sequence[Any]]) -> list[list[tuple[str, np.ndarray]]]:
-    """What an IR gives for each set of inputs, one after another on one compiled model."""
+    """The outputs of an IR for each set of inputs, one after another on one compiled model."""
     compiled = compile_ir(path)
     return [compiled.run(feeds) for feeds in sets]
 

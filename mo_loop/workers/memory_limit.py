@@ -1,7 +1,7 @@
 """A limit of the memory that this process may allocate, on systems that have one.
 
-Linux tells its own memory from files that are mapped and from address space that is only reserved; other systems with
-the module `resource` limit the address space. Windows has no such limit, macOS does not enforce it.
+Linux limits the memory of a process without mapped files and reserved address space; other systems with the module
+`resource` limit the address space. Windows has no such limit, macOS does not enforce it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def can_limit_memory() -> bool:
 
 
 def limit_memory(limit: int | None) -> None:
-    """Make allocations beyond `limit` bytes fail; no effect for None, and where the system has no such limit."""
+    """Make allocations above `limit` bytes fail; no effect for None, or if the system has no such limit."""
     if limit is None or not can_limit_memory():
         return
     import resource

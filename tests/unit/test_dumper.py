@@ -216,7 +216,7 @@ class TestOneRun:
             file.symlink_to(other)
         if kind == "link":
             other.write_text("kept")
-        with pytest.raises(FileError, match="is in the way of a dump") as caught:
+        with pytest.raises(FileError, match="would be overwritten by a dump") as caught:
             run(Dumper(tmp_path / "steps", ["json", "text"]))
         assert caught.value.code == "ML219"
         assert names(tmp_path / "steps") == ["000_loaded.txt"]

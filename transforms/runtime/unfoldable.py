@@ -26,7 +26,7 @@ def opaque_zero(graph: Graph) -> Value:
 
 
 def zero_from_outside(graph: Graph) -> Value:
-    """The same, made in the outermost graph and passed into all bodies.
+    """An `opaque_zero` in the outermost graph, passed into all bodies.
 
     The runtime evaluates loops whose inputs are all constants. If it cannot evaluate a body, it returns arbitrary
     memory.

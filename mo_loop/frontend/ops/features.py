@@ -228,4 +228,4 @@ def _found(x: Value, keys):
 def _require_narrow(keys) -> None:
     info = np.iinfo(np.int32)
     if np.any((keys < info.min) | (keys > info.max)):
-        raise UnsupportedError("keys beyond 32 bits, which is how the runtime reads integers", code="ML316")
+        raise UnsupportedError("keys outside 32 bits, in which the runtime reads integers", code="ML316")

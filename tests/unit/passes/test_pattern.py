@@ -109,7 +109,7 @@ class TestWrapType:
         y = ops.ReLU(x).output
         square = wrap_type(ops.Multiply, p := any_input(name="p"), p)
         assert matches(square, ops.Multiply(y, y).output)
-        assert "is not the value that p stands for already" in why(square, ops.Multiply(x, y).output)
+        assert "is not the value that p matched before" in why(square, ops.Multiply(x, y).output)
 
     def test_a_diamond(self, x: Value) -> None:
         p = any_input()

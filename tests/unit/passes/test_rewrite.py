@@ -218,7 +218,7 @@ class TestMatcherPass:
             Empty().run_on_node(chain(1)[1][0])
 
     def test_a_result_cannot_be_a_root(self) -> None:
-        with pytest.raises(InternalError, match="a Result makes none"):
+        with pytest.raises(InternalError, match="a Result has no output"):
             Finds(any_of(wrap_type(ops.Add), wrap_type(ops.Result)))
 
     def test_what_is_disabled_by_default_still_runs_by_hand(self) -> None:
