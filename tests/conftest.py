@@ -24,6 +24,18 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", bytecode)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """The models of a test are judged at its end, and the test fails if one of them does not pass."""
+    from tests.together import forget, judge_all
+
+    try:
+        yield
+        judge_all()
+    finally:
+        forget()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def checked_passes() -> Iterator[None]:
     """Every conversion in a test checks the invariants of the graph after each pass, unless the test turns it off."""

@@ -37,6 +37,7 @@ from mo_loop.verify.judge import Sample, judge_ir
 from mo_loop.verify.oracle import Expected, expected_values
 from mo_loop.verify.runtime import run_ir
 from tests.nodes import node_model
+from tests.together import later
 from tools.runtimes import chosen_interpreter
 
 Array = np.ndarray[Any, Any]
@@ -59,23 +60,22 @@ def check(
     compress_to_fp16: bool = False,
     **arguments: Any,
 ) -> list[Named]:
-    """Convert, save, compile once, run all `feeds` forwards and backwards on that one compiled model, compare.
+    """Convert, save, and at the end of the test compile, run all `feeds` forwards and backwards on that one compiled
+    model, compare (tests/together.py).
 
     `expected` replaces the oracle; `arguments` go to convert_model. AssertionError when a number differs, or a shape
     is not the inferred one. Returns the expected values of each of `feeds`.
     """
     sets = [{name: np.asarray(value) for name, value in each.items()} for each in feeds] or [{}]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.xml"
-        converted = convert_model(model, **arguments)
-        save_model(converted, path, compress_to_fp16=compress_to_fp16)
-        wanted = oracle(model, sets) if expected is None else Expected(list(expected), "the test")
-        order = (*range(len(sets)), *reversed(range(len(sets))))
-        limits: dict[str, Any] = {"rtol": rtol, "atol": atol, "exact": True, "inferred": Inferred(converted.graph)}
-        sample = Sample("model", b"", sets, wanted.values, order, **limits, python=chosen_interpreter())
-        verdict = isolated(judge_ir, path, sample)
-    text = f"{verdict.result}: {verdict.message}; expected values: {wanted.source} {wanted.reason}"
-    assert not verdict.bad, text
+    converted = convert_model(model, **arguments)
+    wanted = oracle(model, sets) if expected is None else Expected(list(expected), "the test")
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "model.xml"
+    save_model(converted, path, compress_to_fp16=compress_to_fp16)
+    order = (*range(len(sets)), *reversed(range(len(sets))))
+    limits: dict[str, Any] = {"rtol": rtol, "atol": atol, "exact": True, "inferred": Inferred(converted.graph)}
+    sample = Sample("model", b"", sets, wanted.values, order, **limits)
+    later(folder, path, sample, f"expected values: {wanted.source} {wanted.reason}")
     return wanted.values
 
 

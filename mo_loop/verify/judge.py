@@ -103,13 +103,10 @@ def judge_ir(target: str | Path, sample: Sample) -> Verdict:
             found = compiled.run(sample.feeds[number])
         except Exception as error:
             return _failure(error, FAILED, f"inference {position}")
-        for result in compare_all(sample.expected[number], found, rtol=sample.rtol, atol=sample.atol):
-            if not result and _counts(result, sample, sample.expected[number], found):
-                return Verdict(WRONG, f"inference {position} (input set {number}), {result.kind}: {result}")
-            largest = max(largest, result.largest_abs)
-        contradiction = sample.inferred.contradiction(sample.feeds[number], found) if sample.inferred else ""
-        if contradiction:
-            return Verdict(BUG, f"inference {position} (input set {number}): {contradiction}")
+        verdict = judge_results(sample, position, found)
+        if verdict.bad:
+            return verdict
+        largest = max(largest, verdict.difference)
     return Verdict(PASSED, difference=largest)
 
 
@@ -119,6 +116,18 @@ def _failure(error: Exception, result: str, stage: str) -> Verdict:
     if ended is not None:
         return Verdict(ended, f"{stage}: {error}")
     return Verdict(result, brief(error) if result == NOT_COMPILABLE else f"{stage}: {brief(error)}")
+
+
+def judge_results(sample: Sample, position: int, found: Named) -> Verdict:
+    """The verdict of one inference, which is the one at `position` in the order of the sample."""
+    number = sample.order[position]
+    where, largest = f"inference {position} (input set {number})", 0.0
+    for result in compare_all(sample.expected[number], found, rtol=sample.rtol, atol=sample.atol):
+        if not result and _counts(result, sample, sample.expected[number], found):
+            return Verdict(WRONG, f"{where}, {result.kind}: {result}")
+        largest = max(largest, result.largest_abs)
+    contradiction = sample.inferred.contradiction(sample.feeds[number], found) if sample.inferred else ""
+    return Verdict(BUG, f"{where}: {contradiction}") if contradiction else Verdict(PASSED, difference=largest)
 
 
 def _counts(result: Any, sample: Sample, expected: Named, found: Named) -> bool:

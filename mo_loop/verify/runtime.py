@@ -50,12 +50,12 @@ class Compiled:
     @property
     def input_names(self) -> list[tuple[str, ...]]:
         """For each input all its names."""
-        return [_names(port) for port in self._model.inputs]
+        return [names_of(port) for port in self._model.inputs]
 
     @property
     def output_names(self) -> list[tuple[str, ...]]:
         """For each output all its names, in the order of the model's outputs."""
-        return [_names(port) for port in self._model.outputs]
+        return [names_of(port) for port in self._model.outputs]
 
     def run(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, np.ndarray]]:
         """One inference. Returns (name, array) in the order of the model's outputs; the arrays are copies.
@@ -63,7 +63,7 @@ class Compiled:
         `feeds` are arrays by name, or one array for each input in the model's order. Other names are ignored, because
         a converter may drop an unused input. Raises KeyError for an input without a value.
         """
-        for port, array in zip(self._model.inputs, self._bind(feeds), strict=True):
+        for port, array in zip(self._model.inputs, ordered(feeds, self.input_names), strict=True):
             self._request.set_tensor(port, to_tensor(array, port.get_element_type()))
         self._request.infer()
         found = []
@@ -75,18 +75,20 @@ class Compiled:
         """One more inference with the inputs of the last `run`; the results are not read."""
         self._request.infer()
 
-    def _bind(self, feeds: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
-        if not isinstance(feeds, Mapping):
-            return list(feeds)
-        known = [next((name for name in names if name in feeds), None) for names in self.input_names]
-        if None in known and len(known) == len(feeds):
-            # If the model returns an input as an output, a converter may keep only the name of the output.
-            rest = iter([name for name in feeds if name not in known])
-            known = [next(rest) if name is None else name for name in known]
-        for name, names in zip(known, self.input_names, strict=True):
-            if name is None:
-                raise KeyError(f"no value for input {' / '.join(names)}; given: {', '.join(feeds) or 'nothing'}")
-        return [feeds[name] for name in known if name is not None]
+
+def ordered(feeds: Mapping[str, Any] | Sequence[Any], inputs: Sequence[tuple[str, ...]]) -> list[Any]:
+    """The arrays in the order of a model's inputs, given all names of each. KeyError for an input without a value."""
+    if not isinstance(feeds, Mapping):
+        return list(feeds)
+    known = [next((name for name in names if name in feeds), None) for names in inputs]
+    if None in known and len(known) == len(feeds):
+        # If the model returns an input as an output, a converter may keep only the name of the output.
+        rest = iter([name for name in feeds if name not in known])
+        known = [next(rest) if name is None else name for name in known]
+    for name, names in zip(known, inputs, strict=True):
+        if name is None:
+            raise KeyError(f"no value for input {' / '.join(names)}; given: {', '.join(feeds) or 'nothing'}")
+    return [feeds[name] for name in known if name is not None]
 
 
 def run_ir(path: str | Path, sets: Sequence[Mapping[str, Any] | Sequence[Any]]) -> list[list[tuple[str, np.ndarray]]]:
@@ -181,7 +183,8 @@ def _extended(kind: str) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, _EXTENDED[kind][0]))
 
 
-def _names(port: Any) -> tuple[str, ...]:
+def names_of(port: Any) -> tuple[str, ...]:
+    """All names of an input or output of a model."""
     names = sorted(port.get_names())
     node = port.get_node()
     source = node if node.get_type_name() != "Result" else node.input_value(0).get_node()
