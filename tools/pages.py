@@ -185,8 +185,53 @@ Every flag of both tools:
 {table}
 """
 
+
+def runtime() -> str:
+    """docs/runtime.md: the errors of the CPU device, and what avoids them."""
+    from transforms.runtime.gaps import GAPS, MEASURED, SEVERITIES
+
+    sections = []
+    for severity in SEVERITIES:
+        avoided = [gap for gap in GAPS if gap.severity == severity and gap.rule]
+        if avoided:
+            lines = [f"## {severity.capitalize()}", "", "| error of the runtime | form that is written | by |"]
+            lines.append("|---|---|---|")
+            lines += [_gap_row(gap) for gap in avoided]
+            sections.append("\n".join(lines))
+    left = [f"- {_sentence(gap)} ({gap.severity}; `{gap.id}`)" for gap in GAPS if not gap.rule]
+    return RUNTIME.format(releases=", ".join(MEASURED), sections="\n\n".join(sections), left="\n".join(left))
+
+
+RUNTIME = """\
+# Errors of the CPU device, and the forms that avoid them
+
+Measured with OpenVINO {releases} on the CPU device with the f32 precision hint, with several inferences on one compiled
+model in changing order. An error without releases is on all of them. The table is `transforms/runtime/gaps.py`;
+`tests/runtime/probes` has a small graph for each error that shows it, under the name in brackets.
+`tools/probe_runtime.py` runs them on the installed release or on another one and lists the rules that it does not need.
+
+{sections}
+
+## Not avoided
+
+{left}
+"""
+
+
+def _gap_row(gap: Any) -> str:
+    by = f"`{gap.rule}`" if " " not in gap.rule else gap.rule
+    return f"| {_sentence(gap)} (`{gap.id}`) | {_cell(gap.form)} | {by} |"
+
+
+def _sentence(gap: Any) -> str:
+    """What is wrong, and on which releases if not on all."""
+    span = f"since {gap.since}" if gap.since else ""
+    span += (", " if span else "") + f"up to {gap.until}" if gap.until else ""
+    return _cell(gap.sentence) + (f" [{span}]" if span else "")
+
+
 PAGES: dict[str, Callable[[], str]] = {
-    "operators.md": operators, "cli.md": commands, "migrating.md": migrating, "codes.md": codes,
+    "operators.md": operators, "cli.md": commands, "migrating.md": migrating, "codes.md": codes, "runtime.md": runtime,
 }  # fmt: skip
 """Page -> the function that writes it."""
 

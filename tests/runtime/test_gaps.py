@@ -1,0 +1,85 @@
+"""The table of the runtime's errors: each is shown by a probe, and avoided by its rule."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from tests import ROOT
+from tests.runtime.probing import probes, rules, run
+from tools.runtimes import VARIABLE, chosen_interpreter
+from transforms.runtime.gaps import GAPS, MEASURED, SEVERITIES, Gap
+
+PROBES = probes()
+RELEASE = os.environ.get(VARIABLE) or version("openvino").partition("-")[0]
+BY_ID = {gap.id: gap for gap in GAPS}
+SHOWN = [gap for gap in GAPS if gap.id in PROBES]
+AVOIDED = [gap for gap in SHOWN if gap.rule and gap.rule != "last check"]
+
+UNSHOWN = {
+    "loop-output-memory", "state-symbols", "constant-loop-random", "deep-ifs", "returned-slice",
+    "gather-after-unsqueeze", "divide-8-bits", "reciprocal-divide", "tile-of-two-axes", "mean-of-channels",
+    "computed-zero-of-reshape", "batched-gathers", "long-dft", "long-rdft", "long-irdft", "rdft-f64",
+    "random-times-zero", "convolution-of-one-place", "matmul-of-three-dimensions", "matmul-of-no-columns",
+    "slice-of-computed-axes", "strings", "unsqueeze-of-nothing", "sequence-of-length-zero",
+}  # fmt: skip
+"""Gaps of which no small graph is known that shows them."""
+
+
+def test_ids_are_unique_and_words_with_dashes() -> None:
+    assert len(BY_ID) == len(GAPS)
+    assert [gap.id for gap in GAPS if not gap.id.replace("-", "").isalnum() or gap.id != gap.id.lower()] == []
+
+
+def test_rows_are_complete() -> None:
+    assert [gap.id for gap in GAPS if gap.severity not in SEVERITIES] == []
+    assert [gap.id for gap in GAPS if bool(gap.rule) != bool(gap.form)] == []
+    assert [gap.id for gap in GAPS if {gap.since, gap.until} - {"", *MEASURED}] == []
+    assert [gap.id for gap in GAPS if gap.sentence.endswith(".") or gap.sentence[0].isspace()] == []
+
+
+def test_rules_are_passes_of_the_pipeline_translators_or_the_last_check() -> None:
+    others = {gap.rule for gap in GAPS if gap.rule} - rules()
+    assert [rule for rule in others if not rule.startswith("translator of ") and rule != "last check"] == []
+
+
+def test_every_gap_has_a_probe() -> None:
+    assert {gap.id for gap in GAPS} - PROBES.keys() == UNSHOWN
+    assert PROBES.keys() <= BY_ID.keys()
+
+
+def test_what_translators_avoid_is_shown_by_an_onnx_model_too() -> None:
+    """No pass avoids it, so the graph alone does not show what is written instead."""
+    assert [gap.id for gap in AVOIDED if gap.rule not in rules() and not PROBES[gap.id].onnx] == []
+
+
+def test_releases_are_compared_as_numbers() -> None:
+    gap = Gap("a", "b", since="2025.4.1", until="2026.4.1")
+    asked = ("2024.6.0", "2025.4.1", "2025.10.0", "2026.4.1", "2026.10.0")
+    assert [gap.is_in(release) for release in asked] == [False, True, True, True, False]
+    assert Gap("a", "b").is_in("2030.1.0")
+
+
+def test_the_table_is_cheap_to_import() -> None:
+    text = "import sys, transforms.runtime.gaps; print([m for m in ('numpy', 'networkx') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("gap", SHOWN, ids=lambda gap: gap.id)
+def test_the_probe_shows_what_the_table_says(gap: Gap) -> None:
+    """On the installed release, or that of MO_LOOP_RUNTIME."""
+    probe = PROBES[gap.id]
+    verdict = run(probe, probe.as_written(), python=chosen_interpreter())
+    assert verdict.is_right != gap.is_in(RELEASE), f"{verdict.result}: {verdict.message}"
+
+
+@pytest.mark.parametrize("gap", AVOIDED, ids=lambda gap: gap.id)
+def test_the_rule_avoids_it(gap: Gap) -> None:
+    probe = PROBES[gap.id]
+    verdict = run(probe, probe.avoided(), python=chosen_interpreter())
+    assert verdict.is_right, f"{verdict.result}: {verdict.message}"

@@ -1,0 +1,465 @@
+"""GAPS: every known error of OpenVINO's CPU device, since and until which release it exists, and what avoids it.
+
+tests/runtime/probes has a graph for each that shows it; `tools/probe_runtime.py` runs them on a release and compares
+what it finds with `since` and `until`. docs/runtime.md is made of this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WRONG, CRASH, ERROR, SLOW = "wrong numbers", "crash", "error", "slow"
+SEVERITIES = (WRONG, CRASH, ERROR, SLOW)
+
+MEASURED = ("2024.6.0", "2025.4.1", "2026.4.1")
+"""The releases on which all probes have run, oldest first."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One error of the runtime.
+
+    `since` is the first release of `MEASURED` that has it, "" if all of them have it up to `until`; `until` is the last
+    one, "" if the newest still has it. `rule` is the class name of the pass, or the translator, that avoids it, "" if
+    nothing does; `form` is what is written instead.
+    """
+
+    id: str
+    sentence: str
+    severity: str = WRONG
+    rule: str = ""
+    form: str = ""
+    since: str = ""
+    until: str = ""
+
+    def is_in(self, release: str) -> bool:
+        """Whether `release`, such as "2025.4.1", has it; a newer one than all measured has what the newest has."""
+        number = version(release)
+        return (not self.since or number >= version(self.since)) and (not self.until or number <= version(self.until))
+
+
+def version(release: str) -> tuple[int, ...]:
+    """(2025, 4, 1) of "2025.4.1"."""
+    return tuple(int(part) for part in release.split("."))
+
+
+_ISOLATED = "`max(p, p)` after the body Parameter, `p or p` for booleans"
+
+GAPS: tuple[Gap, ...] = (
+    # -- loops: memory of states, slices and captured tensors
+    Gap(
+        "swapped-states",
+        "back edges are copied one after another: a state that becomes another state has its new value by then",
+        WRONG, "IsolateParameters", _ISOLATED,
+    ),
+    Gap(
+        "view-of-state",
+        "a view of one state (Reshape, Squeeze, Gather with a constant index) becomes another state too late",
+        WRONG, "IsolateParameters", _ISOLATED,
+    ),
+    Gap(
+        "previous-slice", "a state that is a slice of the iteration before is the slice of the current one",
+        WRONG, "IsolateParameters", _ISOLATED,
+    ),
+    Gap(
+        "iteration-number-as-state", "a state that is the number of the iteration before is that of the current one",
+        WRONG, "IsolateParameters", _ISOLATED,
+    ),
+    Gap(
+        "captured-tensor-overwritten", "a captured tensor that a scatter reads is overwritten in place",
+        WRONG, "IsolateParameters", _ISOLATED,
+    ),
+    Gap(
+        "captured-scalar-overwritten",
+        "an elementwise operation of a captured scalar and a view of a slice overwrites the scalar: the results are "
+        "running sums or products",
+        WRONG, "IsolateParameters", _ISOLATED,
+    ),
+    Gap(
+        "captured-tensor-as-state", "a state that becomes a captured tensor and is read elsewhere does not compile",
+        ERROR, "IsolateParameters", _ISOLATED,
+    ),
+    Gap(
+        "loop-output-memory",
+        "a final value or a concatenated output of dynamic shape is overwritten by a later node before it is read",
+        WRONG, "CopyLoopOutputs", "`Slice` to its own length",
+    ),
+    # -- loops: trip counts and zero iterations
+    Gap(
+        "negative-trip-count", "a trip count below 0 means an endless loop", WRONG, "GuardTripCounts", "`max(M, 0)`",
+    ),
+    Gap(
+        "huge-trip-count",
+        "the buffer of a concatenated output is allocated for all of the trip count, although the body may stop "
+        "before; if this number of bytes does not fit into 64 bits, the output is lost and memory is corrupted",
+        WRONG, "GuardTripCounts", "trip count -1 and `i + 1 < M` in the condition",
+    ),
+    Gap(
+        "zero-trips-concatenated", "after zero iterations a concatenated output has values of an earlier inference",
+        WRONG, "GuardZeroTrips", "`Slice` to length 0",
+    ),
+    Gap(
+        "zero-trips-unread-state",
+        "after zero iterations the final value of a state that the body does not read is not the initial one",
+        WRONG, "GuardZeroTrips", "`Select` or `If` outside",
+    ),
+    Gap(
+        "zero-trips-read-state",
+        "after zero iterations the final value of any state is that of an earlier inference",
+        WRONG, until="2025.4.1",
+    ),
+    Gap(
+        "zero-trips-result-bounds",
+        "after zero iterations the final value keeps the bounds of the size of the body's result",
+        ERROR, "RemoveResultBounds", "`Tile` by a number known only at run time",
+    ),
+    Gap(
+        "zero-trips-concatenated-bounds",
+        "a concatenated output whose bounds exclude a size of 0 stops the inference, or the process, after zero "
+        "iterations",
+        CRASH, "RemoveResultBounds", "`Tile` by a number known only at run time",
+    ),
+    Gap(
+        "zero-trips-size-of-capture",
+        "the body returns what is as long as a captured tensor: after zero iterations the size of that tensor is read "
+        "off the final value",
+        WRONG, "RemoveResultBounds", "`Tile` by a number known only at run time",
+    ),
+    Gap(
+        "zero-trips-bounded-count",
+        "after zero iterations of a loop whose trip count has bounds, a `Slice` to length 0 is taken for the whole",
+        WRONG, "GuardZeroTrips", "ends and trip counts after `CumSum`, where the inference of bounds stops",
+    ),
+    Gap(
+        "trip-count-of-zero", "a constant trip count of 0 crashes the process",
+        CRASH, "EliminateEmptyLoops", "the initial values, and empty constants",
+    ),
+    Gap(
+        "condition-of-false", "a constant condition that is false does not compile",
+        ERROR, "EliminateEmptyLoops", "the initial values, and empty constants",
+    ),
+    # -- loops: what is inferred about shapes
+    Gap(
+        "unread-final-shape", "a state that changes its shape keeps its first shape if its final value is unused",
+        WRONG, "MakeStateShapesDynamic", "`Tile` of the initial value by a number known only at run time",
+    ),
+    Gap(
+        "state-symbols",
+        "a state that grows has the symbols of its initial value in the body: the size of a captured tensor of the "
+        "same initial size is read off the state",
+        WRONG, "BreakStateSymbols", "`Slice` of the initial value to its own length, which has no symbol",
+    ),
+    Gap(
+        "state-symbols-of-two-states",
+        "two states with the same initial value have the same symbols: the size of one is read off the other",
+        WRONG, "BreakStateSymbols", "`Slice` of the initial value to its own length, which has no symbol",
+    ),
+    Gap(
+        "inner-trip-count",
+        "an inner loop keeps the trip count that was inferred from the first shape of an outer state, and the length "
+        "of its concatenated outputs",
+        WRONG, "MakeTripCountsDynamic", "trip count plus `min(i, 0)` of the outer loop",
+    ),
+    Gap(
+        "concatenated-behind-zero", "concatenation along an axis behind a dimension of 0 crashes the process",
+        CRASH, "ConcatenateAlongFirstAxis", "axis 0, then `Transpose`",
+    ),
+    # -- loops that are evaluated, or rebuilt, while the model is read
+    Gap(
+        "constant-loop-idle-inner",
+        "a loop of constants is evaluated while the model is read, which fails if an inner loop does not run",
+        ERROR, "PreventLoopFolding", "trip count plus a zero that cannot be folded",
+    ),
+    Gap(
+        "constant-loop-unknown-length",
+        "a loop of constants is evaluated while the model is read, which fails if its body decides how often it runs",
+        ERROR, "PreventLoopFolding", "trip count plus a zero that cannot be folded",
+    ),
+    Gap(
+        "constant-loop-reversed",
+        "a loop of constants is evaluated while the model is read, with reversed outputs in forward order",
+        WRONG, "PreventLoopFolding", "a zero that cannot be folded in the body",
+    ),
+    Gap(
+        "constant-loop-running-sum",
+        "a `CumSum` of the output of a loop of constants is not folded, and what is sliced by it has no memory",
+        CRASH, "PreventLoopFolding", "a zero that cannot be folded in the body",
+    ),
+    Gap(
+        "constant-loop-random", "a loop of constants with random numbers draws them once for all inferences",
+        WRONG, "PreventLoopFolding", "a zero that cannot be folded in the body",
+    ),
+    Gap(
+        "computed-trip-count",
+        "a trip count of 0 that can be computed while the model is read does not compile",
+        ERROR, "PreventLoopFolding", "trip count plus a zero that cannot be folded",
+    ),
+    Gap(
+        "computed-condition",
+        "a condition that is false and can be computed while the model is read does not compile",
+        ERROR, "PreventLoopFolding", "`or 0 > 0`, with a zero that cannot be folded",
+    ),
+    Gap(
+        "invariant-result-reversed",
+        "a final value that is a captured tensor fails if another output is concatenated in reverse",
+        ERROR, "EliminateInvariantOutputs", "the tensor itself, outside",
+    ),
+    # -- TensorIterator and If
+    Gap(
+        "tensor-iterator-of-no-slices", "a TensorIterator over a dimension of 0 fails",
+        ERROR, "ScanLowering", "`Loop` with a trip count from the shape",
+    ),
+    Gap(
+        "nested-tensor-iterators", "a TensorIterator directly in a TensorIterator does not compile",
+        ERROR, "ScanLowering", "`Loop`",
+    ),
+    Gap(
+        "unread-slice", "a TensorIterator whose body reads no slice runs once",
+        WRONG, "EliminateUnreadSlices", "`Loop`",
+    ),
+    Gap(
+        "if-output-memory",
+        "an output of If of dynamic shape is overwritten by a later node before it is read",
+        WRONG, "CopyIfOutputs", "`Slice` with an end that depends on the condition",
+    ),
+    Gap(
+        "constant-input-of-if",
+        "a constant that is an input of If, Loop or TensorIterator, and is read elsewhere, crashes the process",
+        CRASH, "PushConstantToSubgraph", "a copy of the constant in the bodies",
+    ),
+    Gap(
+        "deep-ifs", "compiling nested Ifs takes time exponential in their depth: seconds at 16, minutes at 32", SLOW,
+    ),
+    # -- symbols and bounds of sizes
+    Gap(
+        "slice-symbols",
+        "a Slice with ends known only at run time of a dimension 0..M has the symbol of the whole dimension: the size "
+        "of one is read off the other",
+        WRONG, "RemoveSliceBounds", "`Tile` by a number known only at run time before it",
+    ),
+    Gap(
+        "remainder-of-size",
+        "the bounds of `FloorMod` are computed only at the ends of the interval: a size of 4..8 modulo 4 becomes the "
+        "constant 0",
+        WRONG, "RemoveArithmeticBounds", "`CumSum` before it, where the inference of bounds stops",
+    ),
+    Gap(
+        "negative-bounds",
+        "the bounds of `Mod`, `Abs`, `Power` and `ReduceProd` of what may be below 0 are computed only at the ends of "
+        "the interval",
+        WRONG, "RemoveArithmeticBounds", "`CumSum` before it, where the inference of bounds stops",
+    ),
+    Gap(
+        "differences-of-symbols",
+        "a size that follows from differences of symbols is not known: what is written for static shapes does not "
+        "protect them",
+        WRONG, "InsertStaticShapes", "`Reshape` to the size",
+    ),
+    # -- moved, merged and removed nodes
+    Gap(
+        "returned-input", "an input of dynamic shape that is returned unchanged is freed memory",
+        WRONG, "ReshapeReturnedInputs", "`Reshape` that copies every dimension",
+    ),
+    Gap(
+        "returned-slice",
+        "after a `Convert` to the same type an output concatenated from a view may get the shape of another output",
+        WRONG, "ReshapeReturnedInputs", "`Reshape` that copies every dimension",
+    ),
+    Gap(
+        "boolean-copy",
+        "a copy (`Convert` to the same type) of a boolean that is not the first output of its node becomes the first",
+        WRONG, "IdentityToLogicalOr", "`LogicalOr(x, x)`",
+    ),
+    Gap(
+        "abs-of-concat", "`Abs` overwrites a `Concat` that other nodes still read",
+        WRONG, "AbsToMaximum", "`max(-x, x)`",
+    ),
+    Gap(
+        "constant-rank",
+        "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions than "
+        "the other input loses the new dimensions",
+        WRONG, "UnsqueezeToConstantRank", "`Unsqueeze` of the other input",
+    ),
+    Gap(
+        "gather-after-unsqueeze", "`Gather` after `Unsqueeze` along the new dimension loses this dimension",
+        WRONG, "GatherToSqueeze", "the tensor itself, or `Squeeze`",
+    ),
+    Gap(
+        "transpose-of-ones",
+        "a `Transpose` that moves only dimensions of 1 becomes a `Reshape` to the current sizes, in which a size of 0 "
+        "is misread",
+        WRONG, "TransposeToSqueezeUnsqueeze", "`Squeeze` and `Unsqueeze`",
+    ),
+    Gap(
+        "moved-broadcast",
+        "a `Broadcast` to sizes known only at run time is moved after an elementwise operation with a tensor of size "
+        "1, to the larger of the sizes: a size of 0 becomes 1",
+        WRONG, "PreserveEmptyBroadcasts", "moved after the operation before, to the exact sizes",
+    ),
+    Gap(
+        "bidirectional-broadcast",
+        "a bidirectional `Broadcast` is moved after its elementwise reader, with the larger of the sizes as its "
+        "target: 0 and 1 become 1",
+        WRONG, "PreserveEmptyBroadcasts", "the exact target, if it is known",
+    ),
+    Gap(
+        "computed-bidirectional-broadcast",
+        "the same with computed sizes and a tensor with a dimension of 1: a size of 0 at run time may become 1",
+        WRONG,
+    ),
+    Gap(
+        "empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis",
+        WRONG, "EmptyConcatToBroadcast", "`Broadcast` of a zero to the summed shape",
+    ),
+    # -- single operations
+    Gap(
+        "greater-of-nan", "`Greater` and `GreaterEqual` are true for NaN",
+        WRONG, "translator of Greater", "`Less` and `LessEqual` with swapped inputs",
+    ),
+    Gap(
+        "integer-divide", "integer `Divide` after a reduction or `MatMul` rounds instead of truncating",
+        WRONG, "translator of Div", "`(a - Mod(a, b)) / b`",
+    ),
+    Gap(
+        "divide-8-bits", "`Divide` of 8-bit integers rounds instead of truncating",
+        WRONG, "translator of Div", "`(a - Mod(a, b)) / b`, through i32",
+    ),
+    Gap(
+        "saturating-8-bits", "8-bit `Add`, `Subtract` and `Multiply` saturate instead of wrapping around",
+        WRONG, "translator of Add", "through i32",
+    ),
+    Gap(
+        "reciprocal-divide",
+        "f32 `Divide` multiplies by the reciprocal: quotients can be one unit off before a rounding",
+        WRONG, "translator of QuantizeLinear", "exact steps",
+    ),
+    Gap(
+        "tile-of-two-axes", "`Tile` with several repeats known at run time gives wrong values",
+        WRONG, "translator of Tile", "one `Tile` per axis",
+    ),
+    Gap(
+        "top-none", "`TopK` with a k of 0 at run time corrupts memory",
+        CRASH, "translator of TopK", "one element more, removed afterwards",
+    ),
+    Gap(
+        "computed-pad-value", "`Pad` ignores a pad value that is computed",
+        WRONG, "translator of Pad", "pad with 0, then `Select`",
+    ),
+    Gap(
+        "backward-range", "`Range` whose limit is on the wrong side does not stop",
+        WRONG, "translator of Range", "the limit is clamped first",
+    ),
+    Gap(
+        "reduced-infinities", "`ReduceMax` and `ReduceMin` of infinities give the largest finite number",
+        WRONG, "translator of ReduceMax", "`Select` if all are infinite",
+    ),
+    Gap(
+        "reduce-max-i32", "`ReduceMax` of i32 confuses the largest with the smallest number",
+        WRONG, "translator of ReduceMax", "composed",
+    ),
+    Gap(
+        "boolean-of-split", "`Convert` to boolean of an output of `VariadicSplit` does not compile",
+        ERROR, "translator of Cast", "`NotEqual` to 0",
+    ),
+    Gap(
+        "float8-overflow", "`Convert` to float8 does not saturate",
+        WRONG, "translator of Cast", "values are limited first, NaN is kept",
+    ),
+    Gap(
+        "mean-of-channels", "`ReduceMean` adds equal channels in different orders",
+        WRONG, "translator of GlobalAveragePool", "`AvgPool` over a known size",
+    ),
+    Gap(
+        "computed-zero-of-reshape", "a 0 in a computed pattern of `Reshape` means \"copy the dimension\"",
+        WRONG, "PackSequences", "the pattern after `CumSum`",
+    ),
+    Gap(
+        "batched-gathers",
+        "`Gather` with `batch_dims` 1 of a batch of 1, followed by another `Gather`, gives wrong values or crashes",
+        WRONG, "translator of Det", "other indices",
+    ),
+    Gap(
+        "long-dft", "`DFT` and `IDFT` of lengths that are not powers of two lose digits (3e-3 at 16,000)",
+        WRONG, "translator of DFT", "composed of `RDFT`, which does not lose any",
+    ),
+    Gap(
+        "long-rdft", "`RDFT` refuses a length above that of its input",
+        ERROR, "translator of DFT", "padded first",
+    ),
+    Gap(
+        "long-irdft", "`IRDFT` of a length above that of its input reads outside the input",
+        WRONG, "translator of DFT", "padded first",
+    ),
+    Gap(
+        "rdft-f64", "`RDFT` and `IRDFT` refuse f64", ERROR, "translator of DFT", "computed in f32",
+    ),
+    Gap(
+        "random-times-zero", "a fusion refuses `RandomUniform` times 0",
+        ERROR, "translator of RandomUniform", "the factor is hidden from the fusion",
+    ),
+    Gap(
+        "convolution-of-one-place",
+        "`Convolution` of one channel with a single place along the last dimension, a stride above 1 there and of 1 "
+        "before it is wrong",
+        WRONG, "translator of Conv", "one position more, removed afterwards",
+    ),
+    Gap(
+        "matmul-of-three-dimensions",
+        "`MatMul` with a constant of three dimensions beside an input of unknown sizes of rank 2 or of batch 1 does "
+        "not compile",
+        ERROR, "translator of MatMul", "four dimensions",
+    ),
+    Gap(
+        "matmul-of-no-columns", "a transposed `MatMul` with a dimension of 0 does not compile",
+        ERROR, "translator of Gemm", "the result itself",
+    ),
+    Gap(
+        "slice-of-computed-axes",
+        "`Slice` of a tensor of known shape with constant bounds and axes known only at run time crashes",
+        CRASH, "translator of Slice", "steps that cannot be folded",
+    ),
+    Gap(
+        "four-bits", "i4 and u4 are stored in 8 bits inside a graph, and do not wrap around",
+        WRONG, "translator of Cast", "the lowest four bits, computed in i32",
+    ),
+    Gap(
+        "lrn-bias", "`LRN` truncates its bias to an integer", WRONG, "translator of LRN", "composed",
+    ),
+    Gap(
+        "strings", "`Slice`, `Split`, `Convert` and `Gather` of strings corrupt memory",
+        CRASH, "last check", "refused, ML303",
+    ),
+    # -- not avoided
+    Gap(
+        "integers-of-32-bits",
+        "integers are read as 32 bits: a trip count above 2^31 - 1 that is known only at run time cannot be "
+        "distinguished from a negative one",
+        WRONG,
+    ),
+    Gap(
+        "unsqueeze-of-nothing",
+        "concatenated outputs and `Unsqueeze` of a tensor without elements keep only the dimensions that are known "
+        "before run time",
+        WRONG,
+    ),
+    Gap(
+        "inner-products-of-one",
+        "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be larger\")",
+        ERROR,
+    ),
+    Gap(
+        "select-of-its-condition",
+        "`Select` of booleans does not compile if the condition is also one of the values", ERROR,
+    ),
+    Gap(
+        "sequence-of-length-zero", "recurrent sequence operations of length 0 do not write their last state", WRONG,
+    ),
+    Gap(
+        "infinities-of-f64",
+        "f64 is computed in f32; infinities become its largest number at any conversion to or from f64", WRONG,
+    ),
+    Gap("relu-of-nan", "`ReLU` loses NaN", WRONG),
+    Gap("clamp-of-nan", "`Clamp` loses NaN", WRONG),
+    Gap("reduced-nan", "`ReduceMax` and `ReduceMin` lose NaN", WRONG),
+)  # fmt: skip
+"""Every known gap; within a group, in the order in which the rules run."""
