@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,18 +86,20 @@ class Reach:
     def tests(self, module: str, line: int, code: str, budget: float) -> list[str]:
         """Tests that execute the statement of a line, the fastest of every kind first, of `budget` seconds in all.
 
-        Of a statement outside of functions: those that execute anything in its module, for only the test that imports
-        a module first executes its declarations. Tests of declarations come first.
+        Of the head of a function: those that execute its body. Of other statements outside of functions: those that
+        execute anything in the module, for only the test that imports a module first executes its declarations. Tests
+        of declarations come first.
         """
         lines = self._lines.get(module, {})
         tree = ast.parse(code)
         declared: list[str] = []
+        head = next((each for each in _functions(tree) if _start(each) <= line < each.body[0].lineno), None)
         is_declaration = _is_declaration(tree, line)
         if is_declaration:
             files = {file for folder, file in DECLARATIONS.items() if module.startswith(folder)}
             declared = sorted(test for test in self.seconds if test.partition("::")[0] in files)
-        reached = {test for number in _statement(tree, line) for test in lines.get(number, ())}
-        if is_declaration or not reached:
+        reached = {test for number in _statement(tree, head, line) for test in lines.get(number, ())}
+        if (is_declaration and not head) or not reached:
             reached = {test for tests in lines.values() for test in tests}
         return declared + self._chosen(((reached & self.seconds.keys()) - {*declared}), budget)
 
@@ -120,15 +122,25 @@ def _kind(test: str) -> str:
     return function + parameters.rpartition("/")[0]
 
 
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def _start(function: ast.FunctionDef) -> int:
+    """The first line of a function: that of its first decorator, if it has any."""
+    return min([function.lineno, *(each.lineno for each in function.decorator_list)])
+
+
 def _is_declaration(tree: ast.Module, line: int) -> bool:
     """Whether a line is in the body of no function."""
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    return not any(node.body[0].lineno <= line <= (node.end_lineno or 0) for node in functions)
+    return not any(each.body[0].lineno <= line <= (each.end_lineno or 0) for each in _functions(tree))
 
 
-def _statement(tree: ast.Module, line: int) -> range:
+def _statement(tree: ast.Module, head: ast.FunctionDef | None, line: int) -> range:
     """The lines of the innermost statement around a line; of a compound one those before its body, of a function whose
     head the line is in, those of its body."""
+    if head is not None:
+        return range(head.body[0].lineno, (head.end_lineno or 0) + 1)
     found: ast.stmt | None = None
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
@@ -136,8 +148,5 @@ def _statement(tree: ast.Module, line: int) -> range:
     if found is None:
         return range(line, line + 1)
     body = getattr(found, "body", None)
-    if not body:
-        return range(found.lineno, (found.end_lineno or found.lineno) + 1)
-    if isinstance(found, ast.FunctionDef):
-        return range(body[0].lineno, (found.end_lineno or 0) + 1)
-    return range(found.lineno, max(body[0].lineno, found.lineno + 1))
+    last = max(body[0].lineno, found.lineno + 1) - 1 if body else found.end_lineno or found.lineno
+    return range(found.lineno, last + 1)
