@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import Dimension, fresh, high, least, low, most, named, unknown
-from mo_loop.graph.types import TensorType, boolean, f32, i64, known_array, u8
+from mo_loop.graph.types import ElementType, TensorType, boolean, f32, i32, i64, known_array, u8, u32
 from mo_loop.ops import values
 from mo_loop.text import parse
 
@@ -152,6 +152,9 @@ class TestPartlyKnown:
         assert rows.shape is not None and (low(rows.shape[0]), high(rows.shape[0])) == (0, None)
         k = ops.Parameter(graph=graph, dtype=i64, shape=(1,)).output
         assert ops.Reshape(tensor(graph, 2, 0), ops.Concat(k, vector(graph, 4), axis=0)).output.shape == (0, 4)
+        n = named("N")
+        shape = ops.Reshape(tensor(graph, n), vector(graph, n, 0, -1)).output.shape
+        assert shape is not None and shape[:2] == (n, 0) and (low(shape[2]), high(shape[2])) == (0, None)
 
     def test_two_unknown_sizes_of_a_reshape_are_unknown(self) -> None:
         graph = Graph()
@@ -175,9 +178,37 @@ class TestPartlyKnown:
         assert ops.Convert(vector(graph, 300), destination_type=u8).output.known is None
         assert ops.Convert(vector(graph, 300, 0), destination_type=boolean).output.type.integers == (1, 0)
 
+    @pytest.mark.parametrize(
+        ("dtype", "lo", "hi"), [(i32, -(2**31), 2**31 - 1), (i64, -(2**63), 2**63 - 1), (u32, 0, 2**32 - 1)]
+    )
+    def test_numbers_up_to_the_limits_of_wide_types_are_known(self, dtype: ElementType, lo: int, hi: int) -> None:
+        items = (lo - 1, lo, 7, hi, hi + 1)
+        found = values.fitting(known_array(items, (5,)), dtype)
+        assert found is not None
+        assert [each if isinstance(each, int) else None for each in found] == [None, lo, 7, hi, None]
+
+    def test_elements_picked_from_many(self) -> None:
+        picked = ops.Gather(vector(Graph(), *range(20)), [3, -1, 0], 0).output
+        assert picked.type.integers == (3, 19, 0)
+
     def test_padded_values_are_plain_integers(self) -> None:
         padded = ops.Pad(vector(Graph(), 1, 2), [1], [1], 9).output
         assert padded.type.integers == (9, 1, 2, 9)
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "divisor", "expected"), [(-3, -1, 2, (-2, 0)), (3, 9, 2, (1, 4)), (-5, 6, 4, (-2, 2))]
+)
+def test_bounds_of_a_quotient_rounded_towards_0(lo: int, hi: int, divisor: int, expected: tuple[int, int]) -> None:
+    quotient = values.divide(unknown(lo, hi), divisor)
+    assert (least(quotient), most(quotient)) == expected
+
+
+def test_the_length_of_a_signal_from_its_half() -> None:
+    """The half of n elements are n / 2 + 1."""
+    graph = Graph()
+    for half, length in ((5, 8), (named("N") + 1, 2 * named("N"))):
+        assert ops.IRDFT(tensor(graph, 3, half, 2), [1]).output.shape == (3, length)
 
 
 def within(result: Dimension, value: int) -> bool:

@@ -230,10 +230,12 @@ CASES: list[tuple[str, dict[str, Any], list[Any], Any]] = [
     ("ScatterElementsUpdate", {}, [[[1, 2], [3, 4]], [[-1], [0]], [[8], [9]], 1], [[1, 8], [9, 4]]),
     *((name, {}, [[[1, 2], [3, 4]], [[1, -1], [-2, 0]], [8, 9]], [[9, 2], [3, 8]])
       for name in ("ScatterNDUpdate", "ScatterNDUpdate15")),
+    ("ScatterNDUpdate", {}, [[[1, 2, 3], [4, 5, 6]], [[0, 2]], [8]], [[1, 2, 8], [4, 5, 6]]),
     ("ScatterNDUpdate15", {"reduction": "sum"}, [[1, 2], [[1]], [8]], NotImplemented),
     ("NonZero", {}, [[[0, 3], [4, 0]]], [[0, 1], [1, 0]]),
     ("OneHot", {"axis": -1}, [[0, 2], 3, np.float32(5), np.float32(1)], [[5, 1, 1], [1, 1, 5]]),
-    ("OneHot", {"axis": 0}, [[0, 2], 3, np.float32(5), np.float32(1)], [[5, 1], [1, 1], [1, 5]]),
+    *(("OneHot", {"axis": axis}, [[0, 2], 3, np.float32(5), np.float32(1)], [[5, 1], [1, 1], [1, 5]])
+      for axis in (0, -2)),
 ]  # fmt: skip
 
 OUTSIDE: list[tuple[str, dict[str, Any], Callable[[int], list[Any]]]] = [

@@ -43,6 +43,13 @@ def test_widening_ends() -> None:
     assert widen_types(EMPTY, SequenceType(TensorType(f32, (2,)), 0), set()) == EMPTY
 
 
+def test_a_length_that_is_covered_stays_unless_it_is_one_outside_of_the_loop() -> None:
+    length, two = fresh(0, 3), SequenceType(TensorType(f32, (2,)), 2)
+    old = SequenceType(TensorType(f32, (2,)), length)
+    assert widen_types(old, two, set()) is old
+    assert show_type(widen_types(old, two, set(symbols_in(old)))) == "seq(f32[2])"
+
+
 def test_covering() -> None:
     wide = SequenceType(TensorType(f32, (fresh(), 3)))
     assert covers_type(wide, PAIR, set())

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from mo_loop.graph.shape import Dimension, fresh, high, low, unknown
+from mo_loop.ops.control import slice_count
 from mo_loop.ops.slicing import python_slice, sliced_dim
 
 FAR = 2**40
@@ -58,3 +59,23 @@ def test_bounds_are_no_wider_than_needed(
 ) -> None:
     said = sliced_dim(fresh(lo, hi), *bounds)
     assert (low(said), high(said)) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"), [(unknown(-3, -1), (0, 3)), (unknown(-3, 2), (0, 9)), (unknown(-12, -1), (0, 9))]
+)
+def test_of_a_start_from_the_end_no_more_than_that_many(start: Dimension, expected: tuple[int, int]) -> None:
+    said = sliced_dim(fresh(0, 9), start, FAR, 1)
+    assert (low(said), high(said)) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "start", "end", "stride", "part", "expected"),
+    [
+        (5, 0, -1, 1, 1, 5), (5, -1, 0, -1, 1, 5), (5, 1, 4, 1, 1, 3), (5, -3, -1, 1, 1, 2), (5, -4, -2, 1, 1, 2),
+        (5, 0, -1, 2, 1, 3), (4, 0, -1, 2, 1, 2), (6, 0, -1, 2, 2, 3), (6, -1, 0, -2, 2, 3), (9, 0, -1, 3, 3, 3),
+    ],
+)  # fmt: skip
+def test_the_slices_of_a_loop(size: int, start: int, end: int, stride: int, part: int, expected: int) -> None:
+    """Of a start or end below 0, -1 is the end of the tensor itself."""
+    assert slice_count(size, start, end, stride, part) == expected
