@@ -23,6 +23,12 @@ from mo_loop.ops.base import Constant
 _OLD = Sampling("nearest", "asymmetric", "simple", -0.75, False, False, 0.0)
 """Before opset 11."""
 
+_COORDINATES = frozenset((
+    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners", "tf_crop_and_resize",
+    "tf_half_pixel_for_nn",
+))  # fmt: skip
+_ROUNDINGS = frozenset(("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
+
 
 @translates("Upsample", since=1)
 def upsample_1(x, *, height_scale: float, mode: str = "nearest", width_scale: float):
@@ -73,6 +79,11 @@ def resize(
     nearest_mode: str = "round_prefer_floor",
 ):
     """One of `scales` and `sizes` is absent or empty."""
+    if coordinate_transformation_mode not in _COORDINATES:
+        message = f"Resize has the coordinate_transformation_mode {coordinate_transformation_mode!r}"
+        raise ModelError(message, code="ML227")
+    if nearest_mode not in _ROUNDINGS:
+        raise ModelError(f"Resize has the nearest_mode {nearest_mode!r}", code="ML227")
     how = Sampling(
         mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), bool(antialias),
         extrapolation_value,
