@@ -27,7 +27,9 @@ class ConstantFolding(FunctionPass):
 
     bodies = "last"
 
-    def __init__(self, growth: float = 4, allowance: int = 1 << 16, large: int = 1 << 20) -> None:
+    def __init__(
+        self, growth: float = Limits.growth, allowance: int = Limits.allowance, large: int = Limits.large
+    ) -> None:
         super().__init__()
         self.limits = Limits(growth, allowance, large)
         self.skipped: list[Skipped] = []

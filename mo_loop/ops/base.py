@@ -81,11 +81,12 @@ class Op(Node):
         cls.index_ports = frozenset(cls._ports.index(name) for name in index)
 
     def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
+        _set(self, "name", name)  # first: the error of an attribute reads it
         self._set_attributes(attributes)
         graph = graph or next((_graph_of(each) for each in inputs if isinstance(each, Value | Node)), None)
         if graph is None:
             raise InternalError(f"{self.type} needs a graph: give a Value among its inputs, or graph=")
-        self._attach(graph, self._values(inputs), name)
+        self._attach(graph, self._values(inputs))
 
     # -- construction
 
@@ -128,9 +129,8 @@ class Op(Node):
             return Constant._detached(ArrayTensor(np.asarray(given)))
         return Constant._detached(ArrayTensor(np.asarray(given).astype(like.dtype.numpy), like.dtype))
 
-    def _attach(self, graph: Graph, values: list[Any], name: str) -> None:
+    def _attach(self, graph: Graph, values: list[Any]) -> None:
         types = [None if v is None else v.type if isinstance(v, Value) else v.outputs[0].type for v in values]
-        _set(self, "name", name)
         start = fresh_symbols()
         result = self._inferred(types)
         _set(self, "made", (start, fresh_symbols()))

@@ -19,8 +19,8 @@ class Failed(Op):
     """
 
     error: Any = None
-    count: int = 1
-    assumed: Any = ()
+    count: int
+    assumed: Any
 
     def __init__(
         self, *inputs, graph: Graph, error: MoLoopError | None, count: int, name: str = "",
