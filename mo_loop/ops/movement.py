@@ -8,7 +8,7 @@ from mo_loop.graph.shape import Dim, Dimension, element_count, fresh, high, low,
 from mo_loop.graph.types import ElementType, TensorType, i64, tensor_of_known
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import capped, dims_of, same_dtype
-from mo_loop.ops.slicing import python_slice, sliced_dim
+from mo_loop.ops.slicing import sliced_dim
 from mo_loop.ops.values import fitting, values_of
 
 
@@ -217,7 +217,7 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
         if x.known is not None and all(isinstance(item, int) for items in bounds for item in items):
             index = [slice(None)] * x.known.ndim
             for position, axis in enumerate(places):
-                index[axis] = slice(*python_slice(*(items[position] for items in bounds)))
+                index[axis] = slice(*(items[position] for items in bounds))
             known = x.known[tuple(index)]
         return TensorType(x.dtype, tuple(shape), known)
 
@@ -233,7 +233,7 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
         axes = inputs[4] if len(inputs) > 4 and inputs[4] is not None else range(len(start))
         index = [slice(None)] * x.ndim
         for axis, a, b, c in zip(axes, start, stop, step, strict=True):
-            index[int(axis)] = slice(*python_slice(int(a), int(b), int(c)))
+            index[int(axis)] = slice(int(a), int(b), int(c))
         return x[tuple(index)]
 
 

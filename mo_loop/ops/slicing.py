@@ -13,13 +13,6 @@ FAR = 2**30
 """Larger bounds mean the end of the tensor."""
 
 
-def python_slice(start: int, stop: int, step: int) -> tuple[int | None, int | None, int]:
-    """The Python slice of ONNX's bounds, where a huge negative stop means "to the beginning"."""
-    if step < 0 and stop < -(2**30):
-        return start, None, step
-    return start, stop, step
-
-
 def sliced_dim(dim: Dimension, start, stop, step) -> Dimension:
     """The number of elements of a slice of a dimension; a bound that is None is not known."""
     if not isinstance(step, int) or step == 0 or start is None or stop is None:

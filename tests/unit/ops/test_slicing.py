@@ -8,14 +8,14 @@ import pytest
 
 from mo_loop.graph.shape import Dimension, fresh, high, low, unknown
 from mo_loop.ops.control import slice_count
-from mo_loop.ops.slicing import python_slice, sliced_dim
+from mo_loop.ops.slicing import sliced_dim
 
 FAR = 2**40
 BOUNDS = (-FAR, -5, -3, -2, -1, 0, 1, 2, 3, 5, FAR)
 
 
 def kept(size: int, start: int, stop: int, step: int) -> int:
-    return len(range(*slice(*python_slice(start, stop, step)).indices(size)))
+    return len(range(*slice(start, stop, step).indices(size)))
 
 
 def holds(result: Dimension, sizes: list[int]) -> bool:
