@@ -180,6 +180,10 @@ class Conversion:
         manager.observers = list(self.observers)
         if self._check_passes:
             manager.observers.append(check_invariants)
+            if self.options.config is None and not self._extensions.passes:
+                from transforms.pipelines import check_rules
+
+                manager.observers.append(check_rules)
         if self._stop_after is not None:  # after the observers that need the last step
             manager.observers.append(stop_after(self._stop_after, manager.passes))
         with phase("passes", self.observers, graph):

@@ -34,12 +34,11 @@ from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.casting import Convert
 from mo_loop.ops.comparison import Classification
 from mo_loop.ops.control import Control
-from mo_loop.ops.front import Barrier
 from mo_loop.ops.movement import Reshape, Squeeze, Unsqueeze
 
 Step = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 
-UNTOUCHED = (Constant, Parameter, Result, Control, Barrier)
+UNTOUCHED = (Constant, Parameter, Result, Control)
 
 RESHAPING = (Identity, Reshape, Squeeze, Unsqueeze)
 """Operations that return the bytes of their first input; the .bin file holds them once."""

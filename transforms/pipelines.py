@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mo_loop.errors import InternalError
 from transforms.common.constants_reduce import ConstantsReduce
 from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
@@ -26,6 +27,7 @@ from transforms.front.stack_sequences import StackSequences
 from transforms.front.unroll_loops import UnrollLoops
 from transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from transforms.function_pass import FunctionPass
+from transforms.manager import Step
 from transforms.runtime.abs_to_maximum import AbsToMaximum
 from transforms.runtime.break_state_symbols import BreakStateSymbols
 from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirstAxis
@@ -75,7 +77,6 @@ FRONT: tuple[type[FunctionPass], ...] = (
     StackSequences,  # sequences of one shape, or that differ along one axis
     EliminateUnreachableBodies,
     PackSequences,  # all other sequences
-    GatherToSqueeze,  # the runtime would lose a dimension
     *COMMON,  # before any pass looks at states and ports of loops: nodes without effect would hide their form
     InsertStaticShapes,  # the passes below and the runtime then know the same static shapes
     EliminateLoopInputsOutputs,  # states that never change become invariant inputs
@@ -99,12 +100,11 @@ FRONT: tuple[type[FunctionPass], ...] = (
     BreakStateSymbols,  # the runtime would take the size of a state that grows for that of other tensors
     RemoveSliceBounds,  # and the size of a slice for that of the whole
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
-    CopyLoopOutputs,  # their memory may go to a later node too early
-    CopyIfOutputs,  # likewise
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
     ReshapeReturnedInputs,  # the runtime would return freed memory
     IdentityToLogicalOr,  # the runtime would read another output of the node
+    GatherToSqueeze,  # the runtime would lose a dimension
     UnsqueezeToConstantRank,  # the runtime would lose dimensions that a constant adds
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     TransposeToSqueezeUnsqueeze,  # the runtime makes a Reshape of it, in which a 0 means "copy"
@@ -112,11 +112,16 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, after AbsToMaximum
     SharedOpOptimization,
     AbsToMaximum,  # the runtime would overwrite a tensor that other nodes still read
+    CopyLoopOutputs,  # their memory may go to a later node too early
+    CopyIfOutputs,  # likewise
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     LowerBarriers,  # no pass can see through or remove a Barrier
     PortRenumbering,  # the canonical order of ports
 )
 """Turns a translated graph into one that the runtime executes correctly."""
+
+RULES = tuple(each for each in FRONT if each.__module__.startswith("transforms.runtime.") and each is not LowerBarriers)
+"""The passes that avoid errors of the runtime, in order. Once all have run, running them again changes nothing."""
 
 PLACES: dict[str, str] = {
     "start": FRONT[0].__name__,  # the translated graph: Loop, Scan and If as in ONNX
@@ -124,6 +129,17 @@ PLACES: dict[str, str] = {
     "end": IsolateParameters.__name__,  # before the passes whose result no other pass may change
 }
 """Places for the passes of extensions that need no name of a pass: place -> the next pass."""
+
+
+def check_rules(step: Step) -> None:
+    """An observer that runs all rules again before Barriers are lowered; InternalError if one changes the graph."""
+    if not isinstance(step.each, IsolateParameters):
+        return
+    for scope in step.graph.scopes():
+        scope.sweep()
+    for rule in RULES:
+        if rule().run(step.graph):
+            raise InternalError(f"{rule.__name__} changes the graph again when all rules have run", code="ML411")
 
 
 def default_pipeline(unroll: int = 0) -> list[FunctionPass]:

@@ -134,6 +134,7 @@ CODES: dict[str, Code] = {
     # -- bugs
     "ML400": Code("a bug of mo_loop", "", _REPORT),
     "ML410": Code("a pass that broke the graph: a bug of mo_loop", "", _REPORT),
+    "ML411": Code("a pass that changes the graph when it runs again: a bug of mo_loop", "", _REPORT),
     "ML499": Code("an unexpected error: a bug of mo_loop", "", _REPORT),
     # -- other numbers
     "ML501": Code(

@@ -310,9 +310,9 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
             count = element_count(each.shape)
             self.require(not isinstance(count, int) or count == 1, f"{what} has {count} elements, not one")
         self._infer_body(types)
-        return self._output_types(types, self._count(trip_count, condition))
+        return self._output_types(types, self.count_for(trip_count, condition))
 
-    def _count(self, trip_count: TensorType, condition: TensorType) -> Dimension:
+    def count_for(self, trip_count: TensorType, condition: TensorType) -> Dimension:
         if condition.integers == (0,) or trip_count.integers == (0,):
             return 0
         if self.none_below_zero and trip_count.integers is not None and trip_count.integers[0] < 0:
@@ -336,7 +336,7 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
         """The number of iterations, as far as it is known."""
         trip, condition = self.inputs[0], self.inputs[1]
         assert trip is not None and condition is not None
-        return self._count(trip.type, condition.type)
+        return self.count_for(trip.type, condition.type)
 
     def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
         body, nodes = clone(self.body)

@@ -58,9 +58,6 @@ class Barrier(Op):
         hidden = {normalise_axis(axis, len(x.shape)) for axis in self.axes}
         return x.with_shape(tuple(fresh() if axis in hidden else dim for axis, dim in enumerate(x.shape)))
 
-    def evaluate(self, *inputs):
-        return inputs[0]
-
 
 class Scan(Iteration):
     """Scan of ONNX. It differs from TensorIterator in that the body receives elements without the axis, not slices.

@@ -251,7 +251,7 @@ def test_every_place_there_is() -> None:
     lowered = order(Placed(First, at="lowered"))
     assert lowered.index("ScanLowering") < lowered.index("First") < lowered.index("GuardTripCounts")
     end = order(Placed(First, at="end"))
-    assert end[end.index("First") :] == ["First", "PortRenumbering", "IsolateParameters"]
+    assert end[end.index("First") :] == ["First", "IsolateParameters", "LowerBarriers", "PortRenumbering"]
 
 
 def test_order_is_that_of_the_extensions() -> None:

@@ -137,7 +137,7 @@ class TestErrors:
             ("%x = Parameter : f32[2]\n%y = Split(%x, 0) {num_splits: 2}", 2, "1 outputs for a Split of 2"),
             ("%x = Parameter : f32[2]\n%y = Split(%x, 0)", 2, "needs the attribute num_splits"),
             ("%x = Parameter : f32[2]\n%x = Abs(%x)", 2, "%x is defined twice"),
-            ("%x = Parameter : f32[2]\n%y = Abs(%x,\n%x)", 2, "wants x"),
+            ("%x = Parameter : f32[2]\n%y = Abs(%x,\n%x)", 2, "expects x"),
             ("%c = Constant [[1, 2], [3]]", 1, "differ in length"),
             ("%c = Constant [1, true]", 1, "a literal of bool and int"),
             ("%c = Constant [1, 2, 3] : f32[2]", 1, "shape [3] for a constant of f32[2]"),

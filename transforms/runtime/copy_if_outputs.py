@@ -42,9 +42,8 @@ class CopyIfOutputs(FunctionPass):
 
     def _copy(self, node: If, may_lose_memory: bool) -> bool:
         exposed = [output for output in node.outputs if _is_exposed(output)]
-        if not may_lose_memory:  # except to a conversion of the type at the output
-            exposed = [output for output in exposed if output.dtype not in UNCONVERTED]
-        if not exposed:
+        # Without a later node a conversion of the type at an output takes memory; then so does the copy of that output.
+        if not exposed or not (may_lose_memory or any(output.dtype not in UNCONVERTED for output in exposed)):
             return self.refuse(node, "no output can lose its memory to a later node")
         for output in exposed:
             hide_memory(output)

@@ -12,6 +12,7 @@ from transforms.function_pass import FunctionPass
 from transforms.port_maps import invariant_behind, keep_inputs
 from transforms.replace import move_readers
 from transforms.run_time_slices import TO_THE_END
+from transforms.runtime.barriers import iterations
 
 
 class GuardZeroTrips(FunctionPass):
@@ -32,7 +33,7 @@ class GuardZeroTrips(FunctionPass):
         return changed
 
     def _guard(self, node: Loop) -> bool:
-        if low(node.count) > 0:
+        if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
         initial = {entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)}
         ran: Value | None = None
@@ -84,12 +85,14 @@ def _ran(node: Loop) -> Value:
 def _remove_trip_count_bounds(node: Loop) -> None:
     trip = node.inputs[0]
     assert trip is not None
-    if not isinstance(trip.node, Constant | ops.Barrier) and high(node.count) is not None:
+    if not isinstance(trip.node, Constant | ops.Barrier) and high(iterations(node)) is not None:
         node.graph.set_input(node, 0, ops.Barrier(trip, hides="bounds").output)
 
 
 def _is_cut(node: Node) -> bool:
-    """Whether `node` is the first Slice that this pass put behind a concatenated output."""
+    """Whether `node` is the first Slice that this pass put behind a concatenated output, or all its readers are."""
+    if isinstance(node, ops.Barrier):
+        return all(_is_cut(use.node) for use in node.output.uses)
     end = node.inputs[2] if isinstance(node, ops.Slice) else None
     return end is not None and isinstance(end.node, ops.Barrier)
 
@@ -133,11 +136,20 @@ def _chosen(last: Value, initial: Value, ran: Value) -> Value:
         return ops.LogicalAnd(ran, last).output
     if is_static(last.shape) and last.shape == initial.shape:
         return ops.Select(ran, last, initial).output
-    then_body, else_body = Graph("ran"), Graph("not_run")
-    then = Parameter(graph=then_body, type=last.type.without_known())
-    otherwise = Parameter(graph=else_body, type=initial.type.without_known())
+    bodies = [Graph("ran"), Graph("not_run")]
+    inner = [_in_body(value, body) for value, body in zip((last, initial), bodies, strict=True)]
+    inputs = [value for value, each in zip((last, initial), inner, strict=True) if isinstance(each, Parameter)]
+    then, otherwise = ((each if isinstance(each, Parameter) else None) for each in inner)
+    entries = (Branched(then, None), Branched(None, otherwise))
     return ops.If(
-        ran, last, initial, then_body=then_body, else_body=else_body,
-        input_map=(Branched(then, None), Branched(None, otherwise)),
-        output_map=(Selected(Result(then.output), Result(otherwise.output)),),
+        ran, *inputs, then_body=bodies[0], else_body=bodies[1],
+        input_map=tuple(each for each in entries if each.then or each.else_),
+        output_map=(Selected(*(Result(each.output) for each in inner)),),
     ).output  # fmt: skip
+
+
+def _in_body(value: Value, body: Graph) -> Parameter | Constant:
+    """A Parameter for an outer value; a constant is copied (see PushConstantToSubgraph)."""
+    if isinstance(value.node, Constant):
+        return Constant(value.node.tensor, graph=body)
+    return Parameter(graph=body, type=value.type.without_known())

@@ -10,6 +10,7 @@ from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
 from mo_loop.ops.random import RandomUniform
 from transforms.function_pass import FunctionPass
+from transforms.runtime.barriers import iterations
 from transforms.runtime.unfoldable import zero_from_outside
 
 
@@ -40,7 +41,7 @@ class PreventLoopFolding(FunctionPass):
         computed = all(_is_computable(value, known) for value in inputs)
         if computed and _is_static(node) and not _holds_idle_loop(node):
             return self._feed_zero(node)
-        idle = low(node.count) < 1
+        idle = low(iterations(node)) < 1
         hides_trip = computed or (idle and not isinstance(trip.node, Constant) and _is_computable(trip, known))
         hides_go = idle and not isinstance(go.node, Constant) and _is_computable(go, known)
         if not hides_trip and not hides_go:
@@ -116,7 +117,7 @@ def _draws(node: Loop) -> bool:
 
 def _holds_idle_loop(node: Loop) -> bool:
     """Whether a loop in the body may run zero times; the evaluation of the runtime refuses that."""
-    return any(low(each.count) < 1 for scope in node.body.scopes() for each in scope.of(Loop))
+    return any(low(iterations(each)) < 1 for scope in node.body.scopes() for each in scope.of(Loop))
 
 
 def _is_static(node: Loop) -> bool:

@@ -9,6 +9,7 @@ from mo_loop.ops.base import Result
 from mo_loop.ops.control import Concatenated, Final, If, Loop, Merged
 from mo_loop.ops.joining import symbols_in
 from transforms.function_pass import FunctionPass
+from transforms.runtime.barriers import iterations
 
 
 class RemoveResultBounds(FunctionPass):
@@ -26,12 +27,13 @@ class RemoveResultBounds(FunctionPass):
         return self.rewrite_each(graph, Loop, self._remove_bounds)
 
     def _remove_bounds(self, node: Loop) -> bool:
-        if low(node.count) > 0:
+        if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
         found: dict[Result, list[int]] = {}
         outer = {symbol for value in node.inputs if value is not None for symbol in symbols_in(value.type)}
+        returned = {entry.result for entry, output in zip(node.output_map, node.outputs, strict=True) if output.is_used}
         for entry, initial in node.fed:
-            if isinstance(entry, Merged):
+            if isinstance(entry, Merged) and entry.result in returned:
                 last = entry.result.value
                 borrowed = _borrowed(last, initial.shape, outer)
                 found[entry.result] = sorted({*_excluding(last, initial), *_grown(entry, initial), *borrowed})

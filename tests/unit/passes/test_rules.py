@@ -1,0 +1,40 @@
+"""The passes that avoid errors of the runtime: applied again, they change nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from mo_loop.conversion import Conversion
+from mo_loop.errors import InternalError
+from mo_loop.graph import Graph
+from tests.harness import parsed
+from transforms import pipelines
+from transforms.function_pass import FunctionPass
+
+LOOP = parsed("""
+    main (float[N] x, int64 n) => (float[?] y, float[?,?] z) {
+      y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[a] s) => (bool d, float[b] t, float[b] u) {
+        d = Identity (c)
+        t = Concat <axis = 0> (s, s)
+        u = Neg (t)
+      }>
+    }""")
+
+
+class Restless(FunctionPass):
+    def run_on_graph(self, graph: Graph) -> bool:
+        return True
+
+
+def test_all_rules_are_in_the_pipeline_once() -> None:
+    assert len(set(pipelines.RULES)) == len(pipelines.RULES) > 20
+    assert all(pipelines.FRONT.count(each) == 1 for each in pipelines.RULES)
+
+
+def test_they_change_nothing_when_they_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    Conversion(check_passes=True).run(LOOP)
+    monkeypatch.setattr(pipelines, "RULES", (*pipelines.RULES, Restless))
+    with pytest.raises(InternalError, match="Restless changes the graph again") as found:
+        Conversion(check_passes=True).run(LOOP)
+    assert found.value.code == "ML411"
+    Conversion(check_passes=False).run(LOOP)
