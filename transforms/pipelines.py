@@ -102,16 +102,16 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
-    ReshapeReturnedInputs,  # the runtime would return freed memory
     IdentityToLogicalOr,  # the runtime would read another output of the node
-    GatherToSqueeze,  # the runtime would lose a dimension
     UnsqueezeToConstantRank,  # the runtime would lose dimensions that a constant adds
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     TransposeToSqueezeUnsqueeze,  # the runtime makes a Reshape of it, in which a 0 means "copy"
     EmptyConcatToBroadcast,  # the runtime ignores inputs without elements, whatever the axis
+    GatherToSqueeze,  # the runtime would lose a dimension
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, after AbsToMaximum
     SharedOpOptimization,
     AbsToMaximum,  # the runtime would overwrite a tensor that other nodes still read
+    ReshapeReturnedInputs,  # the runtime would return freed memory
     CopyLoopOutputs,  # their memory may go to a later node too early
     CopyIfOutputs,  # likewise
     IsolateParameters,  # after the passes that make or remove readers of Parameters

@@ -100,7 +100,8 @@ def _repeated(x: Value, axes: tuple[int, ...], zero: Value) -> Value:
 
 
 def _cut(x: Value, axes: tuple[int, ...]) -> Value:
-    ends = ops.Gather(ops.ShapeOf(x), list(axes), 0)
+    sizes = ops.ShapeOf(x)
+    ends = sizes if x.rank == 1 else ops.Gather(sizes, list(axes), 0)
     return ops.Slice(x, [0] * len(axes), ends, [1] * len(axes), list(axes)).output
 
 
