@@ -94,7 +94,7 @@ class Conversion:
         """The pipeline. ExtensionError if an extension adds a pass at a place that does not exist."""
         from transforms.pipelines import default_pipeline
 
-        passes = self._extensions.arranged(default_pipeline(self.options.unroll))
+        passes = self._extensions.arranged(default_pipeline(self.options.unroll, self.options.releases))
         return Manager(self._preprocessing.around(passes), config=self.options.config)
 
     @cached_property
@@ -183,7 +183,7 @@ class Conversion:
             if self.options.config is None and not self._extensions.passes:
                 from transforms.pipelines import check_rules
 
-                manager.observers.append(check_rules)
+                manager.observers.append(check_rules(self.options.releases))
         if self._stop_after is not None:  # after the observers that need the last step
             manager.observers.append(stop_after(self._stop_after, manager.passes))
         with phase("passes", self.observers, graph):

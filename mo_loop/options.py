@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import UsageError
+from mo_loop.target import Target
 
 if TYPE_CHECKING:
     from transforms.config import PassConfig
@@ -49,10 +50,12 @@ class ConvertOptions:
         scale: one divisor for all inputs of floating-point numbers.
         reverse_input_channels: RGB <-> BGR of every input with three channels, before mean and scale.
         batch: the size of the dimension N of every input, or of the first dimension without a layout.
+        target: the OpenVINO releases on which the IR is to run: one (`"2025.4"`) or a range (`"2024.6-2026.4"`). What
+            only other releases need is left out. None: all that are supported.
         compress_to_fp16: store f32 weights as f16 when the model is written.
 
     Raises:
-        UsageError: `sequence_io` is neither "packed" nor None.
+        UsageError: `sequence_io` is neither "packed" nor None, or `target` is not a supported release or range.
     """
 
     input: str | Sequence[Any] | Mapping[str, Any] | None = None
@@ -71,11 +74,19 @@ class ConvertOptions:
     scale: float | None = None
     reverse_input_channels: bool = False
     batch: int | None = None
+    target: str | None = None
     compress_to_fp16: bool = False
 
     def __post_init__(self) -> None:
         if self.sequence_io not in (None, "packed"):
             raise UsageError(f"sequence_io is {self.sequence_io!r}", hint='give "packed", or nothing')
+        if self.target is not None:
+            _ = self.releases
+
+    @property
+    def releases(self) -> Target:
+        """The releases that `target` names."""
+        return Target.parse(self.target)
 
     @property
     def is_packed(self) -> bool:

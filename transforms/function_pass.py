@@ -49,7 +49,7 @@ class FunctionPass:
     """
 
     bodies: ClassVar[Literal["first", "last", "never"]] = "first"
-    enabled_by_default: ClassVar[bool] = True
+    enabled_by_default: bool = True
 
     passes: Sequence[FunctionPass] = ()
     """The passes that this one contains."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mo_loop.errors import InternalError
+from mo_loop.target import Target
 from transforms.common.constants_reduce import ConstantsReduce
 from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
@@ -27,7 +28,7 @@ from transforms.front.stack_sequences import StackSequences
 from transforms.front.unroll_loops import UnrollLoops
 from transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from transforms.function_pass import FunctionPass
-from transforms.manager import Step
+from transforms.manager import Step, StepObserver
 from transforms.runtime.abs_to_maximum import AbsToMaximum
 from transforms.runtime.break_state_symbols import BreakStateSymbols
 from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirstAxis
@@ -51,6 +52,7 @@ from transforms.runtime.remove_arithmetic_bounds import RemoveArithmeticBounds
 from transforms.runtime.remove_result_bounds import RemoveResultBounds
 from transforms.runtime.remove_slice_bounds import RemoveSliceBounds
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
+from transforms.runtime.targets import needs
 from transforms.runtime.transpose_to_squeeze_unsqueeze import TransposeToSqueezeUnsqueeze
 from transforms.runtime.unsqueeze_to_constant_rank import UnsqueezeToConstantRank
 
@@ -131,17 +133,28 @@ PLACES: dict[str, str] = {
 """Places for the passes of extensions that need no name of a pass: place -> the next pass."""
 
 
-def check_rules(step: Step) -> None:
+def check_rules(target: Target | None = None) -> StepObserver:
     """An observer that runs all rules again before Barriers are lowered; InternalError if one changes the graph."""
-    if not isinstance(step.each, IsolateParameters):
-        return
-    for scope in step.graph.scopes():
-        scope.sweep()
-    for rule in RULES:
-        if rule().run(step.graph):
-            raise InternalError(f"{rule.__name__} changes the graph again when all rules have run", code="ML411")
+    target = target or Target()
+
+    def observer(step: Step) -> None:
+        if not isinstance(step.each, IsolateParameters):
+            return
+        for scope in step.graph.scopes():
+            scope.sweep()
+        for rule in RULES:
+            if needs(target, rule.__name__) and rule().run(step.graph):
+                raise InternalError(f"{rule.__name__} changes the graph again when all rules have run", code="ML411")
+
+    return observer
 
 
-def default_pipeline(unroll: int = 0) -> list[FunctionPass]:
-    """New instances of the passes of a conversion. Loops of at most `unroll` iterations are unrolled."""
-    return [UnrollLoops(unroll) if each is UnrollLoops else each() for each in FRONT]
+def default_pipeline(unroll: int = 0, target: Target | None = None) -> list[FunctionPass]:
+    """New instances of the passes of a conversion. Loops of at most `unroll` iterations are unrolled. Rules that no
+    release of `target` needs are disabled by default."""
+    target = target or Target()
+    passes = [UnrollLoops(unroll) if each is UnrollLoops else each() for each in FRONT]
+    for each in passes:
+        if type(each) in RULES and not needs(target, each.name):
+            each.enabled_by_default = False
+    return passes

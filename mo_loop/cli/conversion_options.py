@@ -47,6 +47,7 @@ def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
         scale=preprocessing["scale"],
         reverse_input_channels=preprocessing["reverse_input_channels"],
         batch=preprocessing["batch"],
+        target=flags["releases"],
         **of_model,
     )
 
@@ -83,6 +84,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--unroll", type=click.IntRange(min=0), default=0, metavar="N", expose_value=False, callback=_keep,
         help="Unroll loops whose number of iterations is known and at most N.",
+    ),
+    click.option(
+        "--target", "releases", metavar="RELEASE", expose_value=False, callback=_keep,
+        help="The OpenVINO release that is to run the IR, such as 2025.4, or a range such as 2024.6-2026.4. What only "
+        "other releases need is left out; the default is all that are supported.",
     ),
     click.option(
         "--strict", is_flag=True, expose_value=False, callback=_keep,

@@ -6,6 +6,7 @@
       weights       4.2 MB -> 4.2 MB, unchanged (FP32 stays FP32)
       compressed    constants: 30, values clipped: 2; unchanged: 1 outside f16
       control flow  1 Loop -> TensorIterator, 1 Loop unrolled ×4, 2 If decided
+      target        OpenVINO 2024.6-2026.4
       time          0.31 s
 
 Counts are those of all scopes. As JSON (`--format json`) it is one object:
@@ -18,7 +19,7 @@ Counts are those of all scopes. As JSON (`--format json`) it is one object:
      "compression": null, or {"compressed": 30, "values": 1050000, "clipped": 2, "kept": 1, "deciding": 1,
                               "saved": 2100000},
      "control_flow": [{"operator": "Loop", "became": "TensorIterator", "count": 1}, ...],
-     "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
+     "target": "2024.6-2026.4", "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
 
 where `weights` are bytes by element type. Of a conversion that failed:
 
@@ -63,6 +64,7 @@ def summary(record: Record, model: Model, source: str, target: str, compressed: 
         "control_flow": [
             {"operator": each.kind, "became": each.became, "count": each.count} for each in outcomes(record)
         ],
+        "target": record.graph.rt_info["converter"]["target"],
         "seconds": round(seconds, 4),
         "phases": {name: round(each, 4) for name, each in record.phases.items()},
     }
@@ -82,6 +84,7 @@ def as_text(found: dict[str, Any]) -> str:
         ("weights", _weights(found["weights"], data["bytes"])),
         ("compressed", _compression(found["compression"])),
         ("control flow", _flow(found["control_flow"])),
+        ("target", f"OpenVINO {found['target']}"),
         ("time", f"{found['seconds']:.2f} s"),
     ]
     return "\n".join([*lines, *(f"  {name.ljust(12)}  {text}" for name, text in rows if text)])

@@ -2,7 +2,7 @@
 
     graph.rt_info.update(conversion_info(ConvertOptions(input="x[1,3]", strict=True)))
 
-    <converter><name value="mo_loop" /><version value="0.1.0" /></converter>
+    <converter><name value="mo_loop" /><version value="0.1.0" /><target value="2024.6-2026.4" /></converter>
     <conversion_parameters><input value="x[1,3]" /><strict value="True" /></conversion_parameters>
 
 ovc writes `conversion_parameters` in the same place. Only options that differ from their default are recorded. Folders
@@ -35,12 +35,12 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
         elif option.name == "extensions":
             names = [_extension(each) for each in (value if isinstance(value, list | tuple) else [value])]
             parameters |= {"extensions": ",".join(names)} if names else {}
-        elif option.name == "compress_to_fp16":
-            continue  # save_model records it: conversion alone compresses nothing
+        elif option.name in ("compress_to_fp16", "target"):
+            continue  # save_model records the compression; the target stands with the version
         elif _text(value) not in (_text(option.default), "", "[]"):
             parameters[option.name] = _text(value)
     return {
-        "converter": {"name": "mo_loop", "version": __version__},
+        "converter": {"name": "mo_loop", "version": __version__, "target": str(options.releases)},
         "conversion_parameters": parameters,
     }
 

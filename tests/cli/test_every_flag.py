@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,14 @@ def check_compress(folder: Path) -> None:
 
 def check_unroll(folder: Path) -> None:
     assert plain(folder).types.count("Add") + 2 == converted(folder, "--unroll", "3").types.count("Add")
+
+
+def check_target(folder: Path) -> None:
+    def written(*flags: str) -> list[str]:
+        return re.findall('<target value="(.*?)"', converted(folder, *flags).target.read_text())
+
+    assert (written(), written("--target", "2025.4")) == (["2024.6-2026.4"], ["2025.4"])
+    assert written("--target", "2025.0-2026.4.1") == ["2025.0-2026.4"]
 
 
 def check_strict(folder: Path) -> None:
@@ -242,7 +251,8 @@ def check_debug(folder: Path) -> None:
 
 CHECKS: dict[str, Callable[[Path], None]] = {
     "--output-model": check_output_model, "--input": check_input, "--output": check_output, "--freeze": check_freeze,
-    "--rename": check_rename, "--compress-to-fp16": check_compress, "--unroll": check_unroll, "--strict": check_strict,
+    "--rename": check_rename, "--compress-to-fp16": check_compress, "--unroll": check_unroll,
+    "--target": check_target, "--strict": check_strict,
     "--sequence-io": check_sequence_io, "--extension": check_extension, "--no-plugins": check_extension,
     "--layout": check_layout, "--source-layout": check_source_and_target_layout,
     "--target-layout": check_source_and_target_layout, "--mean-values": check_mean_and_scale,

@@ -260,7 +260,7 @@ class TestVisualize:
     def test_after_a_pass_that_does_not_run(self, loop: Path, target: Path, tmp_path: Path) -> None:
         common = (loop, "-o", target, "--visualize", tmp_path / "v", "--visualize-after", "LoopToTI")
         refused(convert(*common, "--disable-pass", "LoopToTI"), "it is disabled")
-        refused(convert(*common, "--stop-after", "GatherToSqueeze"), "comes after")
+        refused(convert(*common, "--stop-after", "PackSequences"), "comes after")
         refused(convert(*common[:-1], "LoopToTX"), "did you mean 'LoopToTI'?")
         assert not (tmp_path / "v").exists()
 
@@ -376,7 +376,7 @@ class TestExplain:
 
     def test_passes_that_do_not_run(self, negs: Path, target: Path) -> None:
         refused(convert(negs, "-o", target, "--explain-pass=LoopToTI", "--disable-pass=LoopToTI"), "it is disabled")
-        refused(convert(negs, "-o", target, "--explain-pass=LoopToTI", "--stop-after=GatherToSqueeze"), "comes after")
+        refused(convert(negs, "-o", target, "--explain-pass=LoopToTI", "--stop-after=PackSequences"), "comes after")
         refused(convert(negs, "-o", target, "--explain-pass=looptoti"), "did you mean 'LoopToTI'?")
         assert not target.exists()
 

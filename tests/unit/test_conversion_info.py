@@ -22,7 +22,10 @@ def info(**options: Any) -> dict[str, Any]:
 
 
 def test_the_converter_and_its_version_are_named() -> None:
-    assert info()["converter"] == {"name": "mo_loop", "version": mo_loop.__version__}
+    converter = {"name": "mo_loop", "version": mo_loop.__version__, "target": "2024.6-2026.4"}
+    assert info()["converter"] == converter
+    assert info(target="2025.4")["converter"] == {**converter, "target": "2025.4"}
+    assert info(target="2025.4")["conversion_parameters"] == {}
     assert info()["conversion_parameters"] == {}
 
 
@@ -72,7 +75,7 @@ def test_folders_are_not_recorded_and_the_reader_keeps_everything(tmp_path: Path
     assert str(tmp_path) not in written and '<compress_to_fp16 value="True" />' in written
     read = mo_loop.read_model(tmp_path / "m.xml").graph.rt_info
     assert read == {
-        "converter": {"name": "mo_loop", "version": mo_loop.__version__},
+        "converter": {"name": "mo_loop", "version": mo_loop.__version__, "target": "2024.6-2026.4"},
         "conversion_parameters": {"extensions": "own.py", "compress_to_fp16": "True"},
     }
     assert model.graph.rt_info["conversion_parameters"] == {"extensions": "own.py"}  # saving does not change a model

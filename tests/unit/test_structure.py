@@ -51,7 +51,7 @@ TRANSFORMS_MAY_IMPORT = {
     "mo_loop.files",
     "mo_loop.graph",
     "mo_loop.lazy_names",
-    "mo_loop.tables",
+    "mo_loop.tables", "mo_loop.target",
     "mo_loop.ops",
     "mo_loop.preprocessing",
     "mo_loop.text",
