@@ -52,6 +52,8 @@ from transforms.runtime.remove_arithmetic_bounds import RemoveArithmeticBounds
 from transforms.runtime.remove_result_bounds import RemoveResultBounds
 from transforms.runtime.remove_slice_bounds import RemoveSliceBounds
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
+from transforms.runtime.select_final_values import SelectFinalValues
+from transforms.runtime.separate_branch_outputs import SeparateBranchOutputs
 from transforms.runtime.targets import needs
 from transforms.runtime.transpose_to_squeeze_unsqueeze import TransposeToSqueezeUnsqueeze
 from transforms.runtime.unsqueeze_to_constant_rank import UnsqueezeToConstantRank
@@ -94,6 +96,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     PushConstantToSubgraph,  # constants are in the bodies that read them
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5
     GuardZeroTrips,  # outputs of a loop that did not run would be old contents
+    SelectFinalValues,  # and so would final values
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
     EliminateUnusedPorts,  # guards and lowering leave unread ports
@@ -102,6 +105,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     BreakStateSymbols,  # the runtime would take the size of a state that grows for that of other tensors
     RemoveSliceBounds,  # and the size of a slice for that of the whole
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
+    SeparateBranchOutputs,  # an output of If may be that of an earlier inference
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
     IdentityToLogicalOr,  # the runtime would read another output of the node

@@ -97,7 +97,7 @@ class Probe:
 
     def as_written(self) -> Graph:
         """The graph before the rule."""
-        return parse(self.graph) if self.graph else self.avoided(self.without)
+        return parse(self.graph) if self.graph else self.avoided(self.without, *self.skips)
 
     def avoided(self, *without: str) -> Graph:
         """What is written instead: by the converter from the ONNX model, else by the passes from the graph.

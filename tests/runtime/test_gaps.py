@@ -26,6 +26,7 @@ UNSHOWN = {
     "computed-zero-of-reshape", "batched-gathers", "long-dft", "long-rdft", "long-irdft", "rdft-f64",
     "random-times-zero", "convolution-of-one-place", "matmul-of-three-dimensions", "matmul-of-no-columns",
     "slice-of-computed-axes", "strings", "unsqueeze-of-nothing", "sequence-of-length-zero",
+    "zero-trips-size-of-capture",
 }  # fmt: skip
 """Gaps of which no small graph is known that shows them."""
 

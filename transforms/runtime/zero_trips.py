@@ -1,0 +1,126 @@
+"""Loops that did not run: how the graph knows it, and what replaces an output then."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import fresh, is_static
+from mo_loop.graph.types import i64, string
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.control import Branched, Loop, Selected
+from transforms.run_time_slices import TO_THE_END
+from transforms.runtime.alternatives import joined
+from transforms.runtime.barriers import behind
+
+
+def has_run(node: Loop) -> Value:
+    """Whether the loop runs at all: a scalar boolean."""
+    trip, go = _conditions(node)
+    known = trip.type.integers
+    if known is not None and known[0] != 0:
+        return go
+    positive = ops.NotEqual(trip, 0).output
+    return positive if go.type.integers == (1,) else ops.LogicalAnd(positive, go).output
+
+
+def is_has_run(value: Value | None, node: Loop) -> bool:
+    """Whether `value` is what `has_run` makes for a loop."""
+    trip, go = _conditions(node)
+    if value is None or behind(value) is go:
+        return value is not None and trip.type.integers is not None
+    made = value.node
+    if isinstance(made, ops.LogicalAnd) and _reads(made, 1, go):
+        made = made.inputs[0].node if made.inputs[0] is not None else made
+    return isinstance(made, ops.NotEqual) and _reads(made, 0, trip)
+
+
+def _reads(node: Node, port: int, value: Value) -> bool:
+    source = node.inputs[port]
+    return source is not None and behind(source) is value
+
+
+def _conditions(node: Loop) -> tuple[Value, Value]:
+    """The trip count and the execution condition, without Barriers."""
+    trip, go = node.inputs[:2]
+    assert trip is not None and go is not None
+    return behind(trip), behind(go)
+
+
+def is_cut(node: Node) -> bool:
+    """Whether `node` is a Slice to an `end_if`, or a Barrier before such Slices."""
+    if isinstance(node, ops.Barrier):
+        return all(is_cut(use.node) for use in node.output.uses)
+    end = node.inputs[2] if isinstance(node, ops.Slice) else None
+    return end is not None and isinstance(end.node, ops.Barrier)
+
+
+def end_if(ran: Value, everything: int = TO_THE_END, nothing: int = 0) -> Value:
+    """The end [1] of a Slice: of everything if the loop ran, else of nothing.
+
+    If the end had bounds, the runtime would assume that the slice is as long as the whole (see RemoveSliceBounds).
+    """
+    ends = (Constant(n, graph=ran.graph, dtype=i64) for n in (everything, nothing))
+    return ops.Barrier(ops.Reshape(ops.Select(ran, *ends), [1]), hides="bounds").output
+
+
+def are_equal(last: Value, initial: Value) -> bool:
+    """Whether both are one tensor, or have no elements."""
+    return last is initial or (last.shape == initial.shape and is_static(last.shape) and 0 in last.type.dims)
+
+
+def final_value(last: Value, initial: Value, ran: Value) -> Value:
+    """`last` if the loop ran, else `initial`.
+
+    For equal static shapes this is a Select. Else one of them is cut to length 0, and they are joined. An If would copy
+    its inputs and its outputs.
+    """
+    # The runtime does not compile a Select whose condition is also one of its values.
+    if ran is last:
+        return ops.LogicalOr(ran, initial).output
+    if ran is initial:
+        return ops.LogicalAnd(ran, last).output
+    if is_static(last.shape) and last.shape == initial.shape:
+        return ops.Select(ran, last, initial).output
+    if last.dtype is string or last.rank is None or last.rank != initial.rank:
+        return _by_branches(last, initial, ran)
+    pairs = list(zip(last.type.dims, initial.type.dims, strict=True))
+    dims = [a if a == b else fresh() for a, b in pairs]
+    axis = next(axis for axis, dim in enumerate(dims) if not isinstance(dim, int))
+    ends = {last: (TO_THE_END, 0), initial: (0, TO_THE_END)}
+    parts = {}
+    for each in (last, initial):
+        if not (is_static(each.shape) and 0 in each.type.dims):
+            parts[each] = ops.Slice(each, [0], end_if(ran, *ends[each]), [1], [axis]).output
+
+    def shape() -> Value:
+        return ops.Select(ran, *(_shape_of(parts.get(each, each)) for each in (last, initial))).output
+
+    return joined(list(parts.values()) or [initial], dims, shape)
+
+
+def _shape_of(value: Value) -> Value:
+    if is_static(value.shape):
+        return Constant(np.array(value.type.dims), graph=value.graph, dtype=i64).output
+    return ops.ShapeOf(value).output
+
+
+def _by_branches(last: Value, initial: Value, ran: Value) -> Value:
+    bodies = [Graph("ran"), Graph("not_run")]
+    inner = [_in_body(value, body) for value, body in zip((last, initial), bodies, strict=True)]
+    inputs = [value for value, each in zip((last, initial), inner, strict=True) if isinstance(each, Parameter)]
+    then, otherwise = ((each if isinstance(each, Parameter) else None) for each in inner)
+    entries = (Branched(then, None), Branched(None, otherwise))
+    return ops.If(
+        ran, *inputs, then_body=bodies[0], else_body=bodies[1],
+        input_map=tuple(each for each in entries if each.then or each.else_),
+        output_map=(Selected(*(Result(each.output) for each in inner)),),
+    ).output  # fmt: skip
+
+
+def _in_body(value: Value, body: Graph) -> Parameter | Constant:
+    """A Parameter for an outer value; a constant is copied (see PushConstantToSubgraph)."""
+    if isinstance(value.node, Constant):
+        return Constant(value.node.tensor, graph=body)
+    return Parameter(graph=body, type=value.type.without_known())
