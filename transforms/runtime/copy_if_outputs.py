@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
-from mo_loop.graph.types import f32, i32, string
-from mo_loop.ops.base import Parameter, Result
+from mo_loop.graph.types import string
+from mo_loop.ops.base import Result
 from mo_loop.ops.control import If
 from transforms.function_pass import FunctionPass
-from transforms.run_time_slices import has_run_time_end, hide_memory
-
-UNCONVERTED = (f32, i32)
-"""Element types that the runtime does not convert at a model output."""
+from transforms.runtime.memory import UNCONVERTED, has_own_memory, has_run_time_end, hide_memory
 
 
 class CopyIfOutputs(FunctionPass):
@@ -32,7 +29,7 @@ class CopyIfOutputs(FunctionPass):
         if not graph.of(If):
             return False
         places = {node: place for place, node in enumerate(graph.ordered())}
-        resized = [node for node in places if not _has_own_memory(node)]
+        resized = [node for node in places if not has_own_memory(node)]
         changed = False
         for node in self.candidates(graph, If):
             # Inserted nodes take memory as well, and the runtime may execute the nodes in another order than this one.
@@ -62,14 +59,3 @@ def _is_exposed(output: Value) -> bool:
 def _may_run_after(node: Node, resized: list[Node]) -> bool:
     """Whether `node` does not depend on all of `resized`: the others may be executed after it."""
     return not node.graph.ancestors([node]).issuperset(resized)
-
-
-def _has_own_memory(node: Node) -> bool:
-    """Whether all outputs of a node are static, or the node is a Parameter, or they are unconverted model outputs."""
-    own = (is_static(output.shape) or _is_model_output(output) for output in node.outputs)
-    return isinstance(node, Parameter) or all(own)
-
-
-def _is_model_output(output: Value) -> bool:
-    returned = output.graph.owner is None and any(isinstance(use.node, Result) for use in output.uses)
-    return returned and output.dtype in UNCONVERTED

@@ -9,7 +9,7 @@ from mo_loop.graph.types import string
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Loop
 from transforms.function_pass import FunctionPass
-from transforms.run_time_slices import has_run_time_end, hide_memory
+from transforms.runtime.memory import has_run_time_end, hide_memory
 
 
 class CopyLoopOutputs(FunctionPass):

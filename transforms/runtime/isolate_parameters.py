@@ -8,15 +8,10 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.types import string
 from mo_loop.ops.arithmetic import Binary
-from mo_loop.ops.base import Identity, Parameter, Result
-from mo_loop.ops.control import Control, Invariant, Iteration, Loop, Merged
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.control import Invariant, Iteration, Loop, Merged
 from transforms.function_pass import FunctionPass
-
-IN_PLACE = frozenset({
-    "Reshape", "Squeeze", "Unsqueeze", "Concat", "Split", "VariadicSplit", "Gather", "Transpose", "SoftMax", "Softmax",
-    "MVN", "NormalizeL2", "GRN", "ScatterUpdate", "ScatterNDUpdate", "ScatterElementsUpdate",
-})  # fmt: skip
-"""Operations that write into the memory of their input, or whose output is a view of it."""
+from transforms.runtime.memory import is_in_place
 
 
 class IsolateParameters(FunctionPass):
@@ -56,7 +51,7 @@ def _overwritten(node: Iteration) -> list[Parameter]:
         readers = [use.node for use in p.output.uses]
         if isinstance(entry, Merged):
             others = {result: state for result, state in states.items() if result is not entry.result}
-            views = [reader for reader in readers if _is_in_place(reader)]
+            views = [reader for reader in readers if is_in_place(reader)]
             passed_on = any(reader in others for reader in readers) or (entry.result in readers and views)
             if passed_on or _reaches(node.body, views, others):
                 found.append(p)
@@ -68,17 +63,13 @@ def _overwritten(node: Iteration) -> list[Parameter]:
     return found
 
 
-def _is_in_place(node: Node) -> bool:
-    # A control-flow operation may return its input as its output.
-    return isinstance(node, Control | Identity) or getattr(node, "type", "") in IN_PLACE
-
 
 def _overwrites(reader: Node, changing: set[Node]) -> bool:
     """Whether a reader may write into an invariant that it reads, or hand on a view that is written into."""
     if isinstance(reader, Binary):
-        views = [value for value in reader.inputs if value is not None and _is_in_place(value.node)]
+        views = [value for value in reader.inputs if value is not None and is_in_place(value.node)]
         return reader.output.rank == 0 and bool(views)
-    return _is_in_place(reader) and not _copies(reader, changing)
+    return is_in_place(reader) and not _copies(reader, changing)
 
 
 def _changing(node: Iteration) -> set[Node]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Dimension, high, low
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Final, Iteration, Merged
 from transforms.function_pass import FunctionPass
+from transforms.runtime.inference import is_bounded
 
 
 class MakeStateShapesDynamic(FunctionPass):
@@ -53,8 +53,4 @@ def _changing(initial: Value, entry: Merged) -> list[int]:
     shape, state = initial.shape, entry.parameter.output.shape
     if shape is None or state is None:
         return []
-    return [axis for axis, (a, b) in enumerate(zip(shape, state, strict=True)) if a != b and _is_bounded(a)]
-
-
-def _is_bounded(dim: Dimension) -> bool:
-    return high(dim) is not None or low(dim) > 0
+    return [axis for axis, (a, b) in enumerate(zip(shape, state, strict=True)) if a != b and is_bounded(a)]

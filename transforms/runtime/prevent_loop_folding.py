@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import is_static, low
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant, Op, Parameter
-from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
-from mo_loop.ops.random import RandomUniform
+from mo_loop.ops.control import Concatenated, Invariant, Loop
 from transforms.function_pass import FunctionPass
 from transforms.runtime.barriers import iterations
+from transforms.runtime.evaluation import is_computable
 from transforms.runtime.unfoldable import zero_from_outside
 
 
@@ -38,12 +38,12 @@ class PreventLoopFolding(FunctionPass):
         trip, go = node.inputs[0], node.inputs[1]
         assert trip is not None and go is not None
         inputs = [value for value in node.inputs if value is not None]
-        computed = all(_is_computable(value, known) for value in inputs)
+        computed = all(is_computable(value, known) for value in inputs)
         if computed and _is_static(node) and not _holds_idle_loop(node):
             return self._feed_zero(node)
         idle = low(iterations(node)) < 1
-        hides_trip = computed or (idle and not isinstance(trip.node, Constant) and _is_computable(trip, known))
-        hides_go = idle and not isinstance(go.node, Constant) and _is_computable(go, known)
+        hides_trip = computed or (idle and not isinstance(trip.node, Constant) and is_computable(trip, known))
+        hides_go = idle and not isinstance(go.node, Constant) and is_computable(go, known)
         if not hides_trip and not hides_go:
             return self.refuse(node, "the runtime cannot evaluate it, or evaluates it correctly")
         for port, value, hidden in ((0, trip, hides_trip), (1, go, hides_go)):
@@ -71,34 +71,6 @@ class PreventLoopFolding(FunctionPass):
         node.graph.set_inputs(node, [*node.inputs, zero])
         return self.accept(node)
 
-
-def _is_computable(value: Value, known: dict[Value, bool]) -> bool:
-    """Whether a value depends only on constants and static shapes. `known` caches the answers."""
-    pending = [value]
-    while pending:
-        current = pending[-1]
-        node = current.node
-        if current in known:
-            pending.pop()
-        elif isinstance(node, Constant) or _is_static_shape(node):
-            known[current] = True
-        elif isinstance(node, Parameter | Control | RandomUniform) or _is_hidden(node):
-            known[current] = False
-        else:
-            open_ = [each for each in node.inputs if each is not None and each not in known]
-            if open_:
-                pending += open_
-            else:
-                known[current] = all(known[each] for each in node.inputs if each is not None)
-    return known[value]
-
-
-def _is_hidden(node: Node) -> bool:
-    return isinstance(node, ops.Barrier) and node.hides != "memory" and (node.hides == "value" or bool(node.axes))
-
-
-def _is_static_shape(node: Node) -> bool:
-    return isinstance(node, ops.ShapeOf) and node.inputs[0] is not None and is_static(node.inputs[0].shape)
 
 
 def _is_backward(entry: object) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Dim, Dimension, Shape, Symbol, high, is_static, low
+from mo_loop.graph.shape import Dim, Shape, Symbol, high, low
 from mo_loop.ops.base import Result
-from mo_loop.ops.control import Concatenated, Final, If, Loop, Merged
+from mo_loop.ops.control import Concatenated, Loop, Merged
 from mo_loop.ops.joining import symbols_in
 from transforms.function_pass import FunctionPass
 from transforms.runtime.barriers import iterations
+from transforms.runtime.inference import covers, has_hidden_sizes, is_bound_tighter
 
 
 class RemoveResultBounds(FunctionPass):
@@ -52,11 +53,11 @@ def _excluding(result: Value, initial: Value) -> list[int]:
     """The axes along which the bounds of `result` exclude a size that `initial` may have."""
     if result.shape is None or initial.shape is None or len(result.shape) != len(initial.shape):
         return []
-    if _has_no_bounds(result):
+    if has_hidden_sizes(result):
         return []
-    if _is_bound_tighter(result):
+    if is_bound_tighter(result):
         return [axis for axis, dim in enumerate(result.shape) if not isinstance(dim, int)]
-    return [axis for axis, (a, b) in enumerate(zip(result.shape, initial.shape, strict=True)) if not _covers(a, b)]
+    return [axis for axis, (a, b) in enumerate(zip(result.shape, initial.shape, strict=True)) if not covers(a, b)]
 
 
 def _grown(entry: Merged, initial: Value) -> list[int]:
@@ -65,9 +66,9 @@ def _grown(entry: Merged, initial: Value) -> list[int]:
     The runtime adds what one iteration adds to these bounds; inference here has given up the bounds of the state.
     """
     shapes = [each.shape for each in (initial, entry.parameter.output, entry.result.value)]
-    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1 or _has_no_bounds(entry.result.value):
+    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1 or has_hidden_sizes(entry.result.value):
         return []
-    tight = _is_bound_tighter(initial)
+    tight = is_bound_tighter(initial)
     sizes = zip(*(shape or () for shape in shapes), strict=True)
     return [
         axis for axis, (first, state, last) in enumerate(sizes)
@@ -86,43 +87,8 @@ def _borrowed(result: Value, initial: Shape, outer: set[Symbol]) -> list[int]:
     ]  # fmt: skip
 
 
-def _is_bound_tighter(value: Value) -> bool:
-    """Whether the runtime may know bounds of `value` that inference here does not: those of an inner loop's Result.
-
-    Here a state that grows has no bounds; the runtime uses those that the Result has by itself.
-    """
-    pending, seen = [value], set()
-    while pending:
-        each = pending.pop()
-        if each in seen:
-            continue
-        seen.add(each)
-        node = each.node
-        if _has_no_bounds(each):
-            continue
-        if isinstance(node, Loop):
-            if isinstance(node.output_map[each.index], Final) and not is_static(each.shape):
-                return True
-        elif isinstance(node, If):
-            entry = node.output_map[each.index]
-            pending += [entry.then.value, entry.else_.value]
-        else:
-            pending += [source for source in node.inputs if source is not None]
-    return False
-
-
-def _has_no_bounds(value: Value) -> bool:
-    return isinstance(value.node, ops.Barrier) and value.node.hides == "bounds"
-
 
 def _bounded(value: Value) -> list[int]:
     """The axes of unknown size that is known not to be 0, or to have an upper bound."""
-    dims = enumerate(() if _has_no_bounds(value) else value.shape or ())
+    dims = enumerate(() if has_hidden_sizes(value) else value.shape or ())
     return [axis for axis, dim in dims if not isinstance(dim, int) and (low(dim) > 0 or high(dim) is not None)]
-
-
-def _covers(wide: Dimension, narrow: Dimension) -> bool:
-    if wide == narrow:
-        return True
-    hi_wide, hi_narrow = high(wide), high(narrow)
-    return low(wide) <= low(narrow) and (hi_wide is None or (hi_narrow is not None and hi_narrow <= hi_wide))
