@@ -32,6 +32,7 @@ from transforms.manager import Step, StepObserver
 from transforms.runtime.abs_to_maximum import AbsToMaximum
 from transforms.runtime.break_state_symbols import BreakStateSymbols
 from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirstAxis
+from transforms.runtime.copy_computed_constants import CopyComputedConstants
 from transforms.runtime.copy_if_outputs import CopyIfOutputs
 from transforms.runtime.copy_loop_outputs import CopyLoopOutputs
 from transforms.runtime.eliminate_unread_slices import EliminateUnreadSlices
@@ -120,6 +121,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ReshapeReturnedInputs,  # the runtime would return freed memory
     CopyLoopOutputs,  # their memory may go to a later node too early
     CopyIfOutputs,  # likewise
+    CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     LowerBarriers,  # no pass can see through or remove a Barrier
     PortRenumbering,  # the canonical order of ports

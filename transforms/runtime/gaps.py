@@ -282,6 +282,12 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "AbsToMaximum", "`max(-x, x)`",
     ),
     Gap(
+        "computed-constant-overwritten",
+        "what is computed from constants alone and not folded, such as the result of a TensorIterator, is computed "
+        "once; an elementwise operation overwrites it, and later inferences read that",
+        WRONG, "CopyComputedConstants", "`Tile` by a number known only at run time",
+    ),
+    Gap(
         "constant-rank",
         "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions than "
         "the other input loses the new dimensions",

@@ -6,7 +6,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import high
+from mo_loop.graph.shape import high, is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If
@@ -28,6 +28,7 @@ class LowerBarriers(FunctionPass):
       nodes would be merged. A Slice of a bounded dimension would have the symbol of the whole, so this is a Tile.
     - Numbers: x + zero, or x or zero > 0.
     - Memory of a Parameter: max(x, x), or LogicalOr(x, x) of booleans; they are neither removed nor computed in place.
+    - Memory of another static shape: Tile by 1 + zero, then Reshape to the shape.
     - Memory of an output of a Loop: Slice to its own length. Of an If: Slice to an end beyond the length that depends
       on the condition, because an end within bounds would give the slice the symbol of the whole.
     """
@@ -55,7 +56,7 @@ class LowerBarriers(FunctionPass):
             elif node.hides == "bounds" and not node.axes:
                 new = _summed(x)
             elif node.hides == "memory":
-                new = _copied(x)
+                new = _copied(x, self._zeros)
             elif node.hides == "symbols" and all(high(x.type.dims[axis]) is None for axis in node.axes):
                 new = latest[x] = _cut(latest.get(x, x), node.axes)
             else:
@@ -112,10 +113,13 @@ def _plus(x: Value, zero: Value) -> Value:
     return ops.Add(x, none if x.dtype is i64 else ops.Convert(none, destination_type=x.dtype).output).output
 
 
-def _copied(x: Value) -> Value:
+def _copied(x: Value, zeros: dict[Graph, Value]) -> Value:
     if isinstance(x.node, Parameter):
         cls = ops.LogicalOr if x.dtype is boolean else ops.Maximum
         return cls(x, x).output
+    if is_static(x.shape):
+        tiled = _repeated(x if x.rank else ops.Reshape(x, [1]).output, (0,), nearest_zero(x.graph, zeros))
+        return ops.Reshape(tiled, np.array(x.type.dims, np.int64)).output
     axis = next(axis for axis, dim in enumerate(x.type.dims) if not isinstance(dim, int))
     if not isinstance(x.node, If):
         return _cut(x, (axis,))

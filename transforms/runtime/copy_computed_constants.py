@@ -1,0 +1,77 @@
+"""Values of constants alone that the runtime computes when it compiles the model, and overwrites at run time."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import element_count, is_static
+from mo_loop.graph.types import string
+from mo_loop.ops.activation import PReLU
+from mo_loop.ops.arithmetic import Binary
+from mo_loop.ops.base import Constant, Op, Parameter
+from mo_loop.ops.comparison import Select
+from mo_loop.ops.control import Control
+from transforms.function_pass import FunctionPass
+from transforms.replace import move_readers
+
+ELEMENTWISE = (Binary, Select, PReLU)
+"""Operations that write into the memory of their first input. A chain of them is one operation of the runtime, so the
+first input of the chain may be any input of its nodes."""
+
+
+class CopyComputedConstants(FunctionPass):
+    """Maximum(v, x)  ->  Maximum(Barrier(v, memory), x), where v depends on constants alone and x does not
+
+    The runtime computes v once, when it compiles the model: the result of a TensorIterator over constants for one. An
+    elementwise operation writes its result into v, and the second inference reads that. What the runtime folds is safe,
+    because it never writes into constants: that is what has a numpy form here too.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        once = _computed_once(graph)
+        changed = False
+        for kind in ELEMENTWISE:
+            for node in self.candidates(graph, kind):
+                changed = self._isolate(node, once) or changed
+        return changed
+
+    def _isolate(self, node: Op, once: set[Node]) -> bool:
+        values = [] if node in once else [each for each in node.inputs if each and each.node in once]
+        exposed = [each for each in values if _fits(each, node.output)]
+        if not exposed:
+            return self.refuse(node, "no input is computed once and overwritten")
+        for value in dict.fromkeys(exposed):
+            readers = [use for use in value.uses if use.node not in once]
+            move_readers(value, ops.Barrier(value, hides="memory").output, readers)
+        return self.accept(node)
+
+
+def _computed_once(graph: Graph) -> set[Node]:
+    """The nodes that depend on constants alone and that the runtime does not fold."""
+    constant: set[Node] = set()
+    found: set[Node] = set()
+    for node in graph.ordered():
+        if isinstance(node, Constant):
+            constant.add(node)
+        elif _is_constant(node) and all(each is None or each.node in constant for each in node.inputs):
+            constant.add(node)
+            if not _is_folded(node) or any(each is not None and each.node in found for each in node.inputs):
+                found.add(node)
+    return found
+
+
+def _is_constant(node: Node) -> bool:
+    if not isinstance(node, Op) or isinstance(node, Parameter | ops.Barrier):
+        return False
+    return bool(node.outputs) and not node.random
+
+
+def _is_folded(node: Node) -> bool:
+    return isinstance(node, Op) and not isinstance(node, Control) and type(node).evaluate is not Op.evaluate
+
+
+def _fits(value: Value, result: Value) -> bool:
+    """Whether the runtime may write `result` into the memory of `value`."""
+    if not is_static(value.shape) or value.dtype is string:
+        return False
+    return not is_static(result.shape) or element_count(value.shape) == element_count(result.shape)
