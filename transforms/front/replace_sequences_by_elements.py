@@ -192,15 +192,19 @@ def _listed(items: Sequence[Value], node) -> Value:
 def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
     x, *split = node.inputs
     count, dim = node.output.type.length, x.shape[node.axis % x.rank] if x.rank else None
-    if not isinstance(count, int) or not 0 < count <= MOST or not isinstance(dim, int):
+    if not isinstance(count, int) or not 0 < count <= MOST or not is_read_at_known_positions(node.output):
         return None
     sizes = split[0].type.integers if split else (1,) * count
-    if sizes is None or not is_read_at_known_positions(node.output):
+    if split and split[0].rank == 1 and sizes is None:
+        lengths: Any = split[0]
+    elif isinstance(dim, int) and sizes is not None:
+        if split and split[0].rank == 0:
+            sizes = (*sizes * (count - 1), dim - sizes[0] * (count - 1))
+        lengths = list(sizes)
+    else:
         return None
-    if split and split[0].rank == 0:
-        sizes = (*sizes * (count - 1), dim - sizes[0] * (count - 1))
     axis = node.axis % x.rank
-    pieces = [x] if count == 1 else list(ops.VariadicSplit(x, axis, list(sizes)).outputs)
+    pieces = [x] if count == 1 else list(ops.VariadicSplit(x, axis, lengths).outputs)
     if not node.keepdims:
         pieces = [ops.Squeeze(each, [axis]).output for each in pieces]
     return ops.SequenceConstruct(*pieces).output

@@ -33,6 +33,22 @@ def test_an_element_without_columns() -> None:
     check(model, *({"x": floats(*shape), "w": floats(5, 4)} for shape in ((3, 4), (2, 2))))
 
 
+def test_pieces_of_computed_sizes() -> None:
+    model = parsed("""
+        main (float[2,N,3] x, int64[3] sizes) => (float[2,?,3] a, float[2,?,3] b, int64[1] length) {
+          s = SplitToSequence <axis=1> (x, sizes)
+          zero = Constant <value_int=0> ()
+          last = Constant <value_int=-1> ()
+          a = SequenceAt (s, last)
+          b = SequenceAt (s, zero)
+          count = SequenceLength (s)
+          shape = Constant <value_ints=[1]> ()
+          length = Reshape (count, shape)
+        }""")
+    sizes = ([1, 2, 3], [0, 4, 0], [5, 0, 1], [0, 0, 0])
+    check(model, *({"x": floats(2, sum(each), 3), "sizes": each} for each in sizes))
+
+
 def test_what_a_loop_that_certainly_runs_has_concatenated_is_read_in_a_body() -> None:
     model = parsed("""
         main (float[R,C] x, float[5,4] w, int64 k) => (float[?,?] y) {
