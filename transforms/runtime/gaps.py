@@ -112,13 +112,13 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "zero-trips-result-bounds",
         "after zero iterations the final value keeps the bounds of the size of the body's result",
-        ERROR, "RemoveResultBounds", "`Tile` by a number known only at run time",
+        WRONG, "RemoveResultBounds", "`Tile` by a number known only at run time",
     ),
     Gap(
         "zero-trips-concatenated-bounds",
-        "a concatenated output whose bounds exclude a size of 0 stops the inference, or the process, after zero "
-        "iterations",
-        CRASH, "RemoveResultBounds", "`Tile` by a number known only at run time",
+        "a concatenated output whose bounds exclude a size of 0 stops the inference or the process, or keeps its size, "
+        "after zero iterations",
+        WRONG, "RemoveResultBounds", "`Tile` by a number known only at run time",
     ),
     Gap(
         "zero-trips-size-of-capture",
@@ -183,22 +183,33 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "constant-loop-running-sum",
-        "a `CumSum` of the output of a loop of constants is not folded, and what is sliced by it has no memory",
-        CRASH, "PreventLoopFolding", "a zero that cannot be folded in the body",
+        "a `CumSum` of the output of a loop of constants is not folded, and what is sliced by it does not compile",
+        ERROR, "PreventLoopFolding", "a zero that cannot be folded in the body",
     ),
     Gap(
         "constant-loop-random", "a loop of constants with random numbers draws them once for all inferences",
         WRONG, "PreventLoopFolding", "a zero that cannot be folded in the body",
     ),
     Gap(
+        "constant-iterator-in-place",
+        "a TensorIterator of constants is computed once, and an elementwise operation behind it overwrites its result",
+        WRONG,
+    ),
+    Gap(
+        "constant-operation-in-place",
+        "so are other operations of constants that the runtime does not fold, such as ReverseSequence, Convolution and "
+        "LSTMSequence",
+        WRONG,
+    ),
+    Gap(
         "computed-trip-count",
-        "a trip count of 0 that can be computed while the model is read does not compile",
-        ERROR, "PreventLoopFolding", "trip count plus a zero that cannot be folded",
+        "a trip count of 0 that can be computed while the model is read crashes the process, or returns old values",
+        CRASH, "PreventLoopFolding", "trip count plus a zero that cannot be folded",
     ),
     Gap(
         "computed-condition",
-        "a condition that is false and can be computed while the model is read does not compile",
-        ERROR, "PreventLoopFolding", "`or 0 > 0`, with a zero that cannot be folded",
+        "a condition that is false and can be computed while the model is read makes the result empty, or an old one",
+        WRONG, "PreventLoopFolding", "`or 0 > 0`, with a zero that cannot be folded",
     ),
     Gap(
         "invariant-result-reversed",
@@ -207,8 +218,9 @@ GAPS: tuple[Gap, ...] = (
     ),
     # -- TensorIterator and If
     Gap(
-        "tensor-iterator-of-no-slices", "a TensorIterator over a dimension of 0 fails",
-        ERROR, "ScanLowering", "`Loop` with a trip count from the shape",
+        "tensor-iterator-of-no-slices",
+        "a TensorIterator over a dimension of 0 returns the values of an earlier inference",
+        WRONG, "ScanLowering", "`Loop` with a trip count from the shape",
     ),
     Gap(
         "nested-tensor-iterators", "a TensorIterator directly in a TensorIterator does not compile",
@@ -227,12 +239,12 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "if-output-memory",
         "an output of If of dynamic shape is overwritten by a later node before it is read",
-        WRONG, "CopyIfOutputs", "`Slice` with an end that depends on the condition",
+        WRONG, "CopyIfOutputs", "`Slice` with an end that depends on the condition", since="2025.4.1",
     ),
     Gap(
         "constant-input-of-if",
         "a constant that is an input of If, Loop or TensorIterator, and is read elsewhere, crashes the process",
-        CRASH, "PushConstantToSubgraph", "a copy of the constant in the bodies",
+        CRASH, "PushConstantToSubgraph", "a copy of the constant in the bodies", since="2026.4.1",
     ),
     Gap(
         "deep-ifs", "compiling nested Ifs takes time exponential in their depth: seconds at 16, minutes at 32", SLOW,
@@ -264,8 +276,15 @@ GAPS: tuple[Gap, ...] = (
     ),
     # -- moved, merged and removed nodes
     Gap(
-        "returned-input", "an input of dynamic shape that is returned unchanged is freed memory",
-        WRONG, "ReshapeReturnedInputs", "`Reshape` that copies every dimension",
+        "returned-input",
+        "an input of dynamic shape that is returned unchanged is freed memory: the values are wrong, or the process "
+        "crashes",
+        CRASH, "ReshapeReturnedInputs", "`Reshape` that copies every dimension",
+    ),
+    Gap(
+        "returned-reshape",
+        "an input that is reshaped by a pattern known only at run time, and returned, keeps its largest shape",
+        WRONG, "ReshapeReturnedInputs", "`Reshape` that copies every dimension", since="2026.4.1",
     ),
     Gap(
         "returned-slice",
@@ -323,6 +342,10 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis",
         WRONG, "EmptyConcatToBroadcast", "`Broadcast` of a zero to the summed shape",
+    ),
+    Gap(
+        "empty-constants", "an elementwise operation of constants without elements crashes the process",
+        CRASH, "ConstantFolding", "its result", since="2025.4.1",
     ),
     # -- single operations
     Gap(
@@ -383,8 +406,8 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "translator of GlobalAveragePool", "`AvgPool` over a known size",
     ),
     Gap(
-        "computed-zero-of-reshape", "a 0 in a computed pattern of `Reshape` means \"copy the dimension\"",
-        WRONG, "PackSequences", "the pattern after `CumSum`",
+        "computed-zero-of-reshape", "a 0 in a computed pattern of `Reshape` is taken for \"copy the dimension\"",
+        ERROR, "PackSequences", "the pattern after `CumSum`", since="2025.4.1",
     ),
     Gap(
         "batched-gathers",
@@ -396,8 +419,8 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "translator of DFT", "composed of `RDFT`, which does not lose any",
     ),
     Gap(
-        "long-rdft", "`RDFT` refuses a length above that of its input",
-        ERROR, "translator of DFT", "padded first",
+        "long-rdft", "`RDFT` of a length above that of its input is refused, or reads outside the input",
+        WRONG, "translator of DFT", "padded first",
     ),
     Gap(
         "long-irdft", "`IRDFT` of a length above that of its input reads outside the input",
@@ -418,9 +441,13 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "matmul-of-three-dimensions",
-        "`MatMul` with a constant of three dimensions beside an input of unknown sizes of rank 2 or of batch 1 does "
-        "not compile",
-        ERROR, "translator of MatMul", "four dimensions",
+        "`MatMul` of an input of unknown sizes of rank 2 with a constant of three dimensions does not compile",
+        ERROR, "translator of MatMul", "four dimensions", since="2025.4.1",
+    ),
+    Gap(
+        "matmul-of-batch-one",
+        "`MatMul` of a batch of 1 of unknown sizes with a constant of three dimensions has a size of 0",
+        WRONG, "translator of MatMul", "four dimensions", since="2025.4.1",
     ),
     Gap(
         "matmul-of-no-columns", "a transposed `MatMul` with a dimension of 0 does not compile",
@@ -451,14 +478,18 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "unsqueeze-of-nothing",
-        "concatenated outputs and `Unsqueeze` of a tensor without elements keep only the dimensions that are known "
-        "before run time",
+        "`Unsqueeze` of a tensor without elements keeps only the dimensions that are known before run time",
+        WRONG,
+    ),
+    Gap(
+        "concatenated-nothing",
+        "concatenated outputs without elements keep only the dimensions that are known before run time",
         WRONG,
     ),
     Gap(
         "inner-products-of-one",
         "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be larger\")",
-        ERROR,
+        ERROR, since="2025.4.1",
     ),
     Gap(
         "select-of-its-condition",
@@ -468,11 +499,17 @@ GAPS: tuple[Gap, ...] = (
         "sequence-of-length-zero", "recurrent sequence operations of length 0 do not write their last state", WRONG,
     ),
     Gap(
+        "sequence-lens-of-zero",
+        "recurrent sequence operations write neither outputs nor last states of a sequence whose length is given as 0",
+        WRONG,
+    ),
+    Gap(
         "infinities-of-f64",
         "f64 is computed in f32; infinities become its largest number at any conversion to or from f64", WRONG,
     ),
     Gap("relu-of-nan", "`ReLU` loses NaN", WRONG),
     Gap("clamp-of-nan", "`Clamp` loses NaN", WRONG),
+    Gap("maximum-of-nan", "`Maximum` and `Minimum` lose NaN if it is the first input", WRONG),
     Gap("reduced-nan", "`ReduceMax` and `ReduceMin` lose NaN", WRONG),
 )  # fmt: skip
 """Every known gap; within a group, in the order in which the rules run."""
