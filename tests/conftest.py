@@ -24,6 +24,11 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", bytecode)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option of tests/rows.py."""
+    parser.addoption("--each-row", action="store_true", help="make each row of parameters a test of its own")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
     """The models of a test are judged at its end, and the test fails if one of them does not pass."""

@@ -2,7 +2,7 @@
 
 `later` keeps an IR with its sample until `judge_all`, which tests/conftest.py calls at the end of each test. The IR
 files stay separate, and each is read by itself. If the joint model does not pass, each model is compiled alone, and the
-error names the line of the test that made it.
+error names the line and the row of the test that made it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ class Waiting:
 
 
 _waiting: list[Waiting] = []
+_bad: list[str] = []
+"""The messages of the models that did not pass, of the test that runs."""
+
+row = ""
+"""The row of parameters that runs, if the rows of the test are one test (tests/rows.py)."""
 
 
 def later(folder: tempfile.TemporaryDirectory[str], path: Path, sample: Sample, text: str) -> None:
@@ -42,13 +47,21 @@ def later(folder: tempfile.TemporaryDirectory[str], path: Path, sample: Sample, 
     caller = sys._getframe(1)
     while caller.f_code.co_filename == HARNESS and caller.f_back is not None:
         caller = caller.f_back
-    _waiting.append(Waiting(folder, path, sample, text, f"{caller.f_code.co_filename}:{caller.f_lineno}"))
+    line = f"{caller.f_code.co_filename}:{caller.f_lineno}" + (f" [{row}]" if row else "")
+    _waiting.append(Waiting(folder, path, sample, text, line))
     if len(_waiting) >= MOST:
-        judge_all()
+        _judge()
 
 
 def judge_all() -> None:
-    """Judge all IR files that wait. AssertionError for the first that does not pass."""
+    """Judge all IR files that wait. AssertionError if a model of the test did not pass."""
+    _judge()
+    bad = list(_bad)
+    _bad.clear()
+    assert not bad, "\n".join(bad)
+
+
+def _judge() -> None:
     all_waiting = list(_waiting)
     _waiting.clear()
     try:
@@ -56,7 +69,8 @@ def judge_all() -> None:
             return
         for each in all_waiting:
             verdict = isolated(judge_ir, each.path, each.sample)
-            assert not verdict.bad, f"{each.line}: {verdict.result}: {verdict.message}; {each.text}"
+            if verdict.bad:
+                _bad.append(f"{each.line}: {verdict.result}: {verdict.message}; {each.text}")
     finally:
         for each in all_waiting:
             each.folder.cleanup()
@@ -64,6 +78,7 @@ def judge_all() -> None:
 
 def forget() -> None:
     """Remove the IR files that wait: the test has failed already."""
+    _bad.clear()
     while _waiting:
         _waiting.pop().folder.cleanup()
 

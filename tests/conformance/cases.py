@@ -15,6 +15,8 @@ and outputs for a sequence `s` are `s.data` and `s.shapes`. An absent optional h
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -50,19 +52,37 @@ class Entry:
         return self.sample.name
 
 
-def collect(kinds: Sequence[str], pattern: str = "") -> Iterator[Entry]:
-    """The cases of the given kinds whose name matches, sorted by name."""
-    from onnx.backend.test.loader import load_model_tests
+def collect(kinds: Sequence[str], pattern: str = "", modules: str = "") -> Iterator[Entry]:
+    """The cases of the given kinds whose name matches, sorted by name.
 
+    The import of a module computes the values of its node cases, which takes seconds for all of them. `modules` is a
+    pattern for the names of the modules to import.
+    """
     wanted = re.compile(pattern)
     for kind in kinds:
         with warnings.catch_warnings():
             # The node cases cast values out of range on purpose, which warns.
             warnings.simplefilter("ignore", RuntimeWarning)
-            cases = load_model_tests(kind=kind)
+            cases = _node_cases(modules) if kind == "node" else _stored_cases(kind)
         for case in sorted(cases, key=lambda case: str(case.name)):
             if wanted.search(case.name):
                 yield Entry(kind, _sample(case))
+
+
+def _node_cases(modules: str) -> list[Any]:
+    """The node cases of the modules whose names match, and of those that this process has imported before."""
+    from onnx.backend.test.case import node
+
+    for module in pkgutil.walk_packages(node.__path__, f"{node.__name__}."):
+        if re.search(modules, module.name.rpartition(".")[2]):
+            importlib.import_module(module.name)
+    return list(node._NodeTestCases)
+
+
+def _stored_cases(kind: str) -> list[Any]:
+    from onnx.backend.test.loader import load_model_tests
+
+    return list(load_model_tests(kind=kind))
 
 
 def _sample(case: Any) -> Sample:

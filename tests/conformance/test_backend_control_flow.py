@@ -19,6 +19,7 @@ from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
 
 PATTERN = "^test_(if|loop|scan|range|sequence_map|linear_attention)"
+MODULES = "^(if|loop|scan|range|sequence_map|linear_attention)"
 CONTROL_FLOW = {"If", "Loop", "Scan"}
 
 
@@ -35,7 +36,7 @@ def has_control_flow(entry: Entry) -> bool:
     return not CONTROL_FLOW.isdisjoint(operators(onnx.load_from_string(entry.sample.model).graph))
 
 
-CASES = [entry for entry in collect(["node"], PATTERN) if has_control_flow(entry)]
+CASES = [entry for entry in collect(["node"], PATTERN, MODULES) if has_control_flow(entry)]
 PACKED = [entry for entry in CASES if entry.sample.arguments]
 EXPECTED = read()
 

@@ -10,7 +10,8 @@ from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
 
 PATTERN = "equence|ptional|^test_loop.*seq|^test_if_(seq|opt)|^test_identity_(seq|opt)"
-CASES = list(collect(["node", "simple"], PATTERN))
+MODULES = "sequence|optional|^(if|loop|identity)"
+CASES = list(collect(["node", "simple"], PATTERN, MODULES))
 EXPECTED = read()
 
 

@@ -7,6 +7,7 @@ another result without a fault in this project.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,8 +17,10 @@ import pytest
 
 from mo_loop.verify.judge import CRASH, PASSED, REFUSED, WRONG, Verdict
 from mo_loop.workers import Pool
+from tests.conformance import test_backend_control_flow, test_backend_sequences
 from tests.conformance.cases import KINDS, Entry, collect
 from tests.conformance.expectations import Expectations, Group, differences, faults, read, versions, write
+from tests.conformance.test_backend_control_flow import has_control_flow
 from tools.conformance import judged, main
 
 BATCHES, SHARE = 12, 10
@@ -57,6 +60,17 @@ def test_results_are_the_expected_ones(batch: int) -> None:
 @as_listed
 def test_the_file_has_a_reason_for_each_case_and_lists_only_cases_that_exist() -> None:
     assert list(faults(EXPECTED, [entry.name for entry in entries()])) == []
+
+
+def test_the_tests_of_control_flow_and_of_sequences_have_all_cases_of_their_patterns() -> None:
+    """They import only the modules in which they expect cases."""
+    control_flow = [each for each in entries() if re.search(test_backend_control_flow.PATTERN, each.name)]
+    found = {each.name for each in control_flow if each.kind == "node" and has_control_flow(each)}
+    assert found == {each.name for each in test_backend_control_flow.CASES}
+    of_kinds = (each.name for each in entries() if each.kind in ("node", "simple"))
+    assert {name for name in of_kinds if re.search(test_backend_sequences.PATTERN, name)} == {
+        each.name for each in test_backend_sequences.CASES
+    }
 
 
 def test_names_are_unique_across_kinds() -> None:

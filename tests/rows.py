@@ -1,0 +1,62 @@
+"""The rows of parameters of a test function are one test, whose models are compiled together (tests/together.py).
+
+The conftest.py of a folder of such tests imports the hook. Every row runs even when others fail, and each error names
+its row. `pytest --each-row` makes each row a test of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests import together
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> Any:
+    """Replace the items that pytest makes for the rows of a function by one."""
+    items = yield
+    if not isinstance(items, list) or len(items) < 2 or collector.config.getoption("each_row"):
+        return items
+    return [pytest.Function.from_parent(collector, name=name, callobj=joined(items))]
+
+
+def joined(items: Sequence[pytest.Function]) -> Callable[..., None]:
+    """A function that runs each row; its parameters are the fixtures of the test."""
+    test = items[0].obj
+    rows = {item.callspec.id: item.callspec.params for item in items}
+    for item in items:
+        assert not item.callspec.marks, f"{item.nodeid}: marks of a row would hold for all rows of the test"
+
+    def run_rows(**fixtures: Any) -> None:
+        run({row: lambda values=values: test(**values, **fixtures) for row, values in rows.items()})
+
+    signature = inspect.signature(test)
+    fixtures = [each for name, each in signature.parameters.items() if name not in items[0].callspec.params]
+    run_rows.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
+    return run_rows
+
+
+def run(rows: dict[str, Callable[[], None]]) -> None:
+    """Run each row, then judge the models of all. One error is raised as it is, several as a group."""
+    errors = []
+    for row, test in rows.items():
+        together.row = row
+        try:
+            test()
+        except Exception as error:
+            error.add_note(f"in the row [{row}]")
+            errors.append(error)
+        finally:
+            together.row = ""
+    try:
+        together.judge_all()
+    except AssertionError as error:
+        errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup(f"{len(errors)} errors in {len(rows)} rows", errors)
