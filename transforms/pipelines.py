@@ -35,6 +35,7 @@ from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirs
 from transforms.runtime.copy_computed_constants import CopyComputedConstants
 from transforms.runtime.copy_if_outputs import CopyIfOutputs
 from transforms.runtime.copy_loop_outputs import CopyLoopOutputs
+from transforms.runtime.count_axes_from_end import CountAxesFromEnd
 from transforms.runtime.eliminate_unread_slices import EliminateUnreadSlices
 from transforms.runtime.empty_concat_to_broadcast import EmptyConcatToBroadcast
 from transforms.runtime.gather_to_squeeze import GatherToSqueeze
@@ -121,6 +122,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ReshapeReturnedInputs,  # the runtime would return freed memory
     CopyLoopOutputs,  # their memory may go to a later node too early
     CopyIfOutputs,  # likewise
+    CountAxesFromEnd,  # the runtime would apply the inverse order of channels to weights
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     LowerBarriers,  # no pass can see through or remove a Barrier

@@ -307,6 +307,17 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "CopyComputedConstants", "`Tile` by a number known only at run time",
     ),
     Gap(
+        "channel-order",
+        "a `Gather`, or a `Concat` of a `Split`, that permutes channels is moved into the weights of the Convolutions "
+        "behind as the inverse permutation",
+        WRONG, "CountAxesFromEnd", "an axis below 0, which is not recognised",
+    ),
+    Gap(
+        "channel-order-of-slopes",
+        "channels in reverse order are moved past a `PReLU`, whose slopes keep their order",
+        WRONG, "CountAxesFromEnd", "an axis below 0, which is not recognised",
+    ),
+    Gap(
         "constant-rank",
         "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions than "
         "the other input loses the new dimensions",

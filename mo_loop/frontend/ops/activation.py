@@ -106,10 +106,10 @@ def swish(x, *, alpha: float = 1.0):
 
 @translates("Shrink", since=9)
 def shrink(x, *, bias: float = 0.0, lambd: float = 0.5):
-    """x - bias above lambd, x + bias below -lambd, 0 between; integers by way of f32."""
+    """x + bias below -lambd, else x - bias above lambd, else 0; integers by way of f32."""
     y = x if x.dtype.is_float else ops.Convert(x, destination_type=f32).output
-    low = ops.Select(ops.Less(y, -lambd), ops.Add(y, bias), number(y, 0))
-    return as_type(ops.Select(ops.Less(lambd, y), ops.Subtract(y, bias), low).output, x.dtype)
+    high = ops.Select(ops.Less(lambd, y), ops.Subtract(y, bias), number(y, 0))
+    return as_type(ops.Select(ops.Less(y, -lambd), ops.Add(y, bias), high).output, x.dtype)
 
 
 _FLOAT_MAX = float(np.finfo(np.float32).max)

@@ -19,7 +19,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.weight_layout import rearranged
+from mo_loop.frontend.ops.weight_layout import array_of, rearranged
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import TensorType, i32
@@ -128,7 +128,7 @@ def scanned(
     outputs: list[list[Value]] = []
     for number in range(task.directions):
         backward = task.direction == "reverse" or number == 1
-        firsts = [_first(task, x, each, number) for each in states]
+        firsts = [_first(task, x, each, number, lengths) for each in states]
         parts = [None if each is None else _part(each, number) for each in (w, r, b, peepholes)]
         outputs.append(_one_direction(task, task.functions[number], x, parts, lengths, firsts, backward))
     made: list[Value | None] = []
@@ -153,15 +153,27 @@ def _part(value: Value, number: int) -> Value:
     return rearranged(value, lambda array: array[number]) or ops.Gather(value, number, 0).output
 
 
-def _first(task: Recurrence, x: Value, given: Value | None, number: int) -> Value:
-    """The initial state [batch, hidden] of a direction, zeros if absent."""
+def _first(task: Recurrence, x: Value, given: Value | None, number: int, lengths: Value | None) -> Value:
+    """The initial state [batch, hidden] of a direction, zeros if absent.
+
+    It is zero for a sequence of length 0 too: ONNX Runtime gives zeros as its last state.
+    """
     if given is not None:
-        return ops.Gather(given, number, 1 if task.layout else 0).output
+        first = ops.Gather(given, number, 1 if task.layout else 0).output
+        return first if lengths is None else _unless_empty(first, lengths)
     if x.shape is not None and isinstance(x.shape[1], int):
         return Constant(np.zeros((x.shape[1], task.hidden), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
     zero = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     batch = ops.Gather(ops.ShapeOf(x), [1], 0)
     return ops.Broadcast(zero, ops.Concat(batch, Constant([task.hidden], graph=x.graph), axis=0)).output
+
+
+def _unless_empty(first: Value, lengths: Value) -> Value:
+    known = array_of(lengths)
+    if known is not None and (known > 0).all():
+        return first
+    runs = ops.Unsqueeze(ops.Greater(lengths, _number(lengths, 0)), [1])
+    return ops.Select(runs, first, _number(first, 0)).output
 
 
 def _one_direction(

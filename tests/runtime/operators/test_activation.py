@@ -21,7 +21,7 @@ CASES = [
     ("HardSigmoid", 6, {"alpha": 0.4, "beta": 0.1}), ("HardSwish", 14, {}), ("Softplus", 1, {}), ("Softsign", 1, {}),
     ("Mish", 18, {}), ("Gelu", 20, {}), ("Gelu", 20, {"approximate": "tanh"}), ("Swish", 24, {}),
     ("Swish", 24, {"alpha": 1.7}),
-    ("Shrink", 9, {}), ("Shrink", 9, {"lambd": 1.5, "bias": 0.5}),
+    ("Shrink", 9, {}), ("Shrink", 9, {"lambd": 1.5, "bias": 0.5}), ("Shrink", 9, {"lambd": -1.0, "bias": 0.5}),
 ]  # fmt: skip
 
 
