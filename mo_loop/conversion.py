@@ -188,6 +188,11 @@ class Conversion:
             manager.observers.append(stop_after(self._stop_after, manager.passes))
         with phase("passes", self.observers, graph):
             manager.run(graph)
+            if self._stop_after is not None:  # the IR has no Barriers, and a run that ends early leaves some
+                from transforms.runtime.lower_barriers import LowerBarriers
+
+                LowerBarriers().run(graph)
+                graph.validate()
 
     def _check(self, graph: Graph) -> None:
         """The last check. A skipped pass can be the cause of an error, so the errors name the skipped passes."""

@@ -120,7 +120,7 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("mo_loop.api.Conversion", Noting)
     for name in converting.keys() - {"compress_to_fp16"}:
-        value: Any = "packed" if name == "sequence_io" else object()
+        value: Any = {"sequence_io": "packed", "target": "2025.4"}.get(name, object())
         convert_model("x.onnx", **{name: value})
         assert seen.pop() == ConvertOptions(**{name: value})
 

@@ -7,6 +7,7 @@ import pytest
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph
+from mo_loop.ops.front import Barrier
 from tests.harness import parsed
 from transforms import pipelines
 from transforms.function_pass import FunctionPass
@@ -38,3 +39,8 @@ def test_they_change_nothing_when_they_run_again(monkeypatch: pytest.MonkeyPatch
         Conversion(check_passes=True).run(LOOP)
     assert found.value.code == "ML411"
     Conversion(check_passes=False).run(LOOP)
+
+
+def test_a_run_that_ends_early_leaves_no_barriers() -> None:
+    graph = Conversion(stop_after="RemoveResultBounds").run(LOOP)
+    assert not any(scope.of(Barrier) for scope in graph.scopes())
