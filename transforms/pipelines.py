@@ -47,6 +47,7 @@ from transforms.runtime.isolate_parameters import IsolateParameters
 from transforms.runtime.lower_barriers import LowerBarriers
 from transforms.runtime.make_state_shapes_dynamic import MakeStateShapesDynamic
 from transforms.runtime.make_trip_counts_dynamic import MakeTripCountsDynamic
+from transforms.runtime.mat_mul_to_multiply import MatMulToMultiply
 from transforms.runtime.preserve_empty_broadcasts import PreserveEmptyBroadcasts
 from transforms.runtime.prevent_loop_folding import PreventLoopFolding
 from transforms.runtime.push_constant_to_subgraph import PushConstantToSubgraph
@@ -55,6 +56,7 @@ from transforms.runtime.remove_result_bounds import RemoveResultBounds
 from transforms.runtime.remove_slice_bounds import RemoveSliceBounds
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
 from transforms.runtime.select_final_values import SelectFinalValues
+from transforms.runtime.select_to_logical import SelectToLogical
 from transforms.runtime.separate_branch_outputs import SeparateBranchOutputs
 from transforms.runtime.targets import needs
 from transforms.runtime.transpose_to_squeeze_unsqueeze import TransposeToSqueezeUnsqueeze
@@ -115,6 +117,8 @@ FRONT: tuple[type[FunctionPass], ...] = (
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     TransposeToSqueezeUnsqueeze,  # the runtime makes a Reshape of it, in which a 0 means "copy"
     EmptyConcatToBroadcast,  # the runtime ignores inputs without elements, whatever the axis
+    SelectToLogical,  # the runtime would not compile it
+    MatMulToMultiply,  # likewise
     GatherToSqueeze,  # the runtime would lose a dimension
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, after AbsToMaximum
     SharedOpOptimization,

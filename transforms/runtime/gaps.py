@@ -351,6 +351,16 @@ GAPS: tuple[Gap, ...] = (
         WRONG,
     ),
     Gap(
+        "inner-products-of-one",
+        "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be larger\")",
+        ERROR, "MatMulToMultiply", "`Multiply`", since="2025.4.1",
+    ),
+    Gap(
+        "select-of-its-condition",
+        "`Select` of booleans does not compile if the condition is also one of the values",
+        ERROR, "SelectToLogical", "`LogicalOr` or `LogicalAnd`",
+    ),
+    Gap(
         "empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis",
         WRONG, "EmptyConcatToBroadcast", "`Broadcast` of a zero to the summed shape",
     ),
@@ -470,6 +480,10 @@ GAPS: tuple[Gap, ...] = (
         CRASH, "translator of Slice", "steps that cannot be folded",
     ),
     Gap(
+        "sequence-of-length-zero", "recurrent sequence operations of length 0 do not write their last state",
+        WRONG, "translator of LSTM", "`Select` of zeros",
+    ),
+    Gap(
         "four-bits", "i4 and u4 are stored in 8 bits inside a graph, and do not wrap around",
         WRONG, "translator of Cast", "the lowest four bits, computed in i32",
     ),
@@ -496,18 +510,6 @@ GAPS: tuple[Gap, ...] = (
         "concatenated-nothing",
         "concatenated outputs without elements keep only the dimensions that are known before run time",
         WRONG,
-    ),
-    Gap(
-        "inner-products-of-one",
-        "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be larger\")",
-        ERROR, since="2025.4.1",
-    ),
-    Gap(
-        "select-of-its-condition",
-        "`Select` of booleans does not compile if the condition is also one of the values", ERROR,
-    ),
-    Gap(
-        "sequence-of-length-zero", "recurrent sequence operations of length 0 do not write their last state", WRONG,
     ),
     Gap(
         "sequence-lens-of-zero",

@@ -42,12 +42,22 @@ def sequence(
         attributes["linear_before_reset"] = task.linear_before_reset
     kind = {"LSTM": ops.LSTMSequence, "GRU": ops.GRUSequence, "RNN": ops.RNNSequence}[task.kind]
     every, *last = kind(x, *firsts, lengths, w, r, bias, **attributes).outputs
+    last = [_unless_no_steps(each, time) if node.wants(1 + i) else each for i, each in enumerate(last)]
     y = ops.Transpose(every, [0, 2, 1, 3] if task.layout else [2, 1, 0, 3]).output if node.wants(0) else None
     ends = [
         None if not node.wants(1 + i) else each if task.layout else ops.Transpose(each, [1, 0, 2]).output
         for i, each in enumerate(last)
     ]
     return [y, *ends]
+
+
+def _unless_no_steps(last: Value, time) -> Value:
+    """The last state; zeros after 0 steps, as in ONNX Runtime. The runtime does not write it then."""
+    if isinstance(time, int) and time > 0:
+        return last
+    zero = Constant(np.zeros((), last.dtype.numpy), graph=last.graph, dtype=last.dtype).output
+    steps = Constant(np.full(1, time), graph=last.graph).output if isinstance(time, int) else time
+    return ops.Select(ops.Greater(steps, 0), last, zero).output
 
 
 def _of_known_batch(task: Recurrence, x: Value, states: Sequence[Value | None]) -> Value:
