@@ -87,6 +87,9 @@ def _computed(node: Node, given: list[Any]) -> Sequence[Any]:
     undefined = [place for place, each in enumerate(given) if each is UNDEFINED]
     if undefined and isinstance(node, ops.Select) and 0 not in undefined and given[0].size == 1:
         return [given[1] if given[0].all() else given[2]]
+    if undefined == [0] and isinstance(node, ops.Slice) and not np.any(given[1:3]):  # nothing of it
+        sizes = [dim if isinstance(dim, int) else 0 for dim in node.output.type.dims]
+        return [np.zeros([0 if axis in given[4] else size for axis, size in enumerate(sizes)], node.output.dtype.numpy)]
     if undefined:
         return [UNDEFINED] * len(node.outputs)
     own = OWN.get(type(node).__name__)

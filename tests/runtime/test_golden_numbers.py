@@ -22,6 +22,7 @@ from mo_loop.text import parse, to_text
 from mo_loop.verify.isolated import IsolatedError, isolated
 from tests.golden.test_golden import CASES, FOLDER, Case, passes_of, read
 from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
+from transforms.runtime.lower_barriers import LowerBarriers
 
 SIZES = ((2, 3, 4), (3, 3, 3), (1, 1, 1), (4, 2, 1), (0, 2, 3), (0, 0, 0))
 """The sizes of the first, second and further symbols of a graph; further tries are random."""
@@ -121,6 +122,8 @@ def on_openvino(text: str, feeds: list[Any]) -> list[Any]:
     from mo_loop.verify.runtime import compile_ir
 
     graph = parse(text)
+    LowerBarriers().run(graph)
+    graph.validate()
     for number, node in enumerate((*graph.parameters, *graph.results)):
         node.name = f"port_{number}"
     with tempfile.TemporaryDirectory() as folder:
