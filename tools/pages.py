@@ -199,15 +199,16 @@ def runtime() -> str:
             lines += [_gap_row(gap) for gap in avoided]
             sections.append("\n".join(lines))
     left = [f"- {_sentence(gap)} ({gap.severity}; `{gap.id}`)" for gap in GAPS if not gap.rule]
-    return RUNTIME.format(releases=", ".join(MEASURED), sections="\n\n".join(sections), left="\n".join(left))
+    parts = {"sections": "\n\n".join(sections), "left": "\n".join(left)}
+    return RUNTIME.format(first=MEASURED[0], last=MEASURED[-1], count=len(MEASURED), **parts)
 
 
 RUNTIME = """\
 # Errors of the CPU device, and the forms that avoid them
 
-Measured with OpenVINO {releases} on the CPU device with the f32 precision hint, with several inferences on one compiled
-model in changing order. An error without releases is on all of them. The table is `transforms/runtime/gaps.py`;
-`tests/runtime/probes` has a small graph for each error that shows it, under the name in brackets.
+Measured with OpenVINO {first} to {last} ({count} releases) on the CPU device with the f32 precision hint, with several
+inferences on one compiled model. An error without releases is on all. The table is `transforms/runtime/gaps.py`;
+`tests/runtime/probes` has a small graph for nearly every error that shows it, under the name in brackets.
 `tools/probe_runtime.py` runs them on the installed release or on another one and lists the rules that it does not need.
 
 {sections}

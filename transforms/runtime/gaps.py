@@ -11,7 +11,10 @@ from dataclasses import dataclass
 WRONG, CRASH, ERROR, SLOW = "wrong numbers", "crash", "error", "slow"
 SEVERITIES = (WRONG, CRASH, ERROR, SLOW)
 
-MEASURED = ("2024.6.0", "2025.4.1", "2026.1.0", "2026.3.1", "2026.4.1")
+MEASURED = (
+    "2024.6.0", "2025.0.0", "2025.1.0", "2025.2.0", "2025.3.0", "2025.4.1", "2026.0.0", "2026.1.0", "2026.2.1",
+    "2026.3.1", "2026.4.1",
+)  # fmt: skip
 """The releases on which all probes have run, oldest first."""
 
 
@@ -239,12 +242,12 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "if-output-memory",
         "an output of If of dynamic shape is overwritten by a later node before it is read",
-        WRONG, "CopyIfOutputs", "`Slice` with an end that depends on the condition", since="2025.4.1",
+        WRONG, "CopyIfOutputs", "`Slice` with an end that depends on the condition", since="2025.1.0",
     ),
     Gap(
         "constant-input-of-if",
         "a constant that is an input of If, Loop or TensorIterator, and is read elsewhere, crashes the process",
-        CRASH, "PushConstantToSubgraph", "a copy of the constant in the bodies", since="2026.4.1",
+        CRASH, "PushConstantToSubgraph", "a copy of the constant in the bodies", since="2026.2.1",
     ),
     Gap(
         "deep-ifs", "compiling nested Ifs takes time exponential in their depth: seconds at 16, minutes at 32", SLOW,
@@ -284,7 +287,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "returned-reshape",
         "an input that is reshaped by a pattern known only at run time, and returned, keeps its largest shape",
-        WRONG, "ReshapeReturnedInputs", "`Reshape` that copies every dimension", since="2026.4.1",
+        WRONG, "ReshapeReturnedInputs", "`Reshape` that copies every dimension", since="2026.1.0",
     ),
     Gap(
         "returned-slice",
@@ -353,7 +356,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "inner-products-of-one",
         "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be larger\")",
-        ERROR, "MatMulToMultiply", "`Multiply`", since="2025.4.1",
+        ERROR, "MatMulToMultiply", "`Multiply`", since="2025.3.0",
     ),
     Gap(
         "select-of-its-condition",
