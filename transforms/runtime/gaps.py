@@ -520,6 +520,11 @@ GAPS: tuple[Gap, ...] = (
         WRONG,
     ),
     Gap(
+        "narrowing-conversion",
+        "`Convert` to an integer type of fewer bits saturates instead of wrapping around",
+        WRONG, until="2025.3.0",
+    ),
+    Gap(
         "infinities-of-f64",
         "f64 is computed in f32; infinities become its largest number at any conversion to or from f64", WRONG,
     ),
