@@ -162,6 +162,25 @@ CODES: dict[str, Code] = {
         "scale the weights, or omit --compress-to-fp16",
         "warning",
     ),
+    "ML505": Code(
+        "NaN that becomes a number",
+        "the runtime's ReLU, Clamp, Maximum, Minimum, MaxPool, ReduceMax and ReduceMin return a number where ONNX "
+        "returns NaN; a form that keeps NaN would cost speed",
+        "nothing, unless the model computes with NaN; if it does, replace NaN before these operations",
+        "note",
+    ),
+    "ML506": Code(
+        "integers raised to a floating-point power",
+        "the power is computed in f32 and stored in 32 bits: it is exact up to 2^24 and limited to 2^31 - 1",
+        "cast the base to f32 in the model if larger powers occur",
+        "warning",
+    ),
+    "ML507": Code(
+        "a broadcast to computed sizes where 0 may meet 1",
+        "the runtime may move it behind the elementwise operation that reads it; a size of 0 becomes 1 then",
+        "nothing, unless tensors without elements occur; if they do, declare the shapes of the inputs (--input)",
+        "note",
+    ),
     # -- assumptions about the model
     "ML510": Code(
         "a declared type that contradicts inference",

@@ -11,8 +11,11 @@ from mo_loop.diagnostics.diagnostic import Diagnostic, Place
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
+from mo_loop.ops.arithmetic import Binary, Negative, Power
 from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.casting import Convert
 from mo_loop.ops.control import If, Iteration, Loop, Merged
+from mo_loop.ops.filling import Broadcast
 from transforms.config import PassConfig
 from transforms.manager import Phase, Step
 
@@ -29,6 +32,8 @@ _VIEWS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Convert"))
 
 _CHANGING = frozenset(("SequenceInsert", "SequenceErase"))
 """ONNX operators that change a list."""
+
+_LOSES_NAN = frozenset(("ReLU", "Clamp", "Maximum", "Minimum", "MaxPool", "ReduceMax", "ReduceMin"))
 
 _RANDOM = frozenset(("RandomUniform", "Multinomial"))
 
@@ -59,7 +64,10 @@ class Seen:
 
 def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
     """All diagnostics of the graph; `seen` observed its conversion."""
-    for check in (_doubles, _wide_integers, _random, _growing, _nested_ifs, _unread_inputs):
+    for check in (
+        _doubles, _wide_integers, _integer_powers, _random, _lost_nan, _empty_sizes, _growing, _nested_ifs,
+        _unread_inputs,
+    ):  # fmt: skip
         yield from check(graph)
     yield from _uncounted(graph, seen)
     yield from _packed(seen)
@@ -109,6 +117,45 @@ def _random(graph: Graph) -> Iterator[Diagnostic]:
         for node in scope.ordered():
             if kind_of(node) in _RANDOM:
                 yield Diagnostic.of_code("ML503", "random numbers are drawn", Place.of(node.origin))
+
+
+def _integer_powers(graph: Graph) -> Iterator[Diagnostic]:
+    for scope in graph.scopes():
+        for node in scope.of(Power):
+            base, truncated = node.inputs[0], node.output.only_use
+            if base is None or truncated is None or not isinstance(base.node, Convert):
+                continue
+            if _is_integer(base.node.inputs[0]) and _is_integer(_output(truncated.node)):
+                yield Diagnostic.of_code("ML506", "the base is an integer", Place.of(node.origin))
+
+
+def _output(node: Node) -> Value | None:
+    return node.outputs[0] if isinstance(node, Convert) else None
+
+
+def _is_integer(value: Value | None) -> bool:
+    return value is not None and isinstance(value.type, TensorType) and value.dtype.is_integer
+
+
+def _lost_nan(graph: Graph) -> Iterator[Diagnostic]:
+    nodes = [node for scope in graph.scopes() for node in scope.ordered() if _loses_nan(node)]
+    if nodes:
+        text = "1 operation loses" if len(nodes) == 1 else f"{len(nodes)} operations lose"
+        yield Diagnostic.of_code("ML505", f"{text} NaN", Place.of(nodes[0].origin))
+
+
+def _loses_nan(node: Node) -> bool:
+    if kind_of(node) not in _LOSES_NAN or not node.outputs[0].dtype.is_float:
+        return False
+    sources = {each.node.inputs[0] if isinstance(each.node, Negative) else each for each in node.inputs if each}
+    return len(sources) == len(node.inputs)  # not a copy max(x, x), nor an absolute value max(-x, x): they keep NaN
+
+
+def _empty_sizes(graph: Graph) -> Iterator[Diagnostic]:
+    for scope in graph.scopes():
+        for node in scope.of(Broadcast):
+            if node.mode == "bidirectional" and any(isinstance(each.node, Binary) for each in node.output.uses):
+                yield Diagnostic.of_code("ML507", "the sizes are computed in the model", Place.of(node.origin))
 
 
 def _growing(graph: Graph) -> Iterator[Diagnostic]:

@@ -283,6 +283,27 @@ def test_random_numbers() -> None:
     }
 
 
+def test_operations_that_lose_nan_are_counted() -> None:
+    text = "main (float[3] x, float[3] y) => (float[3] z) { [r] a = Relu (x) [m] z = Max (a, y) }"
+    assert found(parsed(text)) == {("ML505", "r (Relu)")}
+    assert only(parsed(text), "ML505").message == "2 operations lose NaN"
+    integers = "main (int32[3] x, int32[3] y) => (int32[3] z) { z = Max (x, y) }"
+    assert found(parsed(integers)) == set()
+
+
+@pytest.mark.parametrize(("exponent", "said"), [(0.5, True), (2.0, False)])
+def test_floating_point_powers_of_integers(exponent: float, said: bool) -> None:
+    """A whole exponent becomes products, which are exact in 32 bits."""
+    text = f"main (int64[3] x) => (int64[3] y) <float k = {{{exponent}}}> {{ [p] y = Pow (x, k) }}"
+    assert found(parsed(text)) == ({("ML506", "p (Pow)")} if said else set())
+
+
+def test_broadcasts_to_computed_sizes_of_elementwise_operations() -> None:
+    text = "main (float[N] x, int64[2] k, float[M] z) => (float[A,B] y) { a = Exp (x) [e] b = Expand (a, k) y = READ }"
+    assert found(parsed(text.replace("READ", "Sub (b, z)"))) == {("ML507", "e (Expand)")}
+    assert found(parsed(text.replace("READ", "Softmax (b)"))) == {("ML540", "z")}
+
+
 def test_weights_beyond_f16() -> None:
     text = "main (float[2] x) => (float[2] y) <float[2] w = {1.0, 1e6}> { y = Add (x, w) }"
     assert found(parsed(text)) == set()

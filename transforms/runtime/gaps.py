@@ -350,7 +350,8 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "computed-bidirectional-broadcast",
-        "the same with computed sizes and a tensor with a dimension of 1: a size of 0 at run time may become 1",
+        "the same with computed sizes and a tensor with a dimension of 1: a size of 0 at run time may become 1; "
+        "`check` says where (ML507)",
         WRONG,
     ),
     Gap(
@@ -528,9 +529,9 @@ GAPS: tuple[Gap, ...] = (
         "infinities-of-f64",
         "f64 is computed in f32; infinities become its largest number at any conversion to or from f64", WRONG,
     ),
-    Gap("relu-of-nan", "`ReLU` loses NaN", WRONG),
-    Gap("clamp-of-nan", "`Clamp` loses NaN", WRONG),
-    Gap("maximum-of-nan", "`Maximum` and `Minimum` lose NaN if it is the first input", WRONG),
-    Gap("reduced-nan", "`ReduceMax` and `ReduceMin` lose NaN", WRONG),
+    Gap("relu-of-nan", "`ReLU` loses NaN; `check` says so (ML505)", WRONG),
+    Gap("clamp-of-nan", "`Clamp` loses NaN; `check` says so (ML505)", WRONG),
+    Gap("maximum-of-nan", "`Maximum` and `Minimum` lose NaN if it is the first input; `check` says so (ML505)", WRONG),
+    Gap("reduced-nan", "`ReduceMax` and `ReduceMin` lose NaN; `check` says so (ML505)", WRONG),
 )  # fmt: skip
 """Every known gap; within a group, in the order in which the rules run."""

@@ -82,13 +82,19 @@ _ELEMENTWISE = (Binary, Unary, ops.Select, ops.Convert, ops.Reshape, ops.Squeeze
 
 def power(x: Value, exponent: Value):
     """The result has the type of the base; for integer bases the fraction is truncated."""
+    times = _whole(exponent)
+    if x.dtype.is_integer and 2 <= times <= 4 and not (exponent.dtype.is_float and x.dtype.bits < 32):
+        # The runtime raises integers to powers in f32, which is exact to 2^24 only; products are exact.
+        return reduce(ops.Multiply, [x] * times)
     if x.dtype.is_integer and exponent.dtype.is_float:
         return as_type(ops.Power(as_type(x, f32), as_type(exponent, f32)).output, x.dtype)
-    known = exponent.type.integers
-    if x.dtype.is_integer and known is not None and len(known) == 1 and exponent.rank == 0 and 2 <= known[0] <= 4:
-        # The runtime raises integers to powers in f32, which is exact to 2^24 only; products are exact.
-        return reduce(ops.Multiply, [x] * known[0])
     return ops.Power(x, as_type(exponent, x.dtype))
+
+
+def _whole(exponent: Value) -> int:
+    """The value of a constant scalar that is a small whole number, else 0."""
+    known = exponent.constant if exponent.rank == 0 else None
+    return int(known) if known is not None and 0 <= known <= 9 and known == int(known) else 0
 
 
 def as_type(x: Value, dtype) -> Value:

@@ -111,7 +111,8 @@ def test_power_of_mixed_types(base, exponent):
 
 def test_integer_powers_are_exact():
     x = np.array([4099, 46340], np.int64)
-    check_node("Pow", {"a": x, "b": np.array(2, np.int64)}, opset=15, constants=["b"])
+    for two in (np.array(2, np.int64), np.array(2, np.float32)):
+        check_node("Pow", {"a": x, "b": two}, opset=15, constants=["b"])
 
 
 @dynamic_or_not
