@@ -48,6 +48,7 @@ from transforms.runtime.lower_barriers import LowerBarriers
 from transforms.runtime.make_state_shapes_dynamic import MakeStateShapesDynamic
 from transforms.runtime.make_trip_counts_dynamic import MakeTripCountsDynamic
 from transforms.runtime.mat_mul_to_multiply import MatMulToMultiply
+from transforms.runtime.pad_after_convolution import PadAfterConvolution
 from transforms.runtime.preserve_empty_broadcasts import PreserveEmptyBroadcasts
 from transforms.runtime.prevent_loop_folding import PreventLoopFolding
 from transforms.runtime.push_constant_to_subgraph import PushConstantToSubgraph
@@ -119,6 +120,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     EmptyConcatToBroadcast,  # the runtime ignores inputs without elements, whatever the axis
     SelectToLogical,  # the runtime would not compile it
     MatMulToMultiply,  # likewise
+    PadAfterConvolution,  # the runtime would return memory that was never written
     GatherToSqueeze,  # the runtime would lose a dimension
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, after AbsToMaximum
     SharedOpOptimization,

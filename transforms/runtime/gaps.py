@@ -465,6 +465,12 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "translator of Conv", "one position more, removed afterwards",
     ),
     Gap(
+        "filter-in-padding",
+        "`Convolution` of one input and one output channel returns memory that was never written where the filter lies "
+        "in the padding of the last dimension",
+        WRONG, "PadAfterConvolution", "`Pad` of the result",
+    ),
+    Gap(
         "matmul-of-three-dimensions",
         "`MatMul` of an input of unknown sizes of rank 2 with a constant of three dimensions does not compile",
         ERROR, "translator of MatMul", "four dimensions", since="2025.4.1",
