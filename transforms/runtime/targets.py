@@ -7,11 +7,14 @@ from functools import cache
 from mo_loop.target import Target
 from transforms.runtime.gaps import GAPS, MEASURED, Gap, version
 
+RELIED_ON = ("PushConstantToSubgraph",)
+"""Rules whose form other rules rely on: they read axes and sizes where the constants are."""
+
 
 def needs(target: Target, rule: str) -> bool:
     """Whether a release of the target may have an error that `rule` avoids; True if the table names no error."""
     avoided = _by_rule().get(rule, ())
-    return not avoided or any(may_have(target, gap) for gap in avoided)
+    return rule in RELIED_ON or not avoided or any(may_have(target, gap) for gap in avoided)
 
 
 def may_have(target: Target, gap: Gap) -> bool:

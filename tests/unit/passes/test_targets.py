@@ -86,5 +86,12 @@ def test_rules_that_no_release_needs_are_off_by_default(monkeypatch: pytest.Monk
     assert rule.enabled_by_default
 
 
+def test_a_rule_that_others_rely_on_is_needed_on_every_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "GAPS", (Gap("gone", "", rule=targets.RELIED_ON[0], until="2025.1.0"),))
+    targets._by_rule.cache_clear()
+    assert needs(Target.parse("2026.4"), targets.RELIED_ON[0])
+    assert all(hasattr(pipelines, each) for each in targets.RELIED_ON)
+
+
 def test_the_default_covers_what_was_measured() -> None:
     assert (version(MEASURED[0])[:2], version(MEASURED[-1])[:2]) == (OLDEST, NEWEST)
