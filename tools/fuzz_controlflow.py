@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         Pool("mo_loop.verify.judge:judge", **limits) as judge,
     ):
         samples = _samples(oracle, [(options.seed, index, options.lists) for index in indices], skipped)
-        samples = _configured(samples, [name for name in options.disable.split(",") if name], options.python)
+        samples = _configured(samples, options)
         for outcome in judge.map((name, sample) for sample in samples for name in converters):
             converter, sample = outcome.task
             verdict = settle(outcome, judge.call)
@@ -98,10 +98,13 @@ def _samples(oracle: Pool, tasks: list[tuple[int, int, bool]], skipped: Counter[
             skipped[pattern(reason)] += 1
 
 
-def _configured(samples: Iterator[Sample], passes: list[str], python: str | None) -> Iterator[Sample]:
-    """The samples with these passes disabled, to be run by this interpreter."""
+def _configured(samples: Iterator[Sample], options: argparse.Namespace) -> Iterator[Sample]:
+    """The samples with passes disabled, for the target, to be run by the interpreter of the options."""
+    passes = [name for name in options.disable.split(",") if name]
     for sample in samples:
-        sample.python = python
+        sample.python = options.python
+        if options.target:
+            sample.arguments["target"] = options.target
         if passes:
             sample.arguments["config"] = config = PassConfig()
             config.disable(*passes)
@@ -182,6 +185,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for one model and converter")
     parser.add_argument("--disable", metavar="PASSES", default="", help="passes of mo_loop to disable")
+    parser.add_argument("--target", metavar="RELEASE", help="convert for this OpenVINO release, or range of releases")
     parser.add_argument("--json", metavar="FILE", help="write all results")
     parser.add_argument("--docs", metavar="FILE", help="write the page on control flow with the results of this run")
     parser.add_argument("--features", action="store_true", help="count the models that have each feature")
