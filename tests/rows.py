@@ -17,27 +17,31 @@ from tests import together
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> Any:
-    """Replace the items that pytest makes for the rows of a function by one."""
+    """Replace the items that pytest makes for the rows of a function by one.
+
+    A function with fixtures keeps its items: each row needs its own fixtures.
+    """
     items = yield
     if not isinstance(items, list) or len(items) < 2 or collector.config.getoption("each_row"):
+        return items
+    if not inspect.signature(items[0].obj).parameters.keys() <= parameters(items[0]):
         return items
     return [pytest.Function.from_parent(collector, name=name, callobj=joined(items))]
 
 
-def joined(items: Sequence[pytest.Function]) -> Callable[..., None]:
-    """A function that runs each row; its parameters are the fixtures of the test."""
+def parameters(item: pytest.Function) -> set[str]:
+    """The names that the marks `parametrize` give values."""
+    names = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    return {name.strip() for each in names for name in (each.split(",") if isinstance(each, str) else each)}
+
+
+def joined(items: Sequence[pytest.Function]) -> Callable[[], None]:
+    """A function that runs each row."""
     test = items[0].obj
     rows = {item.callspec.id: item.callspec.params for item in items}
     for item in items:
         assert not item.callspec.marks, f"{item.nodeid}: marks of a row would hold for all rows of the test"
-
-    def run_rows(**fixtures: Any) -> None:
-        run({row: lambda values=values: test(**values, **fixtures) for row, values in rows.items()})
-
-    signature = inspect.signature(test)
-    fixtures = [each for name, each in signature.parameters.items() if name not in items[0].callspec.params]
-    run_rows.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
-    return run_rows
+    return lambda: run({row: lambda values=values: test(**values) for row, values in rows.items()})
 
 
 def run(rows: dict[str, Callable[[], None]]) -> None:

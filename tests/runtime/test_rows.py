@@ -13,40 +13,44 @@ from tests.harness import check_node, f32
 
 
 def items(test: Callable[..., None], *params: dict[str, Any], marks: list[Any] | None = None) -> list[Any]:
-    """What pytest makes for a function and its rows, as far as `joined` reads it."""
+    """What pytest makes for a function and its rows, as far as tests/rows.py reads it."""
     specs = [SimpleNamespace(id="-".join(map(str, each.values())), params=each, marks=marks or []) for each in params]
-    return [SimpleNamespace(obj=test, callspec=spec, nodeid="test") for spec in specs]
+    mark = pytest.mark.parametrize(tuple(params[0]), []).mark
+    return [SimpleNamespace(obj=test, callspec=spec, nodeid="test", iter_markers=lambda _: [mark]) for spec in specs]
 
 
-def test_the_rows_are_one_test(request: pytest.FixtureRequest) -> None:
-    seen = []
-
-    def test(a: int, request: pytest.FixtureRequest, b: int) -> None:
-        seen.append((a, b, request))
-
-    joined = rows.joined(items(test, {"a": 1, "b": 2}, {"a": 3, "b": 4}))
-    joined(request=request)
-    assert seen == [(1, 2, request), (3, 4, request)]
-
-
-def test_pytest_makes_one_item_of_the_rows(request: pytest.FixtureRequest) -> None:
-    def test(a: int, monkeypatch: pytest.MonkeyPatch) -> None: ...
-
-    made = items(test, {"a": 1}, {"a": 2})
-    for each_row, count in ((False, 1), (True, 2)):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(request.config.option, "each_row", each_row)
-            hook = rows.pytest_pycollect_makeitem(request.node.parent, "test")
-            next(hook)
-            with pytest.raises(StopIteration) as found:
-                hook.send(made)
-        assert len(found.value.value) == count
+def collected(request: pytest.FixtureRequest, made: list[Any]) -> list[Any]:
+    """What the hook makes of the items of pytest."""
     hook = rows.pytest_pycollect_makeitem(request.node.parent, "test")
     next(hook)
     with pytest.raises(StopIteration) as found:
         hook.send(made)
-    (item,) = found.value.value
-    assert item.name == "test" and "monkeypatch" in item.fixturenames and "a" not in item.fixturenames
+    result: list[Any] = found.value.value
+    return result
+
+
+def test_the_rows_are_one_test(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def test(a: int, b: int) -> None:
+        seen.append((a, b))
+
+    made = items(test, {"a": 1, "b": 2}, {"a": 3, "b": 4})
+    monkeypatch.setattr(request.config.option, "each_row", False)
+    (item,) = collected(request, made)
+    assert item.name == "test"
+    item.obj()
+    assert seen == [(1, 2), (3, 4)]
+    monkeypatch.setattr(request.config.option, "each_row", True)
+    assert collected(request, made) == made
+
+
+def test_rows_with_fixtures_stay_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test(a: int, monkeypatch: pytest.MonkeyPatch) -> None: ...
+
+    made = items(test, {"a": 1}, {"a": 2})
+    monkeypatch.setattr(request.config.option, "each_row", False)
+    assert collected(request, made) == made
 
 
 def test_an_error_names_its_row_and_the_other_rows_run() -> None:

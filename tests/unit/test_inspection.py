@@ -347,20 +347,6 @@ def test_a_tensor_iterator_and_an_if(tmp_path: Path) -> None:
     assert [branch.name for branch in choice.branches] == ["then_body", "else_body"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_exported_models(path: Path, tmp_path: Path) -> None:
-    """Inputs and outputs of both sides have the same names; the numbers of an inspection are consistent."""
-    before, after = inspect(path), inspect(saved_ir(path, tmp_path))
-    assert [port.name for port in before.inputs] == [port.name for port in after.inputs]
-    assert [port.name for port in before.outputs] == [port.name for port in after.outputs]
-    for found in (before, after):
-        assert sum(each.count for each in found.operators) == sum(each.nodes for each in found.scopes)
-        paths = [each.path for each in found.scopes]
-        assert len(set(paths)) == len(paths)
-        branches = {branch.path: branch.nodes for each in below(found.control) for branch in each.branches}
-        assert branches == {each.path: each.nodes for each in found.scopes if each.kind not in ("model", "function")}
-
-
 IR = """<?xml version="1.0"?>
 <net name="m" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -10,8 +9,6 @@ import pytest
 
 from mo_loop import convert_model, ops
 from mo_loop.frontend.model import load
-from mo_loop.frontend.onnx_graphs import all_graphs
-from mo_loop.frontend.onnx_tensors import tensors_of
 from mo_loop.frontend.translate import translate
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin, current, joined, made_for
@@ -22,8 +19,6 @@ from mo_loop.report.tensor_map import mapping
 from tests.harness import parsed
 from transforms import FunctionPass, Manager, MatcherPass, any_input, wrap_type
 from transforms.replace import copy_runtime_info, insert_after, replace_node
-
-MODELS = sorted((Path(__file__).parents[1] / "models").glob("*/*.onnx"))
 
 LOOP = """
 main (float[3] x, int64 n) => (float[3] y) {
@@ -328,22 +323,3 @@ def test_below() -> None:
     assert Origin(("loop", "step"), "add", "Add").is_below(loop)
     assert not Origin(("loop/step",), "add", "Add").is_below(loop)
     assert not Origin(("loop2", "step"), "add", "Add").is_below(loop) and not loop.is_below(loop)
-
-
-# -- whole models
-
-
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
-@pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
-def test_every_node_of_a_model_has_an_origin(path: Path) -> None:
-    """Each is an actual node or tensor of the model."""
-    graph, model = convert_model(path).graph, load(path)
-    known: set[Any] = set()
-    for each in all_graphs(model):
-        known.update(each.origin_of(node) for node in each.nodes)
-        known.update((each.scope, tensor.name) for tensor in tensors_of(each))
-    for scope in graph.scopes():
-        for node in scope:
-            assert node.origins, node
-            for origin in node.origins:
-                assert model.functions or not known.isdisjoint((origin, (origin.scope, origin.output))), (node, origin)

@@ -1,4 +1,7 @@
-"""Written files are read and written again: the same bytes, .xml and .bin."""
+"""Written files are read and written again: the same bytes, .xml and .bin.
+
+tests/unit/test_exported_models.py does it with the exported models.
+"""
 
 from __future__ import annotations
 
@@ -25,28 +28,9 @@ from mo_loop.verify.runtime import run_ir
 from tests.fuzz.control_flow.generator import generate
 from tests.golden.test_golden import CASES, read
 from tests.harness import check, parsed
-from tests.models.exported import MODELS, Exported
-from tests.runtime.ir.support import assert_identical, opaque
+from tests.runtime.ir.support import assert_identical
 
 SEED = 2026
-
-EXPORTED = [
-    (folder.name, name)
-    for folder in sorted(MODELS.iterdir())
-    if (folder / "cases.toml").is_file()
-    for name in Exported(folder.name).names
-]
-
-LOST_SYMBOLS = {"t5_encoder_dynamo", "t5_step_dynamo", "whisper_decoder_dynamo"}
-"""Two of their inputs share a symbol, which the IR does not name: some shapes follow from the symbol only."""
-
-
-@pytest.mark.parametrize("compress_to_fp16", [False, True], ids=["f32", "f16"])
-@pytest.mark.parametrize(("folder", "name"), EXPORTED, ids=[name for _, name in EXPORTED])
-def test_exported_models(folder: str, name: str, compress_to_fp16: bool, tmp_path: Path) -> None:
-    model = convert_model(Exported(folder).path(name))
-    found = assert_identical(model, tmp_path, compress_to_fp16=compress_to_fp16)
-    assert set(opaque(found)) == ({"Reshape"} if name in LOST_SYMBOLS else set())
 
 
 @pytest.mark.parametrize("index", range(60))
