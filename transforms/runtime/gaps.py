@@ -467,7 +467,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "filter-in-padding",
         "`Convolution` of one input and one output channel returns memory that was never written where the filter lies "
-        "in the padding of the last dimension",
+        "completely in the padding",
         WRONG, "PadAfterConvolution", "`Pad` of the result",
     ),
     Gap(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph
+from mo_loop.graph.shape import Dimension
 from mo_loop.ops.base import Constant
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
@@ -14,9 +17,9 @@ from transforms.replace import move_readers
 class PadAfterConvolution(FunctionPass):
     """Convolution(x : [N, 1, ...], w : [1, 1, ..., 3]), pads 0 and 4  ->  Pad(Convolution with pads 0 and 2), 0 and 2
 
-    Along the last dimension a filter lies completely in the padding where the pad is as long as the filter. The result
-    is 0 there, but the runtime returns memory that was never written, for one input and one output channel and two or
-    more spatial dimensions.
+    The filter lies completely in the padding where the pad is as long as the filter. The result is 0 there, but the
+    runtime returns memory that was never written, for one input and one output channel and two or more spatial
+    dimensions; mostly along the last dimension, and only where the stride is 1.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -27,21 +30,22 @@ class PadAfterConvolution(FunctionPass):
         assert filters is not None
         if type(node) is not ops.Convolution or filters.shape is None or len(filters.shape) < 4:
             return self.refuse(node, "it has groups or less than two spatial dimensions")
-        width = filters.shape[-1]
-        if filters.shape[:2] != (1, 1) or node.strides[-1] != 1 or not isinstance(width, int):
-            return self.refuse(node, "it has several channels, or a stride along the last dimension")
-        if node.auto_pad != "explicit":
-            return self.refuse(node, "the runtime chooses its pads, which are shorter than the filter")
-        reach = node.dilations[-1] * (width - 1)
-        widths = [max(pads[-1] - reach, 0) for pads in (node.pads_begin, node.pads_end)]
-        if not any(widths):
-            return self.refuse(node, "the filter always covers an element")
-        node.pads_begin = (*node.pads_begin[:-1], node.pads_begin[-1] - widths[0])
-        node.pads_end = (*node.pads_end[:-1], node.pads_end[-1] - widths[1])
+        if filters.shape[:2] != (1, 1) or node.auto_pad != "explicit":
+            return self.refuse(node, "it has several channels, or the runtime chooses its pads")
+        begin = tuple(map(_beyond, node.pads_begin, filters.shape[2:], node.strides, node.dilations))
+        end = tuple(map(_beyond, node.pads_end, filters.shape[2:], node.strides, node.dilations))
+        if not any((*begin, *end)):
+            return self.refuse(node, "its filter always covers an element")
+        node.pads_begin = tuple(map(operator.sub, node.pads_begin, begin))
+        node.pads_end = tuple(map(operator.sub, node.pads_end, end))
         value = node.output
-        begin, end = ([0] * (len(filters.shape) - 1) + [each] for each in widths)
         zero = Constant(np.zeros((), value.dtype.numpy), graph=node.graph, dtype=value.dtype)
         readers = value.uses
-        padded = ops.Pad(value, begin, end, zero, pad_mode="constant").output
+        padded = ops.Pad(value, [0, 0, *begin], [0, 0, *end], zero, pad_mode="constant").output
         move_readers(value, padded, readers)
         return self.accept(node)
+
+
+def _beyond(pad: int, length: Dimension, stride: int, dilation: int) -> int:
+    """The number of positions in the padding before or after a dimension; 0 where a stride makes it depend on sizes."""
+    return max(pad - dilation * (length - 1), 0) if isinstance(length, int) and stride == 1 else 0
