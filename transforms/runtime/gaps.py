@@ -286,8 +286,9 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "returned-reshape",
-        "an input that is reshaped by a pattern known only at run time, and returned, keeps its largest shape",
-        WRONG, "ReshapeReturnedInputs", "`Reshape` that copies every dimension", since="2026.1.0",
+        "an input that is reshaped by a pattern known only at run time, and returned, keeps its largest shape, or the "
+        "process crashes",
+        WRONG, "ReshapeReturnedInputs", "`Reshape` that copies every dimension", since="2025.4.1",
     ),
     Gap(
         "returned-slice",
