@@ -291,6 +291,7 @@ def _unpacked(node: Any, data: Any, table: Any) -> list[Any]:
 
 OWN: dict[str, Callable[..., Any]] = {
     "ShapeOf": lambda node, x: np.array(x.shape, node.output_type.numpy),
+    "AtLeast": lambda node, x: x,
     "Barrier": lambda node, x: x,
     "RandomUniform": lambda node, shape, low, high: np.full(shape, (low + high) / 2).astype(node.output.dtype.numpy),
     "ReverseSequence": _reversed,

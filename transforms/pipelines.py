@@ -45,6 +45,7 @@ from transforms.runtime.identity_to_logical_or import IdentityToLogicalOr
 from transforms.runtime.insert_static_shapes import InsertStaticShapes
 from transforms.runtime.isolate_parameters import IsolateParameters
 from transforms.runtime.lower_barriers import LowerBarriers
+from transforms.runtime.make_constants_scalar import MakeConstantsScalar
 from transforms.runtime.make_state_shapes_dynamic import MakeStateShapesDynamic
 from transforms.runtime.make_trip_counts_dynamic import MakeTripCountsDynamic
 from transforms.runtime.mat_mul_to_multiply import MatMulToMultiply
@@ -97,11 +98,11 @@ FRONT: tuple[type[FunctionPass], ...] = (
     LoopToTI,  # counted loops over slices
     ScanLowering,  # TensorIterator-1 if the length cannot be 0, else Loop-5
     FuseRecurrentCells,  # cells over slices, in a loop of any kind
-    ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis
     PushConstantToSubgraph,  # constants are in the bodies that read them
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5
-    GuardZeroTrips,  # outputs of a loop that did not run would be old contents
-    SelectFinalValues,  # and so would final values
+    SelectFinalValues,  # the final value of a loop that did not run would be old contents
+    ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis
+    GuardZeroTrips,  # likewise other outputs
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
     EliminateUnusedPorts,  # guards and lowering leave unread ports
@@ -124,6 +125,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     GatherToSqueeze,  # the runtime would lose a dimension
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, after AbsToMaximum
     SharedOpOptimization,
+    MakeConstantsScalar,  # after constants are shared: the runtime would change them for all their readers
     AbsToMaximum,  # the runtime would overwrite a tensor that other nodes still read
     ReshapeReturnedInputs,  # the runtime would return freed memory
     CopyLoopOutputs,  # their memory may go to a later node too early

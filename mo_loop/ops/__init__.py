@@ -11,7 +11,7 @@ from typing import Any
 FAMILIES: dict[str, str] = {
     "base": "Op Parameter Result Constant Identity",
     "control": "Loop TensorIterator If Control Iteration Invariant Merged Sliced Final Concatenated Branched Selected",
-    "front": "Barrier Failed Scan",
+    "front": "AtLeast Barrier Failed Scan",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceErase SequenceAt SequenceLength "
     "SplitToSequence ConcatFromSequence SequenceExtend StackedSequence JoinedSequence PackedSequence PackSequence "
     "Optional OptionalHasElement OptionalGetElement",

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import Dimension, Symbol, fresh, normalise_axis
+from mo_loop.graph.shape import Dimension, Symbol, fresh, high, low, normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.control import Concatenated, Iteration, Sliced, iteration_count
@@ -57,6 +57,22 @@ class Barrier(Op):
             return x
         hidden = {normalise_axis(axis, len(x.shape)) for axis in self.axes}
         return x.with_shape(tuple(fresh() if axis in hidden else dim for axis, dim in enumerate(x.shape)))
+
+
+class AtLeast(Op):
+    """x unchanged; its sizes are at least `sizes`, which inference cannot see. LowerBarriers removes it."""
+
+    sizes: tuple[int, ...]
+
+    def infer(self, x):
+        if x.shape is None:
+            return x
+        self.require(len(x.shape) == len(self.sizes), f"{len(self.sizes)} sizes for {len(x.shape)} dimensions")
+        pairs = zip(x.shape, self.sizes, strict=True)
+        return x.with_shape(tuple(fresh(size, high(dim)) if low(dim) < size else dim for dim, size in pairs))
+
+    def evaluate(self, *inputs):
+        return inputs[0]
 
 
 class Scan(Iteration):

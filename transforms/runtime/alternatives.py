@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Dimension
+from mo_loop.graph.shape import Dimension, low
 
 
 def pattern(dims: Sequence[Dimension]) -> list[int] | None:
@@ -24,7 +24,8 @@ def joined(parts: Sequence[Value], dims: Sequence[Dimension], shape: Callable[[]
     """
     vectors = [each if each.rank == 1 else ops.Reshape(each, [-1]).output for each in parts]
     vector = ops.Concat(*vectors, axis=0).output if len(vectors) > 1 else vectors[0]
-    if len(dims) == 1:
-        return vector
     sizes = pattern(dims)
-    return ops.Reshape(vector, shape() if sizes is None else sizes, special_zero=False).output
+    if len(dims) > 1:
+        vector = ops.Reshape(vector, shape() if sizes is None else sizes, special_zero=False).output
+    least = tuple(low(dim) for dim in dims)
+    return ops.AtLeast(vector, sizes=least).output if any(least) else vector

@@ -322,6 +322,16 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "CountAxesFromEnd", "an axis below 0, which is not recognised",
     ),
     Gap(
+        "shared-constant",
+        "an elementwise operation behind a Reshape or Unsqueeze makes its constant of one element a scalar for all "
+        "readers, and the model does not compile",
+        ERROR, "MakeConstantsScalar", "a scalar constant of its own", until="2026.2.1",
+    ),
+    Gap(
+        "scalar-prelu", "PReLU of a scalar with a slope of one dimension does not compile",
+        ERROR, "MakeConstantsScalar", "a scalar slope", until="2026.0.0",
+    ),
+    Gap(
         "constant-rank",
         "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions than "
         "the other input loses the new dimensions",

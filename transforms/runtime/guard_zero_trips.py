@@ -12,7 +12,7 @@ from transforms.function_pass import FunctionPass
 from transforms.port_maps import invariant_behind, keep_inputs
 from transforms.replace import move_readers
 from transforms.runtime.barriers import iterations
-from transforms.runtime.zero_trips import are_equal, end_if, final_value, has_run, is_cut
+from transforms.runtime.zero_trips import are_equal, end_if, final_value, has_run, is_selection
 
 
 class GuardZeroTrips(FunctionPass):
@@ -40,7 +40,7 @@ class GuardZeroTrips(FunctionPass):
         changed = False
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             readers = output.uses
-            if not readers or all(is_cut(node) for node, _ in readers):
+            if not readers or all(is_selection(reader, node) for reader, _ in readers):
                 continue
             if isinstance(entry, Concatenated):
                 ran = ran or has_run(node)

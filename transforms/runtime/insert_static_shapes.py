@@ -9,6 +9,7 @@ from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
+from transforms.runtime.zero_trips import is_cut
 
 
 class InsertStaticShapes(FunctionPass):
@@ -28,6 +29,8 @@ class InsertStaticShapes(FunctionPass):
         readers = [use for use in output.uses if not _has_constant_pattern(use.node)]
         if not is_static(output.shape) or output.dtype is string or not _is_open(node):
             return self.refuse(node, "its shape is unknown, or the runtime infers it from its inputs")
+        if is_cut(node):
+            return self.refuse(node, "it has no elements if its loop did not run")
         if not readers:
             return self.refuse(node, "all its readers are Reshapes to constant shapes")
         move_readers(output, ops.Reshape(output, list(output.type.dims)).output, readers)

@@ -46,7 +46,7 @@ class LowerBarriers(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         latest: dict[Value, Value] = {}  # a value -> the last slice of it that has symbols of its own
-        changed = False
+        changed = self.rewrite_each(graph, ops.AtLeast, self._remove)
         for node in self.candidates(graph, ops.Barrier):
             changed = self.accept(node)
             x = node.inputs[0]
@@ -65,6 +65,13 @@ class LowerBarriers(FunctionPass):
             move_readers(node.output, new, node.output.uses)
             graph.remove(node)
         return changed
+
+    def _remove(self, node: ops.AtLeast) -> bool:
+        x = node.inputs[0]
+        assert x is not None
+        move_readers(node.output, x, node.output.uses)
+        node.graph.remove(node)
+        return self.accept(node)
 
 
 def _is_needed(node: ops.Barrier) -> bool:

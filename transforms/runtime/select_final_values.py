@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import low
-from mo_loop.ops.control import Final, If, Loop, Merged
+from mo_loop.ops.control import Final, Loop, Merged
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 from transforms.runtime.barriers import iterations
-from transforms.runtime.zero_trips import are_equal, final_value, has_run, is_cut, is_has_run
+from transforms.runtime.zero_trips import are_equal, final_value, has_run, is_selection
 
 
 class SelectFinalValues(FunctionPass):
@@ -26,20 +25,16 @@ class SelectFinalValues(FunctionPass):
     def _select(self, node: Loop) -> bool:
         if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
-        initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+        states = [(entry, value) for entry, value in node.fed if isinstance(entry, Merged)]
+        # GuardZeroTrips handles the states that the body does not read.
+        initial = {entry.result: value for entry, value in states if entry.parameter.output.is_used}
         ran: Value | None = None
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             readers = output.uses
             value = initial.get(entry.result) if isinstance(entry, Final) else None
-            if value is None or are_equal(output, value) or all(_is_selection(reader, node) for reader, _ in readers):
+            if value is None or are_equal(output, value) or all(is_selection(reader, node) for reader, _ in readers):
                 continue
             ran = ran or has_run(node)
             move_readers(output, final_value(output, value, ran), readers)
         return self.accept(node) if ran is not None else self.refuse(node, "no final value of a state is read")
 
-
-def _is_selection(reader: Node, node: Loop) -> bool:
-    """Whether `reader` is what this pass puts behind a final value."""
-    if isinstance(reader, ops.Select | ops.LogicalAnd | If):
-        return is_has_run(reader.inputs[0], node)
-    return is_cut(reader)

@@ -54,9 +54,9 @@ class SeparateBranchOutputs(FunctionPass):
 
 
 def _may_be_lost(entry: Selected) -> bool:
-    """Whether the Results have dynamic shapes, which may agree."""
+    """Whether the Results have dynamic shapes, which may agree, and elements."""
     a, b = entry.then.value, entry.else_.value
-    if a.shape is None or b.shape is None or a.rank != b.rank or a.dtype is string:
+    if a.shape is None or b.shape is None or a.rank != b.rank or a.dtype is string or 0 in (*a.shape, *b.shape):
         return False
     return not (is_static(a.shape) and is_static(b.shape)) and all(map(_may_agree, a.shape, b.shape))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import fresh, is_static
+from mo_loop.graph.shape import fresh, is_static, low
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Loop, Selected
@@ -56,6 +56,13 @@ def is_cut(node: Node) -> bool:
     return end is not None and isinstance(end.node, ops.Barrier)
 
 
+def is_selection(reader: Node, node: Loop) -> bool:
+    """Whether `reader` is what `final_value` puts behind a final value."""
+    if isinstance(reader, ops.Select | ops.LogicalAnd | ops.If):
+        return is_has_run(reader.inputs[0], node)
+    return is_cut(reader)
+
+
 def end_if(ran: Value, everything: int = TO_THE_END, nothing: int = 0) -> Value:
     """The end [1] of a Slice: of everything if the loop ran, else of nothing.
 
@@ -86,7 +93,7 @@ def final_value(last: Value, initial: Value, ran: Value) -> Value:
     if last.dtype is string or last.rank is None or last.rank != initial.rank:
         return _by_branches(last, initial, ran)
     pairs = list(zip(last.type.dims, initial.type.dims, strict=True))
-    dims = [a if a == b else fresh() for a, b in pairs]
+    dims = [a if a == b else fresh(min(low(a), low(b))) for a, b in pairs]
     axis = next(axis for axis, dim in enumerate(dims) if not isinstance(dim, int))
     ends = {last: (TO_THE_END, 0), initial: (0, TO_THE_END)}
     parts = {}
@@ -97,7 +104,8 @@ def final_value(last: Value, initial: Value, ran: Value) -> Value:
     def shape() -> Value:
         return ops.Select(ran, *(_shape_of(parts.get(each, each)) for each in (last, initial))).output
 
-    return joined(list(parts.values()) or [initial], dims, shape)
+    filled = [part for each, part in parts.items() if 0 not in each.type.dims]
+    return joined(filled or [parts.get(last, initial)], dims, shape)
 
 
 def _shape_of(value: Value) -> Value:

@@ -146,6 +146,7 @@ EXAMPLES = [
     *(Example(name, {"keep_dims": True}, [4, 2, 3], [0]) for name in _REDUCTIONS),
     *(Example(name, {}, "boolean[2,3]", [0]) for name in ("ReduceLogicalAnd", "ReduceLogicalOr")),
     Example("CumSum", {}, "f32[2,3]", 1),
+    Example("AtLeast", {"sizes": (1, 3)}, "f32[N,3]"),
     Example("Barrier", {"hides": "bounds"}, [1, 2]),
     Example("Barrier", {"hides": "bounds", "axes": (0, -1)}, "f32[2,3,4]"),
     Example("Barrier", {"hides": "symbols", "axes": (0,)}, "f32[2,3,4]"),
