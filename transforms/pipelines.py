@@ -30,6 +30,7 @@ from transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from transforms.function_pass import FunctionPass
 from transforms.manager import Step, StepObserver
 from transforms.runtime.abs_to_maximum import AbsToMaximum
+from transforms.runtime.add_output_channel import AddOutputChannel
 from transforms.runtime.break_state_symbols import BreakStateSymbols
 from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirstAxis
 from transforms.runtime.copy_computed_constants import CopyComputedConstants
@@ -122,6 +123,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     SelectToLogical,  # the runtime would not compile it
     MatMulToMultiply,  # likewise
     PadAfterConvolution,  # the runtime would return memory that was never written
+    AddOutputChannel,  # likewise
     GatherToSqueeze,  # the runtime would lose a dimension
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, after AbsToMaximum
     SharedOpOptimization,

@@ -482,6 +482,12 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "PadAfterConvolution", "`Pad` of the result",
     ),
     Gap(
+        "padded-volume",
+        "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads memory "
+        "that was never written",
+        WRONG, "AddOutputChannel", "a second output channel, removed afterwards",
+    ),
+    Gap(
         "matmul-of-three-dimensions",
         "`MatMul` of an input of unknown sizes of rank 2 with a constant of three dimensions does not compile",
         ERROR, "translator of MatMul", "four dimensions", since="2025.4.1",
