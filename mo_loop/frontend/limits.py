@@ -88,7 +88,7 @@ LIMITS: dict[str, Limit] = {
         "MaxPool AveragePool LpPool", "a batch size of 0", "the runtime returns a tensor of a wrong shape"
     ),
     "no steps": Limit(
-        "LSTM GRU RNN", "a length of 0", "the runtime does not write the last state of a sequence of length 0"
+        "LSTM GRU RNN", "a length of 0", "the last states are zeros; ONNX Runtime does not support it for LSTM and GRU"
     ),
     "no channels": Limit("BatchNormalization", "no channels", "the runtime needs at least one"),
     "places without padding": Limit(
