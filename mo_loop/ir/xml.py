@@ -174,14 +174,22 @@ def layer_order(graph: Graph) -> list[Node]:
 
 
 def layer_names(order: list[Node]) -> list[str]:
-    """A unique name for each layer: its own name, with a number if another layer has it, else its type and id."""
+    """A unique name for each layer: its own name, with a number if another layer has it, else its type and id.
+
+    Of layers with one name, the one that gives the model output of this name keeps it.
+    """
     taken: set[str] = set()
     last: dict[str, int] = {}
     own = {node.name for node in order}
+    before = {
+        each.value.node for each in order
+        if isinstance(each, Result) and each.value.node.name in each.output_names
+    }  # fmt: skip
+    of_outputs = {node.name for node in before}
     names = []
     for number, node in enumerate(order):
         name = node.name or f"{node.type}_{number}"  # type: ignore[attr-defined]  # every node here is an Op
-        if name in taken or (not node.name and name in own):
+        if name in taken or (not node.name and name in own) or (name in of_outputs and node not in before):
             base = name
             while name in taken or name in own:
                 last[base] = last.get(base, 0) + 1
