@@ -143,7 +143,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
 RULES = tuple(each for each in FRONT if each.__module__.startswith("transforms.runtime.") and each is not LowerBarriers)
 """The passes that avoid errors of the runtime, in order."""
 
-BY_SIZES = (ConcatenateAlongFirstAxis, GuardZeroTrips, SelectFinalValues, RemoveResultBounds)
+BY_SIZES = (BreakStateSymbols, ConcatenateAlongFirstAxis, GuardZeroTrips, SelectFinalValues, RemoveResultBounds)
 """Rules that decide by sizes which Barriers hide later: when they run again, they see fewer loops that surely run."""
 
 PLACES: dict[str, str] = {

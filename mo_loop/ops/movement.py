@@ -57,7 +57,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
             shape[i] = -1 if len(doubtful) == 1 and -1 not in shape and not self.special_zero else fresh()
         total = element_count(x.shape)
         vague = [(i, dim) for i, dim in enumerate(shape) if isinstance(dim, Dim)]
-        if isinstance(total, int) and len(vague) == 1 and not {-1, 0} & set(shape) and vague[0][1].is_fresh:
+        if isinstance(total, int) and len(vague) == 1 and not {-1, 0} & set(shape):
             shape[vague[0][0]] = -1  # the other sizes determine it
         holes = [i for i, dim in enumerate(shape) if dim == -1]
         self.require(len(holes) <= 1, "more than one -1")

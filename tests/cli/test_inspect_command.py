@@ -109,7 +109,7 @@ def test_ir(ir: Path) -> None:
     assert done.returncode == 0 and not done.stderr
     head, *lines = done.stdout.splitlines()
     assert head.startswith(f"{ir}: OpenVINO IR version 11, ")
-    for line in ("  Loop y", "    captures   f", "      If y/body/choice", "        condition  f of y"):
+    for line in ("  Loop y_1", "    captures   f", "      If y_1/body/choice", "        condition  f of y_1"):
         assert any(each.startswith(line) for each in lines), line
     assert any("model.bin" in line for line in lines)
 
