@@ -196,13 +196,13 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "constant-iterator-in-place",
         "a TensorIterator of constants is computed once, and an elementwise operation behind it overwrites its result",
-        WRONG,
+        WRONG, "CopyComputedConstants", "`Tile` by a number known only at run time",
     ),
     Gap(
         "constant-operation-in-place",
         "so are other operations of constants that the runtime does not fold, such as ReverseSequence, Convolution and "
         "LSTMSequence",
-        WRONG,
+        WRONG, "CopyComputedConstants", "`Tile` by a number known only at run time",
     ),
     Gap(
         "computed-trip-count",
