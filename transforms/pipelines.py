@@ -103,7 +103,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5
     SelectFinalValues,  # the final value of a loop that did not run would be old contents
     ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis
-    GuardZeroTrips,  # likewise other outputs
+    GuardZeroTrips,  # other outputs of a loop that did not run would be old contents
     RemoveResultBounds,  # the initial value that such a loop returns may be outside the bounds of the Result
     MakeTripCountsDynamic,  # the runtime keeps the first trip count of an inner loop while a state grows
     EliminateUnusedPorts,  # guards and lowering leave unread ports

@@ -19,7 +19,7 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import Dimension, normalise_axis
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.control import Invariant, Loop
-from transforms.run_time_slices import TO_THE_END
+from mo_loop.ops.slicing import FAR
 
 
 class Index(NamedTuple):
@@ -176,7 +176,7 @@ def _rest(start: Items, stop: Items, step: Items, axes: Sequence[int], at: int) 
     rest = []
     for place, axis in enumerate(axes):
         first, end, stride = start[place].offset, stop[place].offset, step[place].offset
-        if place == at or (first == 0 and stride == 1 and isinstance(end, int) and end >= TO_THE_END):
+        if place == at or (first == 0 and stride == 1 and isinstance(end, int) and end >= FAR):
             continue
         if not (isinstance(first, int) and isinstance(end, int) and isinstance(stride, int)) or axis == axes[at]:
             raise _OtherUse("a Slice by the iteration number has unknown bounds along another axis")

@@ -1,4 +1,4 @@
-"""Operations that only the front end makes: passes lower them, and the last check refuses those that remain."""
+"""Operations that the IR does not have: passes lower them, and the last check refuses those that remain."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

@@ -10,7 +10,7 @@ Negative bounds count from the end, and bounds are clamped to the tensor, as in 
 from mo_loop.graph.shape import LEAST, Dimension, fresh, high, least, low, most
 
 FAR = 2**30
-"""Larger bounds mean the end of the tensor."""
+"""Larger bounds mean the end of the tensor; the runtime computes wrong results for ends above 2^31 - 1."""
 
 
 def sliced_dim(dim: Dimension, start, stop, step) -> Dimension:

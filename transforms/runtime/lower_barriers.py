@@ -10,9 +10,9 @@ from mo_loop.graph.shape import high, is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If
+from mo_loop.ops.slicing import FAR
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
-from transforms.run_time_slices import TO_THE_END
 from transforms.runtime.unfoldable import nearest_zero
 
 
@@ -132,6 +132,6 @@ def _copied(x: Value, zeros: dict[Graph, Value]) -> Value:
         return _cut(x, (axis,))
     condition = x.node.inputs[0]
     assert condition is not None
-    ends = [Constant(np.array([end]), graph=x.graph, dtype=i64) for end in (TO_THE_END, TO_THE_END - 1)]
+    ends = [Constant(np.array([end]), graph=x.graph, dtype=i64) for end in (FAR, FAR - 1)]
     end = ops.Select(condition, *ends).output
     return ops.Slice(x, [0], _summed(end if end.shape == (1,) else ops.Reshape(end, [1]).output), [1], [axis]).output

@@ -10,7 +10,7 @@ from mo_loop.graph.shape import fresh, is_static, low
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Loop, Selected
-from transforms.run_time_slices import TO_THE_END
+from mo_loop.ops.slicing import FAR
 from transforms.runtime.alternatives import joined
 from transforms.runtime.barriers import behind
 
@@ -63,7 +63,7 @@ def is_selection(reader: Node, node: Loop) -> bool:
     return is_cut(reader)
 
 
-def end_if(ran: Value, everything: int = TO_THE_END, nothing: int = 0) -> Value:
+def end_if(ran: Value, everything: int = FAR, nothing: int = 0) -> Value:
     """The end [1] of a Slice: of everything if the loop ran, else of nothing.
 
     If the end had bounds, the runtime would assume that the slice is as long as the whole (see RemoveSliceBounds).
@@ -95,7 +95,7 @@ def final_value(last: Value, initial: Value, ran: Value) -> Value:
     pairs = list(zip(last.type.dims, initial.type.dims, strict=True))
     dims = [a if a == b else fresh(min(low(a), low(b))) for a, b in pairs]
     axis = next(axis for axis, dim in enumerate(dims) if not isinstance(dim, int))
-    ends = {last: (TO_THE_END, 0), initial: (0, TO_THE_END)}
+    ends = {last: (FAR, 0), initial: (0, FAR)}
     parts = {}
     for each in (last, initial):
         if not (is_static(each.shape) and 0 in each.type.dims):

@@ -16,9 +16,9 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import Dimension, low
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
+from mo_loop.ops.slicing import FAR
 from transforms.front.recurrence.cells import Cell, Gate
 from transforms.front.recurrence.columns import width_of
-from transforms.run_time_slices import TO_THE_END
 
 FROM_THE_END, TO_THE_START = -1, -(2**31) + 1
 
@@ -78,7 +78,7 @@ def emitted(cell: Cell, leaves: Sequence[Leaf], initial: Sequence[Value], batch:
 
 def _cut(every: Value, ran: Value) -> Value:
     """A tensor without elements if there were no steps and the batch size is dynamic, as in ONNX Runtime."""
-    large, none = (Constant(np.array([end]), graph=every.graph) for end in (TO_THE_END, 0))
+    large, none = (Constant(np.array([end]), graph=every.graph) for end in (FAR, 0))
     end = ops.Barrier(ops.Select(ran, large, none), hides="bounds")
     return ops.Slice(every, [0], end, [1], [0]).output
 
