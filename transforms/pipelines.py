@@ -47,6 +47,7 @@ from transforms.runtime.insert_static_shapes import InsertStaticShapes
 from transforms.runtime.isolate_parameters import IsolateParameters
 from transforms.runtime.lower_barriers import LowerBarriers
 from transforms.runtime.make_constants_scalar import MakeConstantsScalar
+from transforms.runtime.make_final_shapes_dynamic import MakeFinalShapesDynamic
 from transforms.runtime.make_state_shapes_dynamic import MakeStateShapesDynamic
 from transforms.runtime.make_trip_counts_dynamic import MakeTripCountsDynamic
 from transforms.runtime.mat_mul_to_multiply import MatMulToMultiply
@@ -114,6 +115,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
     SeparateBranchOutputs,  # an output of If may be that of an earlier inference
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
+    MakeFinalShapesDynamic,  # so would others
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
     IdentityToLogicalOr,  # the runtime would read another output of the node
     UnsqueezeToConstantRank,  # the runtime would lose dimensions that a constant adds

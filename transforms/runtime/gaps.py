@@ -148,6 +148,13 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "MakeStateShapesDynamic", "`Tile` of the initial value by a number known only at run time",
     ),
     Gap(
+        "state-of-static-initial-shape",
+        "a state whose next value has no known bounds keeps its first shape, and the memory for it, also if its final "
+        "value is read: values are lost, old ones, or the inference fails",
+        WRONG, "MakeFinalShapesDynamic", "`Tile` of the initial value by a number known only at run time",
+        until="2026.2.1",
+    ),
+    Gap(
         "state-symbols",
         "a state that grows has the symbols of its initial value in the body: the size of a captured tensor of the "
         "same initial size is read off the state",

@@ -100,11 +100,10 @@ def _summed(numbers: Value) -> Value:
 
 def _repeated(x: Value, axes: tuple[int, ...], zero: Value) -> Value:
     once = ops.Add(zero, 1).output
-    rank = x.type.rank
-    for axis in axes:  # one at a time: the runtime fails on several axes if the repeats are known only at run time
-        ones = [once if each == axis else Constant([1], graph=x.graph).output for each in range(rank)]
-        x = ops.Tile(x, once if rank == 1 else ops.Concat(*ones, axis=0)).output
-    return x
+    if x.rank == 1:
+        return ops.Tile(x, once).output
+    one = Constant([1], graph=x.graph).output
+    return ops.Tile(x, ops.Concat(*(once if axis in axes else one for axis in range(x.type.rank)), axis=0)).output
 
 
 def _cut(x: Value, axes: tuple[int, ...]) -> Value:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.types import string
-from mo_loop.ops.control import Final, Iteration, Merged
+from mo_loop.graph import Graph
+from mo_loop.ops.control import Iteration
 from transforms.function_pass import FunctionPass
-from transforms.runtime.inference import is_bounded
+from transforms.runtime.state_shapes import hide_initial_shapes
 
 
 class MakeStateShapesDynamic(FunctionPass):
@@ -19,38 +17,9 @@ class MakeStateShapesDynamic(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Iteration):
-            narrow = _narrow(node)
-            for port, value, axes in narrow:
-                graph.set_input(node, port, ops.Barrier(value, hides="bounds", axes=tuple(axes)).output)
-            if narrow:
-                changed = self.accept(node)
-            else:
-                self.refuse(node, "each state that changes its shape is read outside, or is dynamic already")
-        return changed
+        return self.rewrite_each(graph, Iteration, self._hide)
 
-
-def _narrow(node: Iteration) -> list[tuple[int, Value, list[int]]]:
-    """States that change their shape and whose final value is not read: input port, initial value, and the axes."""
-    shown = {
-        entry.result
-        for entry, output in zip(node.output_map, node.outputs, strict=True)
-        if isinstance(entry, Final) and output.is_used
-    }
-    found = []
-    for port, entry in enumerate(node.input_map, node.first_data_port):
-        value = node.inputs[port]
-        if isinstance(entry, Merged) and entry.result not in shown and value is not None and value.dtype is not string:
-            axes = _changing(value, entry)
-            if axes:
-                found.append((port, value, axes))
-    return found
-
-
-def _changing(initial: Value, entry: Merged) -> list[int]:
-    """The axes along which a state changes its size, and for which the runtime knows a size or bounds."""
-    shape, state = initial.shape, entry.parameter.output.shape
-    if shape is None or state is None:
-        return []
-    return [axis for axis, (a, b) in enumerate(zip(shape, state, strict=True)) if a != b and is_bounded(a)]
+    def _hide(self, node: Iteration) -> bool:
+        if hide_initial_shapes(node, read=False):
+            return self.accept(node)
+        return self.refuse(node, "each state that changes its shape is read outside, or is dynamic already")
