@@ -29,7 +29,6 @@ OLD_NAMES: dict[str, str] = {
     "EmptyLoops": "EliminateEmptyLoops",
     "ForgetBounds": "RemoveSliceBounds",
     "ForgetSizes": "BreakStateSymbols",
-    "GatherOfOne": "GatherToSqueeze",
     "GroupNormalizationToMVN": "GroupNormalizationDecomposition",
     "HideSizes": "RemoveArithmeticBounds",
     "HideTripCounts": "MakeTripCountsDynamic",

@@ -29,29 +29,21 @@ from transforms.front.unroll_loops import UnrollLoops
 from transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from transforms.function_pass import FunctionPass
 from transforms.manager import Step, StepObserver
-from transforms.runtime.abs_to_maximum import AbsToMaximum
-from transforms.runtime.add_output_channel import AddOutputChannel
 from transforms.runtime.break_state_symbols import BreakStateSymbols
 from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirstAxis
 from transforms.runtime.copy_computed_constants import CopyComputedConstants
 from transforms.runtime.copy_if_outputs import CopyIfOutputs
 from transforms.runtime.copy_loop_outputs import CopyLoopOutputs
-from transforms.runtime.count_axes_from_end import CountAxesFromEnd
 from transforms.runtime.eliminate_unread_slices import EliminateUnreadSlices
-from transforms.runtime.empty_concat_to_broadcast import EmptyConcatToBroadcast
-from transforms.runtime.gather_to_squeeze import GatherToSqueeze
 from transforms.runtime.guard_trip_counts import GuardTripCounts
 from transforms.runtime.guard_zero_trips import GuardZeroTrips
-from transforms.runtime.identity_to_logical_or import IdentityToLogicalOr
 from transforms.runtime.insert_static_shapes import InsertStaticShapes
 from transforms.runtime.isolate_parameters import IsolateParameters
+from transforms.runtime.local_rules import LocalRules
 from transforms.runtime.lower_barriers import LowerBarriers
-from transforms.runtime.make_constants_scalar import MakeConstantsScalar
 from transforms.runtime.make_final_shapes_dynamic import MakeFinalShapesDynamic
 from transforms.runtime.make_state_shapes_dynamic import MakeStateShapesDynamic
 from transforms.runtime.make_trip_counts_dynamic import MakeTripCountsDynamic
-from transforms.runtime.mat_mul_to_multiply import MatMulToMultiply
-from transforms.runtime.pad_after_convolution import PadAfterConvolution
 from transforms.runtime.preserve_empty_broadcasts import PreserveEmptyBroadcasts
 from transforms.runtime.prevent_loop_folding import PreventLoopFolding
 from transforms.runtime.push_constant_to_subgraph import PushConstantToSubgraph
@@ -60,11 +52,8 @@ from transforms.runtime.remove_result_bounds import RemoveResultBounds
 from transforms.runtime.remove_slice_bounds import RemoveSliceBounds
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
 from transforms.runtime.select_final_values import SelectFinalValues
-from transforms.runtime.select_to_logical import SelectToLogical
 from transforms.runtime.separate_branch_outputs import SeparateBranchOutputs
 from transforms.runtime.targets import needs
-from transforms.runtime.transpose_to_squeeze_unsqueeze import TransposeToSqueezeUnsqueeze
-from transforms.runtime.unsqueeze_to_constant_rank import UnsqueezeToConstantRank
 
 COMMON: tuple[type[FunctionPass], ...] = (
     NopElimination,  # before the guards and isolations below insert such nodes on purpose
@@ -117,24 +106,13 @@ FRONT: tuple[type[FunctionPass], ...] = (
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     MakeFinalShapesDynamic,  # so would others
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
-    IdentityToLogicalOr,  # the runtime would read another output of the node
-    UnsqueezeToConstantRank,  # the runtime would lose dimensions that a constant adds
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
-    TransposeToSqueezeUnsqueeze,  # the runtime makes a Reshape of it, in which a 0 means "copy"
-    EmptyConcatToBroadcast,  # the runtime ignores inputs without elements, whatever the axis
-    SelectToLogical,  # the runtime would not compile it
-    MatMulToMultiply,  # likewise
-    PadAfterConvolution,  # the runtime would return memory that was never written
-    AddOutputChannel,  # likewise
-    GatherToSqueeze,  # the runtime would lose a dimension
-    ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, after AbsToMaximum
+    ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
-    MakeConstantsScalar,  # after constants are shared: the runtime would change them for all their readers
-    AbsToMaximum,  # the runtime would overwrite a tensor that other nodes still read
+    LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
     ReshapeReturnedInputs,  # the runtime would return freed memory
     CopyLoopOutputs,  # their memory may go to a later node too early
     CopyIfOutputs,  # likewise
-    CountAxesFromEnd,  # the runtime would apply the inverse order of channels to weights
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     LowerBarriers,  # no pass can see through or remove a Barrier
@@ -167,7 +145,7 @@ def check_rules(target: Target | None = None) -> StepObserver:
         for scope in step.graph.scopes():
             scope.sweep()
         for rule in RULES:
-            if rule not in BY_SIZES and needs(target, rule.__name__) and rule().run(step.graph):
+            if rule not in BY_SIZES and needs(target, rule.__name__) and _made(rule, target).run(step.graph):
                 raise InternalError(f"{rule.__name__} changes the graph again when all rules have run", code="ML411")
 
     return observer
@@ -177,8 +155,12 @@ def default_pipeline(unroll: int = 0, target: Target | None = None) -> list[Func
     """New instances of the passes of a conversion. Loops of at most `unroll` iterations are unrolled. Rules that no
     release of `target` needs are disabled by default."""
     target = target or Target()
-    passes = [UnrollLoops(unroll) if each is UnrollLoops else each() for each in FRONT]
-    for each in passes:
-        if type(each) in RULES and not needs(target, each.name):
-            each.enabled_by_default = False
-    return passes
+    return [UnrollLoops(unroll) if each is UnrollLoops else _made(each, target) for each in FRONT]
+
+
+def _made(cls: type[FunctionPass], target: Target) -> FunctionPass:
+    """A new instance of a pass; the rules that no release of `target` needs are disabled by default."""
+    made = cls()
+    for each in (made, *made.passes) if cls in RULES else ():
+        each.enabled_by_default = needs(target, each.name)
+    return made

@@ -3,7 +3,7 @@
     convert_model("model.onnx", observers=[Dumper("steps")])
 
     steps/000_loaded.txt, 000_loaded.json, 000_loaded.dot
-    steps/014_GatherToSqueeze.txt, ...                     the 14th pass of the run is the first that changed the graph
+    steps/014_EliminateUnusedPorts.txt, ...               the 14th pass of the run is the first that changed the graph
 
     text   .txt    read back by mo_loop.text.parse
     json   .json   nodes and edges in the node-link form of networkx

@@ -48,7 +48,7 @@ from mo_loop.workers import Outcome, Pool
 from tests.harness import parsed
 from transforms.config import PassConfig
 from transforms.manager import Manager
-from transforms.pipelines import FRONT, default_pipeline
+from transforms.pipelines import default_pipeline
 
 FOLDER = Path(__file__).parent / "probes"
 SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|without|graph|onnx)\b", re.MULTILINE)
@@ -104,12 +104,12 @@ class Probe:
 
         Passes in `without` do not run.
         """
+        config = PassConfig()
+        config.disable(*without)
         if self.onnx:
-            config = PassConfig()
-            config.disable(*without)
             return convert_model(parsed(self.onnx, self.opset), config=config).graph
         graph = parse(self.graph)
-        Manager([each for each in default_pipeline() if each.name not in without]).run(graph)
+        Manager(default_pipeline(), config=config).run(graph)
         last_check(graph)
         return graph
 
@@ -138,7 +138,7 @@ def probes() -> dict[str, Probe]:
 
 def rules() -> set[str]:
     """The names of the passes that a rule can be."""
-    return {each.__name__ for each in FRONT}
+    return {each.name for one in default_pipeline() for each in (one, *one.passes)}
 
 
 def run(probe: Probe, graph: Graph, *, python: str | None = None, fresh: bool = False) -> Verdict:

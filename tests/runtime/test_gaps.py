@@ -26,7 +26,7 @@ AVOIDED_TWICE = {"computed-trip-count", "computed-condition", "invariant-result-
 """Gaps whose probes other passes, constant folding for example, rewrite into a form that is right."""
 
 UNSHOWN = {
-    "zero-trips-size-of-capture", "returned-slice", "gather-after-unsqueeze", "tile-of-two-axes", "rdft-f64",
+    "zero-trips-size-of-capture", "returned-slice", "tile-of-two-axes", "rdft-f64",
 }  # fmt: skip
 """Gaps of which no graph is known that shows them on one of the measured releases."""
 

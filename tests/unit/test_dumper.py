@@ -24,9 +24,9 @@ from mo_loop.text import parse, to_text
 from tests.harness import parsed
 from tests.unit.graphviz import use_as_graphviz
 from transforms import visualize
+from transforms.common.eliminate_movement import EliminateGather
 from transforms.function_pass import FunctionPass
 from transforms.manager import Manager
-from transforms.runtime.gather_to_squeeze import GatherToSqueeze
 
 TEXT = """
 graph main {
@@ -45,7 +45,7 @@ class Idle(FunctionPass):
         return False
 
 
-class Odd(GatherToSqueeze):
+class Odd(EliminateGather):
     """one with a name that is a path"""
 
     @property
@@ -70,7 +70,7 @@ def run(dumper: Dumper, passes: Sequence[FunctionPass] | None = None, text: str 
         pass
     with phase("translating", [dumper], graph):
         pass
-    Manager([Idle(), GatherToSqueeze()] if passes is None else passes, [dumper]).run(graph)
+    Manager([Idle(), EliminateGather()] if passes is None else passes, [dumper]).run(graph)
 
 
 class TestFiles:
@@ -78,32 +78,32 @@ class TestFiles:
         """The number is the position of the pass in the run."""
         run(Dumper(tmp_path / "new" / "steps"))
         steps = tmp_path / "new" / "steps"
-        stems = ("000_loaded", "002_GatherToSqueeze")
+        stems = ("000_loaded", "002_EliminateGather")
         assert names(steps) == [f"{stem}.{ending}" for stem in stems for ending in ("dot", "json", "txt")]
         text = (steps / "000_loaded.txt").read_text("utf-8")
         assert text == to_text(parse(TEXT)) == to_text(parse(text))
         assert (steps / "000_loaded.dot").read_text("utf-8") == to_dot(parse(TEXT), shapes=True, types=True)
         assert {node["op"] for node in json.loads((steps / "000_loaded.json").read_bytes())["nodes"]} >= {"Gather"}
-        assert "Gather(" not in (steps / "002_GatherToSqueeze.txt").read_text("utf-8")
+        assert "Gather(" not in (steps / "002_EliminateGather.txt").read_text("utf-8")
 
     @pytest.mark.parametrize("name", ["text", "json", "dot"])
     def test_one_format(self, name: str, tmp_path: Path) -> None:
         run(Dumper(tmp_path, [name]))
-        assert names(tmp_path) == [f"{stem}{FORMATS[name]}" for stem in ("000_loaded", "002_GatherToSqueeze")]
+        assert names(tmp_path) == [f"{stem}{FORMATS[name]}" for stem in ("000_loaded", "002_EliminateGather")]
 
     def test_an_unknown_format(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="'png'") as caught:
             Dumper(tmp_path, ["text", "png"])
         assert "text, json, dot, svg" in caught.value.hint
 
-    @pytest.mark.parametrize(("only", "found"), [("GatherToSqueeze", ["002_GatherToSqueeze.txt"]), ("Idle", [])])
+    @pytest.mark.parametrize(("only", "found"), [("EliminateGather", ["002_EliminateGather.txt"]), ("Idle", [])])
     def test_chosen_passes(self, only: str, found: list[str], tmp_path: Path) -> None:
         run(Dumper(tmp_path, ["text"], only=[only]))
         assert names(tmp_path) == found
 
     def test_passes_without_a_conversion_around_them(self, tmp_path: Path) -> None:
-        Manager([GatherToSqueeze()], [Dumper(tmp_path, ["text"])]).run(parse(TEXT))
-        assert names(tmp_path) == ["001_GatherToSqueeze.txt"]
+        Manager([EliminateGather()], [Dumper(tmp_path, ["text"])]).run(parse(TEXT))
+        assert names(tmp_path) == ["001_EliminateGather.txt"]
 
     def test_names_of_passes_are_no_paths(self, tmp_path: Path) -> None:
         run(Dumper(tmp_path / "steps", ["text"]), [Odd()])
@@ -132,7 +132,7 @@ class TestPictures:
         with pytest.warns(UserWarning, match="install Graphviz") as heard:
             run(Dumper(tmp_path, ["svg"], shapes=True, types=False))
         assert len(heard) == 1
-        assert names(tmp_path) == ["000_loaded.dot", "002_GatherToSqueeze.dot"]
+        assert names(tmp_path) == ["000_loaded.dot", "002_EliminateGather.dot"]
         text = (tmp_path / "000_loaded.dot").read_text("utf-8")
         assert "[2,1]" in text and "f32" not in text
 
@@ -153,7 +153,7 @@ class TestPictures:
         with pytest.warns(UserWarning, match="no fonts") as heard:
             run(Dumper(tmp_path / "out", ["svg"]))
         assert len(heard) == 2 and "000_loaded.svg is not drawn" in str(heard[0].message)
-        assert names(tmp_path / "out") == ["000_loaded.dot", "002_GatherToSqueeze.dot"]
+        assert names(tmp_path / "out") == ["000_loaded.dot", "002_EliminateGather.dot"]
 
     @pytest.mark.usefixtures("without_graphviz")
     def test_other_formats_need_no_program(self, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ class TestOneRun:
         dumper = Dumper(tmp_path, ["text"])
         run(dumper)
         run(dumper)
-        assert names(tmp_path) == ["000_loaded.txt", "002_GatherToSqueeze.txt"]
+        assert names(tmp_path) == ["000_loaded.txt", "002_EliminateGather.txt"]
 
     def test_files_of_others_stay(self, tmp_path: Path) -> None:
         """Files with names like those of a dump, changed files, folders and links stay."""
@@ -190,19 +190,19 @@ class TestOneRun:
         (outside / "precious.txt").write_text("kept")
         (tmp_path / "notes.txt").write_text("kept")
         (tmp_path / "007_LoopToTI.txt").write_text("kept")
-        (tmp_path / "002_GatherToSqueeze.txt").write_text("changed by hand")
-        dot = tmp_path / "002_GatherToSqueeze.dot"
+        (tmp_path / "002_EliminateGather.txt").write_text("changed by hand")
+        dot = tmp_path / "002_EliminateGather.dot"
         shutil.move(dot, outside / "moved.dot")
         dot.symlink_to(outside / "moved.dot")
         (tmp_path / "000_loaded.dot").unlink()
         (tmp_path / "000_loaded.dot").mkdir()
         RunFolder(tmp_path).begin()
         assert names(tmp_path) == [
-            "000_loaded.dot", "002_GatherToSqueeze.dot", "002_GatherToSqueeze.txt", "007_LoopToTI.txt", "notes.txt",
+            "000_loaded.dot", "002_EliminateGather.dot", "002_EliminateGather.txt", "007_LoopToTI.txt", "notes.txt",
             "outside",
         ]  # fmt: skip
         assert dot.is_symlink() and names(outside) == ["moved.dot", "precious.txt"]
-        assert (tmp_path / "002_GatherToSqueeze.txt").read_text() == "changed by hand"
+        assert (tmp_path / "002_EliminateGather.txt").read_text() == "changed by hand"
 
     @pytest.mark.parametrize("kind", ["file", "link", "dangling link", "folder"])
     def test_files_of_others_are_not_overwritten(self, kind: str, tmp_path: Path) -> None:

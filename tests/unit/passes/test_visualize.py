@@ -13,8 +13,8 @@ from mo_loop.graph.dot import to_dot
 from mo_loop.text import parse, to_text
 from tests.unit.graphviz import use_as_graphviz
 from transforms import visualize
+from transforms.common.eliminate_movement import EliminateGather
 from transforms.manager import Manager, Step
-from transforms.runtime.gather_to_squeeze import GatherToSqueeze
 from transforms.visualize import VisualizeTree
 
 TEXT = """
@@ -46,7 +46,7 @@ class TestVisualizeTree:
         """It shows the graph at that point."""
         graph = parse(TEXT)
         steps: list[Step] = []
-        passes = [VisualizeTree(tmp_path / "a.dot"), GatherToSqueeze(), VisualizeTree(tmp_path / "b.dot")]
+        passes = [VisualizeTree(tmp_path / "a.dot"), EliminateGather(), VisualizeTree(tmp_path / "b.dot")]
         assert Manager(passes, [steps.append]).run(graph)
         assert [step.changed for step in steps] == [False, True, False]
         assert "Gather" in (tmp_path / "a.dot").read_text("utf-8")

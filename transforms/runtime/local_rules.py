@@ -1,0 +1,427 @@
+"""Errors of the runtime that show in one node and its neighbours: the pattern, and what is written instead."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.graph.shape import Dimension, element_count, is_static, low, normalise_axis
+from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.graph.types import boolean, i64, string
+from mo_loop.ops.activation import PReLU
+from mo_loop.ops.arithmetic import Binary
+from mo_loop.ops.base import Constant, Identity, Result
+from transforms.pattern import Match, Pattern, any_input, any_of, wrap_type
+from transforms.predicates import consumers_count, is_constant, rank_equals, type_matches
+from transforms.replace import drop_dead, move_readers, replace_node
+from transforms.rewrite import GraphRewrite, MatcherPass
+
+
+class LocalRule(MatcherPass):
+    """`pattern`  ->  what `form` makes for its root"""
+
+    pattern: ClassVar[Pattern]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_matcher(self.pattern, self._rewrite)
+
+    def form(self, node: Any) -> Node | None:
+        """What is written instead of `node`, or `node` itself after a change; None if the runtime computes it
+        correctly."""
+        raise NotImplementedError
+
+    def _rewrite(self, match: Match) -> bool:
+        new = self.form(match.root)
+        if new is None:
+            return False
+        if new is not match.root:
+            replace_node(match.root, new)
+        self.register_new_node(new)  # another rule may apply to it
+        return True
+
+
+# -- elementwise operations
+
+
+class IdentityToLogicalOr(LocalRule):
+    """Identity(x), where x is boolean and not the first output of its node  ->  LogicalOr(x, x)
+
+    An Identity is written as a Convert to the same type. The runtime removes such a Convert of a boolean, and then
+    reads the first output of the node, whichever output it was.
+    """
+
+    pattern = wrap_type(Identity, any_input(type_matches(boolean)))
+
+    def form(self, node: Identity) -> Node | None:
+        (x,) = _inputs(node)
+        return ops.LogicalOr(x, x) if x.index else None
+
+
+class SelectToLogical(LocalRule):
+    """Select(c, c, x)  ->  LogicalOr(c, x), and Select(c, x, c)  ->  LogicalAnd(c, x)
+
+    The runtime converts the condition to another type than the values and then does not compile the Select.
+    """
+
+    condition = any_input()
+    pattern = any_of(
+        wrap_type(ops.Select, condition, condition, any_input(), when=type_matches(boolean)),
+        wrap_type(ops.Select, condition, any_input(), condition, when=type_matches(boolean)),
+    )
+
+    def form(self, node: ops.Select) -> Node:
+        condition, then, other = _inputs(node)
+        return ops.LogicalOr(condition, other) if then is condition else ops.LogicalAnd(condition, then)
+
+
+class AbsToMaximum(LocalRule):
+    """Abs(c)  ->  max(-c, c), where c is a Concat that another node reads too
+
+    The runtime writes the absolute values into the memory of the Concat while other nodes still read it.
+    """
+
+    pattern = wrap_type(ops.Abs, any_input(~consumers_count(1)))
+
+    def form(self, node: ops.Abs) -> Node | None:
+        (c,) = _inputs(node)
+        return ops.Maximum(ops.Negative(c), c) if isinstance(c.node, ops.Concat) else None
+
+
+class EmptyConstantsToMaximum(LocalRule):
+    """x + c, where c is a Constant without elements  ->  max(x, c), and -, *, / likewise
+
+    The result has no elements either. The runtime crashes when it compiles one of the four operations.
+    """
+
+    pattern = wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide))
+
+    def form(self, node: Binary) -> Node | None:
+        a, b = _inputs(node)
+        if not any(isinstance(each.node, Constant) and 0 in each.type.dims for each in (a, b)):
+            return None
+        return ops.Maximum(a, b, auto_broadcast=node.auto_broadcast)
+
+
+class UnsqueezeToConstantRank(LocalRule):
+    """x : [N] + c : [1,1,1]  ->  Unsqueeze(x, [0, 1]) + c
+
+    The runtime moves an operation with a constant of one element past a Gather, Squeeze or Reshape, and then loses the
+    dimensions that the constant adds.
+    """
+
+    pattern = wrap_type(Binary)
+
+    def form(self, node: Binary) -> Node | None:
+        for port, (value, constant) in enumerate(_orders(node)):
+            if _is_one_element(constant) and not isinstance(value.node, Constant) and value.rank is not None:
+                missing = constant.type.rank - value.type.rank
+                if missing > 0:
+                    node.graph.set_input(node, port, ops.Unsqueeze(value, list(range(missing))).output)
+                    return node
+        return None
+
+
+class MakeConstantsScalar(LocalRule):
+    """x + [c]  ->  x + c, if [c] has other readers    PReLU(scalar, [c])  ->  PReLU(scalar, c)
+
+    The runtime moves an elementwise operation with a constant of one element before a Reshape, Squeeze or Unsqueeze and
+    makes the constant a scalar there. Before 2026.3 it replaces the constant for all its readers: the bounds of a Slice
+    or a part of a shape lose their dimension, and the model does not compile. It does not compile a PReLU of a scalar
+    with a slope of one dimension either.
+    """
+
+    pattern = any_of(wrap_type(Binary, attributes={"auto_broadcast": "numpy"}), wrap_type(PReLU))
+
+    def form(self, node: Binary | PReLU) -> Node | None:
+        changed = False
+        for port, (constant, other) in enumerate(_orders(node)):
+            if _is_one_element(constant) and constant.rank and _may_be_scalar(node, port, constant, other):
+                assert isinstance(constant.node, Constant)
+                array = constant.node.tensor.array().reshape(())
+                node.graph.set_input(node, port, Constant(array, graph=node.graph, dtype=constant.dtype).output)
+                changed = True
+        return node if changed else None
+
+
+def _may_be_scalar(node: Node, port: int, constant: Value, other: Value) -> bool:
+    if isinstance(node, PReLU):
+        return port == 1 and other.rank == 0
+    return constant.only_use is None and (other.rank or 0) >= constant.type.rank
+
+
+# -- movement of data
+
+
+class CountAxesFromEnd(LocalRule):
+    """Gather(x, [2, 0, 1], 1)  ->  Gather(x, [2, 0, 1], 1 - rank), and Concat of a Split in this order likewise
+    ReduceMax(Concat(x, y) along 0)  ->  ReduceMax(Concat(x, y) along -rank), and ReduceMin
+
+    The runtime moves the order of channels into the weights of the Convolutions behind, but takes the inverse order.
+    The slopes of a PReLU between them stay in the old order. An order that is its own inverse, as that of reversed
+    channels, is correct without PReLU, and faster. Of the maximum of two joined tensors the runtime makes max(x, y),
+    although they may be longer than 1. It does not recognise an axis below 0.
+    """
+
+    pattern = wrap_type((ops.Gather, ops.Concat))
+
+    def form(self, node: ops.Gather | ops.Concat) -> Node | None:
+        return self._gather(node) if isinstance(node, ops.Gather) else self._concat(node)
+
+    def _gather(self, node: ops.Gather) -> Node | None:
+        x, indices, axis = _inputs(node)
+        at, order = axis.type.integers, indices.type.integers
+        if x.rank is None or at is None or at[0] < 0 or order is None or indices.rank != 1 or node.batch_dims:
+            return None
+        size = x.type.dims[at[0]]
+        places = [each % len(order) for each in order]
+        if (isinstance(size, int) and size != len(order)) or not _is_inverted(node, places):
+            return None
+        node.graph.set_input(node, 2, Constant(np.int64(at[0] - x.rank), graph=node.graph).output)
+        drop_dead([axis.node])
+        return node
+
+    def _concat(self, node: ops.Concat) -> Node | None:
+        rank = node.output.rank
+        if node.axis < 0 or rank is None or not (_is_reduced(node) or _is_inverted(node, _split_places(node))):
+            return None
+        node.axis -= rank
+        return node
+
+
+def _is_reduced(node: Node) -> bool:
+    return any(isinstance(use.node, ops.ReduceMax | ops.ReduceMin) for use in node.output.uses)
+
+
+def _split_places(node: Node) -> list[int]:
+    """Which outputs of one Split the inputs of a Concat are; empty if they are others."""
+    values = _inputs(node)
+    sources = {each.node for each in values}
+    return [each.index for each in values] if len(sources) == 1 and isinstance(values[0].node, ops.Split) else []
+
+
+def _is_inverted(node: Node, order: Sequence[int]) -> bool:
+    """Whether `order` is a permutation that the runtime would apply wrongly to what reads `node`."""
+    if sorted(order) != list(range(len(order))) or list(order) == sorted(order):
+        return False
+    if any(order[each] != place for place, each in enumerate(order)):
+        return True
+    return any(isinstance(each, PReLU) for each in node.graph.descendants([node]))
+
+
+class TransposeToSqueezeUnsqueeze(LocalRule):
+    """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0
+
+    If only dimensions of 1 move, the runtime replaces the Transpose by a Reshape to the sizes at run time, in which a 0
+    means "copy this dimension". An inference with N = 0 fails or returns old results.
+    """
+
+    pattern = wrap_type(ops.Transpose)
+
+    def form(self, node: ops.Transpose) -> Node | None:
+        x, order = _inputs(node)
+        if x.shape is None or order.type.integers is None:
+            return None
+        places = order.type.integers or tuple(reversed(range(len(x.shape))))
+        ones = [axis for axis, dim in enumerate(x.shape) if dim == 1]
+        others = [axis for axis in places if axis not in ones]
+        if not ones or others != sorted(others) or not any(_may_be_empty(x.shape[axis]) for axis in others):
+            return None
+        return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
+
+
+def _may_be_empty(dim: Dimension) -> bool:
+    return not isinstance(dim, int) and low(dim) == 0
+
+
+class EmptyConcatToBroadcast(LocalRule):
+    """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis
+
+    The runtime ignores every input of a Concat that has a dimension of 0, also if that is not the axis. The result then
+    lacks the size of this input along the axis.
+    """
+
+    pattern = wrap_type(ops.Concat)
+
+    def form(self, node: ops.Concat) -> Node | None:
+        output = node.output
+        if output.rank is None or output.dtype is string:
+            return None
+        axis = normalise_axis(node.axis, output.rank)
+        if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
+            return None
+        values = _inputs(node)
+        sizes = [_size(values if at == axis else values[:1], at) for at in range(output.rank)]
+        zero = Constant(np.zeros(()), graph=node.graph, dtype=output.dtype)
+        return ops.Broadcast(zero, ops.Concat(*sizes, axis=0))
+
+
+def _size(values: Sequence[Value], at: int) -> Value:
+    """The sum [1] of the sizes along the dimension `at`."""
+    dims = [value.type.dims[at] for value in values]
+    total = sum(dim for dim in dims if isinstance(dim, int))
+    size: Value = Constant([total], graph=values[0].graph, dtype=i64).output
+    for value, dim in zip(values, dims, strict=True):
+        if not isinstance(dim, int):
+            size = ops.Add(size, ops.Gather(ops.ShapeOf(value), [at], np.array(0))).output
+    return size
+
+
+class EmptyOutputsToBroadcast(LocalRule):
+    """a model output that is an i64 Constant without elements  ->  Broadcast(0, its shape), where zeros are computed
+
+    The runtime converts the constant from i32 and crashes when it compiles that.
+    """
+
+    bodies = "never"
+    pattern = wrap_type((Constant, Identity), when=type_matches(i64))
+
+    def form(self, node: Constant | Identity) -> Node | None:
+        value = node.output
+        results = [use for use in value.uses if isinstance(use.node, Result)]
+        if not results or not _is_empty_constant(value):
+            return None
+        zero, shape = (Constant(each, graph=node.graph, dtype=i64) for each in (0, value.type.dims))
+        move_readers(value, ops.Broadcast(zero, ops.Barrier(shape, hides="value")).output, results)
+        drop_dead([node])
+        return node
+
+
+def _is_empty_constant(value: Value) -> bool:
+    while isinstance(value.node, Identity):
+        (value,) = _inputs(value.node)
+    return isinstance(value.node, Constant) and 0 in value.type.dims
+
+
+# -- products and convolutions
+
+
+class MatMulToMultiply(LocalRule):
+    """MatMul(x : [..., N, 1], w : [1, M])  ->  x * w, where w is a Constant
+
+    Each element is one product. The runtime merges consecutive products of this kind, also with elementwise operations
+    between them, and fails to compile the result on one thread.
+    """
+
+    pattern = wrap_type(
+        ops.MatMul, any_input(), any_input(is_constant() & rank_equals(2)), attributes={"transpose_a": False}
+    )
+
+    def form(self, node: ops.MatMul) -> Node | None:
+        x, weights = _inputs(node)
+        if x.rank is None or x.rank < 2 or x.type.dims[-1] != 1:
+            return None
+        source: Any = weights.node
+        row = weights
+        if node.transpose_b:
+            array = source.array.reshape(1, -1)
+            row = Constant(ArrayTensor(array, weights.dtype), graph=node.graph, name=source.name).output
+        return ops.Multiply(x, row)
+
+
+class PadAfterConvolution(LocalRule):
+    """Convolution(x : [N, 1, ...], w : [1, 1, ..., 3]), pads 0 and 4  ->  Pad(Convolution with pads 0 and 2), 0 and 2
+
+    The filter lies completely in the padding where the pad is as long as the filter. The result is 0 there, but the
+    runtime returns memory that was never written, for one input and one output channel and two or more spatial
+    dimensions; mostly along the last dimension, and only where the stride is 1.
+    """
+
+    pattern = wrap_type(ops.Convolution, attributes={"auto_pad": "explicit"})
+
+    def form(self, node: ops.Convolution) -> Node | None:
+        x, filters = _inputs(node)
+        if not _has_one_channel(node, filters, least=4):
+            return None
+        begin = tuple(map(_beyond, node.pads_begin, filters.type.dims[2:], node.strides, node.dilations))
+        end = tuple(map(_beyond, node.pads_end, filters.type.dims[2:], node.strides, node.dilations))
+        if not any((*begin, *end)):
+            return None
+        made = ops.Convolution(
+            x, filters, strides=node.strides, dilations=node.dilations,
+            pads_begin=tuple(map(operator.sub, node.pads_begin, begin)),
+            pads_end=tuple(map(operator.sub, node.pads_end, end)),
+        )  # fmt: skip
+        self.register_new_node(made)
+        zero = Constant(np.zeros((), node.output.dtype.numpy), graph=node.graph, dtype=node.output.dtype)
+        return ops.Pad(made, [0, 0, *begin], [0, 0, *end], zero, pad_mode="constant")
+
+
+def _beyond(pad: int, length: Dimension, stride: int, dilation: int) -> int:
+    """The number of positions in the padding before or after a dimension; 0 where a stride makes it depend on sizes."""
+    return max(pad - dilation * (length - 1), 0) if isinstance(length, int) and stride == 1 else 0
+
+
+class AddOutputChannel(LocalRule):
+    """Convolution(x : [N, 1, D, H, W], w : [1, 1, ...])  ->  Slice(Convolution(x, [w, w]), the first channel)
+
+    For one input and one output channel of dynamic shape in three padded dimensions, the runtime reads memory that was
+    never written. With a second output channel it does not.
+    """
+
+    pattern = wrap_type(ops.Convolution)
+
+    def form(self, node: ops.Convolution) -> Node | None:
+        x, filters = _inputs(node)
+        is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
+        if not _has_one_channel(node, filters, least=5) or not is_padded or is_static(node.output.shape):
+            return None
+        made = ops.Convolution(
+            x, ops.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
+            pads_begin=node.pads_begin, pads_end=node.pads_end, auto_pad=node.auto_pad,
+        )  # fmt: skip
+        return ops.Slice(made, [0], [1], [1], [1])
+
+
+def _has_one_channel(node: Node, filters: Value, least: int) -> bool:
+    """Whether a Convolution without groups has one input and one output channel and filters of rank `least` or more."""
+    return type(node) is ops.Convolution and (filters.rank or 0) >= least and filters.type.dims[:2] == (1, 1)
+
+
+# -- what the rules share
+
+
+def _inputs(node: Node) -> tuple[Value, ...]:
+    return tuple(value for value in node.inputs if value is not None)
+
+
+def _orders(node: Node) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
+    a, b = _inputs(node)
+    return (a, b), (b, a)
+
+
+def _is_one_element(value: Value) -> bool:
+    return isinstance(value.node, Constant) and element_count(value.shape) == 1
+
+
+RULES: tuple[type[LocalRule], ...] = (
+    IdentityToLogicalOr,
+    SelectToLogical,
+    AbsToMaximum,
+    EmptyConstantsToMaximum,
+    UnsqueezeToConstantRank,
+    MakeConstantsScalar,
+    TransposeToSqueezeUnsqueeze,
+    EmptyConcatToBroadcast,
+    EmptyOutputsToBroadcast,
+    CountAxesFromEnd,
+    MatMulToMultiply,
+    PadAfterConvolution,  # before AddOutputChannel, which takes the convolution that it makes
+    AddOutputChannel,
+)
+
+
+class LocalRules(GraphRewrite):
+    """a form that the runtime computes wrongly, or does not compile  ->  another form of the same result
+
+    Runs all passes of RULES in one traversal, producers first, bodies included. Each can be disabled by its own name.
+    The table of `gaps.py` says which error each avoids, and in which releases.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(each() for each in RULES)
