@@ -34,13 +34,23 @@ all `errors`; `mo-loop check` (mo_loop/diagnostics/examine.py) uses this.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
-from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, TypeError_, UnsupportedError, UsageError
+from mo_loop.errors import (
+    ConversionErrors,
+    ConversionWarning,
+    ExtensionError,
+    MoLoopError,
+    TypeError_,
+    UnsupportedError,
+    UsageError,
+)
 from mo_loop.extensions import collect_extensions
+from mo_loop.first_releases import newer_uses
 from mo_loop.frontend.boundary import boundary_errors
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, load
@@ -55,6 +65,7 @@ from mo_loop.last_check import failures, last_check
 from mo_loop.options import ConvertOptions
 from mo_loop.preprocessing.preparation import Preprocessing
 from mo_loop.report.conversion_info import conversion_info
+from mo_loop.target import Target, shown
 from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
 CHECK_PASSES = False
@@ -145,6 +156,7 @@ class Conversion:
                         rename_tensors(renamed, self.options.rename, partial(has_tensor, model))
                 with phase("checking", self.observers, graph):
                     self._check(graph)
+                    self._check_target(graph)
             if not has_utf8_names(graph):
                 require_utf8_names(model.proto)
         return None if self.errors else graph
@@ -205,6 +217,25 @@ class Conversion:
             hint = f"passes that did not run: {', '.join(self.skipped[:5])}{more}"
             errors = [error.at(hint=f"{error.hint}; {hint}" if error.hint else hint) for error in found.errors]
             raise ConversionErrors(errors) from None
+
+    def _check_target(self, graph: Graph) -> None:
+        """Refuse what a release of the target does not run. The default target is narrowed instead, with warnings."""
+        target = self.options.releases
+        newer = [each for each in newer_uses(graph) if each.release > target.oldest]
+        if newer and self.options.target is not None:
+            raise ConversionErrors(
+                UnsupportedError(
+                    f"{each.text}: OpenVINO has it since {shown(each.release)}, and the target is {target}",
+                    where=each.origin, code="ML326", hint=f"give --target {shown(each.release)}, or a later release",
+                )
+                for each in newer
+            )  # fmt: skip
+        for each in newer:
+            text = f"{each.text}: only OpenVINO {shown(each.release)} and later releases run the model"
+            warnings.warn(ConversionWarning(text, where=each.origin, code="ML515"), stacklevel=2)
+        if newer:
+            narrowed = Target(max(each.release for each in newer), target.newest)
+            graph.rt_info["converter"]["target"] = str(narrowed)
 
     # -- errors
 

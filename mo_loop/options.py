@@ -51,7 +51,8 @@ class ConvertOptions:
         reverse_input_channels: RGB <-> BGR of every input with three channels, before mean and scale.
         batch: the size of the dimension N of every input, or of the first dimension without a layout.
         target: the OpenVINO releases on which the IR is to run: one (`"2025.4"`) or a range (`"2024.6-2026.4"`). What
-            only other releases need is left out. None: all that are supported.
+            only other releases need is left out, and what one of them does not run is refused. None: all supported
+            releases that run the model.
         compress_to_fp16: store f32 weights as f16 when the model is written.
 
     Raises:

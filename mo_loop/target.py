@@ -15,9 +15,13 @@ from mo_loop.errors import UsageError
 Release = tuple[int, int]
 """(2025, 4) for 2025.4.0, 2025.4.1, ..."""
 
-OLDEST: Release = (2024, 6)
-NEWEST: Release = (2026, 4)
-"""The newest release whose errors are known (transforms/runtime/gaps.py)."""
+RELEASES: tuple[Release, ...] = (
+    (2024, 6), (2025, 0), (2025, 1), (2025, 2), (2025, 3), (2025, 4), (2026, 0), (2026, 1), (2026, 2), (2026, 3),
+    (2026, 4),
+)  # fmt: skip
+"""The releases whose errors are known (transforms/runtime/gaps.py)."""
+
+OLDEST, NEWEST = RELEASES[0], RELEASES[-1]
 
 _FORM = re.compile(r"(\d{4})\.(\d{1,2})(?:\.\d{1,2})?")
 _HINT = 'give a release such as "2025.4", or the oldest and the newest one, such as "2024.6-2026.4"'
@@ -32,7 +36,8 @@ class Target:
 
     @classmethod
     def parse(cls, text: str | None) -> Target:
-        """UsageError if `text` is neither a release nor a range, or begins before OLDEST."""
+        """UsageError if `text` is neither a release nor a range, if it begins before OLDEST, or if there is no such
+        release."""
         if text is None:
             return cls()
         first, dash, last = text.strip().partition("-")
@@ -41,11 +46,18 @@ class Target:
         if oldest > newest:
             raise UsageError(f"the target {text!r} ends before it begins", hint=_HINT)
         if oldest < OLDEST:
-            raise UsageError(f"the target {text!r} begins before {_shown(OLDEST)}, the oldest release supported")
+            raise UsageError(
+                f"the target {text!r} begins before {shown(OLDEST)}, the oldest release supported",
+                hint=f"give {shown(OLDEST)} or a later release",
+            )
+        for each in (oldest, newest):
+            if each <= NEWEST and each not in RELEASES:
+                known = ", ".join(map(shown, RELEASES))
+                raise UsageError(f"the target {text!r}: there is no OpenVINO {shown(each)}", hint=f"there are {known}")
         return cls(oldest, newest)
 
     def __str__(self) -> str:
-        return _shown(self.oldest) if self.oldest == self.newest else f"{_shown(self.oldest)}-{_shown(self.newest)}"
+        return shown(self.oldest) if self.oldest == self.newest else f"{shown(self.oldest)}-{shown(self.newest)}"
 
 
 def _release(text: str, whole: str) -> Release:
@@ -55,5 +67,6 @@ def _release(text: str, whole: str) -> Release:
     return int(found[1]), int(found[2])
 
 
-def _shown(release: Release) -> str:
+def shown(release: Release) -> str:
+    """A release as text."""
     return f"{release[0]}.{release[1]}"

@@ -88,7 +88,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--target", "releases", metavar="RELEASE", expose_value=False, callback=_keep,
         help="The OpenVINO release that is to run the IR, such as 2025.4, or a range such as 2024.6-2026.4. What only "
-        "other releases need is left out; the default is all that are supported.",
+        "other releases need is left out, and what one of them does not run is refused. The default is all supported "
+        "releases that run the model.",
     ),
     click.option(
         "--strict", is_flag=True, expose_value=False, callback=_keep,

@@ -129,6 +129,11 @@ CODES: dict[str, Code] = {
     "ML323": Code("a tensor of unknown rank", "the runtime compiles known ranks only", _RANK),
     "ML324": Code("a TensorIterator directly inside another one", "the runtime refuses it"),
     "ML325": Code("a value that is a tensor in some cases and an optional sequence in others"),
+    "ML326": Code(
+        "something that a release of the target does not have",
+        "the message names the first release that has it",
+        "give a target that begins with this release (--target)",
+    ),
     "ML330": Code("an IR of a version other than 10 and 11"),
     "ML331": Code("an element or layer of the IR that cannot be read"),
     # -- bugs
@@ -210,6 +215,12 @@ CODES: dict[str, Code] = {
         "a Reshape that contains the old batch size",
         "its shape begins with 1, but --batch is larger: the samples end up in another dimension",
         "export the model with a dynamic batch, or with a Reshape to -1 in this dimension",
+        "warning",
+    ),
+    "ML515": Code(
+        "something that older releases of OpenVINO do not have",
+        "the message names the first release that runs the model; the IR names it as its target",
+        "use this release or a later one; with --target, what the target does not run is refused",
         "warning",
     ),
     # -- loops

@@ -528,6 +528,10 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "translator of Cast", "the lowest four bits, computed in i32",
     ),
     Gap(
+        "two-bit-constants", "the elements of a constant of two bits are read in reverse order within each byte",
+        WRONG, "WidenTwoBitConstants", "a constant of four bits", until="2025.2.0",
+    ),
+    Gap(
         "lrn-bias", "`LRN` truncates its bias to an integer", WRONG, "translator of LRN", "composed",
     ),
     Gap(

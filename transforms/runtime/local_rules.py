@@ -12,7 +12,7 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import Dimension, element_count, is_static, low, normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import boolean, i64, string
+from mo_loop.graph.types import boolean, i64, string, u2, u4
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity, Result
@@ -298,6 +298,20 @@ def _is_empty_constant(value: Value) -> bool:
     return isinstance(value.node, Constant) and 0 in value.type.dims
 
 
+class WidenTwoBitConstants(LocalRule):
+    """Convert(Constant : u2)  ->  Convert(Constant : u4)
+
+    Before 2025.3 the runtime reads the elements of each byte in reverse order.
+    """
+
+    pattern = wrap_type(ops.Convert, any_input(is_constant() & type_matches(u2)))
+
+    def form(self, node: ops.Convert) -> Node:
+        constant: Any = _inputs(node)[0].node
+        wide = Constant(ArrayTensor(constant.array.astype(u4.numpy), u4), graph=node.graph)
+        return ops.Convert(wide, destination_type=node.destination_type)
+
+
 # -- products and convolutions
 
 
@@ -410,6 +424,7 @@ RULES: tuple[type[LocalRule], ...] = (
     EmptyConcatToBroadcast,
     EmptyOutputsToBroadcast,
     CountAxesFromEnd,
+    WidenTwoBitConstants,
     MatMulToMultiply,
     PadAfterConvolution,  # before AddOutputChannel, which takes the convolution that it makes
     AddOutputChannel,
