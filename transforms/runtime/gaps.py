@@ -556,6 +556,11 @@ GAPS: tuple[Gap, ...] = (
         WRONG,
     ),
     Gap(
+        "reshape-of-nothing",
+        "`Reshape` of a tensor without elements to other sizes is refused if a 0 in its pattern copies a size of 0",
+        ERROR, until="2024.6.0",
+    ),
+    Gap(
         "sequence-lens-of-zero",
         "recurrent sequence operations write neither outputs nor last states of a sequence whose length is given as 0",
         WRONG,

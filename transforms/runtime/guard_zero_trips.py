@@ -87,15 +87,19 @@ def _cut(output: Value, entry: Concatenated, ran: Value) -> Value:
         output = ops.Slice(output, [0], end, [1], [axis]).output
     # The runtime may know fewer dimensions: outputs of an inner If or Scan are often dynamic to it.
     static = {i: dim for i, dim in enumerate(dims) if isinstance(dim, int) and i != entry.axis}
-    return _sized(output, static, declared, ran) if declared or static else output
+    return _sized(output, entry.axis, static, declared, ran) if declared or static else output
 
 
-def _sized(output: Value, static: dict[int, int], declared: dict[int, int], ran: Value) -> Value:
-    """`output` with its known sizes, by axis; the `declared` ones only after zero iterations, when it is empty."""
+def _sized(output: Value, axis: int, static: dict[int, int], declared: dict[int, int], ran: Value) -> Value:
+    """`output` with its known sizes, by axis; the `declared` ones only after zero iterations, when it is empty.
+
+    Then the size along `axis` is what remains: to OpenVINO 2024.6, a 0 that is copied is no size of 0.
+    """
     rank = output.type.rank
-    known = [static.get(axis, 0) for axis in range(rank)]  # Reshape copies a dimension where the pattern is 0
-    if not declared:
-        return ops.Reshape(output, known, special_zero=True).output
-    empty = [declared.get(axis, size) for axis, size in enumerate(known)]
-    sizes = [Constant(each, graph=output.graph, dtype=i64) for each in (known, empty)]
+    copied = [static.get(at, 0) for at in range(rank)]  # Reshape copies a dimension where the pattern is 0
+    empty = [declared.get(at, size) for at, size in enumerate(copied)]
+    empty[axis] = -1
+    if len(static) == rank - 1 and 0 not in empty:
+        return ops.Reshape(output, empty).output
+    sizes = [Constant(each, graph=output.graph, dtype=i64) for each in (copied, empty)]
     return ops.Reshape(output, ops.Select(ran, *sizes), special_zero=True).output
