@@ -32,8 +32,8 @@ from transforms.manager import Step, StepObserver
 from transforms.runtime.break_state_symbols import BreakStateSymbols
 from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirstAxis
 from transforms.runtime.copy_computed_constants import CopyComputedConstants
-from transforms.runtime.copy_if_outputs import CopyIfOutputs
-from transforms.runtime.copy_loop_outputs import CopyLoopOutputs
+from transforms.runtime.copy_control_outputs import CopyControlOutputs
+from transforms.runtime.distinguish_branch_shapes import DistinguishBranchShapes
 from transforms.runtime.eliminate_unread_slices import EliminateUnreadSlices
 from transforms.runtime.guard_trip_counts import GuardTripCounts
 from transforms.runtime.guard_zero_trips import GuardZeroTrips
@@ -52,7 +52,6 @@ from transforms.runtime.remove_result_bounds import RemoveResultBounds
 from transforms.runtime.remove_slice_bounds import RemoveSliceBounds
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
 from transforms.runtime.select_final_values import SelectFinalValues
-from transforms.runtime.separate_branch_outputs import SeparateBranchOutputs
 from transforms.runtime.targets import needs
 
 COMMON: tuple[type[FunctionPass], ...] = (
@@ -100,9 +99,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
     EliminateUnreadSlices,  # without a slice the runtime executes the body once
     EliminateUnusedPorts,  # the tensors that the unread slices came from
     BreakStateSymbols,  # the runtime would take the size of a state that grows for that of other tensors
-    RemoveSliceBounds,  # and the size of a slice for that of the whole
+    DistinguishBranchShapes,  # an output of If may be that of an earlier inference
+    RemoveSliceBounds,  # and the size of a slice for that of the whole, also of those that the pass before makes
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
-    SeparateBranchOutputs,  # an output of If may be that of an earlier inference
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     MakeFinalShapesDynamic,  # so would others
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
@@ -111,8 +110,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     SharedOpOptimization,
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
     ReshapeReturnedInputs,  # the runtime would return freed memory
-    CopyLoopOutputs,  # their memory may go to a later node too early
-    CopyIfOutputs,  # likewise
+    CopyControlOutputs,  # their memory may go to a later node too early
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     LowerBarriers,  # no pass can see through or remove a Barrier

@@ -294,12 +294,14 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
     Inputs: trip count (i32 or i64, below 0 is unlimited), execution condition, then the data inputs. `iteration` is the
     body Parameter that receives the iteration number (None: not read), `condition` the body Result that decides
     whether another iteration follows. With `none_below_zero` a negative trip count means no iteration, as in ONNX;
-    GuardTripCounts changes the trip count to the meaning of Loop-5.
+    GuardTripCounts changes the trip count to the meaning of Loop-5. With `starts` there is at least one iteration, also
+    where inference of the trip count and the condition does not show it.
     """
 
     iteration: Any = None
     condition: Any
     none_below_zero: bool = False
+    starts: bool = False
 
     first_data_port = 2
 
@@ -317,13 +319,14 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
             return 0
         if self.none_below_zero and trip_count.integers is not None and trip_count.integers[0] < 0:
             return 0
-        return iteration_count(
+        count = iteration_count(
             trip_count,
             (),
             starts=condition.integers == (1,),
             goes_on=self.continues_always,
             stops=self.condition.value.type.integers == (0,),
         )
+        return fresh(1, high(count)) if self.starts and low(count) == 0 else count
 
     @property
     def continues_always(self) -> bool:

@@ -1,4 +1,4 @@
-"""One of two tensors, of which the other one has no elements at run time."""
+"""Tensors that are carried in another shape."""
 
 from __future__ import annotations
 
@@ -17,15 +17,10 @@ def pattern(dims: Sequence[Dimension]) -> list[int] | None:
     return None if sizes.count(-1) > 1 or 0 in sizes else sizes
 
 
-def joined(parts: Sequence[Value], dims: Sequence[Dimension], shape: Callable[[], Value]) -> Value:
-    """The tensor that has elements, with the sizes `dims`; `shape` makes them where `pattern` does not know them.
-
-    They are joined as vectors: after zero iterations the runtime sets dimensions to 0 that it does not know.
-    """
-    vectors = [each if each.rank == 1 else ops.Reshape(each, [-1]).output for each in parts]
-    vector = ops.Concat(*vectors, axis=0).output if len(vectors) > 1 else vectors[0]
+def reshaped(value: Value, dims: Sequence[Dimension], shape: Callable[[], Value]) -> Value:
+    """`value` with the sizes `dims`; `shape` makes them where `pattern` does not know them."""
     sizes = pattern(dims)
-    if len(dims) > 1:
-        vector = ops.Reshape(vector, shape() if sizes is None else sizes, special_zero=False).output
+    if len(dims) > 1 or value.rank != 1:
+        value = ops.Reshape(value, shape() if sizes is None else sizes, special_zero=False).output
     least = tuple(low(dim) for dim in dims)
-    return ops.AtLeast(vector, sizes=least).output if any(least) else vector
+    return ops.AtLeast(value, sizes=least).output if any(least) else value

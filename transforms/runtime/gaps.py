@@ -85,7 +85,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "loop-output-memory",
         "a final value or a concatenated output of dynamic shape is overwritten by a later node before it is read",
-        WRONG, "CopyLoopOutputs", "`Slice` to its own length",
+        WRONG, "CopyControlOutputs", "`Slice` to its own length",
     ),
     # -- loops: trip counts and zero iterations
     Gap(
@@ -243,13 +243,13 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "if-output-of-same-shape",
         "an output of dynamic shape is not copied if the other branch has given it the same shape before",
-        WRONG, "SeparateBranchOutputs", "an output for each branch, empty in the other one, joined outside",
+        WRONG, "DistinguishBranchShapes", "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside",
         until="2026.1.0",
     ),
     Gap(
         "if-output-memory",
         "an output of If of dynamic shape is overwritten by a later node before it is read",
-        WRONG, "CopyIfOutputs", "`Slice` with an end that depends on the condition", since="2025.1.0",
+        WRONG, "CopyControlOutputs", "`Slice` with an end that depends on the condition", since="2025.1.0",
     ),
     Gap(
         "constant-input-of-if",

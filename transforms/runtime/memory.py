@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from mo_loop import ops
-from mo_loop.graph import Node, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
@@ -36,12 +38,41 @@ def _is_model_output(output: Value) -> bool:
     return returned and output.dtype in UNCONVERTED
 
 
-def has_run_time_end(node: Node) -> bool:
-    """Whether a node is a Slice whose end is known only at run time, or becomes one."""
+class Resized:
+    """The nodes of a graph that may take memory of another tensor: their outputs have dynamic shapes, and no memory of
+    their own."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._places = {node: place for place, node in enumerate(graph.ordered())}
+        views = {view.node for node in self._places for output in _control_outputs(node) for view in views_of(output)}
+        self._nodes = [node for node in self._places if not has_own_memory(node) and node not in views]
+
+    def may_follow(self, node: Node) -> bool:
+        """Whether the runtime may execute one of them after `node`; its order may be another one than that here."""
+        if not self._nodes:
+            return False
+        is_last = self._places[self._nodes[-1]] <= self._places[node]
+        return not is_last or not node.graph.ancestors([node]).issuperset(self._nodes)
+
+
+def _control_outputs(node: Node) -> Sequence[Value]:
+    return node.outputs if isinstance(node, Control) else ()
+
+
+def has_run_time_ends(node: Node) -> bool:
+    """Whether a node is a Slice whose start or end is known only at run time, or becomes one."""
     if isinstance(node, ops.Barrier):
         return node.hides == "memory"
-    end = node.inputs[2] if isinstance(node, ops.Slice) else None
-    return end is not None and not isinstance(end.node, Constant)
+    ends = node.inputs[1:3] if isinstance(node, ops.Slice) else []
+    return any(end is not None and not isinstance(end.node, Constant) for end in ends)
+
+
+def views_of(output: Value) -> Iterator[Value]:
+    """A Reshape that is the only reader of `output`, and the next one: they are the same memory."""
+    use = output.only_use
+    while use is not None and use.port == 0 and isinstance(use.node, ops.Reshape | ops.AtLeast):
+        yield use.node.output
+        use = use.node.output.only_use
 
 
 def hide_memory(output: Value) -> None:

@@ -11,7 +11,7 @@ from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Loop, Selected
 from mo_loop.ops.slicing import FAR
-from transforms.runtime.alternatives import joined
+from transforms.runtime.alternatives import reshaped
 from transforms.runtime.barriers import behind
 
 
@@ -63,18 +63,18 @@ def is_selection(reader: Node, node: Loop) -> bool:
     return is_cut(reader)
 
 
-def end_if(ran: Value, everything: int = FAR, nothing: int = 0) -> Value:
+def end_if(ran: Value) -> Value:
     """The end [1] of a Slice: of everything if the loop ran, else of nothing.
 
     If the end had bounds, the runtime would assume that the slice is as long as the whole (see RemoveSliceBounds).
     """
-    ends = (Constant(n, graph=ran.graph, dtype=i64) for n in (everything, nothing))
-    return ops.Barrier(ops.Reshape(ops.Select(ran, *ends), [1]), hides="bounds").output
+    ends = (Constant([end], graph=ran.graph, dtype=i64) for end in (FAR, 0))
+    return ops.Barrier(ops.Select(ran, *ends), hides="bounds").output
 
 
 def are_equal(last: Value, initial: Value) -> bool:
     """Whether both are one tensor, or have no elements."""
-    return last is initial or (last.shape == initial.shape and is_static(last.shape) and 0 in last.type.dims)
+    return last is initial or (last.shape == initial.shape and _is_empty(last))
 
 
 def final_value(last: Value, initial: Value, ran: Value) -> Value:
@@ -83,29 +83,42 @@ def final_value(last: Value, initial: Value, ran: Value) -> Value:
     For equal static shapes this is a Select. Else one of them is cut to length 0, and they are joined. An If would copy
     its inputs and its outputs.
     """
-    # The runtime does not compile a Select whose condition is also one of its values.
-    if ran is last:
-        return ops.LogicalOr(ran, initial).output
-    if ran is initial:
-        return ops.LogicalAnd(ran, last).output
     if is_static(last.shape) and last.shape == initial.shape:
-        return ops.Select(ran, last, initial).output
+        return chosen(last, initial, ran)
     if last.dtype is string or last.rank is None or last.rank != initial.rank:
         return _by_branches(last, initial, ran)
     pairs = list(zip(last.type.dims, initial.type.dims, strict=True))
     dims = [a if a == b else fresh(min(low(a), low(b))) for a, b in pairs]
     axis = next(axis for axis, dim in enumerate(dims) if not isinstance(dim, int))
-    ends = {last: (FAR, 0), initial: (0, FAR)}
+    end = end_if(ran)
     parts = {}
-    for each in (last, initial):
-        if not (is_static(each.shape) and 0 in each.type.dims):
-            parts[each] = ops.Slice(each, [0], end_if(ran, *ends[each]), [1], [axis]).output
+    if not _is_empty(last):
+        parts[last] = ops.Slice(last, [0], end, [1], [axis]).output
+    if not _is_empty(initial):
+        parts[initial] = ops.Slice(initial, end, [FAR], [1], [axis]).output
 
     def shape() -> Value:
         return ops.Select(ran, *(_shape_of(parts.get(each, each)) for each in (last, initial))).output
 
-    filled = [part for each, part in parts.items() if 0 not in each.type.dims]
-    return joined(filled or [parts.get(last, initial)], dims, shape)
+    # As vectors: after zero iterations the runtime sets dimensions to 0 that it does not know.
+    filled = [part for each, part in parts.items() if 0 not in each.type.dims] or [parts.get(last, initial)]
+    vectors = [each if each.rank == 1 else ops.Reshape(each, [-1]).output for each in filled]
+    vector = ops.Concat(*vectors, axis=0).output if len(vectors) > 1 else vectors[0]
+    return reshaped(vector, dims, shape)
+
+
+def chosen(last: Value, initial: Value, ran: Value) -> Value:
+    """`last` if the loop ran, else `initial`; both have the same shape."""
+    # The runtime does not compile a Select whose condition is also one of its values.
+    if ran is last:
+        return ops.LogicalOr(ran, initial).output
+    if ran is initial:
+        return ops.LogicalAnd(ran, last).output
+    return ops.Select(ran, last, initial).output
+
+
+def _is_empty(value: Value) -> bool:
+    return is_static(value.shape) and 0 in value.type.dims
 
 
 def _shape_of(value: Value) -> Value:

@@ -60,4 +60,4 @@ def test_as_the_place_of_an_extension() -> None:
     new = type("New", (FunctionPass,), {})
     with renamed("SettleLoops"):
         names = [each.name for each in arranged(default_pipeline(), [Placed(new, after="SettleLoops")])]
-    assert names[names.index("New") - 1] == "CopyLoopOutputs"
+    assert names[names.index("New") - 1] == "CopyControlOutputs"

@@ -1,0 +1,69 @@
+"""Outputs of If and Loop whose memory the runtime reuses too early."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import string
+from mo_loop.ops.base import Result
+from mo_loop.ops.control import Control, If, Loop
+from transforms.function_pass import FunctionPass
+from transforms.runtime.memory import UNCONVERTED, Resized, has_run_time_ends, hide_memory, views_of
+
+KINDS: tuple[type[Control], ...] = (If, Loop)
+
+
+class CopyControlOutputs(FunctionPass):
+    """y = If(c), or an output of a Loop  ->  Barrier(y, memory)
+
+    The runtime divides a graph into sections; each ends at a node whose output shape depends on values. It computes the
+    shapes of all outputs of a section before it executes the first node. Memory that two sections share is kept apart,
+    except for the outputs of If and Loop: a node of dynamic shape later in the next section may get the same memory,
+    and resizing it destroys the contents before a reader has read them. A Slice whose end is known only at run time
+    ends a section, and its output is kept.
+
+    A model output has memory of its own, unless its type is converted at the output. If all nodes of dynamic shape that
+    the node does not depend on are such outputs, nothing can take its memory. In a body other passes insert nodes
+    (see IsolateParameters), so that outputs of a Loop are copied there in any case.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = False
+        while self._copy_all(graph):  # a copy takes memory as well
+            changed = True
+        return changed
+
+    def _copy_all(self, graph: Graph) -> bool:
+        if not any(graph.of(kind) for kind in KINDS):
+            return False
+        resized = Resized(graph)
+        found = [self.rewrite_each(graph, kind, lambda node: self._copy(node, resized)) for kind in KINDS]
+        return any(found)
+
+    def _copy(self, node: Control, resized: Resized) -> bool:
+        exposed = [output for output in node.outputs if _is_exposed(output)]
+        # Without a later node a conversion of the type at an output takes memory; then so does the copy of that output.
+        converted = any(output.dtype not in UNCONVERTED for output in exposed)
+        may_lose = converted or (isinstance(node, Loop) and node.graph.owner is not None) or resized.may_follow(node)
+        if not exposed or not may_lose:
+            return self.refuse(node, "no output can lose its memory to a later node")
+        for output in exposed:
+            hide_memory(output)
+        return self.accept(node)
+
+
+def _is_exposed(output: Value) -> bool:
+    if output.rank is None or is_static(output.shape) or output.dtype is string:
+        return False
+    readers = [use.node for use in output.uses if not isinstance(use.node, ops.ShapeOf)]  # it reads no contents
+    if all(has_run_time_ends(reader) for reader in readers):
+        return False
+    if isinstance(output.node, Loop) or output.graph.owner is not None or output.dtype in UNCONVERTED:
+        return not _is_returned(output)
+    return True
+
+
+def _is_returned(output: Value) -> bool:
+    """Whether a Result reads `output`, or a view of it: its memory is not used for other tensors then."""
+    return any(isinstance(use.node, Result) for each in (output, *views_of(output)) for use in each.uses)
