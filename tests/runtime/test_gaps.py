@@ -22,9 +22,6 @@ SHOWN = [gap for gap in GAPS if gap.id in PROBES and PROBES[gap.id].limit == LIM
 AVOIDED = [gap for gap in SHOWN if gap.rule and gap.rule != "last check"]
 BY_PASSES = [gap for gap in AVOIDED if gap.rule in rules() and not PROBES[gap.id].onnx and gap.is_in(RELEASE)]
 
-AVOIDED_TWICE = {"computed-trip-count", "computed-condition", "invariant-result-reversed"}
-"""Gaps whose probes other passes, constant folding for example, rewrite into a form that is right."""
-
 UNSHOWN = {
     "zero-trips-size-of-capture", "returned-slice", "tile-of-two-axes", "rdft-f64",
 }  # fmt: skip
@@ -86,12 +83,13 @@ def test_the_rule_avoids_it(gap: Gap) -> None:
     assert verdict.is_right, f"{verdict.result}: {verdict.message}"
 
 
+@pytest.mark.skipif(MEASURED[-1] != RELEASE, reason="tools/probe_runtime.py --every wants one release where it is so")
 @pytest.mark.parametrize("gap", BY_PASSES, ids=lambda gap: gap.id)
 def test_the_other_rules_do_not_avoid_it(gap: Gap) -> None:
     """So the rule is not there for nothing."""
     probe = PROBES[gap.id]
     verdict = run(probe, probe.avoided(gap.rule, *probe.skips), python=chosen_interpreter())
-    assert verdict.is_right == (gap.id in AVOIDED_TWICE), f"{verdict.result}: {verdict.message}"
+    assert not verdict.is_right, f"the probe is right without {gap.rule} on OpenVINO {RELEASE}"
 
 
 @pytest.mark.parametrize("gap", [gap for gap in SHOWN if gap.rule == "last check"], ids=lambda gap: gap.id)

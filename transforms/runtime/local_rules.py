@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -338,52 +337,19 @@ class MatMulToMultiply(LocalRule):
         return ops.Multiply(x, row)
 
 
-class PadAfterConvolution(LocalRule):
-    """Convolution(x : [N, 1, ...], w : [1, 1, ..., 3]), pads 0 and 4  ->  Pad(Convolution with pads 0 and 2), 0 and 2
-
-    The filter lies completely in the padding where the pad is as long as the filter. The result is 0 there, but the
-    runtime returns memory that was never written, for one input and one output channel and two or more spatial
-    dimensions; mostly along the last dimension, and only where the stride is 1.
-    """
-
-    pattern = wrap_type(ops.Convolution, attributes={"auto_pad": "explicit"})
-
-    def form(self, node: ops.Convolution) -> Node | None:
-        x, filters = _inputs(node)
-        if not _has_one_channel(node, filters, least=4):
-            return None
-        begin = tuple(map(_beyond, node.pads_begin, filters.type.dims[2:], node.strides, node.dilations))
-        end = tuple(map(_beyond, node.pads_end, filters.type.dims[2:], node.strides, node.dilations))
-        if not any((*begin, *end)):
-            return None
-        made = ops.Convolution(
-            x, filters, strides=node.strides, dilations=node.dilations,
-            pads_begin=tuple(map(operator.sub, node.pads_begin, begin)),
-            pads_end=tuple(map(operator.sub, node.pads_end, end)),
-        )  # fmt: skip
-        self.register_new_node(made)
-        zero = Constant(np.zeros((), node.output.dtype.numpy), graph=node.graph, dtype=node.output.dtype)
-        return ops.Pad(made, [0, 0, *begin], [0, 0, *end], zero, pad_mode="constant")
-
-
-def _beyond(pad: int, length: Dimension, stride: int, dilation: int) -> int:
-    """The number of positions in the padding before or after a dimension; 0 where a stride makes it depend on sizes."""
-    return max(pad - dilation * (length - 1), 0) if isinstance(length, int) and stride == 1 else 0
-
-
 class AddOutputChannel(LocalRule):
-    """Convolution(x : [N, 1, D, H, W], w : [1, 1, ...])  ->  Slice(Convolution(x, [w, w]), the first channel)
+    """Convolution(x : [N, 1, H, W], w : [1, 1, ...])  ->  Slice(Convolution(x, [w, w]), the first channel)
 
-    For one input and one output channel of dynamic shape in three padded dimensions, the runtime reads memory that was
-    never written. With a second output channel it does not.
+    For one input and one output channel the runtime returns memory that was never written: in two and three dimensions
+    where the filter lies completely in the padding, and in three padded dimensions of dynamic shape elsewhere, too.
+    With a second output channel it does not.
     """
 
     pattern = wrap_type(ops.Convolution)
 
     def form(self, node: ops.Convolution) -> Node | None:
         x, filters = _inputs(node)
-        is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
-        if not _has_one_channel(node, filters, least=5) or not is_padded or is_static(node.output.shape):
+        if not _has_one_channel(node, filters) or not (_is_padded_volume(node, filters) or _is_beyond(node, filters)):
             return None
         made = ops.Convolution(
             x, ops.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
@@ -392,9 +358,26 @@ class AddOutputChannel(LocalRule):
         return ops.Slice(made, [0], [1], [1], [1])
 
 
-def _has_one_channel(node: Node, filters: Value, least: int) -> bool:
-    """Whether a Convolution without groups has one input and one output channel and filters of rank `least` or more."""
-    return type(node) is ops.Convolution and (filters.rank or 0) >= least and filters.type.dims[:2] == (1, 1)
+def _has_one_channel(node: ops.Convolution, filters: Value) -> bool:
+    """Whether there are no groups, one input and one output channel, and two or more dimensions."""
+    return type(node) is ops.Convolution and (filters.rank or 0) >= 4 and filters.type.dims[:2] == (1, 1)
+
+
+def _is_padded_volume(node: ops.Convolution, filters: Value) -> bool:
+    is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
+    return filters.rank == 5 and is_padded and not is_static(node.output.shape)
+
+
+def _is_beyond(node: ops.Convolution, filters: Value) -> bool:
+    """Whether the filter may lie completely in the padding."""
+    if node.auto_pad != "explicit":
+        return False
+    reaches = [
+        dilation * (length - 1) if isinstance(length, int) else 0
+        for length, dilation in zip(filters.type.dims[2:], node.dilations, strict=True)
+    ]
+    pads = zip(node.pads_begin, node.pads_end, strict=True)
+    return any(max(pair) > reach for pair, reach in zip(pads, reaches, strict=True))
 
 
 # -- what the rules share
@@ -426,7 +409,6 @@ RULES: tuple[type[LocalRule], ...] = (
     CountAxesFromEnd,
     WidenTwoBitConstants,
     MatMulToMultiply,
-    PadAfterConvolution,  # before AddOutputChannel, which takes the convolution that it makes
     AddOutputChannel,
 )
 
