@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops mutants runtimes clean
+.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops mutants runtimes probes clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -59,6 +59,9 @@ mutants: $(VENV)/.installed-mutants ## change the code in 300 places, one at a t
 
 runtimes: $(VENV)/pyvenv.cfg ## make environments with older OpenVINO releases, for --runtime and MO_LOOP_RUNTIME
 	$(PY) tools/runtimes.py $(ARGS)
+
+probes: $(VENV)/.installed-dev ## run the probes of the runtime's errors on every release of `make runtimes ARGS=--every`
+	$(PY) tools/probe_runtime.py --every --rules $(ARGS)
 
 clean: ## remove the environment, caches and build leftovers
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

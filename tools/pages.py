@@ -209,7 +209,8 @@ RUNTIME = """\
 Measured with OpenVINO {first} to {last} ({count} releases) on the CPU device with the f32 precision hint, with several
 inferences on one compiled model. An error without releases is on all. The table is `transforms/runtime/gaps.py`;
 `tests/runtime/probes` has a small graph for nearly every error that shows it, under the name in brackets.
-`tools/probe_runtime.py` runs them on the installed release or on another one and lists the rules that it does not need.
+`tools/probe_runtime.py` runs them on the installed release or on another one and lists the rules that it does not need;
+`make probes` runs them on all releases, with every rule on and with each one off.
 
 {sections}
 

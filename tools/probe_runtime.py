@@ -2,87 +2,136 @@
 
     python tools/probe_runtime.py                       # the installed release
     python tools/probe_runtime.py --runtime 2024.6.0    # another one, which `make runtimes` has installed
+    python tools/probe_runtime.py --every               # all that `make runtimes ARGS=--every` has installed
     python tools/probe_runtime.py --only zero-trips     # the gaps whose ids begin so
     python tools/probe_runtime.py --rules               # also the probes with all rules, and without the rule
 
 Every probe (tests/runtime/probes) runs in a worker process of its own; a crash, and a probe that takes longer than its
-limit, count as the error. The exit code is 1 if the table says something else about this release, or if a probe is
-wrong with all rules. With --rules, a rule is needed if a probe is wrong without it.
+limit, count as the error. The exit code is 1 if
+
+- the table says something else about a release (for a release that is not in the table: about the newest one);
+- with --rules: a probe is wrong with all rules;
+- with --rules and --every: no release shows that a rule is needed, because its probe is right without it on each.
+
+At the end stands which rules no release of the run needs: those can go when the older releases are no longer targets.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version as installed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.runtime.probing import Probe, Verdict, probes, rules, run
-from tools.runtimes import interpreter
-from transforms.runtime.gaps import GAPS, Gap
+from tools.runtimes import EVERY, interpreter
+from transforms.runtime.gaps import GAPS, MEASURED, Gap
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A probe on a release: as it is written, with all rules, and without its own; the last two only if asked for."""
+
+    gap: Gap
+    release: str
+    plain: Verdict
+    avoided: Verdict | None = None
+    without: Verdict | None = None
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the probes; 1 if the table and the release disagree."""
+    """Run the probes; 1 if the table and a release disagree, or a rule does not do what the table says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtime", metavar="RELEASE", help="an OpenVINO release that `make runtimes` has installed")
+    parser.add_argument("--every", action="store_true", help="all releases that are installed")
     parser.add_argument("--only", default="", metavar="START", help="the gaps whose ids begin so")
     parser.add_argument("--rules", action="store_true", help="also run the probes with and without the rules")
     options = parser.parse_args(arguments)
+    here = installed("openvino").partition("-")[0]
     try:
-        python = interpreter(options.runtime) if options.runtime else None
+        pythons: dict[str, str | None] = {each: interpreter(each) for each in _releases(options.every, options.runtime)}
     except FileNotFoundError as error:
         parser.error(str(error))
-    release = options.runtime or installed("openvino").partition("-")[0]
-    known = probes()
-    found: dict[str, bool] = {}
-    problems: list[str] = []
-    print(f"OpenVINO {release}")
-    for gap in (gap for gap in GAPS if gap.id.startswith(options.only)):
-        if gap.id not in known:
-            print(f"  {gap.id}: no probe")
-            continue
-        probe = known[gap.id]
-        verdict = run(probe, probe.as_written(), python=python, fresh=True)
-        found[gap.id] = not verdict.is_right
-        print(f"  {gap.id}: {_shown(verdict)}", flush=True)
-        if found[gap.id] != gap.is_in(release):
-            problems.append(f"{gap.id}: the table says {'yes' if gap.is_in(release) else 'no'}, the probe the opposite")
-        if options.rules and gap.rule:
-            problems += _tried_rules(gap, probe, python)
-    _print_idle_rules(found)
-    for problem in problems:
-        print(problem)
+    gaps = [gap for gap in GAPS if gap.id.startswith(options.only)]
+    findings = [
+        finding
+        for release, python in (pythons or {here: None}).items()
+        for finding in _probed(gaps, release, python, options.rules)
+    ]
+    problems = [*_differences(findings), *_failures(findings)]
+    problems += _needless(findings) if options.every else []
+    print("\n".join(problems or ["as the table says"]))
+    print("rules that none of these releases needs, as far as probes show: " + (", ".join(_idle(findings)) or "none"))
     return int(bool(problems))
 
 
-def _tried_rules(gap: Gap, probe: Probe, python: str | None) -> list[str]:
-    """Run the probe with all rules, and without its own; returns what is wrong."""
-    if gap.rule == "last check":
-        return []
-    with_rules = run(probe, probe.avoided(), python=python, fresh=True)
-    print(f"    with the rules: {_shown(with_rules)}", flush=True)
-    if gap.rule in rules() and not probe.onnx:
-        without = run(probe, probe.avoided(gap.rule, *probe.skips), python=python, fresh=True)
-        print(f"    without {gap.rule}: {_shown(without)}", flush=True)
-    return [] if with_rules.is_right else [f"{gap.id}: wrong with the rules, too"]
+def _releases(every: bool, runtime: str | None) -> Sequence[str]:
+    if every:
+        return EVERY
+    return (runtime,) if runtime else ()
 
 
-def _print_idle_rules(found: dict[str, bool]) -> None:
-    """Rules of which no probe shows the error on this release."""
-    by_rule: dict[str, list[bool]] = {}
-    for gap in GAPS:
-        if gap.rule and gap.id in found:
-            by_rule.setdefault(gap.rule, []).append(found[gap.id])
-    idle = [rule for rule, shown in by_rule.items() if not any(shown)]
-    print(f"{sum(found.values())} of {len(found)} probes show their error")
-    print("rules that this release does not need, as far as probes show: " + (", ".join(idle) or "none"))
+def _probed(gaps: Sequence[Gap], release: str, python: str | None, with_rules: bool) -> Iterator[Finding]:
+    known = probes()
+    print(f"OpenVINO {release}{'' if release in MEASURED else f', which is not in the table: as {MEASURED[-1]}'}")
+    for gap in gaps:
+        if gap.id not in known:
+            print(f"  {gap.id}: no probe")
+            continue
+        finding = _tried(gap, known[gap.id], release, python, with_rules)
+        for text, verdict in (
+            (gap.id, finding.plain), ("  with the rules", finding.avoided), (f"  without {gap.rule}", finding.without)
+        ):  # fmt: skip
+            if verdict is not None:
+                print(f"  {text}: {verdict.result}{verdict.message and f' ({verdict.message[:120]})'}", flush=True)
+        yield finding
 
 
-def _shown(verdict: Verdict) -> str:
-    return verdict.result + (f" ({verdict.message[:120]})" if verdict.message else "")
+def _tried(gap: Gap, probe: Probe, release: str, python: str | None, with_rules: bool) -> Finding:
+    plain = run(probe, probe.as_written(), python=python, fresh=True)
+    if not with_rules or not gap.rule or gap.rule == "last check":
+        return Finding(gap, release, plain)
+    avoided = run(probe, probe.avoided(), python=python, fresh=True)
+    if gap.rule not in rules() or probe.onnx or plain.is_right:
+        return Finding(gap, release, plain, avoided)
+    without = run(probe, probe.avoided(gap.rule, *probe.skips), python=python, fresh=True)
+    return Finding(gap, release, plain, avoided, without)
+
+
+# -- what is reported
+
+
+def _differences(findings: Sequence[Finding]) -> Iterator[str]:
+    """Where a release has an error that the table does not give it, or the reverse."""
+    for each in findings:
+        if each.gap.is_in(each.release) == each.plain.is_right:
+            said, found = ("no", "yes") if not each.plain.is_right else ("yes", "no")
+            yield f"{each.gap.id}: on {each.release} the table says {said}, and the probe {found}"
+
+
+def _failures(findings: Sequence[Finding]) -> Iterator[str]:
+    for each in findings:
+        if each.avoided is not None and not each.avoided.is_right:
+            yield f"{each.gap.id}: wrong on {each.release} with the rules, too"
+
+
+def _needless(findings: Sequence[Finding]) -> Iterator[str]:
+    """Gaps whose probe is right without the rule wherever it was tried."""
+    tried = [each for each in findings if each.without is not None]
+    shown = {each.gap.id for each in tried if each.without is not None and not each.without.is_right}
+    for gap in dict.fromkeys(each.gap for each in tried):
+        if gap.id not in shown:
+            yield f"{gap.id}: right without {gap.rule} on every release"
+
+
+def _idle(findings: Sequence[Finding]) -> list[str]:
+    """Rules of which no probe shows the error."""
+    shown = {each.gap.rule for each in findings if not each.plain.is_right}
+    return [rule for rule in dict.fromkeys(each.gap.rule for each in findings) if rule and rule not in shown]
 
 
 if __name__ == "__main__":

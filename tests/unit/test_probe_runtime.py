@@ -1,0 +1,36 @@
+"""tools/probe_runtime.py: what it reports of the probes' results."""
+
+from __future__ import annotations
+
+from tests.runtime.probing import RIGHT, WRONG, Verdict
+from tools.probe_runtime import Finding, _differences, _failures, _idle, _needless
+from transforms.runtime.gaps import Gap
+
+ENDED = Gap("ended", "", rule="Rule", until="2025.1.0")
+OPEN = Gap("open", "", rule="Other")
+GOOD, BAD = Verdict(RIGHT), Verdict(WRONG)
+
+
+def test_a_release_that_differs_from_the_table_is_reported() -> None:
+    findings = [Finding(ENDED, "2025.1.0", GOOD), Finding(ENDED, "2025.2.0", GOOD), Finding(ENDED, "2026.4.1", BAD)]
+    assert list(_differences(findings)) == [
+        "ended: on 2025.1.0 the table says yes, and the probe no",
+        "ended: on 2026.4.1 the table says no, and the probe yes",
+    ]
+
+
+def test_a_probe_that_is_wrong_with_the_rules_is_reported() -> None:
+    findings = [Finding(OPEN, "2025.1.0", BAD, GOOD), Finding(OPEN, "2026.4.1", BAD, BAD)]
+    assert list(_failures(findings)) == ["open: wrong on 2026.4.1 with the rules, too"]
+
+
+def test_a_rule_is_needed_if_one_release_shows_it() -> None:
+    once = [Finding(ENDED, "2024.6.0", BAD, GOOD, GOOD), Finding(ENDED, "2025.1.0", BAD, GOOD, BAD)]
+    assert list(_needless(once)) == []
+    never = [Finding(OPEN, each, BAD, GOOD, GOOD) for each in ("2024.6.0", "2026.4.1")]
+    assert list(_needless([*once, *never])) == ["open: right without Other on every release"]
+    assert list(_needless([Finding(OPEN, "2026.4.1", BAD, GOOD)])) == []  # what a translator writes has no other form
+
+
+def test_rules_whose_errors_no_release_shows_can_go() -> None:
+    assert _idle([Finding(ENDED, "2026.4.1", GOOD), Finding(OPEN, "2026.4.1", BAD)]) == ["Rule"]
