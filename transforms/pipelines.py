@@ -29,6 +29,7 @@ from transforms.front.unroll_loops import UnrollLoops
 from transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from transforms.function_pass import FunctionPass
 from transforms.manager import Step, StepObserver
+from transforms.runtime.add_leading_dimension import AddLeadingDimension
 from transforms.runtime.break_state_symbols import BreakStateSymbols
 from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirstAxis
 from transforms.runtime.copy_computed_constants import CopyComputedConstants
@@ -106,6 +107,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     MakeFinalShapesDynamic,  # so would others
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
+    AddLeadingDimension,  # the runtime would divide by a first dimension of 0
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change

@@ -175,6 +175,12 @@ GAPS: tuple[Gap, ...] = (
         "concatenated-behind-zero", "concatenation along an axis behind a dimension of 0 crashes the process",
         CRASH, "ConcatenateAlongFirstAxis", "axis 0, then `Transpose`",
     ),
+    Gap(
+        "copied-zero-by-ones",
+        "a tensor of floats or booleans that a loop copies into its body, or out of it, crashes the process if its "
+        "first dimension is 0 and all others are 1",
+        CRASH, "AddLeadingDimension", "`Unsqueeze` outside and `Squeeze` in the body", until="2025.2.0",
+    ),
     # -- loops that are evaluated, or rebuilt, while the model is read
     Gap(
         "constant-loop-idle-inner",
@@ -350,6 +356,13 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "UnsqueezeToConstantRank", "`Unsqueeze` of the other input",
     ),
     Gap(
+        "reduction-of-transpose",
+        "a reduction of a `Transpose` to a scalar or vector, without kept dimensions, reads and writes memory that "
+        "does not belong to the tensors",
+        WRONG, "ReduceBeforeTranspose", "the reduction before the `Transpose`, along the axes that move there",
+        until="2025.2.0",
+    ),
+    Gap(
         "transpose-of-ones",
         "a `Transpose` that moves only dimensions of 1 becomes a `Reshape` to the current sizes, in which a size of 0 "
         "is misread",
@@ -372,6 +385,10 @@ GAPS: tuple[Gap, ...] = (
         "the same with computed sizes and a tensor with a dimension of 1: a size of 0 at run time may become 1; "
         "`check` says where (ML507)",
         WRONG,
+    ),
+    Gap(
+        "soft-sign-of-elementwise", "`SoftSign` of the result of an elementwise operation of dynamic shape is wrong",
+        WRONG, "SoftSignToDivide", "`x / (1 + |x|)`", until="2025.3.0",
     ),
     Gap(
         "inner-products-of-one",

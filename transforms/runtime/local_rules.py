@@ -15,6 +15,7 @@ from mo_loop.graph.types import boolean, i64, string, u2, u4
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity, Result
+from mo_loop.ops.reduction import Reduction
 from transforms.pattern import Match, Pattern, any_input, any_of, wrap_type
 from transforms.predicates import consumers_count, is_constant, rank_equals, type_matches
 from transforms.replace import drop_dead, move_readers, replace_node
@@ -105,6 +106,20 @@ class EmptyConstantsToMaximum(LocalRule):
         if not any(isinstance(each.node, Constant) and 0 in each.type.dims for each in (a, b)):
             return None
         return ops.Maximum(a, b, auto_broadcast=node.auto_broadcast)
+
+
+class SoftSignToDivide(LocalRule):
+    """SoftSign(x)  ->  x / (1 + |x|)
+
+    Before 2025.4 the runtime computes other numbers if x is the result of an elementwise operation of dynamic shape. It
+    also moves elementwise operations before views, so each SoftSign is replaced.
+    """
+
+    pattern = wrap_type(ops.SoftSign)
+
+    def form(self, node: ops.SoftSign) -> Node:
+        (x,) = _inputs(node)
+        return ops.Divide(x, ops.Add(ops.Abs(x), 1.0))
 
 
 class UnsqueezeToConstantRank(LocalRule):
@@ -236,6 +251,33 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
 
 def _may_be_empty(dim: Dimension) -> bool:
     return not isinstance(dim, int) and low(dim) == 0
+
+
+class ReduceBeforeTranspose(LocalRule):
+    """Reduce(Transpose(x, order), axes)  ->  Transpose of what is left of Reduce(x, order[axes]), if its order changes
+
+    Before 2025.3 the runtime does this itself if the reduced dimensions are not kept. If at most one dimension is left,
+    its Transpose reads and writes memory that does not belong to the tensors. It moves a Convert between the two, too.
+    """
+
+    pattern = wrap_type(Reduction, attributes={"keep_dims": False})
+
+    def form(self, node: Reduction) -> Node | None:
+        data, axes = _inputs(node)
+        convert = data.node if isinstance(data.node, ops.Convert) else None
+        transpose = (_inputs(convert)[0] if convert else data).node
+        if not isinstance(transpose, ops.Transpose) or axes.type.integers is None:
+            return None
+        x, places = _inputs(transpose)
+        if x.rank is None or places.type.integers is None:
+            return None
+        order = places.type.integers or tuple(reversed(range(x.rank)))
+        gone = {normalise_axis(axis, len(order)) for axis in axes.type.integers}
+        left = [axis for place, axis in enumerate(order) if place not in gone]
+        if convert:
+            x = ops.Convert(x, destination_type=convert.destination_type).output
+        reduced = type(node)(x, sorted(order[place] for place in gone), keep_dims=False)
+        return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
 
 
 class EmptyConcatToBroadcast(LocalRule):
@@ -401,8 +443,10 @@ RULES: tuple[type[LocalRule], ...] = (
     SelectToLogical,
     AbsToMaximum,
     EmptyConstantsToMaximum,
+    SoftSignToDivide,
     UnsqueezeToConstantRank,
     MakeConstantsScalar,
+    ReduceBeforeTranspose,
     TransposeToSqueezeUnsqueeze,
     EmptyConcatToBroadcast,
     EmptyOutputsToBroadcast,
