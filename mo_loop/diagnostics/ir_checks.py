@@ -16,6 +16,7 @@ from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.casting import Convert
 from mo_loop.ops.control import If, Iteration, Loop, Merged
 from mo_loop.ops.filling import Broadcast
+from mo_loop.ops.random import RandomUniform
 from transforms.config import PassConfig
 from transforms.manager import Phase, Step
 
@@ -115,8 +116,15 @@ def _saturates(node: Node, port: int) -> bool:
 def _random(graph: Graph) -> Iterator[Diagnostic]:
     for scope in graph.scopes():
         for node in scope.ordered():
-            if kind_of(node) in _RANDOM:
+            if kind_of(node) in _RANDOM and not _is_zero(node):
                 yield Diagnostic.of_code("ML503", "random numbers are drawn", Place.of(node.origin))
+
+
+def _is_zero(node: Node) -> bool:
+    """Whether the only number that can be drawn is 0: a zero that the runtime does not fold (transforms/runtime)."""
+    if not isinstance(node, RandomUniform) or not node.output_type.is_integer:
+        return False
+    return [None if value is None else value.type.integers for value in node.inputs[1:3]] == [(0,), (1,)]
 
 
 def _integer_powers(graph: Graph) -> Iterator[Diagnostic]:
