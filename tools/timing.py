@@ -79,6 +79,24 @@ def measure(task: Task) -> Row:
     return row
 
 
+def alternated(first: Path, second: Path, feeds: Mapping[str, Any], rounds: int) -> float | None:
+    """The time of one IR divided by that of another one, compiled twice each and run in turn; None if the second one
+    does not run, or gives other numbers than the first."""
+    from mo_loop.verify.compare import compare_all
+    from mo_loop.verify.runtime import compile_ir
+
+    ours = [compile_ir(first), compile_ir(first)]
+    _, results = (each.run(feeds) for each in ours)
+    try:
+        others = [compile_ir(second), compile_ir(second)]
+        if not all(all(compare_all(results, each.run(feeds), rtol=1e-3, atol=1e-4)) for each in others):
+            return None
+    except RuntimeError:
+        return None
+    a, b, c, d = _timed([*ours, *others], rounds)
+    return statistics.median((w + x) / (y + z) for w, x, y, z in zip(a, b, c, d, strict=True))
+
+
 def _compiled_twice(side: str, source: Path) -> list[Any]:
     from mo_loop.verify.runtime import compile_ir
 
