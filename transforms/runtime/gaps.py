@@ -401,6 +401,14 @@ GAPS: tuple[Gap, ...] = (
         ERROR, "SelectToLogical", "`LogicalOr` or `LogicalAnd`",
     ),
     Gap(
+        "select-of-one-constant", "`Select` of a constant of one element and itself does not compile",
+        ERROR, "CopySelectedConstant", "a copy of the constant", until="2025.1.0",
+    ),
+    Gap(
+        "elements-counted-from-end", "`GatherElements` reads outside the tensor for an index below 0",
+        WRONG, "CountIndicesFromStart", "the index plus the size", until="2025.2.0",
+    ),
+    Gap(
         "empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis",
         WRONG, "EmptyConcatToBroadcast", "`Broadcast` of a zero to the summed shape",
     ),
@@ -549,6 +557,23 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "WidenTwoBitConstants", "a constant of four bits", until="2025.2.0",
     ),
     Gap(
+        "not-of-16-bits", "`BitwiseNot` of u16 is 0",
+        WRONG, "translator of BitwiseNot", "`65535 - x`", until="2025.3.0",
+    ),
+    Gap(
+        "col2im-of-computed-shapes", "`Col2Im` to a shape known only at run time crashes the process",
+        CRASH, "translator of Col2Im", "added up place by place", until="2025.4.1",
+    ),
+    Gap(
+        "einsum-of-scalars", "`Einsum` of scalars alone does not compile",
+        ERROR, "translator of Einsum", "`Multiply`", until="2025.1.0",
+    ),
+    Gap(
+        "matmul-over-nothing",
+        "`MatMul` with a constant of no rows does not write its result, which is zeros",
+        WRONG, "translator of MatMul", "zeros",
+    ),
+    Gap(
         "lrn-bias", "`LRN` truncates its bias to an integer", WRONG, "translator of LRN", "composed",
     ),
     Gap(
@@ -570,6 +595,16 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "concatenated-nothing",
         "concatenated outputs without elements keep only the dimensions that are known before run time",
+        WRONG,
+    ),
+    Gap(
+        "einsum-of-diagonal", "`Einsum` of a subscript that is twice in one input does not compile",
+        ERROR, until="2025.0.0",
+    ),
+    Gap(
+        "sum-of-product-over-nothing",
+        "an elementwise operation of a `MatMul` whose inner size is 0 at run time does not happen, or the result keeps "
+        "its shape",
         WRONG,
     ),
     Gap(

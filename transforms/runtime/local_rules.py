@@ -80,6 +80,24 @@ class SelectToLogical(LocalRule):
         return ops.LogicalOr(condition, other) if then is condition else ops.LogicalAnd(condition, then)
 
 
+class CopySelectedConstant(LocalRule):
+    """Select(x, c, c), where c is a Constant of one element  ->  Select(x, c, a copy of c)
+
+    The runtime does not compile it. Constants that are equal are one at the end.
+    """
+
+    constant = any_input(is_constant())
+    pattern = wrap_type(ops.Select, any_input(), constant, constant)
+
+    def form(self, node: ops.Select) -> Node | None:
+        _, c, _ = _inputs(node)
+        if not _is_one_element(c):
+            return None
+        assert isinstance(c.node, Constant)
+        node.graph.set_input(node, 2, Constant(c.node.tensor, graph=node.graph).output)
+        return node
+
+
 class AbsToMaximum(LocalRule):
     """Abs(c)  ->  max(-c, c), where c is a Concat that another node reads too
 
@@ -226,6 +244,38 @@ def _is_inverted(node: Node, order: Sequence[int]) -> bool:
     if any(order[each] != place for place, each in enumerate(order)):
         return True
     return any(isinstance(each, PReLU) for each in node.graph.descendants([node]))
+
+
+class CountIndicesFromStart(LocalRule):
+    """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
+
+    The runtime reads outside the tensor for an index below 0.
+    """
+
+    pattern = wrap_type(ops.GatherElements)
+
+    def form(self, node: ops.GatherElements) -> Node | None:
+        x, indices = _inputs(node)
+        if isinstance(indices.node, Constant):
+            is_right = bool((indices.node.array >= 0).all())
+        else:
+            is_right = isinstance(indices.node, ops.Select) and _is_below_zero(indices.node)
+        if is_right or x.rank is None:
+            return None
+        size = ops.Gather(ops.ShapeOf(x), normalise_axis(node.axis, x.rank), 0)
+        count = size if indices.dtype is i64 else ops.Convert(size, destination_type=indices.dtype)
+        from_start = ops.Select(ops.Less(indices, 0), ops.Add(indices, count), indices)
+        node.graph.set_input(node, 1, from_start.output)
+        return node
+
+
+def _is_below_zero(node: ops.Select) -> bool:
+    """Whether its condition is that its last input is below 0."""
+    condition, _, indices = _inputs(node)
+    if not isinstance(condition.node, ops.Less):
+        return False
+    compared, zero = _inputs(condition.node)
+    return compared is indices and zero.type.integers == (0,)
 
 
 class TransposeToSqueezeUnsqueeze(LocalRule):
@@ -441,6 +491,7 @@ def _is_one_element(value: Value) -> bool:
 RULES: tuple[type[LocalRule], ...] = (
     IdentityToLogicalOr,
     SelectToLogical,
+    CopySelectedConstant,
     AbsToMaximum,
     EmptyConstantsToMaximum,
     SoftSignToDivide,
@@ -451,6 +502,7 @@ RULES: tuple[type[LocalRule], ...] = (
     EmptyConcatToBroadcast,
     EmptyOutputsToBroadcast,
     CountAxesFromEnd,
+    CountIndicesFromStart,
     WidenTwoBitConstants,
     MatMulToMultiply,
     AddOutputChannel,

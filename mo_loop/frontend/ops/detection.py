@@ -186,15 +186,15 @@ def col_2_im(
     strides: Ints | None = None,
 ):
     """Images by an operation of their own, anything else as a transposed convolution whose filters are unit vectors,
-    or added up place by place where shapes are known only at run time."""
-    blocks = block_shape.type.integers
-    if image_shape.shape == (2,):
+    or added up place by place where shapes are known only at run time. The runtime computes only the sizes of images
+    there before 2026.0, and crashes."""
+    blocks, sizes = block_shape.type.integers, image_shape.type.integers
+    if image_shape.shape == (2,) and blocks is not None and sizes is not None:
         at = window(2, strides=strides, pads=pads, dilations=dilations)
         return ops.Col2Im(
             columns, image_shape, block_shape, strides=at.strides, dilations=at.dilations, pads_begin=at.begin,
             pads_end=at.end,
         )  # fmt: skip
-    sizes = image_shape.type.integers
     if blocks is None or sizes is None:
         count = next((dims[0] for dims in (image_shape.shape, block_shape.shape) if dims), None)
         if not isinstance(count, int):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from mo_loop import ops
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.ops.shared import dimension, joined
@@ -19,8 +21,9 @@ def matmul(a, b):
         # The runtime treats a constant of three dimensions as one matrix for each of a, and does not broadcast.
         left, right = ops.Unsqueeze(a, list(range(4 - a.rank))), ops.Unsqueeze(b, 0)
         return ops.Squeeze(ops.MatMul(left, right), [0])
-    if b.rank == 2 and b.shape[1] == 0 and (a.rank or 0) > 1:  # the runtime loses the sizes of the run
-        return ops.Broadcast(number(a, 0), joined([*(dimension(a, axis) for axis in range(a.rank - 1)), 0], a))
+    if b.rank == 2 and 0 in b.shape and (a.rank or 0) > 1:  # the runtime loses the sizes of the run, or writes nothing
+        sizes = [*(dimension(a, axis) for axis in range(a.rank - 1)), dimension(b, 1)]
+        return ops.Broadcast(number(a, 0), joined(sizes, a))
     return ops.MatMul(a, b)
 
 
@@ -58,6 +61,9 @@ def scaled(x: Value, factor: float) -> Value:
 
 @translates("Einsum", since=12)
 def einsum(first, *rest, equation: str):
-    """Sums of products. The output subscripts are always explicit, as the runtime interprets "ii" differently."""
+    """Sums of products. The output subscripts are always explicit, as the runtime interprets "ii" differently. It does
+    not compile the products of scalars alone before 2025.2."""
     terms, result = subscripts(equation)
+    if not any((*terms, result)):
+        return reduce(lambda a, b: ops.Multiply(a, b).output, rest, first)
     return ops.Einsum(first, *rest, equation=f"{','.join(terms)}->{result}")

@@ -9,6 +9,7 @@ from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.arithmetic import legacy_binary, number
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
+from mo_loop.graph.types import u16
 
 
 def greater(a: Value, b: Value):
@@ -34,7 +35,13 @@ translates("Where", since=9)(lambda condition, x, y: ops.Select(condition, x, y)
 
 one_to_one({"IsNaN": ops.IsNaN}, since=9)
 one_to_one({"BitwiseAnd": ops.BitwiseAnd, "BitwiseOr": ops.BitwiseOr, "BitwiseXor": ops.BitwiseXor}, inputs=2, since=18)
-one_to_one({"BitwiseNot": ops.BitwiseNot}, since=18)
+
+
+@translates("BitwiseNot", since=18)
+def bitwise_not(x):
+    """Of 16 bits without sign the difference from the largest number: the runtime computes the opposite in 32 bits, and
+    converts a number below 0 to 0 before 2025.4."""
+    return ops.Subtract(number(x, 2**16 - 1), x) if x.dtype is u16 else ops.BitwiseNot(x)
 
 
 @translates("IsInf", since=10)
