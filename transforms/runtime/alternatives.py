@@ -22,5 +22,9 @@ def reshaped(value: Value, dims: Sequence[Dimension], shape: Callable[[], Value]
     sizes = pattern(dims)
     if len(dims) > 1 or value.rank != 1:
         value = ops.Reshape(value, shape() if sizes is None else sizes, special_zero=False).output
-    least = tuple(low(dim) for dim in dims)
-    return ops.AtLeast(value, sizes=least).output if any(least) else value
+    return at_least(value, [low(dim) for dim in dims])
+
+
+def at_least(value: Value, sizes: Sequence[int]) -> Value:
+    """`value`, of which inference knows that its sizes are at least `sizes`."""
+    return ops.AtLeast(value, sizes=tuple(sizes)).output if any(sizes) else value

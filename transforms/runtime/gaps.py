@@ -109,7 +109,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "zero-trips-read-state",
         "after zero iterations the final value of any state is that of an earlier inference",
-        WRONG, "SelectFinalValues", "`Select`, or the final and the initial value joined, one of them cut to length 0",
+        WRONG, "SelectFinalValues", "`Select`, a slice of the final value, or both joined, one of them cut to length 0",
         until="2026.3.1",
     ),
     Gap(

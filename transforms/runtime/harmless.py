@@ -7,8 +7,8 @@ from itertools import zip_longest
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node
-from mo_loop.graph.shape import is_static
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import string
 from mo_loop.ops.arithmetic import Binary, Divide, FloorMod, Mod, Unary
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
@@ -17,7 +17,8 @@ from mo_loop.ops.control import If
 from mo_loop.ops.reduction import Reduction
 
 ELEMENTWISE = (Unary, Binary, Select, Classification, Identity, ops.Convert)
-OTHERS = (Parameter, Result, Constant, ops.ShapeOf)
+FOR_ALL_NUMBERS = (Parameter, Result, Constant, Reduction, ops.ShapeOf, ops.Unsqueeze, ops.Squeeze, ops.Reshape)
+"""Operations that read the numbers of their first input alone, if the other ones are constants."""
 
 
 def is_harmless(body: Graph) -> bool:
@@ -26,15 +27,24 @@ def is_harmless(body: Graph) -> bool:
 
 
 def _is_harmless(node: Node) -> bool:
-    if any(output.dtype is string for output in node.outputs):
+    values = [value for value in node.inputs if value is not None]
+    if any(each.dtype is string or each.shape is None for each in (*values, *node.outputs)):
         return False
     if isinstance(node, If):
         return all(map(is_harmless, node.bodies))
-    if isinstance(node, Divide | Mod | FloorMod) and not _has_divisor(node):
+    if isinstance(node, Divide | Mod | FloorMod):
+        return _has_divisor(node) and _fit(values)
+    if isinstance(node, ELEMENTWISE):
+        return _fit(values)
+    if isinstance(node, ops.Concat):
+        return _fit_beside(values, node.axis)
+    if isinstance(node, ops.Gather):  # an index outside gives zeros, or arbitrary numbers
+        return node.batch_dims == 0 and isinstance(values[2].node, Constant)
+    if isinstance(node, ops.Slice):
+        return all(isinstance(each.node, Constant) for each in values[3:])
+    if isinstance(node, ops.Squeeze | ops.Reshape) and not is_static(values[0].shape):
         return False
-    if isinstance(node, Reduction | ops.Unsqueeze):
-        return all(axes is None or isinstance(axes.node, Constant) for axes in node.inputs[1:])
-    return isinstance(node, OTHERS) or (isinstance(node, ELEMENTWISE) and _fit(node))
+    return isinstance(node, FOR_ALL_NUMBERS) and all(isinstance(each.node, Constant) for each in values[1:])
 
 
 def _has_divisor(node: Binary) -> bool:
@@ -45,12 +55,16 @@ def _has_divisor(node: Binary) -> bool:
     return node.output.dtype.is_float or (known is not None and bool(np.all(known)))
 
 
-def _fit(node: Node) -> bool:
-    """Whether the shapes of all inputs surely agree: inference takes it for granted where a size is unknown."""
-    shapes = [value.shape for value in node.inputs if value is not None]
-    if None in shapes:
-        return False
-    if all(is_static(shape) for shape in shapes):
+def _fit(values: list[Value]) -> bool:
+    """Whether all shapes can surely be broadcast: inference takes it for granted where a size is unknown."""
+    if all(is_static(each.shape) for each in values):
         return True
-    counted_from_end = zip_longest(*(reversed(shape or ()) for shape in shapes), fillvalue=1)
+    counted_from_end = zip_longest(*(reversed(each.type.dims) for each in values), fillvalue=1)
     return all(len(set(dims) - {1}) <= 1 for dims in counted_from_end)
+
+
+def _fit_beside(values: list[Value], axis: int) -> bool:
+    """Whether all sizes but those along an axis are surely equal."""
+    at = normalise_axis(axis, values[0].type.rank)
+    sizes = enumerate(zip(*(each.type.dims for each in values), strict=True))
+    return all(place == at or len(set(dims)) == 1 for place, dims in sizes)

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import is_static, least, low
-from mo_loop.graph.types import boolean, string
+from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Final, Loop, Merged
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 from transforms.runtime.barriers import behind, iterations
 from transforms.runtime.harmless import is_harmless
-from transforms.runtime.zero_trips import are_equal, chosen, final_value, has_run, is_selection
+from transforms.runtime.prefixes import begins_with, growing_axis
+from transforms.runtime.zero_trips import are_equal, chosen, final_value, has_run, is_selection, prefix
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A final value that is wrong after zero iterations."""
+
+    last: Value
+    initial: Value
+    keeps_shape: bool
+    axis: int | None
+    """The axis along which the body only appends to the state."""
 
 
 class SelectFinalValues(FunctionPass):
     """last = Loop(M, C, initial)  ->  M != 0 and C ? last : initial
 
     Before 2026.4 the runtime reads a final value from the Result of the body even if the body has not run: it is that
-    of an earlier inference, or has no elements. For equal static shapes a Select gives the initial value. For equal
-    shapes that are dynamic it does so if the loop always runs: where the body can do no harm, the trip count becomes 1
-    instead of 0. For other shapes a slice of the final and one of the initial value are joined; one of them is empty.
+    of an earlier inference, or has no elements. For equal static shapes a Select gives the initial value. For other
+    shapes a slice of the final and one of the initial value are joined; one of them is empty.
+
+    The loop runs once instead of not at all where the body can do no harm, if that makes all values available: a Select
+    chooses between equal dynamic shapes, and the initial value of a state that the body only appends to is the
+    beginning of the final one.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -30,45 +47,63 @@ class SelectFinalValues(FunctionPass):
     def _select(self, node: Loop) -> bool:
         if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
-        found = _unselected(node)
+        found = _found(node)
         if not found:
             return self.refuse(node, "no final value of a state is read")
         ran = has_run(node)
-        keeps_shapes = _keeps_dynamic_shapes(node, found)
-        if keeps_shapes:
+        runs_once = _may_run_once(node, found)
+        if runs_once:
             _run_once(node, ran)
-        for output, initial in found:
-            readers = output.uses
-            select = chosen if keeps_shapes else final_value
-            move_readers(output, select(output, initial, ran), readers)
+        for each in found:
+            readers = each.last.uses
+            move_readers(each.last, _selected(each, ran, runs_once), readers)
         return self.accept(node)
 
 
-def _unselected(node: Loop) -> list[tuple[Value, Value]]:
-    """The final values that are wrong after zero iterations, each with its initial value."""
+def _found(node: Loop) -> list[Selected]:
     # GuardZeroTrips handles the states that the body does not read.
-    states = [(entry, value) for entry, value in node.fed if isinstance(entry, Merged)]
-    initial = {entry.result: value for entry, value in states if entry.parameter.output.is_used}
-    pairs = [
-        (output, initial[entry.result])
+    states = {
+        entry.result: (entry, value)
+        for entry, value in node.fed
+        if isinstance(entry, Merged) and entry.parameter.output.is_used
+    }
+    finals = [
+        (output, *states[entry.result])
         for entry, output in zip(node.output_map, node.outputs, strict=True)
-        if isinstance(entry, Final) and entry.result in initial
+        if isinstance(entry, Final) and entry.result in states
     ]
     return [
-        (output, value)
-        for output, value in pairs
-        if not are_equal(output, value) and not all(is_selection(use.node, node) for use in output.uses)
+        Selected(last, initial, _is_same_shape(last, initial), _appended_axis(last, initial, entry))
+        for last, entry, initial in finals
+        if not are_equal(last, initial) and not all(is_selection(use.node, node) for use in last.uses)
     ]
 
 
-def _keeps_dynamic_shapes(node: Loop, finals: list[tuple[Value, Value]]) -> bool:
-    """Whether `finals` are all outputs that are read, have the shapes of the initial values, dynamic ones among them,
-    and the body may run once more."""
-    if {output for output in node.outputs if output.is_used} != {output for output, _ in finals}:
+def _is_same_shape(last: Value, initial: Value) -> bool:
+    return last.shape is not None and last.shape == initial.shape
+
+
+def _appended_axis(last: Value, initial: Value, entry: Merged) -> int | None:
+    axis = growing_axis(last, initial)
+    appends = axis is not None and begins_with(entry.result.value, entry.parameter.output, axis)
+    return axis if appends else None
+
+
+def _may_run_once(node: Loop, found: list[Selected]) -> bool:
+    """Whether one more iteration is harmless, gives all outputs that are read, and saves something."""
+    if {output for output in node.outputs if output.is_used} != {each.last for each in found}:
         return False
-    if any(last.shape != initial.shape or last.shape is None or last.dtype is string for last, initial in finals):
+    if all(each.keeps_shape and is_static(each.last.shape) for each in found):
         return False
-    return not all(is_static(last.shape) for last, _ in finals) and is_harmless(node.body)
+    return all(each.keeps_shape or each.axis is not None for each in found) and is_harmless(node.body)
+
+
+def _selected(each: Selected, ran: Value, runs_once: bool) -> Value:
+    if not runs_once:
+        return final_value(each.last, each.initial, ran)
+    if each.axis is None:
+        return chosen(each.last, each.initial, ran)
+    return prefix(each.last, each.initial, each.axis, ran)
 
 
 def _run_once(node: Loop, ran: Value) -> None:

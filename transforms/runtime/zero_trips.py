@@ -11,7 +11,7 @@ from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Loop, Selected
 from mo_loop.ops.slicing import FAR
-from transforms.runtime.alternatives import reshaped
+from transforms.runtime.alternatives import at_least, reshaped
 from transforms.runtime.barriers import behind
 
 
@@ -115,6 +115,20 @@ def chosen(last: Value, initial: Value, ran: Value) -> Value:
     if ran is initial:
         return ops.LogicalAnd(ran, last).output
     return ops.Select(ran, last, initial).output
+
+
+def prefix(last: Value, initial: Value, axis: int, ran: Value) -> Value:
+    """`last` if the loop ran, else as much of it along `axis` as `initial` has."""
+    size = initial.type.dims[axis]
+    least = [min(low(a), low(b)) for a, b in zip(last.type.dims, initial.type.dims, strict=True)]
+    length = Constant([size], graph=ran.graph, dtype=i64).output if isinstance(size, int) else _size(initial, axis)
+    end = ops.Select(ran, Constant([FAR], graph=ran.graph, dtype=i64), length)
+    part = ops.Slice(last, [0], ops.Barrier(end, hides="bounds"), [1], [axis]).output
+    return at_least(part, least)
+
+
+def _size(value: Value, axis: int) -> Value:
+    return ops.Gather(ops.ShapeOf(value), [axis], np.array(0)).output
 
 
 def _is_empty(value: Value) -> bool:

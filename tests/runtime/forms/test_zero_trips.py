@@ -284,3 +284,67 @@ def test_a_returned_initial_value_and_the_output_keep_their_names(initial: str, 
     assert converted.outputs == [each.name for each in model.graph.output]
     assert [each.names for each in converted.outputs] == [(each.name,) for each in model.graph.output]
     check(model, *({"n": n, "x": f32(n, -3)} for n in (3, 0, 2, 1)))
+
+
+def test_one_iteration_instead_of_none_for_a_state_that_keeps_its_dynamic_shape() -> None:
+    text = """
+        %M = Parameter : i64[]
+        %C = Parameter : boolean[]
+        %v = Parameter : f32[N,2]
+        %some = Greater(%M, 0)
+        %ran = LogicalAnd(%some, %C)
+        %m = Select(%ran, %M, 1)
+        %final = Loop(%m, true, %v) {
+          condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]
+        }
+          body {
+            %s = Parameter
+            %n = Multiply(%s, 2.0)
+            Result(true) @go
+            Result(%n)
+          }
+        %last = Select(%ran, %final, %v)
+        Result(%last)
+    """
+    rows = [2, 2, 3, 0, 1, 3, 2, 0, 5, 2]
+    calls = ([i64(m), boolean(c), f32(*range(2 * n)).reshape(n, 2)] for (m, c), n in zip(CALLS, rows, strict=True))
+    check_graph(text, lambda m, c, v: [v * np.float32(2 ** (max(m, 0) if c else 0))], *calls)
+
+
+def test_one_iteration_instead_of_none_for_a_state_that_grows() -> None:
+    """The additional iteration reads a row of a tensor without any; the slice removes what it appends."""
+    text = """
+        %x = Parameter : f32[R,2]
+        %v = Parameter : f32[K,2]
+        %shape = ShapeOf(%x)
+        %rows = Gather(%shape, 0, 0)
+        %m = Maximum(%rows, 1)
+        %some = NotEqual(%rows, 0)
+        %first = ShapeOf(%v)
+        %length = Gather(%first, [0], 0)
+        %stop = Select(%some, i64 [1073741824], %length)
+        %end = CumSum(%stop, 0)
+        %zero = Subtract(%length, %length)
+        %one = Add(%zero, 1)
+        %once = Concat(%one, [1]) {axis: 0}
+        %initial = Tile(%v, %once)
+        %all = Loop(%m, true, %initial, %x) {
+          iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%y)], output_map: [Final(@n)]
+        }
+          body {
+            %i = Parameter
+            %s = Parameter : f32[?,2]
+            %y = Parameter
+            %j = Maximum(%i, %i)
+            %row = Gather(%y, %j, 0)
+            %new = Unsqueeze(%row, [0])
+            %n = Concat(%s, %new) {axis: 0}
+            Result(true) @go
+            Result(%n)
+          }
+        %last = Slice(%all, [0], %end, [1], [0])
+        Result(%last)
+    """
+    sizes = [(2, 1), (0, 1), (3, 2), (0, 2), (0, 0), (1, 0), (0, 3), (4, 1)]
+    calls = ([f32(*range(2 * r)).reshape(r, 2), -f32(*range(2 * k)).reshape(k, 2)] for r, k in sizes)
+    check_graph(text, lambda x, v: [np.concatenate([v, x])], *calls)
