@@ -18,10 +18,12 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.tables import aligned
+from mo_loop.verify.isolated import FILLED
 from mo_loop.verify.judge import CLASSES, CONVERTERS, PASSED, Verdict, settle
 from mo_loop.workers import Pool
 from tests.conformance import expectations
@@ -38,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     entries = list(collect(options.kinds.split(","), options.filter))
     kinds = {entry.name: entry.kind for entry in entries}
     verdicts: dict[str, Verdict] = {}
-    with Pool("mo_loop.verify.judge:judge", jobs=options.jobs, limit=options.limit, memory=MEMORY) as pool:
+    limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
+    with Pool("mo_loop.verify.judge:judge", env=FILLED, **limits) as pool:
         for done, (name, verdict) in enumerate(judged(pool, entries, options.converter, options.python), 1):
             verdicts[name] = verdict
             if options.verbose:

@@ -26,6 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.verify.isolated import FILLED
 from mo_loop.verify.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
 from mo_loop.workers import Outcome, Pool
 from tests.fuzz.control_flow.features import rare
@@ -52,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.control_flow.oracle:oracle", **limits) as oracle,
-        Pool("mo_loop.verify.judge:judge", **limits) as judge,
+        Pool("mo_loop.verify.judge:judge", env=FILLED, **limits) as judge,
     ):
         samples = _samples(oracle, [(options.seed, index, options.lists) for index in indices], skipped)
         samples = _configured(samples, options)

@@ -27,6 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.tables import aligned
+from mo_loop.verify.isolated import FILLED
 from mo_loop.verify.judge import (
     BUG,
     CRASH,
@@ -94,7 +95,7 @@ def run(
     limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.operators.trial:oracle", **limits) as oracle,
-        Pool("mo_loop.verify.judge:judge", env=NO_TELEMETRY, **limits) as judge,
+        Pool("mo_loop.verify.judge:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
         samples = _samples(oracle, tasks, trials, skipped, None if options is None else options.python)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verify.isolated import LIMIT, IsolatedError
+from mo_loop.verify.isolated import FILLED, LIMIT, IsolatedError
 from mo_loop.verify.runtime import Compiled, compile_ir
 from mo_loop.workers import Pool
 
@@ -54,4 +54,4 @@ _compiled: list[Compiled] = []
 
 @functools.cache
 def _pool(python: str) -> Pool:
-    return Pool(f"{__name__}:serve", limit=LIMIT, python=python)
+    return Pool(f"{__name__}:serve", limit=LIMIT, python=python, env=FILLED)

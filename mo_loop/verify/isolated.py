@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from mo_loop.workers import Pool
 
 LIMIT = 120.0
+FILLED = {"MALLOC_PERTURB_": "165"}
+"""Environment of workers: glibc fills what it allocates and frees, so that reading there is wrong every time."""
 T = TypeVar("T")
 
 

@@ -42,6 +42,7 @@ from mo_loop.text.literals import parse_data, shaped
 from mo_loop.text.scanner import Scanner
 from mo_loop.text.spelling import parse_type
 from mo_loop.verify.compare import compare
+from mo_loop.verify.isolated import FILLED
 from mo_loop.verify.judge import brief
 from mo_loop.verify.runtime import run_ir
 from mo_loop.workers import Outcome, Pool
@@ -197,5 +198,4 @@ def _words(text: str) -> tuple[str, ...]:
 
 @functools.cache
 def _pool(python: str | None) -> Pool:
-    # glibc then fills what it allocates and frees: reading there is wrong every time, not by chance.
-    return Pool("mo_loop.verify.isolated:serve", python=python, env={"MALLOC_PERTURB_": "165"})
+    return Pool("mo_loop.verify.isolated:serve", python=python, env=FILLED)

@@ -56,7 +56,8 @@ class CopyControlOutputs(FunctionPass):
 def _is_exposed(output: Value) -> bool:
     if output.rank is None or is_static(output.shape) or output.dtype is string:
         return False
-    readers = [use.node for use in output.uses if not isinstance(use.node, ops.ShapeOf)]  # it reads no contents
+    *_, last = (output, *views_of(output))
+    readers = [use.node for use in last.uses if not isinstance(use.node, ops.ShapeOf)]  # it reads no contents
     if all(has_run_time_ends(reader) for reader in readers):
         return False
     if isinstance(output.node, Loop) or output.graph.owner is not None or output.dtype in UNCONVERTED:

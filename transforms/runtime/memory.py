@@ -68,9 +68,9 @@ def has_run_time_ends(node: Node) -> bool:
 
 
 def views_of(output: Value) -> Iterator[Value]:
-    """A Reshape that is the only reader of `output`, and the next one: they are the same memory."""
+    """A Reshape or Squeeze that is the only reader of `output`, and the next one: they are the same memory."""
     use = output.only_use
-    while use is not None and use.port == 0 and isinstance(use.node, ops.Reshape | ops.AtLeast):
+    while use is not None and use.port == 0 and isinstance(use.node, ops.Reshape | ops.Squeeze | ops.AtLeast):
         yield use.node.output
         use = use.node.output.only_use
 
