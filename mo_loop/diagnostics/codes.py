@@ -169,13 +169,13 @@ CODES: dict[str, Code] = {
     ),
     "ML505": Code(
         "NaN that becomes a number",
-        "the runtime's ReLU, Clamp, Maximum, Minimum, MaxPool, ReduceMax and ReduceMin return a number where ONNX "
-        "returns NaN; a form that keeps NaN would cost speed",
+        "the runtime's ReLU, Clamp, HardSigmoid, Exp, Softmax, LogSoftmax, Maximum, Minimum, MaxPool, ReduceMax and "
+        "ReduceMin return a number where ONNX returns NaN; a form that keeps NaN would cost speed",
         "nothing, unless the model computes with NaN; if it does, replace NaN before these operations",
         "note",
     ),
     "ML506": Code(
-        "integers raised to a floating-point power",
+        "integers raised to a power that is not a constant whole number",
         "the power is computed in f32 and stored in 32 bits: it is exact up to 2^24 and limited to 2^31 - 1",
         "cast the base to f32 in the model if larger powers occur",
         "warning",

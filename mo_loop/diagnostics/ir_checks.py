@@ -34,7 +34,12 @@ _VIEWS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Convert"))
 _CHANGING = frozenset(("SequenceInsert", "SequenceErase"))
 """ONNX operators that change a list."""
 
-_LOSES_NAN = frozenset(("ReLU", "Clamp", "Maximum", "Minimum", "MaxPool", "ReduceMax", "ReduceMin"))
+_LOSES_NAN = frozenset(
+    (
+        "ReLU", "Clamp", "HardSigmoid", "Exp", "SoftMax", "LogSoftmax", "Maximum", "Minimum", "MaxPool", "ReduceMax",
+        "ReduceMin",
+    )
+)  # fmt: skip
 
 _RANDOM = frozenset(("RandomUniform", "Multinomial"))
 
@@ -130,11 +135,20 @@ def _is_zero(node: Node) -> bool:
 def _integer_powers(graph: Graph) -> Iterator[Diagnostic]:
     for scope in graph.scopes():
         for node in scope.of(Power):
-            base, truncated = node.inputs[0], node.output.only_use
-            if base is None or truncated is None or not isinstance(base.node, Convert):
-                continue
-            if _is_integer(base.node.inputs[0]) and _is_integer(_output(truncated.node)):
+            if _is_integer(node.output) or _is_truncated(node):
                 yield Diagnostic.of_code("ML506", "the base is an integer", Place.of(node.origin))
+
+
+def _is_truncated(node: Power) -> bool:
+    """Whether it is the power of an integer converted to f32, and becomes an integer again."""
+    base, use = node.inputs[0], node.output.only_use
+    return (
+        base is not None
+        and use is not None
+        and isinstance(base.node, Convert)
+        and _is_integer(base.node.inputs[0])
+        and _is_integer(_output(use.node))
+    )
 
 
 def _output(node: Node) -> Value | None:

@@ -278,9 +278,9 @@ def test_random_numbers() -> None:
 
 
 def test_operations_that_lose_nan_are_counted() -> None:
-    text = "main (float[3] x, float[3] y) => (float[3] z) { [r] a = Relu (x) [m] z = Max (a, y) }"
+    text = "main (float[3] x, float[3] y) => (float[3] z) { [r] a = Relu (x) [m] b = Max (a, y) z = HardSigmoid (b) }"
     assert found(parsed(text)) == {("ML505", "r (Relu)")}
-    assert only(parsed(text), "ML505").message == "2 operations lose NaN"
+    assert only(parsed(text), "ML505").message == "3 operations lose NaN"
     integers = "main (int32[3] x, int32[3] y) => (int32[3] z) { z = Max (x, y) }"
     assert found(parsed(integers)) == set()
 
@@ -292,8 +292,14 @@ def test_floating_point_powers_of_integers(exponent: float, said: bool) -> None:
     assert found(parsed(text)) == ({("ML506", "p (Pow)")} if said else set())
 
 
+def test_computed_powers_of_integers() -> None:
+    text = "main (int64[3] x, int64[3] k) => (int64[3] y) { [p] y = Pow (x, k) }"
+    assert found(parsed(text)) == {("ML506", "p (Pow)")}
+    assert found(parsed(text.replace("int64", "float"))) == set()
+
+
 def test_broadcasts_to_computed_sizes_of_elementwise_operations() -> None:
-    text = "main (float[N] x, int64[2] k, float[M] z) => (float[A,B] y) { a = Exp (x) [e] b = Expand (a, k) y = READ }"
+    text = "main (float[N] x, int64[2] k, float[M] z) => (float[A,B] y) { a = Sqrt (x) [e] b = Expand (a, k) y = READ }"
     assert found(parsed(text.replace("READ", "Sub (b, z)"))) == {("ML507", "e (Expand)")}
     assert found(parsed(text.replace("READ", "Softmax (b)"))) == {("ML540", "z")}
 

@@ -633,6 +633,12 @@ GAPS: tuple[Gap, ...] = (
         CRASH, until="2024.6.0",
     ),
     Gap("relu-of-nan", "`ReLU` loses NaN; `check` says so (ML505)", WRONG),
+    Gap("hard-sigmoid-of-nan", "`HardSigmoid` loses NaN; `check` says so (ML505)", WRONG),
+    Gap("exp-of-nan", "`Exp` of NaN is infinite; `check` says so (ML505)", WRONG),
+    Gap(
+        "softmax-of-nan", "`Softmax` and `LogSoftmax` are NaN only where the input is; `check` says so (ML505)", WRONG,
+    ),
+    Gap("max-pool-of-nan", "`MaxPool` loses NaN; `check` says so (ML505)", WRONG),
     Gap("clamp-of-nan", "`Clamp` loses NaN; `check` says so (ML505)", WRONG),
     Gap("maximum-of-nan", "`Maximum` and `Minimum` lose NaN if it is the first input; `check` says so (ML505)", WRONG),
     Gap("reduced-nan", "`ReduceMax` and `ReduceMin` lose NaN; `check` says so (ML505)", WRONG),

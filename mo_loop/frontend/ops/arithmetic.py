@@ -82,19 +82,35 @@ _ELEMENTWISE = (Binary, Unary, ops.Select, ops.Convert, ops.Reshape, ops.Squeeze
 
 def power(x: Value, exponent: Value):
     """The result has the type of the base; for integer bases the fraction is truncated."""
-    times = _whole(exponent)
-    if x.dtype.is_integer and 2 <= times <= 4 and not (exponent.dtype.is_float and x.dtype.bits < 32):
-        # The runtime raises integers to powers in f32, which is exact to 2^24 only; products are exact.
-        return reduce(ops.Multiply, [x] * times)
+    times = _whole(x, exponent)
+    # The runtime raises integers to powers in f32, which is exact to 2^24 only; products are exact.
+    if x.dtype.is_integer and 1 <= times <= (31 if x.dtype.bits >= 32 else 0 if exponent.dtype.is_float else 4):
+        return _product(x, times)
     if x.dtype.is_integer and exponent.dtype.is_float:
         return as_type(ops.Power(as_type(x, f32), as_type(exponent, f32)).output, x.dtype)
     return ops.Power(x, as_type(exponent, x.dtype))
 
 
-def _whole(exponent: Value) -> int:
-    """The value of a constant scalar that is a small whole number, else 0."""
-    known = exponent.constant if exponent.rank == 0 else None
-    return int(known) if known is not None and 0 <= known <= 9 and known == int(known) else 0
+def _whole(x: Value, exponent: Value) -> int:
+    """The value of an exponent that is one constant whole number for all of `x`, else 0."""
+    known = exponent.constant
+    if known is None or known.size != 1 or x.rank is None or known.ndim > x.rank:
+        return 0
+    found = known.reshape(())[()]
+    return int(found) if np.isfinite(found) and found == int(found) else 0
+
+
+def _product(x: Value, times: int) -> Value:
+    """`x` multiplied by itself: x^5 is x * (x^2)^2."""
+    result = None
+    while True:
+        if times % 2:
+            result = x if result is None else ops.Multiply(result, x).output
+        times //= 2
+        if not times:
+            assert result is not None
+            return result
+        x = ops.Multiply(x, x).output
 
 
 def as_type(x: Value, dtype) -> Value:

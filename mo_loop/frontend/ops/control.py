@@ -130,7 +130,7 @@ def scan_8(
     inner = _scan(node, body.within(scope), elements, [0] * num_scan_inputs, flags, (), (), batch)
     outputs = list(inner.outputs)
     if length is not None and not isinstance(inner, Failed):
-        outputs[count:] = [_padded(each, ops.Subtract(longest, length).output) for each in outputs[count:]]
+        outputs[count:] = [_padded(each, length, longest) for each in outputs[count:]]
     results = [Result(each) for each in outputs]
     input_map: list[Any] = [Sliced(parameter, 0) for parameter in parameters]
     _add_captures(scope.captures, input_map, values)
@@ -142,12 +142,17 @@ def scan_8(
     )  # fmt: skip
 
 
-def _padded(value: Value, missing: Value) -> Value:
-    """`value` padded along axis 0 with `missing` (shape [1]) slices of zeros at the end."""
-    zeros = [0] * value.type.rank
-    ends = ops.Concat(missing, *([np.zeros(len(zeros) - 1, np.int64)] if len(zeros) > 1 else []), axis=0)
+def _padded(value: Value, length: Value, longest: Value) -> Value:
+    """`value` of `length` slices along axis 0, padded with slices of zeros to `longest` (both of shape [1])."""
+    others = value.type.rank - 1
+    missing = ops.Subtract(longest, length)
+    ends = ops.Concat(missing, *([np.zeros(others, np.int64)] if others else []), axis=0)
     fill = Constant(np.zeros(()), graph=value.graph, dtype=value.dtype)
-    return ops.Pad(value, zeros, ends, fill, pad_mode="constant").output
+    padded = ops.Pad(value, [0] * value.type.rank, ends, fill, pad_mode="constant")
+    if longest.type.integers is None:
+        return padded.output
+    # The length is known, but not to follow from the one before and the pads.
+    return ops.Reshape(padded, [*longest.type.integers, *[0] * others], special_zero=True).output
 
 
 def _scan(

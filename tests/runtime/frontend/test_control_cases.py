@@ -201,6 +201,24 @@ def test_scan_8_of_length_0() -> None:
     check(model, {"s": state, "x": two}, {"s": state, "x": none}, expected=expected)
 
 
+def test_the_length_of_a_scan_8_is_known_where_a_loop_does_not_run() -> None:
+    """It is that of the input, whatever the lengths of the sequences."""
+    model = parsed(
+        """g (int64 n, int64[2] lengths, float[2,3,1] x) => (float[?,?,?,?] all) {
+      all = Loop (n, "") <body = step (int64 i, bool go) => (bool go2, float[?,?,?] z) {
+        go2 = Identity (go)
+        z = Scan <num_scan_inputs = 1, body = row (float[1] e) => (float[1] r) { r = Neg (e) }> (lengths, x) }>
+    }""",
+        opset=8,
+    )
+    model.ir_version = 8
+    lengths, x = np.array([2, 3]), floats(2, 3, 1)
+    rows = -x
+    rows[0, 2] = 0
+    expected = [[("all", np.stack([rows, rows]))], [("all", np.zeros((0, 2, 3, 1), np.float32))]]
+    check(model, *({"n": np.array(n), "lengths": lengths, "x": x} for n in (2, 0)), expected=expected)
+
+
 def test_scan_lengths_that_may_be_equal_are_not_refused() -> None:
     """N may be 3: only what differs for certain is refused."""
     model = parsed("""g (float[3,2] m, float[N,2] p) => (float[3,2] y) {

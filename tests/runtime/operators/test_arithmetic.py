@@ -109,10 +109,12 @@ def test_power_of_mixed_types(base, exponent):
     check_node("Pow", {"a": integers(base, 5), "b": integers(exponent, 5, high=4)}, opset=15)
 
 
-def test_integer_powers_are_exact():
-    x = np.array([4099, 46340], np.int64)
-    for two in (np.array(2, np.int64), np.array(2, np.float32)):
-        check_node("Pow", {"a": x, "b": two}, opset=15, constants=["b"])
+@pytest.mark.parametrize(
+    ("base", "exponent"), [(46340, 2), (46340, 2.0), (1289, 3), (-73, 5), (-21, 7.0), (2, 30), (2**30 + 1, 1)]
+)
+def test_integer_powers_are_exact(base, exponent):
+    for shape in ((), (1,)):
+        check_node("Pow", {"a": np.array([base, -1]), "b": np.full(shape, exponent)}, opset=15, constants=["b"])
 
 
 @dynamic_or_not
