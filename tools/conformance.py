@@ -8,6 +8,9 @@
 The results of mo_loop are compared with tests/conformance/expectations.toml, which lists the cases that do not pass and
 their reasons: the exit code is 1 if a listed case passes or an unlisted one fails. `--write` updates the lists; add the
 reason of a new group by hand. For another converter every case that does not pass counts.
+
+With --runtime the models are converted for this release and all later ones, and the cases that the file lists for this
+release are the expected ones.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.tables import aligned
+from mo_loop.target import NEWEST, shown
 from mo_loop.verify.isolated import FILLED
 from mo_loop.verify.judge import CLASSES, CONVERTERS, PASSED, Verdict, settle
 from mo_loop.workers import Pool
@@ -42,7 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
     verdicts: dict[str, Verdict] = {}
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with Pool("mo_loop.verify.judge:judge", env=FILLED, **limits) as pool:
-        for done, (name, verdict) in enumerate(judged(pool, entries, options.converter, options.python), 1):
+        found = judged(pool, entries, options.converter, options.python, options.runtime)
+        for done, (name, verdict) in enumerate(found, 1):
             verdicts[name] = verdict
             if options.verbose:
                 print(f"{done} {name}: {verdict.result} {verdict.code} {verdict.message}", file=sys.stderr)
@@ -54,16 +59,25 @@ def main(arguments: list[str] | None = None) -> int:
     if options.converter != "mo_loop":
         return int(any(verdict.result != PASSED for verdict in verdicts.values()))
     if options.write:
-        expectations.write(expectations.read(options.expectations), verdicts, options.expectations)
-    expected = expectations.read(options.expectations)
-    return int(_print_differences(expected, verdicts, [entry.name for entry in collect(KINDS)]))
+        expectations.write(
+            expectations.read(options.expectations), verdicts, options.expectations, options.runtime or ""
+        )
+    expected = expectations.read(options.expectations).on(options.runtime or "")
+    return int(_print_differences(expected, verdicts, [entry.name for entry in collect(KINDS)], options.runtime))
 
 
 def judged(
-    pool: Pool, entries: Iterable[Entry], converter: str = "mo_loop", python: str | None = None
-) -> Iterator[tuple[str, Verdict]]:
-    """Name and verdict of each case, in the order in which they end; `python` is the interpreter that runs the IR."""
-    for outcome in pool.map((converter, replace(entry.sample, python=python)) for entry in entries):
+    pool: Pool, entries: Iterable[Entry], converter: str = "mo_loop", python: str | None = None,
+    runtime: str | None = None,
+) -> Iterator[tuple[str, Verdict]]:  # fmt: skip
+    """Name and verdict of each case, in the order in which they end.
+
+    `python` is the interpreter that runs the IR, which is made for the release `runtime` and all later ones.
+    """
+    target = {"target": f"{runtime}-{shown(NEWEST)}"} if runtime and converter == "mo_loop" else {}
+    samples = (each.sample for each in entries)
+    tasks = (replace(each, python=python, arguments={**each.arguments, **target}) for each in samples)
+    for outcome in pool.map((converter, task) for task in tasks):
         yield outcome.task[1].name, settle(outcome, pool.call)
 
 
@@ -90,10 +104,12 @@ def _print_failures(verdicts: Mapping[str, Verdict], every: bool) -> None:
     print(f"\nfailures by message (--list prints every one)\n{groups(failures, most=60)}")
 
 
-def _print_differences(expected: expectations.Expectations, verdicts: Mapping[str, Verdict], names: list[str]) -> bool:
+def _print_differences(
+    expected: expectations.Expectations, verdicts: Mapping[str, Verdict], names: list[str], runtime: str | None
+) -> bool:
     """Print the differences from the file and the errors in it; returns whether there are any."""
     found = [*expectations.differences(expected, verdicts), *expectations.faults(expected, names)]
-    here = expectations.versions()
+    here = expectations.versions() if runtime is None else expected.versions
     if found and expected.versions != here:
         print(f"\nthe expectations are about {_listed(expected.versions)}; installed is {_listed(here)}")
     print(f"\n{len(found)} not as expected\n" + "\n".join(found) if found else "\nall as expected")

@@ -6,8 +6,9 @@ code = "ML322"
 reason = "the IR has no element type i2"
 cases = ["test_cast_FLOAT_to_INT2", "test_cast_INT2_to_FLOAT"]
 
-A case that is not listed is expected to pass. `differences` lists where a run differs, in both directions; `write`
-updates the file to the results of a run and keeps its reasons.
+A case that is not listed is expected to pass. A group with `runtime = "2024.6.0"` is about this release instead of the
+installed one, and takes its cases out of the other groups there. `differences` lists where a run differs, in both
+directions; `write` updates the file to the results of a run and keeps its reasons.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ HEADER = """\
 
 @dataclass(frozen=True)
 class Group:
-    """Cases with the same result (one of `CLASSES`), code ("" if there is none) and reason."""
+    """Cases with the same result (one of `CLASSES`), code ("" if there is none) and reason.
+
+    `runtime` is the OpenVINO release; "" is every one whose own groups do not have the case.
+    """
 
     result: str
     reason: str
     code: str = ""
     cases: frozenset[str] = field(default=frozenset())
+    runtime: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,15 +59,22 @@ class Expectations:
         """Name of a case -> its group."""
         return {case: group for group in self.groups for case in group.cases}
 
+    def on(self, runtime: str) -> Expectations:
+        """What is expected on a release; of the installed one if `runtime` is empty."""
+        own = [group for group in self.groups if runtime and group.runtime == runtime]
+        listed = {case for group in own for case in group.cases}
+        others = [replace(group, cases=group.cases - listed) for group in self.groups if not group.runtime]
+        return Expectations(self.versions, (*others, *own))
+
 
 def read(path: Path = FILE) -> Expectations:
-    """Read the file. ValueError if a case is listed twice."""
+    """Read the file. ValueError if a case is listed twice for a release."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     tables = content.get("group", [])
-    count = Counter(case for each in tables for case in each["cases"])
-    if twice := sorted(case for case in count if count[case] > 1):
+    count = Counter((case, each.get("runtime", "")) for each in tables for case in each["cases"])
+    if twice := sorted(case for (case, _), times in count.items() if times > 1):
         raise ValueError(f"{path.name}: listed twice: {', '.join(twice)}")
-    groups = [Group(each["result"], each["reason"], each.get("code", ""), frozenset(each["cases"])) for each in tables]
+    groups = [Group(**{"code": "", **each, "cases": frozenset(each["cases"])}) for each in tables]
     return Expectations(content["versions"], tuple(groups))
 
 
@@ -95,17 +107,20 @@ def faults(expected: Expectations, names: Collection[str]) -> Iterator[str]:
             yield f"{first}{f' and {more} more' if more else ''}: listed without a reason: {group.reason}"
 
 
-def write(expected: Expectations, verdicts: Mapping[str, Verdict], path: Path = FILE) -> None:
-    """Update the lists to the verdicts. Cases without a verdict stay. Empty groups are removed."""
-    listed = expected.by_case
+def write(expected: Expectations, verdicts: Mapping[str, Verdict], path: Path = FILE, runtime: str = "") -> None:
+    """Update the lists to the verdicts on a release. Cases without a verdict stay. Empty groups are removed."""
+    listed = expected.on(runtime).by_case
     stay = {name for name, group in listed.items() if name not in verdicts or _is_as_listed(group, verdicts[name])}
-    groups = [replace(group, cases=group.cases & stay) for group in expected.groups]
+    groups = [replace(g, cases=g.cases & stay) if g.runtime == runtime else g for g in expected.groups]
     added: dict[tuple[str, str, str], set[str]] = {}
     for name, verdict in verdicts.items():
         if verdict.result != PASSED and name not in stay:
             message = f"{UNEXPLAINED} {verdict.message}"[:200]
             added.setdefault((verdict.result, verdict.code, message), set()).add(name)
-    groups += [Group(result, reason, code, frozenset(names)) for (result, code, reason), names in sorted(added.items())]
+    groups += [
+        Group(result, reason, code, frozenset(names), runtime)
+        for (result, code, reason), names in sorted(added.items())
+    ]
     path.write_text(_text([group for group in groups if group.cases]), encoding="utf-8")
 
 
@@ -122,6 +137,7 @@ def _text(groups: Collection[Group]) -> str:
     for group in groups:
         lines += ["", "[[group]]", f'result = "{group.result}"']
         lines += [f'code = "{group.code}"'] if group.code else []
+        lines += [f'runtime = "{group.runtime}"'] if group.runtime else []
         lines += [f"reason = {_quoted(group.reason)}", "cases = ["]
         lines += [*(f'    "{case}",' for case in sorted(group.cases)), "]"]
     return "\n".join(lines) + "\n"

@@ -25,7 +25,8 @@ from tools.conformance import judged, main
 
 BATCHES, SHARE = 12, 10
 
-EXPECTED = read()
+EVERYWHERE = read()
+EXPECTED = EVERYWHERE.on("")
 
 as_listed = pytest.mark.skipif(EXPECTED.versions != versions(), reason=f"the list is about {EXPECTED.versions}")
 
@@ -59,7 +60,7 @@ def test_results_are_the_expected_ones(batch: int) -> None:
 
 @as_listed
 def test_the_file_has_a_reason_for_each_case_and_lists_only_cases_that_exist() -> None:
-    assert list(faults(EXPECTED, [entry.name for entry in entries()])) == []
+    assert list(faults(EVERYWHERE, [entry.name for entry in entries()])) == []
 
 
 def test_the_tests_of_control_flow_and_of_sequences_have_all_cases_of_their_patterns() -> None:
@@ -132,6 +133,21 @@ def test_writing_keeps_reasons_and_marks_missing_ones(tmp_path: Path) -> None:
         ("computed in f32", "c"),
         ('? ML302: no "Foo"\nat all', "d"),
     ]
+
+
+def test_groups_of_a_release_take_the_place_of_the_others(tmp_path: Path) -> None:
+    older = Group(REFUSED, "since 2025.0", "ML326", frozenset({"b", "d"}), "2024.6.0")
+    both = Expectations(versions(), (*LIST.groups, older))
+    assert set(both.on("").by_case) == {"a", "b", "c"} == set(both.on("2025.4.1").by_case)
+    found = both.on("2024.6.0").by_case
+    assert found["b"] is older and found["d"] is older and found["a"].code == "ML322" and found["c"].result == WRONG
+    path = tmp_path / "list.toml"
+    write(both, {"b": Verdict(REFUSED, "n", "ML326"), "d": Verdict(PASSED), "e": Verdict(WRONG, "1")}, path, "2024.6.0")
+    assert read(path).groups[:2] == LIST.groups
+    assert read(path).groups[2:] == (
+        Group(REFUSED, "since 2025.0", "ML326", frozenset({"b"}), "2024.6.0"),
+        Group(WRONG, "? 1", "", frozenset({"e"}), "2024.6.0"),
+    )
 
 
 # -- the tool

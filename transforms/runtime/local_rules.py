@@ -11,7 +11,7 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import Dimension, element_count, is_static, low, normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import boolean, i64, string, u2, u4
+from mo_loop.graph.types import ElementType, boolean, i32, i64, string, u2, u4
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity, Result
@@ -138,6 +138,43 @@ class SoftSignToDivide(LocalRule):
     def form(self, node: ops.SoftSign) -> Node:
         (x,) = _inputs(node)
         return ops.Divide(x, ops.Add(ops.Abs(x), 1.0))
+
+
+class DropBitsBeforeConvert(LocalRule):
+    """Convert(x, u8)  ->  Convert(x & 255, u8)    Convert(x, i8)  ->  Convert(((x + 128) & 255) - 128, i8)
+
+    The runtime replaces integers outside the range of 8 or 16 bits by the nearest in it, where ONNX drops bits.
+    """
+
+    pattern = wrap_type(ops.Convert)
+
+    def form(self, node: ops.Convert) -> Node | None:
+        (x,) = _inputs(node)
+        to = node.destination_type
+        if not (x.dtype.is_integer and to.is_integer and to.bits in (8, 16)) or _fits(x.dtype, to):
+            return None
+        mask, half = 2**to.bits - 1, 2 ** (to.bits - 1) if to.kind == "int" else 0
+        if _has_only_bits(x, mask, half):
+            return None
+        wide = x if x.dtype.bits >= 32 else ops.Convert(x, destination_type=i32).output
+        kept = ops.BitwiseAnd(ops.Add(wide, half) if half else wide, mask)
+        node.graph.set_input(node, 0, (ops.Subtract(kept, half) if half else kept).output)
+        return node
+
+
+def _fits(source: ElementType, to: ElementType) -> bool:
+    if source.kind == to.kind:
+        return source.bits <= to.bits
+    return source.kind == "uint" and source.bits < to.bits
+
+
+def _has_only_bits(value: Value, mask: int, half: int) -> bool:
+    """Whether `value` is (... & mask) - half."""
+    if half:
+        value, subtracted = _inputs(value.node) if isinstance(value.node, ops.Subtract) else (value, value)
+        if subtracted.type.integers != (half,):
+            return False
+    return isinstance(value.node, ops.BitwiseAnd) and _inputs(value.node)[1].type.integers == (mask,)
 
 
 class UnsqueezeToConstantRank(LocalRule):
@@ -495,6 +532,7 @@ RULES: tuple[type[LocalRule], ...] = (
     AbsToMaximum,
     EmptyConstantsToMaximum,
     SoftSignToDivide,
+    DropBitsBeforeConvert,
     UnsqueezeToConstantRank,
     MakeConstantsScalar,
     ReduceBeforeTranspose,
