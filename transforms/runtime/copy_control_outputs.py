@@ -24,8 +24,7 @@ class CopyControlOutputs(FunctionPass):
     ends a section, and its output is kept.
 
     A model output has memory of its own, unless its type is converted at the output. If all nodes of dynamic shape that
-    the node does not depend on are such outputs, nothing can take its memory. In a body other passes insert nodes
-    (see IsolateParameters), so that outputs of a Loop are copied there in any case.
+    y does not depend on are such outputs or read y themselves, nothing can take its memory.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -42,11 +41,12 @@ class CopyControlOutputs(FunctionPass):
         return any(found)
 
     def _copy(self, node: Control, resized: Resized) -> bool:
-        exposed = [output for output in node.outputs if _is_exposed(output)]
         # Without a later node a conversion of the type at an output takes memory; then so does the copy of that output.
-        converted = any(output.dtype not in UNCONVERTED for output in exposed)
-        may_lose = converted or (isinstance(node, Loop) and node.graph.owner is not None) or resized.may_follow(node)
-        if not exposed or not may_lose:
+        exposed = [
+            output for output in node.outputs
+            if _is_exposed(output) and (_may_be_converted(output) or resized.may_overwrite(output))
+        ]  # fmt: skip
+        if not exposed:
             return self.refuse(node, "no output can lose its memory to a later node")
         for output in exposed:
             hide_memory(output)
@@ -60,9 +60,12 @@ def _is_exposed(output: Value) -> bool:
     readers = [use.node for use in last.uses if not isinstance(use.node, ops.ShapeOf)]  # it reads no contents
     if all(has_run_time_ends(reader) for reader in readers):
         return False
-    if isinstance(output.node, Loop) or output.graph.owner is not None or output.dtype in UNCONVERTED:
-        return not _is_returned(output)
-    return True
+    return not _is_returned(output) or (isinstance(output.node, If) and _may_be_converted(output))
+
+
+def _may_be_converted(output: Value) -> bool:
+    """Whether a model output of this type is converted."""
+    return output.graph.owner is None and output.dtype not in UNCONVERTED
 
 
 def _is_returned(output: Value) -> bool:

@@ -8,24 +8,26 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Dimension, element_count, high, is_static, low
-from mo_loop.graph.types import i64, string
+from mo_loop.graph.shape import Dimension, high, is_static, low
+from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import If, Selected
-from mo_loop.ops.slicing import FAR
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 from transforms.runtime.alternatives import pattern, reshaped
 
+PADDING = 2
+"""Elements that are appended: one would be the shape [1, 1] for both branches if they return no elements."""
+
 
 class DistinguishBranchShapes(FunctionPass):
-    """y = If(c, then: a, else: b)  ->  Reshape(If(c, then: a as [1, size], else: b as [size, 1]), the sizes of y)
+    """y = If(c, then: a : [?,3], else: b : [?,3])  ->  Reshape(If(c, then: a as [?,1], else: b), [-1,3])
 
     Before 2026.2 the runtime computes the number of bytes of a Result of dynamic shape only when its shape is not the
     one that the output of the If has. If the other branch has given the output this shape before, the number is that
-    of an earlier inference, or 0. So the branches return shapes that are equal for a size of 1 only. If both sizes may
-    be 1, the else branch appends two elements, which a Slice removes outside. If more than one dimension is unknown,
-    the shape is an output too. A Result of static shape is always copied.
+    of an earlier inference, or 0. So one branch returns a size of 1 where that of the other one is never 1. If any size
+    may be 1, one branch returns [1, size + 2] and the other one [size + 2, 1]; a Slice removes the additional elements.
+    If more than one dimension is unknown, the shape is an output too. A Result of static shape is always copied.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -47,7 +49,7 @@ class DistinguishBranchShapes(FunctionPass):
         for entry, old in zip(node.output_map, node.outputs, strict=True):
             value = next(outputs)
             if entry in lossy:
-                value = _without_padding(value, new) if _is_padded(entry) else value
+                value = _without_padding(value) if _longer_axis(entry) is None else value
                 value = reshaped(value, old.type.dims, lambda: next(outputs))
             replace_output(old, value)
         node.graph.remove(node)
@@ -83,33 +85,48 @@ def _may_be(dim: Dimension, number: Dimension) -> bool:
     return (number - dim.const) % gcd(*(factor for _, factor in dim.terms)) == 0
 
 
-def _is_padded(entry: Selected) -> bool:
-    """Whether both branches may return one element."""
-    sizes = (element_count(each.value.shape) for each in (entry.then, entry.else_))
-    return all(size is not None and _may_agree(size, 1) for size in sizes)
+def _longer_axis(entry: Selected) -> tuple[Result, int] | None:
+    """A Result, and an axis along which its size is never 1."""
+    for result in (entry.else_, entry.then):
+        dims = result.value.type.dims
+        axes = [axis for axis, dim in enumerate(dims) if len(dims) > 1 and not _may_agree(dim, 1)]
+        if axes:
+            return result, axes[-1]
+    return None
 
 
 def _distinguished(entry: Selected, output: Value) -> list[Selected]:
-    """The values of both branches as [1, size] and [size, 1], and the shape if it does not follow from the size."""
-    a, b = entry.then.value, entry.else_.value
-    row = ops.Reshape(a, [1, -1], special_zero=False).output
-    column = ops.Reshape(b, [-1, 1], special_zero=False).output
-    if _is_padded(entry):
-        padding = Constant(np.zeros((2, 1), b.dtype.numpy), graph=b.graph, dtype=b.dtype)
-        column = ops.Concat(column, padding, axis=0).output
-    entries = [Selected(Result(row), Result(column))]
+    """The values of both branches in shapes that differ, and the shape if it does not follow from the size."""
+    found = _longer_axis(entry)
+    if found is None:
+        changed = [_padded(entry.then.value, 1), _padded(entry.else_.value, 0)]
+    else:
+        longer, axis = found
+        changed = [each.value if each is longer else _with_one(each.value, axis) for each in (entry.then, entry.else_)]
+    entries = [Selected(*(Result(value) for value in changed))]
     if pattern(output.type.dims) is None:
-        entries.append(Selected(Result(ops.ShapeOf(a)), Result(ops.ShapeOf(b))))
+        entries.append(Selected(*(Result(ops.ShapeOf(each.value)) for each in (entry.then, entry.else_))))
     return entries
 
 
-def _without_padding(value: Value, node: If) -> Value:
-    condition = node.inputs[0]
-    assert condition is not None
-    ends = (Constant([end], graph=node.graph, dtype=i64) for end in (FAR, -2))
-    # With bounds of the end the slice would have the symbol of the whole (see RemoveSliceBounds).
-    end = ops.Barrier(ops.Select(condition, *ends), hides="bounds")
-    return ops.Slice(value, [0], end, [1], [0]).output
+def _with_one(value: Value, axis: int) -> Value:
+    """`value` with a size of 1 along an axis, and all elements along another one."""
+    sizes = [1] * value.type.rank
+    sizes[0 if axis else 1] = -1
+    return ops.Reshape(value, sizes, special_zero=False).output
+
+
+def _padded(value: Value, axis: int) -> Value:
+    """All elements along one of two axes, and PADDING more."""
+    sizes, more = [1, 1], [1, 1]
+    sizes[axis], more[axis] = -1, PADDING
+    elements = ops.Reshape(value, sizes, special_zero=False)
+    padding = Constant(np.zeros(more, value.dtype.numpy), graph=value.graph, dtype=value.dtype)
+    return ops.Concat(elements, padding, axis=axis).output
+
+
+def _without_padding(value: Value) -> Value:
+    return ops.Slice(ops.Reshape(value, [-1]), [0], [-PADDING], [1], [0]).output
 
 
 def _results(entries: list[Selected]) -> list[Result]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
-from mo_loop.ops.control import Control
+from mo_loop.ops.control import Control, Iteration
 from transforms.replace import move_readers
 
 IN_PLACE = frozenset({
@@ -43,20 +43,26 @@ class Resized:
     their own."""
 
     def __init__(self, graph: Graph) -> None:
-        self._places = {node: place for place, node in enumerate(graph.ordered())}
-        views = {view.node for node in self._places for output in _control_outputs(node) for view in views_of(output)}
-        self._nodes = [node for node in self._places if not has_own_memory(node) and node not in views]
+        self._nodes = [node for node in graph.ordered() if _takes_memory(node)]
 
-    def may_follow(self, node: Node) -> bool:
-        """Whether the runtime may execute one of them after `node`; its order may be another one than that here."""
-        if not self._nodes:
-            return False
-        is_last = self._places[self._nodes[-1]] <= self._places[node]
-        return not is_last or not node.graph.ancestors([node]).issuperset(self._nodes)
+    def may_overwrite(self, output: Value) -> bool:
+        """Whether the runtime may resize the output of one of them in the memory of `output` before that is read.
+
+        The nodes that `output` depends on are executed before. Those that read it take other memory, because its own is
+        in use then. The order of execution may be another one than that here.
+        """
+        values = (output, *views_of(output))
+        readers = {use.node for each in values for use in each.uses}
+        before = output.graph.ancestors([output.node])
+        return any(node not in readers and node not in before for node in self._nodes)
 
 
-def _control_outputs(node: Node) -> Sequence[Value]:
-    return node.outputs if isinstance(node, Control) else ()
+def _takes_memory(node: Node) -> bool:
+    if isinstance(node, ops.AtLeast):  # it is removed
+        return False
+    if isinstance(node, Parameter):  # IsolateParameters inserts a node behind it
+        return isinstance(node.graph.owner, Iteration) and not is_static(node.output.shape)
+    return not has_own_memory(node)
 
 
 def has_run_time_ends(node: Node) -> bool:
