@@ -12,7 +12,7 @@ from transforms.function_pass import FunctionPass
 from transforms.port_maps import invariant_behind, keep_inputs
 from transforms.replace import move_readers
 from transforms.runtime.barriers import iterations
-from transforms.runtime.zero_trips import are_equal, end_if, final_value, has_run, is_selection
+from transforms.runtime.zero_trips import Ran, are_equal, final_value, is_selection
 
 
 class GuardZeroTrips(FunctionPass):
@@ -36,14 +36,14 @@ class GuardZeroTrips(FunctionPass):
         if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
         initial = {entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)}
-        ran: Value | None = None
+        ran: Ran | None = None
         changed = False
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             readers = output.uses
             if not readers or all(is_selection(reader, node) for reader, _ in readers):
                 continue
             if isinstance(entry, Concatenated):
-                ran = ran or has_run(node)
+                ran = ran or Ran(node)
                 corrected = _cut(output, entry, ran)
                 _remove_trip_count_bounds(node)
             elif isinstance(entry, Final) and entry.result in initial:
@@ -54,7 +54,7 @@ class GuardZeroTrips(FunctionPass):
                 if are_equal(corrected, value):
                     corrected = value
                 else:
-                    ran = ran or has_run(node)
+                    ran = ran or Ran(node)
                     corrected = final_value(corrected, value, ran)
             else:
                 continue
@@ -78,16 +78,15 @@ def _remove_trip_count_bounds(node: Loop) -> None:
         node.graph.set_input(node, 0, ops.Barrier(trip, hides="bounds").output)
 
 
-def _cut(output: Value, entry: Concatenated, ran: Value) -> Value:
-    end = end_if(ran)
+def _cut(output: Value, entry: Concatenated, ran: Ran) -> Value:
     dims = output.shape or ()
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
     declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}
     for axis in sorted([entry.axis, *(i for i in unknown if i not in declared)]):
-        output = ops.Slice(output, [0], end, [1], [axis]).output
+        output = ops.Slice(output, [0], ran.end, [1], [axis]).output
     # The runtime may know fewer dimensions: outputs of an inner If or Scan are often dynamic to it.
     static = {i: dim for i, dim in enumerate(dims) if isinstance(dim, int) and i != entry.axis}
-    return _sized(output, entry.axis, static, declared, ran) if declared or static else output
+    return _sized(output, entry.axis, static, declared, ran.condition) if declared or static else output
 
 
 def _sized(output: Value, axis: int, static: dict[int, int], declared: dict[int, int], ran: Value) -> Value:

@@ -18,6 +18,9 @@ IN_PLACE = frozenset({
 })  # fmt: skip
 """Operations that write into the memory of their input, or whose output is a view of it."""
 
+VIEWS = (ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.AtLeast)
+"""Operations whose output is the memory of their input, if nothing else reads that."""
+
 UNCONVERTED = (f32, i32)
 """Element types that the runtime does not convert at a model output."""
 
@@ -58,7 +61,7 @@ class Resized:
 
 
 def _takes_memory(node: Node) -> bool:
-    if isinstance(node, ops.AtLeast):  # it is removed
+    if isinstance(node, VIEWS) and node.inputs[0] is not None and node.inputs[0].only_use is not None:
         return False
     if isinstance(node, Parameter):  # IsolateParameters inserts a node behind it
         return isinstance(node.graph.owner, Iteration) and not is_static(node.output.shape)
@@ -74,9 +77,9 @@ def has_run_time_ends(node: Node) -> bool:
 
 
 def views_of(output: Value) -> Iterator[Value]:
-    """A Reshape or Squeeze that is the only reader of `output`, and the next one: they are the same memory."""
+    """A view that is the only reader of `output`, and the next one."""
     use = output.only_use
-    while use is not None and use.port == 0 and isinstance(use.node, ops.Reshape | ops.Squeeze | ops.AtLeast):
+    while use is not None and use.port == 0 and isinstance(use.node, VIEWS):
         yield use.node.output
         use = use.node.output.only_use
 

@@ -15,7 +15,7 @@ from transforms.replace import move_readers
 from transforms.runtime.barriers import behind, iterations
 from transforms.runtime.harmless import is_harmless
 from transforms.runtime.prefixes import begins_with, growing_axis
-from transforms.runtime.zero_trips import are_equal, chosen, final_value, has_run, is_selection, prefix
+from transforms.runtime.zero_trips import Ran, are_equal, chosen, final_value, is_selection, prefix
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class SelectFinalValues(FunctionPass):
         found = _found(node)
         if not found:
             return self.refuse(node, "no final value of a state is read")
-        ran = has_run(node)
+        ran = Ran(node)
         runs_once = _may_run_once(node, found)
         if runs_once:
-            _run_once(node, ran)
+            _run_once(node, ran.condition)
         for each in found:
             readers = each.last.uses
             move_readers(each.last, _selected(each, ran, runs_once), readers)
@@ -98,7 +98,7 @@ def _may_run_once(node: Loop, found: list[Selected]) -> bool:
     return all(each.keeps_shape or each.axis is not None for each in found) and is_harmless(node.body)
 
 
-def _selected(each: Selected, ran: Value, runs_once: bool) -> Value:
+def _selected(each: Selected, ran: Ran, runs_once: bool) -> Value:
     if not runs_once:
         return final_value(each.last, each.initial, ran)
     if each.axis is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from mo_loop import ops
@@ -15,8 +17,28 @@ from transforms.runtime.alternatives import at_least, reshaped
 from transforms.runtime.barriers import behind
 
 
-def has_run(node: Loop) -> Value:
-    """Whether the loop runs at all: a scalar boolean."""
+class Ran:
+    """Whether a loop runs at all, and the ends of slices that depend on it."""
+
+    def __init__(self, node: Loop) -> None:
+        self.condition = _has_run(node)
+
+    @cached_property
+    def end(self) -> Value:
+        """The end [1] of a Slice: of everything if the loop ran, else of nothing."""
+        return self.end_or(Constant([0], graph=self.condition.graph, dtype=i64).output)
+
+    def end_or(self, length: Value) -> Value:
+        """The end [1] of a Slice: of everything if the loop ran, else after `length`.
+
+        If the end had bounds, the runtime would assume that the slice is as long as the whole (see RemoveSliceBounds).
+        """
+        everything = Constant([FAR], graph=self.condition.graph, dtype=i64)
+        return ops.Barrier(ops.Select(self.condition, everything, length), hides="bounds").output
+
+
+def _has_run(node: Loop) -> Value:
+    """A scalar boolean."""
     trip, go = _conditions(node)
     known = trip.type.integers
     if known is not None and known[0] != 0:
@@ -26,7 +48,7 @@ def has_run(node: Loop) -> Value:
 
 
 def is_has_run(value: Value | None, node: Loop) -> bool:
-    """Whether `value` is what `has_run` makes for a loop."""
+    """Whether `value` is the condition of a loop's `Ran`."""
     trip, go = _conditions(node)
     if value is None or behind(value) is go:
         return value is not None and trip.type.integers is not None
@@ -49,7 +71,7 @@ def _conditions(node: Loop) -> tuple[Value, Value]:
 
 
 def is_cut(node: Node) -> bool:
-    """Whether `node` is a Slice to an `end_if`, or a Barrier before such Slices."""
+    """Whether `node` is a Slice to the end of a `Ran`, or a Barrier before such Slices."""
     if isinstance(node, ops.Barrier):
         return all(is_cut(use.node) for use in node.output.uses)
     end = node.inputs[2] if isinstance(node, ops.Slice) else None
@@ -63,21 +85,12 @@ def is_selection(reader: Node, node: Loop) -> bool:
     return is_cut(reader)
 
 
-def end_if(ran: Value) -> Value:
-    """The end [1] of a Slice: of everything if the loop ran, else of nothing.
-
-    If the end had bounds, the runtime would assume that the slice is as long as the whole (see RemoveSliceBounds).
-    """
-    ends = (Constant([end], graph=ran.graph, dtype=i64) for end in (FAR, 0))
-    return ops.Barrier(ops.Select(ran, *ends), hides="bounds").output
-
-
 def are_equal(last: Value, initial: Value) -> bool:
     """Whether both are one tensor, or have no elements."""
     return last is initial or (last.shape == initial.shape and _is_empty(last))
 
 
-def final_value(last: Value, initial: Value, ran: Value) -> Value:
+def final_value(last: Value, initial: Value, ran: Ran) -> Value:
     """`last` if the loop ran, else `initial`.
 
     For equal static shapes this is a Select. Else one of them is cut to length 0, and they are joined. An If would copy
@@ -86,19 +99,18 @@ def final_value(last: Value, initial: Value, ran: Value) -> Value:
     if is_static(last.shape) and last.shape == initial.shape:
         return chosen(last, initial, ran)
     if last.dtype is string or last.rank is None or last.rank != initial.rank:
-        return _by_branches(last, initial, ran)
+        return _by_branches(last, initial, ran.condition)
     pairs = list(zip(last.type.dims, initial.type.dims, strict=True))
     dims = [a if a == b else fresh(min(low(a), low(b))) for a, b in pairs]
     axis = next(axis for axis, dim in enumerate(dims) if not isinstance(dim, int))
-    end = end_if(ran)
     parts = {}
     if not _is_empty(last):
-        parts[last] = ops.Slice(last, [0], end, [1], [axis]).output
+        parts[last] = ops.Slice(last, [0], ran.end, [1], [axis]).output
     if not _is_empty(initial):
-        parts[initial] = ops.Slice(initial, end, [FAR], [1], [axis]).output
+        parts[initial] = ops.Slice(initial, ran.end, [FAR], [1], [axis]).output
 
     def shape() -> Value:
-        return ops.Select(ran, *(_shape_of(parts.get(each, each)) for each in (last, initial))).output
+        return ops.Select(ran.condition, *(_shape_of(parts.get(each, each)) for each in (last, initial))).output
 
     # As vectors: after zero iterations the runtime sets dimensions to 0 that it does not know.
     filled = [part for each, part in parts.items() if 0 not in each.type.dims] or [parts.get(last, initial)]
@@ -107,23 +119,22 @@ def final_value(last: Value, initial: Value, ran: Value) -> Value:
     return reshaped(vector, dims, shape)
 
 
-def chosen(last: Value, initial: Value, ran: Value) -> Value:
+def chosen(last: Value, initial: Value, ran: Ran) -> Value:
     """`last` if the loop ran, else `initial`; both have the same shape."""
     # The runtime does not compile a Select whose condition is also one of its values.
-    if ran is last:
-        return ops.LogicalOr(ran, initial).output
-    if ran is initial:
-        return ops.LogicalAnd(ran, last).output
-    return ops.Select(ran, last, initial).output
+    if ran.condition is last:
+        return ops.LogicalOr(last, initial).output
+    if ran.condition is initial:
+        return ops.LogicalAnd(initial, last).output
+    return ops.Select(ran.condition, last, initial).output
 
 
-def prefix(last: Value, initial: Value, axis: int, ran: Value) -> Value:
+def prefix(last: Value, initial: Value, axis: int, ran: Ran) -> Value:
     """`last` if the loop ran, else as much of it along `axis` as `initial` has."""
     size = initial.type.dims[axis]
     least = [min(low(a), low(b)) for a, b in zip(last.type.dims, initial.type.dims, strict=True)]
-    length = Constant([size], graph=ran.graph, dtype=i64).output if isinstance(size, int) else _size(initial, axis)
-    end = ops.Select(ran, Constant([FAR], graph=ran.graph, dtype=i64), length)
-    part = ops.Slice(last, [0], ops.Barrier(end, hides="bounds"), [1], [axis]).output
+    length = Constant([size], graph=last.graph, dtype=i64).output if isinstance(size, int) else _size(initial, axis)
+    part = ops.Slice(last, [0], ran.end_or(length), [1], [axis]).output
     return at_least(part, least)
 
 
