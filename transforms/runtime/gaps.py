@@ -388,7 +388,7 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "soft-sign-of-elementwise", "`SoftSign` of the result of an elementwise operation of dynamic shape is wrong",
-        WRONG, "SoftSignToDivide", "`x / (1 + |x|)`", until="2025.3.0",
+        WRONG, "SoftSignToQuotient", "`x / (1 + |x|)`", until="2025.3.0",
     ),
     Gap(
         "inner-products-of-one",

@@ -126,7 +126,7 @@ class EmptyConstantsToMaximum(LocalRule):
         return ops.Maximum(a, b, auto_broadcast=node.auto_broadcast)
 
 
-class SoftSignToDivide(LocalRule):
+class SoftSignToQuotient(LocalRule):
     """SoftSign(x)  ->  x / (1 + |x|)
 
     Before 2025.4 the runtime computes other numbers if x is the result of an elementwise operation of dynamic shape. It
@@ -531,7 +531,7 @@ RULES: tuple[type[LocalRule], ...] = (
     CopySelectedConstant,
     AbsToMaximum,
     EmptyConstantsToMaximum,
-    SoftSignToDivide,
+    SoftSignToQuotient,
     DropBitsBeforeConvert,
     UnsqueezeToConstantRank,
     MakeConstantsScalar,
