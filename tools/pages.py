@@ -201,6 +201,7 @@ def runtime() -> str:
             sections.append("\n".join(lines))
     left = [f"- {_sentence(gap)} ({gap.severity}; `{gap.id}`)" for gap in GAPS if not gap.rule]
     parts = {"sections": "\n\n".join(sections), "left": "\n".join(left), "costs": "\n".join(_cost_rows())}
+    parts["suite"] = "\n".join(_suite_rows())
     return RUNTIME.format(first=MEASURED[0], last=MEASURED[-1], count=len(MEASURED), **parts)
 
 
@@ -219,6 +220,15 @@ inferences on one compiled model. An error without releases is on all. The table
 
 {left}
 
+## The backend test suite of ONNX on older releases
+
+The cases that give the expected results on the newest release and not on an older one, converted for that release and
+all later ones (`tools/conformance.py --runtime`); `tests/conformance/expectations.toml` names them.
+
+| release | cases | result | reason |
+|---|---|---|---|
+{suite}
+
 ## What the rules cost
 
 `--target` leaves out the rules that no release of the target needs. `tools/rule_costs.py` has measured the others
@@ -233,6 +243,13 @@ determine counts as 1. They are below 0 where a view takes the place of a copy.
 |---|---|---|---|---|---|---|
 {costs}
 """
+
+
+def _suite_rows() -> list[str]:
+    from tests.conformance.expectations import read
+
+    groups = sorted((each for each in read().groups if each.runtime), key=lambda each: (each.runtime, -len(each.cases)))
+    return [f"| {each.runtime} | {len(each.cases)} | {each.result} | {_cell(each.reason)} |" for each in groups]
 
 
 def _cost_rows() -> list[str]:
