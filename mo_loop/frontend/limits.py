@@ -38,11 +38,6 @@ LIMITS: dict[str, Limit] = {
         "64-bit integers, or unsigned 32-bit integers, above 2^24",
         "the runtime stores integers as signed 32-bit numbers, and compares, divides and sums in f32",
     ),
-    "empty constants": Limit(
-        "*",
-        "a constant without elements and a tensor of unknown size as inputs of one operation",
-        "the runtime crashes when it compiles the model",
-    ),
     "unknown lengths": Limit(
         "*", "axes, a shape or repeats whose number of elements is known only at run time", _RANK
     ),

@@ -106,13 +106,6 @@ KNOWN: tuple[Known, ...] = (
         lambda f: "large" in f.notes and not {"int64", "uint64", "uint32"}.isdisjoint(f.types),
         (WRONG,),
     ),
-    Known(
-        "empty constants",
-        lambda f: any(
-            how in ("constant", "node") and 0 in shape for how, shape in zip(f.given, f.shapes[0], strict=True)
-        ),
-        (CRASH,),
-    ),
     Known("small floats", _to_small_floats, (WRONG,)),
     Known("integer division", lambda f: "large" in f.notes and "int32" in f.types, (WRONG,)),
     Known(
