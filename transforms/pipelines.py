@@ -10,6 +10,7 @@ from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
 from transforms.common.shared_op_optimization import SharedOpOptimization
 from transforms.constant_folding import ConstantFolding
 from transforms.downgrade.downgrade import Downgrade
+from transforms.front.append_behind_if import AppendBehindIf
 from transforms.front.concatenate_appends import ConcatenateAppends
 from transforms.front.eliminate_empty_loops import EliminateEmptyLoops
 from transforms.front.eliminate_invariant_outputs import EliminateInvariantOutputs
@@ -79,6 +80,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     EliminateUnreachableBodies,
     PackSequences,  # all other sequences
     *COMMON,  # before any pass looks at states and ports of loops: nodes without effect would hide their form
+    AppendBehindIf,  # sequences are tensors now
     InsertStaticShapes,  # the passes below and the runtime then know the same static shapes
     EliminateLoopInputsOutputs,  # states that never change become invariant inputs
     EliminateInvariantOutputs,  # and their final values are the outer tensors

@@ -7,9 +7,10 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Result
-from mo_loop.ops.control import Control, If, Loop
+from mo_loop.ops.control import Control, If, Iteration, Loop
 from transforms.function_pass import FunctionPass
 from transforms.runtime.memory import UNCONVERTED, Resized, has_run_time_ends, hide_memory, views_of
+from transforms.runtime.overwritten_parameters import overwritten
 
 KINDS: tuple[type[Control], ...] = (If, Loop)
 
@@ -36,7 +37,7 @@ class CopyControlOutputs(FunctionPass):
     def _copy_all(self, graph: Graph) -> bool:
         if not any(graph.of(kind) for kind in KINDS):
             return False
-        resized = Resized(graph)
+        resized = Resized(graph, overwritten(graph.owner) if isinstance(graph.owner, Iteration) else ())
         found = [self.rewrite_each(graph, kind, lambda node: self._copy(node, resized)) for kind in KINDS]
         return any(found)
 

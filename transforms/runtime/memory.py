@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
-from mo_loop.ops.control import Control, Iteration
+from mo_loop.ops.control import Control
 from transforms.replace import move_readers
 
 IN_PLACE = frozenset({
@@ -45,8 +45,10 @@ class Resized:
     """The nodes of a graph that may take memory of another tensor: their outputs have dynamic shapes, and no memory of
     their own."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, copied: Iterable[Parameter]) -> None:
+        """`copied` are Parameters behind which a node will be inserted."""
         self._nodes = [node for node in graph.ordered() if _takes_memory(node)]
+        self._nodes += [node for node in copied if not is_static(node.output.shape)]
 
     def may_overwrite(self, output: Value) -> bool:
         """Whether the runtime may resize the output of one of them in the memory of `output` before that is read.
@@ -63,8 +65,6 @@ class Resized:
 def _takes_memory(node: Node) -> bool:
     if isinstance(node, VIEWS) and node.inputs[0] is not None and node.inputs[0].only_use is not None:
         return False
-    if isinstance(node, Parameter):  # IsolateParameters inserts a node behind it
-        return isinstance(node.graph.owner, Iteration) and not is_static(node.output.shape)
     return not has_own_memory(node)
 
 
