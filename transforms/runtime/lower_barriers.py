@@ -24,8 +24,9 @@ class LowerBarriers(FunctionPass):
 
     - Bounds of numbers: CumSum along a dimension of 1, where the inference of bounds stops.
     - Sizes: Tile by 1 + zero. A Reshape to its own sizes has no bounds either, but the runtime removes it.
-    - Symbols of sizes: Slice to its own length. Several Barriers of one value are slices of each other, because equal
-      nodes would be merged. A Slice of a bounded dimension would have the symbol of the whole, so this is a Tile.
+    - Symbols of sizes: Slice to its own length. A Slice of a bounded dimension would have the symbol of the whole, so
+      this is a Tile. Several Barriers of one value are copies of each other: equal nodes would be merged, and have one
+      symbol.
     - Numbers: x + zero, or x or zero > 0.
     - Memory of a Parameter: max(x, x), or LogicalOr(x, x) of booleans; they are neither removed nor computed in place.
     - Memory of another static shape: Tile by 1 + zero, then Reshape to the shape.
@@ -45,7 +46,7 @@ class LowerBarriers(FunctionPass):
         return super().run(graph)
 
     def run_on_graph(self, graph: Graph) -> bool:
-        latest: dict[Value, Value] = {}  # a value -> the last slice of it that has symbols of its own
+        latest: dict[Value, Value] = {}  # a value -> the last copy of it, which has symbols of its own
         changed = self.rewrite_each(graph, ops.AtLeast, self._remove)
         for node in self.candidates(graph, ops.Barrier):
             changed = self.accept(node)
@@ -59,9 +60,10 @@ class LowerBarriers(FunctionPass):
                 new = _copied(x, self._zeros)
             elif node.hides == "symbols" and all(high(x.type.dims[axis]) is None for axis in node.axes):
                 new = latest[x] = _cut(latest.get(x, x), node.axes)
+            elif node.hides == "value":
+                new = _plus(x, nearest_zero(graph, self._zeros))
             else:
-                zero = nearest_zero(graph, self._zeros)
-                new = _plus(x, zero) if node.hides == "value" else _repeated(x, node.axes, zero)
+                new = latest[x] = _repeated(latest.get(x, x), node.axes, nearest_zero(graph, self._zeros))
             move_readers(node.output, new, node.output.uses)
             graph.remove(node)
         return changed
