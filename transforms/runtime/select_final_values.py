@@ -9,7 +9,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import is_static, least, low
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Final, Loop, Merged
+from mo_loop.ops.control import Final, Loop, Merged, Sliced
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 from transforms.runtime.barriers import behind, iterations
@@ -91,6 +91,8 @@ def _appended_axis(last: Value, initial: Value, entry: Merged) -> int | None:
 
 def _may_run_once(node: Loop, found: list[Selected]) -> bool:
     """Whether one more iteration is harmless, gives all outputs that are read, and saves something."""
+    if any(isinstance(entry, Sliced) for entry in node.input_map):  # there may be no slice to read
+        return False
     if {output for output in node.outputs if output.is_used} != {each.last for each in found}:
         return False
     if all(each.keeps_shape and is_static(each.last.shape) for each in found):
