@@ -1,7 +1,7 @@
 """What the rules against errors of the runtime cost: operations added, bytes written, and time of an inference.
 
     python tools/rule_costs.py                       # all rules; writes tests/runtime/rule_costs.json
-    python tools/rule_costs.py GuardTripCounts ...   # these; prints them
+    python tools/rule_costs.py GuardTripCounts ...   # these, the others stay as they are
 
 Every exported model (tests/models) is converted with all rules, and once more without each rule that changes it. Both
 are compiled twice for the installed release, and the four run in turn on the largest inputs (tools/timing.py). A model
@@ -63,11 +63,11 @@ class Cost:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and write; always 0."""
+    """Measure, and write the file; always 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rules", nargs="*", metavar="RULE", help="these rules; nothing is written then")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="the rules to measure, by default all")
     options = parser.parse_args(arguments)
-    known = [each.__name__ for each in (*RULES, *local_rules.RULES) if each is not local_rules.LocalRules]
+    known = names()
     if unknown := [each for each in options.rules if each not in known]:
         parser.error(f"no rule is called {', '.join(unknown)}")
     wanted = options.rules or known
@@ -76,13 +76,16 @@ def main(arguments: list[str] | None = None) -> int:
     with Pool("mo_loop.verify.isolated:serve", limit=300.0) as pool, tempfile.TemporaryDirectory() as folder:
         for rule, path, feeds in changes(wanted):
             costs[rule].append(measured(rule, path, feeds, pool, Path(folder)))
-    found = {rule: {"on_probes": on_probes(rule), **summed(costs[rule])} for rule in wanted}
-    text = json.dumps(found, indent=1) + "\n"
-    if options.rules:
-        print(text, end="")
-    else:
-        FILE.write_text(text, "utf-8")
+    found = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+    found.update({rule: {"on_probes": on_probes(rule), **summed(costs[rule])} for rule in wanted})
+    rows = {rule: found[rule] for rule in known if rule in found}
+    FILE.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     return 0
+
+
+def names() -> list[str]:
+    """The names of all rules, in the order in which they run."""
+    return [each.__name__ for each in (*RULES, *local_rules.RULES) if each is not local_rules.LocalRules]
 
 
 def changes(rules: Sequence[str]) -> Iterator[tuple[str, Path, Arrays]]:

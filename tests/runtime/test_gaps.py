@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from mo_loop.errors import ConversionErrors, UnsupportedError
 from tests import ROOT
 from tests.runtime.probing import LIMIT, probes, rules, run
+from tools import rule_costs
 from tools.runtimes import VARIABLE, chosen_interpreter
 from transforms.runtime.gaps import GAPS, MEASURED, SEVERITIES, Gap
 
@@ -43,6 +45,11 @@ def test_rows_are_complete() -> None:
 def test_rules_are_passes_of_the_pipeline_translators_or_the_last_check() -> None:
     others = {gap.rule for gap in GAPS if gap.rule} - rules()
     assert [rule for rule in others if not rule.startswith("translator of ") and rule != "last check"] == []
+
+
+def test_the_costs_of_every_rule_are_measured() -> None:
+    """tools/rule_costs.py RULE measures those of a new one; docs/runtime.md lists them."""
+    assert list(json.loads(rule_costs.FILE.read_text("utf-8"))) == rule_costs.names()
 
 
 def test_every_gap_has_a_probe() -> None:
