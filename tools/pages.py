@@ -245,10 +245,10 @@ backend suite of ONNX 1,733 pass, 99 fewer than on 2024.6.0. Missing are
 `--target` leaves out the rules that no release of the target needs. `tools/rule_costs.py` has measured the others
 on the exported models of `tests/models`, converted for all releases and run on the newest one, with and without
 each rule in turn: the operations that a rule adds to its probes; the models that it changes; the operations and
-bytes that it adds to them, mean and most; the time of an inference by that without the rule, geometric mean and
-most. Models that are wrong or fail without it are counted and not timed. Bytes are those that the added operations
-write in one inference, those of a body in one iteration, without views; a dimension that the inputs do not
-determine counts as 1. They are below 0 where a view takes the place of a copy.
+bytes that it adds to them, mean and most; the shortest time of an inference by that without the rule, geometric
+mean and most. Models that are wrong or fail without it are counted and not timed. Bytes are those that the added
+operations write in one inference, those of a body in one iteration, without views; a dimension that the inputs do
+not determine counts as 1. They are below 0 where a view takes the place of a copy.
 
 | rule | operations in probes | models | operations | bytes | time | wrong without it |
 |---|---|---|---|---|---|---|

@@ -55,7 +55,10 @@ Arrays = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cost:
-    """What a rule adds to one model: `ratio` is the time with it by that without it; None without right numbers."""
+    """What a rule adds to one model.
+
+    `ratio` is the shortest time with it by that without it; None if the model is wrong without it.
+    """
 
     operations: int
     bytes: int
