@@ -97,7 +97,14 @@ def _may_run_once(node: Loop, found: list[Selected]) -> bool:
         return False
     if all(each.keeps_shape and is_static(each.last.shape) for each in found):
         return False
+    if any(isinstance(entry, Sliced) and _may_have_no_slices(value, entry.axis) for entry, value in node.fed):
+        return False
     return all(each.keeps_shape or each.axis is not None for each in found) and is_harmless(node.body)
+
+
+def _may_have_no_slices(value: Value, axis: int) -> bool:
+    """Whether the first slice may be one of nothing, which the runtime reads outside the tensor."""
+    return value.shape is None or low(value.shape[axis]) < 1
 
 
 def _selected(each: Selected, ran: Ran, runs_once: bool) -> Value:
