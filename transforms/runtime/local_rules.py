@@ -17,7 +17,7 @@ from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity, Result
 from mo_loop.ops.reduction import Reduction
 from transforms.pattern import Match, Pattern, any_input, any_of, wrap_type
-from transforms.predicates import consumers_count, is_constant, rank_equals, type_matches
+from transforms.predicates import is_constant, rank_equals, type_matches
 from transforms.replace import drop_dead, move_readers, replace_node
 from transforms.rewrite import GraphRewrite, MatcherPass
 
@@ -99,16 +99,19 @@ class CopySelectedConstant(LocalRule):
 
 
 class AbsToMaximum(LocalRule):
-    """Abs(c)  ->  max(-c, c), where c is a Concat that another node reads too
+    """Abs(c)  ->  max(-c, c), where c is a Concat
 
-    The runtime writes the absolute values into the memory of the Concat while other nodes still read it.
+    The runtime writes the absolute values into the memory of the Concat while other nodes still read it. Later passes
+    add readers, and Barriers and what says sizes are removed.
     """
 
-    pattern = wrap_type(ops.Abs, any_input(~consumers_count(1)))
+    pattern = wrap_type(ops.Abs)
 
     def form(self, node: ops.Abs) -> Node | None:
-        (c,) = _inputs(node)
-        return ops.Maximum(ops.Negative(c), c) if isinstance(c.node, ops.Concat) else None
+        (c,) = source = _inputs(node)
+        while isinstance(source[0].node, ops.Barrier | ops.AtLeast):
+            source = _inputs(source[0].node)
+        return ops.Maximum(ops.Negative(c), c) if isinstance(source[0].node, ops.Concat) else None
 
 
 class EmptyConstantsToMaximum(LocalRule):
