@@ -140,7 +140,8 @@ class SoftSignToQuotient(LocalRule):
 
     def form(self, node: ops.SoftSign) -> Node:
         (x,) = _inputs(node)
-        return ops.Divide(x, ops.Add(ops.Abs(x), 1.0))
+        magnitude = self.register_new_node(ops.Abs(x))  # AbsToMaximum takes that of a Concat
+        return ops.Divide(x, ops.Add(magnitude, 1.0))
 
 
 class DropBitsBeforeConvert(LocalRule):
