@@ -290,24 +290,32 @@ def _is_inverted(node: Node, order: Sequence[int]) -> bool:
 class CountIndicesFromStart(LocalRule):
     """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
 
-    The runtime reads outside the tensor for an index below 0.
+    The runtime reads outside the tensor for an index below 0. Indices that a Broadcast repeats are counted before it:
+    the runtime would move the Broadcast past the operations (see PreserveEmptyBroadcasts).
     """
 
     pattern = wrap_type(ops.GatherElements)
 
     def form(self, node: ops.GatherElements) -> Node | None:
         x, indices = _inputs(node)
-        if isinstance(indices.node, Constant):
-            is_right = bool((indices.node.array >= 0).all())
-        else:
-            is_right = isinstance(indices.node, ops.Select) and _is_below_zero(indices.node)
-        if is_right or x.rank is None:
+        repeated = indices.node if isinstance(indices.node, ops.Broadcast) else None
+        given = indices if repeated is None else _inputs(repeated)[0]
+        if x.rank is None or _is_from_start(given):
             return None
         size = ops.Gather(ops.ShapeOf(x), normalise_axis(node.axis, x.rank), 0)
-        count = size if indices.dtype is i64 else ops.Convert(size, destination_type=indices.dtype)
-        from_start = ops.Select(ops.Less(indices, 0), ops.Add(indices, count), indices)
-        node.graph.set_input(node, 1, from_start.output)
+        count = size if given.dtype is i64 else ops.Convert(size, destination_type=given.dtype)
+        counted = ops.Select(ops.Less(given, 0), ops.Add(given, count), given).output
+        if repeated is not None:
+            counted = ops.Broadcast(counted, *repeated.inputs[1:], **repeated.attribute_values()).output
+        node.graph.set_input(node, 1, counted)
         return node
+
+
+def _is_from_start(indices: Value) -> bool:
+    node = indices.node
+    if isinstance(node, Constant):
+        return bool((node.array >= 0).all())
+    return isinstance(node, ops.Select) and _is_below_zero(node)
 
 
 def _is_below_zero(node: ops.Select) -> bool:
