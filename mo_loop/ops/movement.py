@@ -94,6 +94,8 @@ class Reshape(Op, opset=1, index=("pattern",)):
     def evaluate(self, *inputs):
         x, pattern = inputs
         shape = [x.shape[i] if d == 0 and self.special_zero else int(d) for i, d in enumerate(np.atleast_1d(pattern))]
+        if not x.size and 0 in shape:  # numpy does not determine -1 here; for the runtime it is 0
+            shape = [max(size, 0) for size in shape]
         return x.reshape(shape)
 
 
