@@ -119,16 +119,18 @@ class _Walk:
         numbers = [number for number, *_ in fields]
         dtype = next((self._varint(value)[0] for number, _, _, value, _ in fields if number == _DATA_TYPE), 0)
         parts: list[bytes] = []
+        found: list[bytes] = []
         for number, wire, key, value, stop in fields:
             is_raw = number == _RAW_DATA or _RAW_WHEN.get(number) == dtype
             if is_raw and wire == _BYTES and stop - value > SMALL and numbers.count(number) == 1:
                 where = {b"location": OWN_FILE.encode(), b"offset": b"%d" % value, b"length": b"%d" % (stop - value)}
                 for name, text in where.items():
-                    parts.append(_field(_EXTERNAL, _field(1, name) + _field(2, text)))
-                parts.append(_number(_LOCATION << 3 | _VARINT) + _number(1))
+                    found.append(_field(_EXTERNAL, _field(1, name) + _field(2, text)))
+                found.append(_number(_LOCATION << 3 | _VARINT) + _number(1))
             else:
                 parts.append(self._bytes(key, stop))
-        return b"".join(parts)
+        # At the end: a data_location that the file itself has, the default one, comes before, and the last one counts.
+        return b"".join([*parts, *found])
 
 
 def _number(value: int) -> bytes:

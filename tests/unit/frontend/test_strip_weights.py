@@ -154,3 +154,16 @@ class TestCopying:
     def test_a_short_source_is_said(self, source: Path) -> None:
         with pytest.raises(FileError):
             copying.append_span(str(source), 100, self.SIZE, io.BytesIO())
+
+
+def test_a_default_location_after_the_data_does_not_hide_where_they_are(tmp_path: Path) -> None:
+    tensor = weight("w")
+    tensor.data_location = TensorProto.DEFAULT  # ONNX Runtime's quantiser writes the field with its default value
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])], "main",
+        [helper.make_tensor_value_info("x", 1, [64, 64])], [helper.make_tensor_value_info("y", 1, [64, 64])], [tensor],
+    )  # fmt: skip
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    found = onnx.load_from_string(strip_weights(str(path))).graph.initializer[0]
+    assert (found.raw_data, found.data_location) == (b"", TensorProto.EXTERNAL)
