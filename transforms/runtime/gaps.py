@@ -188,6 +188,12 @@ GAPS: tuple[Gap, ...] = (
         ERROR, "PreventLoopFolding", "trip count plus a zero that cannot be folded",
     ),
     Gap(
+        "constant-loop-with-branches",
+        "a loop of constants is evaluated while the model is read, which fails if its body holds an If or a "
+        "TensorIterator",
+        ERROR, "PreventLoopFolding", "trip count plus a zero that cannot be folded", until="2026.2.1",
+    ),
+    Gap(
         "constant-loop-unknown-length",
         "a loop of constants is evaluated while the model is read, which fails if its body decides how often it runs",
         ERROR, "PreventLoopFolding", "trip count plus a zero that cannot be folded",

@@ -7,7 +7,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import is_static, low
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant, Op, Parameter
-from mo_loop.ops.control import Concatenated, Invariant, Loop
+from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
 from transforms.function_pass import FunctionPass
 from transforms.runtime.barriers import iterations
 from transforms.runtime.evaluation import is_computable
@@ -18,9 +18,9 @@ class PreventLoopFolding(FunctionPass):
     """Loop(M, C, constants)  ->  Loop(Barrier(M, value), Barrier(C, value), ...)
 
     The runtime evaluates a loop while it infers shapes if all inputs are constants or can be computed from constants.
-    This fails if the result has another shape than was inferred, or if an inner loop runs zero times; the runtime
-    cannot execute such a loop when it compiles the model. If only the trip count or the condition can be computed, and
-    it may be 0 or false, the evaluation fails as well.
+    This fails if the result has another shape than was inferred, if an inner loop runs zero times, and up to 2026.2 if
+    the body holds an If or a TensorIterator; the runtime cannot execute such a loop when it compiles the model. If only
+    the trip count or the condition can be computed, and it may be 0 or false, the evaluation fails as well.
 
     Other results are wrong: outputs concatenated in reverse come out in forward order, and random numbers are drawn
     once for all inferences. A running sum (CumSum) of the result is not folded, and what is sliced by it then has no
@@ -39,7 +39,7 @@ class PreventLoopFolding(FunctionPass):
         assert trip is not None and go is not None
         inputs = [value for value in node.inputs if value is not None]
         computed = all(is_computable(value, known) for value in inputs)
-        if computed and _is_static(node) and not _holds_idle_loop(node):
+        if computed and _is_static(node) and not _holds_refused(node):
             return self._feed_zero(node)
         idle = low(iterations(node)) < 1
         hides_trip = computed or (idle and not isinstance(trip.node, Constant) and is_computable(trip, known))
@@ -87,9 +87,11 @@ def _draws(node: Loop) -> bool:
     return any(isinstance(each, Op) and each.random for scope in node.body.scopes() for each in scope)
 
 
-def _holds_idle_loop(node: Loop) -> bool:
-    """Whether a loop in the body may run zero times; the evaluation of the runtime refuses that."""
-    return any(low(iterations(each)) < 1 for scope in node.body.scopes() for each in scope.of(Loop))
+def _holds_refused(node: Loop) -> bool:
+    """Whether the body holds what the evaluation of a runtime refuses: a loop that may run zero times, an If, or a
+    TensorIterator."""
+    inner = (each for scope in node.body.scopes() for each in scope.of(Control))
+    return any(not isinstance(each, Loop) or low(iterations(each)) < 1 for each in inner)
 
 
 def _is_static(node: Loop) -> bool:
