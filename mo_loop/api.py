@@ -116,6 +116,7 @@ def convert_model(
     reverse_input_channels: bool = False,
     batch: int | None = None,
     target: str | None = None,
+    quantization: str = "fast",
     dump: str | os.PathLike[str] | None = None,
     observers: Iterable[Observer] = (),
     stop_after: str | None = None,
@@ -126,7 +127,7 @@ def convert_model(
     Args:
         source: path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
         input, output, freeze, rename, config, unroll, strict, sequence_io, extensions, plugins, layout, mean_values,
-        scale_values, scale, reverse_input_channels, batch, target: see `mo_loop.options.ConvertOptions`.
+        scale_values, scale, reverse_input_channels, batch, target, quantization: see `mo_loop.options.ConvertOptions`.
         dump: a folder for the graph as loaded and after every pass that changes it.
         observers: called with a `transforms.manager.Step` after every pass, and with a `transforms.manager.Phase` when
             another part of the conversion begins and when it has ended.
@@ -141,7 +142,7 @@ def convert_model(
         input=input, output=output, freeze=freeze, rename=rename, config=config, unroll=unroll, strict=strict,
         sequence_io=sequence_io, extensions=extensions, plugins=plugins, layout=layout, mean_values=mean_values,
         scale_values=scale_values, scale=scale, reverse_input_channels=reverse_input_channels, batch=batch,
-        target=target,
+        target=target, quantization=quantization,
     )  # fmt: skip
     observers = list(observers)
     if dump is not None:

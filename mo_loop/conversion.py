@@ -105,8 +105,9 @@ class Conversion:
         """The pipeline. ExtensionError if an extension adds a pass at a place that does not exist."""
         from transforms.pipelines import default_pipeline
 
-        passes = self._extensions.arranged(default_pipeline(self.options.unroll, self.options.releases))
-        return Manager(self._preprocessing.around(passes), config=self.options.config)
+        options = self.options
+        passes = default_pipeline(options.unroll, options.releases, options.quantization)
+        return Manager(self._preprocessing.around(self._extensions.arranged(passes)), config=options.config)
 
     @cached_property
     def skipped(self) -> Sequence[str]:

@@ -18,6 +18,9 @@ from mo_loop.target import Target
 if TYPE_CHECKING:
     from transforms.config import PassConfig
 
+QUANTIZATION = ("fast", "exact")
+"""The values of the option `quantization`."""
+
 
 @dataclass(frozen=True)
 class ConvertOptions:
@@ -53,10 +56,14 @@ class ConvertOptions:
         target: the OpenVINO releases on which the IR is to run: one (`"2025.4"`) or a range (`"2024.6-2026.4"`). What
             only other releases need is left out, and what one of them does not run is refused. None: all supported
             releases that run the model.
+        quantization: "fast": quantised activations become FakeQuantize, which the runtime computes with integers; a
+            result may differ by one step. "exact": each operator has ONNX's numbers, and the IR tells the runtime not
+            to quantise activations before compressed weights.
         compress_to_fp16: store f32 weights as f16 when the model is written.
 
     Raises:
-        UsageError: `sequence_io` is neither "packed" nor None, or `target` is not a supported release or range.
+        UsageError: `sequence_io` or `quantization` is none of the values above, or `target` is not a supported release
+            or range.
     """
 
     input: str | Sequence[Any] | Mapping[str, Any] | None = None
@@ -76,11 +83,14 @@ class ConvertOptions:
     reverse_input_channels: bool = False
     batch: int | None = None
     target: str | None = None
+    quantization: str = "fast"
     compress_to_fp16: bool = False
 
     def __post_init__(self) -> None:
         if self.sequence_io not in (None, "packed"):
             raise UsageError(f"sequence_io is {self.sequence_io!r}", hint='give "packed", or nothing')
+        if self.quantization not in QUANTIZATION:
+            raise UsageError(f"quantization is {self.quantization!r}", hint=f"give {' or '.join(QUANTIZATION)}")
         if self.target is not None:
             _ = self.releases
 

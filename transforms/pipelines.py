@@ -29,6 +29,11 @@ from transforms.front.stack_sequences import StackSequences
 from transforms.front.unroll_loops import UnrollLoops
 from transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from transforms.function_pass import FunctionPass
+from transforms.low_precision.compress_weights import CompressWeights
+from transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
+from transforms.low_precision.lower_quantization import LowerQuantization
+from transforms.low_precision.push_weights_to_subgraph import PushWeightsToSubgraph
+from transforms.low_precision.quantize_to_fake_quantize import QuantizeToFakeQuantize
 from transforms.manager import Step, StepObserver
 from transforms.runtime.add_leading_dimension import AddLeadingDimension
 from transforms.runtime.break_state_symbols import BreakStateSymbols
@@ -79,6 +84,10 @@ FRONT: tuple[type[FunctionPass], ...] = (
     StackSequences,  # sequences of one shape, or that differ along one axis
     EliminateUnreachableBodies,
     PackSequences,  # all other sequences
+    DequantizeBeforeMovement,
+    QuantizeToFakeQuantize,
+    PushWeightsToSubgraph,  # the weights of a matrix product are in its graph
+    LowerQuantization,  # before the rules of the runtime, which see its nodes
     *COMMON,  # before any pass looks at states and ports of loops: nodes without effect would hide their form
     AppendBehindIf,  # sequences are tensors now
     InsertStaticShapes,  # the passes below and the runtime then know the same static shapes
@@ -117,6 +126,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     CopyControlOutputs,  # their memory may go to a later node too early
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters
+    CompressWeights,  # no pass folds, moves or merges them
     LowerBarriers,  # no pass can see through or remove a Barrier
     PortRenumbering,  # the canonical order of ports
 )
@@ -153,11 +163,21 @@ def check_rules(target: Target | None = None) -> StepObserver:
     return observer
 
 
-def default_pipeline(unroll: int = 0, target: Target | None = None) -> list[FunctionPass]:
+FAST_QUANTIZATION = (DequantizeBeforeMovement, QuantizeToFakeQuantize)
+"""Passes after which a quantised tensor may differ by one step from that of ONNX."""
+
+
+def default_pipeline(
+    unroll: int = 0, target: Target | None = None, quantization: str = "fast"
+) -> list[FunctionPass]:
     """New instances of the passes of a conversion. Loops of at most `unroll` iterations are unrolled. Rules that no
-    release of `target` needs are disabled by default."""
+    release of `target` needs are disabled by default, and those of `FAST_QUANTIZATION` if it is "exact"."""
     target = target or Target()
-    return [UnrollLoops(unroll) if each is UnrollLoops else _made(each, target) for each in FRONT]
+    passes = [UnrollLoops(unroll) if each is UnrollLoops else _made(each, target) for each in FRONT]
+    for each in passes:
+        if isinstance(each, FAST_QUANTIZATION) and quantization == "exact":
+            each.enabled_by_default = False
+    return passes
 
 
 def _made(cls: type[FunctionPass], target: Target) -> FunctionPass:

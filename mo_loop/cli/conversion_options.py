@@ -18,7 +18,7 @@ import click
 
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.cli.preprocessing_options import layout_of, preprocessing_flags, preprocessing_options
-from mo_loop.options import ConvertOptions
+from mo_loop.options import QUANTIZATION, ConvertOptions
 
 if TYPE_CHECKING:
     from transforms.config import PassConfig
@@ -48,6 +48,7 @@ def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
         reverse_input_channels=preprocessing["reverse_input_channels"],
         batch=preprocessing["batch"],
         target=flags["releases"],
+        quantization=flags["quantization"],
         **of_model,
     )
 
@@ -90,6 +91,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="The OpenVINO release that is to run the IR, such as 2025.4, or a range such as 2024.6-2026.4. What only "
         "other releases need is left out, and what one of them does not run is refused. The default is all supported "
         "releases that run the model.",
+    ),
+    click.option(
+        "--quantization", type=click.Choice(QUANTIZATION), default=QUANTIZATION[0], expose_value=False, callback=_keep,
+        help="What becomes of quantised activations: fast lets the runtime compute with integers, where a result may "
+        "differ by one quantisation step; exact keeps ONNX's numbers.",
     ),
     click.option(
         "--strict", is_flag=True, expose_value=False, callback=_keep,

@@ -12,7 +12,9 @@ GROUPS = {
         "--layout", "--source-layout", "--target-layout", "--mean-values", "--scale-values", "--scale",
         "--reverse-input-channels", "--batch",
     ),
-    "Conversion": ("--compress-to-fp16", "--unroll", "--target", "--strict", "--extension", "--no-plugins"),
+    "Conversion": (
+        "--compress-to-fp16", "--unroll", "--target", "--quantization", "--strict", "--extension", "--no-plugins",
+    ),
     "Run": ("--jobs", "--timeout", "--memory", "--keep-going", "--force"),
     "Passes and debugging": (
         "--passes", "--disable-pass", "--enable-pass", "--stop-after", "--explain-pass", "--profile", "--profile-json",

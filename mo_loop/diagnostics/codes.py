@@ -187,6 +187,19 @@ CODES: dict[str, Code] = {
         "note",
     ),
     # -- assumptions about the model
+    "ML508": Code(
+        "integer products that saturate on some CPUs",
+        "without VNNI instructions, CPUs add two products of 8 bits in 16 bits; weights beyond 64 can exceed them",
+        "quantise weights to 7 bits (reduce_range of ONNX Runtime's quantiser), or convert with --quantization exact",
+        "warning",
+    ),
+    "ML509": Code(
+        "quantised weights that the runtime expands",
+        "their scales vary along the axis that is summed, or they are not read by a matrix product or Gather alone: "
+        "the IR is small, but the runtime keeps them as f32",
+        "quantise by output channel, or in blocks along the summed axis",
+        "note",
+    ),
     "ML510": Code(
         "a declared type that contradicts inference",
         "the inputs of the node imply another type; the declaration is ignored",

@@ -15,7 +15,10 @@ from mo_loop.ops.arithmetic import Binary, Negative, Power
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.casting import Convert
 from mo_loop.ops.control import If, Iteration, Loop, Merged
+from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData
 from mo_loop.ops.filling import Broadcast
+from mo_loop.ops.linear import MatMul
+from mo_loop.ops.quantization import FakeQuantize, quantised_constant
 from mo_loop.ops.random import RandomUniform
 from transforms.config import PassConfig
 from transforms.manager import Phase, Step
@@ -25,6 +28,9 @@ DEEP = 16
 
 _LOOKED_AT = 1 << 20
 """The number of elements of an integer constant above which its values are not checked."""
+
+_PAIRWISE = 64
+"""The largest |w| with which 2 * 255 * |w| fits into 16 bits."""
 
 _SATURATING = frozenset(("Slice", "StridedSlice", "Minimum", "Maximum", "Clamp"))
 """Operations whose result is the same if a constant above 32 bits becomes the limit of 32 bits."""
@@ -71,8 +77,8 @@ class Seen:
 def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
     """All diagnostics of the graph; `seen` observed its conversion."""
     for check in (
-        _doubles, _wide_integers, _integer_powers, _random, _lost_nan, _empty_sizes, _growing, _nested_ifs,
-        _unread_inputs,
+        _doubles, _wide_integers, _integer_powers, _random, _lost_nan, _saturating, _expanded_weights, _empty_sizes,
+        _growing, _nested_ifs, _unread_inputs,
     ):  # fmt: skip
         yield from check(graph)
     yield from _uncounted(graph, seen)
@@ -116,6 +122,30 @@ def _wide_integers(graph: Graph) -> Iterator[Diagnostic]:
 
 def _saturates(node: Node, port: int) -> bool:
     return kind_of(node) in _SATURATING or (isinstance(node, Loop) and port == 0)
+
+
+def _saturating(graph: Graph) -> Iterator[Diagnostic]:
+    for scope in graph.scopes():
+        products = [*scope.of(MatMul), *scope.of(Convolution), *scope.of(ConvolutionBackpropData)]
+        for node in products:
+            x, w = node.inputs[:2]
+            weights = None if w is None else quantised_constant(w)
+            if x is None or weights is None or not isinstance(x.node, FakeQuantize) or weights.tensor.size > _LOOKED_AT:
+                continue
+            largest = int(np.abs(weights.array.astype(np.int64)).max(initial=0))
+            if largest > _PAIRWISE:
+                text = f"weights of 8 bits up to {largest} are multiplied by activations of 8 bits"
+                yield Diagnostic.of_code("ML508", text, Place.of(node.origin))
+
+
+def _expanded_weights(graph: Graph) -> Iterator[Diagnostic]:
+    for scope in graph.scopes():
+        for node in scope.of(Negative):
+            weights = quantised_constant(node.output)
+            if weights is not None:
+                kept, size = weights.tensor.nbytes, weights.tensor.size
+                text = f"{kept} bytes of {weights.tensor.dtype} weights become {4 * size} of f32"
+                yield Diagnostic.of_code("ML509", text, Place.of(node.origin))
 
 
 def _random(graph: Graph) -> Iterator[Diagnostic]:

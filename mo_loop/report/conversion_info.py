@@ -39,10 +39,14 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
             continue  # save_model records the compression; the target stands with the version
         elif _text(value) not in (_text(option.default), "", "[]"):
             parameters[option.name] = _text(value)
-    return {
+    info: dict[str, Any] = {
         "converter": {"name": "mo_loop", "version": __version__, "target": str(options.releases)},
         "conversion_parameters": parameters,
     }
+    if options.quantization == "exact":
+        # The plugin quantises activations before compressed weights by default, also if it is to compute in f32.
+        info["runtime_options"] = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+    return info
 
 
 def _passes(config: Any) -> dict[str, str]:

@@ -5,9 +5,10 @@
         for name, array in compiled.run(feeds):
             ...
 
-Computation is in f32 unless `INFERENCE_PRECISION_HINT` says otherwise, and on one thread, so that numbers are
-comparable and runs are repeatable. Tests run several inferences on one compiled model: buffers that the runtime keeps
-between inferences cause wrong results that a single inference does not show.
+Computation is in f32 unless `INFERENCE_PRECISION_HINT` says otherwise, activations before compressed weights are not
+quantised, and there is one thread, so that numbers are comparable and runs are repeatable. Tests run several inferences
+on one compiled model: buffers that the runtime keeps between inferences cause wrong results that a single inference
+does not show.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ PROPERTIES: Mapping[str, Any] = {
     "INFERENCE_PRECISION_HINT": "f32",
     "INFERENCE_NUM_THREADS": 1,
     "NUM_STREAMS": 1,
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",  # OpenVINO 2024.6 takes no number
 }
 
 # Types that numpy lacks: OpenVINO name -> (name in ml_dtypes, bits).
@@ -74,6 +76,14 @@ class Compiled:
     def again(self) -> None:
         """One more inference with the inputs of the last `run`; the results are not read."""
         self._request.infer()
+
+    def profile(self) -> list[Any]:
+        """The time of every node in the last inference, if compiled with the property PERF_COUNT."""
+        return self._request.profiling_info
+
+    def runtime_model(self) -> Any:
+        """The openvino.Model of what the device executes: a node has its layer type, precision and original names."""
+        return self._model.get_runtime_model()
 
 
 def ordered(feeds: Mapping[str, Any] | Sequence[Any], inputs: Sequence[tuple[str, ...]]) -> list[Any]:

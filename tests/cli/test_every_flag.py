@@ -129,6 +129,16 @@ def check_target(folder: Path) -> None:
     assert written("--target", "2025.0-2026.4.1") == ["2025.0-2026.4"]
 
 
+def check_quantization(folder: Path) -> None:
+    text = """main (float[2,4] x) => (float[2,4] y) <float s = {0.5}> {
+      q = QuantizeLinear (x, s) y = DequantizeLinear (q, s) }"""
+    saved(parsed(text), folder, "quantised.onnx")
+    assert "FakeQuantize" in converted(folder, name="quantised.onnx").types
+    exact = converted(folder, "--quantization", "exact", name="quantised.onnx")
+    assert "FakeQuantize" not in exact.types
+    assert '<DYNAMIC_QUANTIZATION_GROUP_SIZE value="0" />' in exact.target.read_text()
+
+
 def check_strict(folder: Path) -> None:
     hides = MODEL.replace("float[N,2,4,4] s)", "float[N,2,4,4] x)").replace("Add (s, s)", "Add (x, x)")
     saved(parsed(hides), folder, "hides.onnx")
@@ -252,7 +262,7 @@ def check_debug(folder: Path) -> None:
 CHECKS: dict[str, Callable[[Path], None]] = {
     "--output-model": check_output_model, "--input": check_input, "--output": check_output, "--freeze": check_freeze,
     "--rename": check_rename, "--compress-to-fp16": check_compress, "--unroll": check_unroll,
-    "--target": check_target, "--strict": check_strict,
+    "--target": check_target, "--quantization": check_quantization, "--strict": check_strict,
     "--sequence-io": check_sequence_io, "--extension": check_extension, "--no-plugins": check_extension,
     "--layout": check_layout, "--source-layout": check_source_and_target_layout,
     "--target-layout": check_source_and_target_layout, "--mean-values": check_mean_and_scale,

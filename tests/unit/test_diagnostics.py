@@ -114,7 +114,7 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("mo_loop.api.Conversion", Noting)
     for name in converting.keys() - {"compress_to_fp16"}:
-        value: Any = {"sequence_io": "packed", "target": "2025.4"}.get(name, object())
+        value: Any = {"sequence_io": "packed", "target": "2025.4", "quantization": "exact"}.get(name, object())
         convert_model("x.onnx", **{name: value})
         assert seen.pop() == ConvertOptions(**{name: value})
 
@@ -309,6 +309,22 @@ def test_weights_beyond_f16() -> None:
     assert found(parsed(text)) == set()
     assert only(parsed(text), "ML504", compress_to_fp16=True).message.startswith("1 weight is beyond")
     assert found(parsed(text.replace("1e6", "6e4")), compress_to_fp16=True) == set()
+
+
+QUANTISED = """main (float[N,2] x) => (float[N,2] y) <float s = {0.5},
+  int8[2,2] w = {1, 2, 3, LARGEST}, float[2] t = {1, 2}> {
+  q = QuantizeLinear (x, s) d = DequantizeLinear (q, s) v = DequantizeLinear <axis = AXIS> (w, t)
+  [product] y = MatMul (d, v) }"""
+
+
+def test_quantised_weights() -> None:
+    def codes_of(largest: int, axis: int, **arguments: Any) -> set[str]:
+        text = QUANTISED.replace("LARGEST", str(largest)).replace("AXIS", str(axis))
+        return codes(examine(parsed(text), **arguments))
+
+    assert codes_of(64, 1) == codes_of(-64, 1) == set()
+    assert codes_of(65, 1) == {"ML508"} and "ML508" not in codes_of(65, 1, quantization="exact")
+    assert codes_of(64, 0) == {"ML509"}
 
 
 # -- assumptions

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph
+from mo_loop.graph import Graph, Node
 from mo_loop.graph.tensor import DeferredTensor, FileTensor, Tensor
 from mo_loop.graph.types import f16, f32, f64
 from mo_loop.ops.base import Constant
+from mo_loop.ops.quantization import quantised_constant
 from transforms.common.deciding_constants import deciding_constants
 from transforms.function_pass import FunctionPass
 
@@ -45,8 +46,8 @@ class CompressFloatConstants(FunctionPass):
     The runtime keeps a marked constant in f16. As in OpenVINO, finite values outside the range of f16 become the
     largest value of f16. A constant keeps its type if three quarters of its values are outside the range (too large, or
     so small that they become 0), or if a value inside the range moves by more than 1. Unlike in OpenVINO, infinities
-    and NaN, which f16 can hold, stay as they are, and so do constants of one element, where nothing is saved, and
-    constants that decide shapes or control flow.
+    and NaN, which f16 can hold, stay as they are, and so do constants of one element, where nothing is saved,
+    constants that decide shapes or control flow, and the scales and ranges of quantised numbers.
 
     `counts` holds the numbers of what was done. The values are read and converted in blocks while the file is written.
     """
@@ -72,6 +73,8 @@ class CompressFloatConstants(FunctionPass):
         if decides:
             self.counts.deciding += 1
             return self.refuse(constant, "it decides a shape, an index or control flow")
+        if _is_of_quantisation(constant):
+            return self.refuse(constant, "it is a scale, or the range, of quantised numbers")
         small = self._halved(tensor)
         if small is None:
             return self.refuse(constant, "f16 cannot hold its values")
@@ -94,6 +97,21 @@ class CompressFloatConstants(FunctionPass):
                 self.counts.clipped += clipped
                 self.counts.saved += tensor.nbytes - f16.size_of(tensor.size)
         return self._known[key]
+
+
+def _is_of_quantisation(constant: Constant) -> bool:
+    """Whether a constant is a range of FakeQuantize, or the scale of a constant of at most 8 bits.
+
+    Rounding it would move all numbers of a slice in the same direction.
+    """
+    readers = [use.node for use in constant.output.uses]
+    return any(isinstance(each, ops.FakeQuantize) or _scales_integers(each) for each in readers)
+
+
+def _scales_integers(node: Node) -> bool:
+    if not isinstance(node, ops.Multiply) or node.inputs[0] is None:
+        return False
+    return quantised_constant(node.inputs[0]) is not None
 
 
 def _replace(constant: Constant, tensor: Tensor) -> None:

@@ -67,6 +67,8 @@ def _is_constant(node: Node) -> bool:
 
 
 def _is_folded(node: Node) -> bool:
+    if isinstance(node, ops.Dequantize):  # its simple operations are
+        return True
     return isinstance(node, Op) and not isinstance(node, Control) and type(node).evaluate is not Op.evaluate
 
 

@@ -531,6 +531,28 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "AddOutputChannel", "a second output channel, removed afterwards", since="2026.3.1",
     ),
     Gap(
+        "weights-scaled-by-row",
+        "`MatMul` with 4- or 8-bit weights whose scales or zero points vary along the axis that is summed gives wrong "
+        "numbers, or ends the process",
+        WRONG, "translator of DequantizeLinear", "the numbers and the scales are negated", since="2025.0.0",
+    ),
+    Gap(
+        "weights-in-blocks-of-columns",
+        "`MatMul` with 4- or 8-bit weights in blocks along the axis that is not summed does not compile",
+        ERROR, "translator of DequantizeLinear", "the numbers and the scales are negated", since="2025.2.0",
+    ),
+    Gap(
+        "table-scaled-by-column",
+        "`Gather` of rows of a 4- or 8-bit table whose scales or zero points vary along the columns gives wrong "
+        "numbers, or ends the process",
+        WRONG, "translator of DequantizeLinear", "the numbers and the scales are negated",
+    ),
+    Gap(
+        "fake-quantize-of-16-bits",
+        "a `FakeQuantize` of 65,536 levels is removed, and with it the limits of its range",
+        WRONG, "translator of QuantizeLinear", "`Round`, `Clamp` and `Convert`", since="2026.1.0",
+    ),
+    Gap(
         "padded-volume",
         "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads memory "
         "that was never written",

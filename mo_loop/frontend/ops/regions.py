@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.frontend.ops.exact import quotient
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.base import Constant
+from mo_loop.ops.exact import quotient
 
 
 def largest_corners(

@@ -10,7 +10,6 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.ops.exact import quotient
 from mo_loop.frontend.ops.sampling import Axis, Sampling, sampled
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ops.weight_layout import array_of
@@ -19,6 +18,7 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import low, normalise_axis
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.base import Constant
+from mo_loop.ops.exact import quotient
 
 _OLD = Sampling("nearest", "asymmetric", "simple", -0.75, False, False, 0.0)
 """Before opset 11."""

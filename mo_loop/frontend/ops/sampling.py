@@ -16,10 +16,10 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.ops.exact import magnitude, quotient
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.base import Constant
+from mo_loop.ops.exact import magnitude, quotient
 
 
 @dataclass(frozen=True)

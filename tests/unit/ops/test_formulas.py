@@ -12,7 +12,7 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.graph import Graph
-from mo_loop.graph.types import boolean, f32, i32, i64
+from mo_loop.graph.types import boolean, f32, i8, i32, i64, u8
 from mo_loop.ops.base import Op
 from tests.unit.ops.examples import operations
 
@@ -132,6 +132,13 @@ def many(*rows: Any) -> Any:
 
 
 CASES: list[tuple[str, dict[str, Any], list[Any], Any]] = [
+    ("Quantize", {"to": i8}, [many(0.25, 0.75, -0.25, 90, -90), many(0.5)], [0, 2, 0, 127, -128]),
+    ("Quantize", {"to": u8, "axis": 0}, [many([1, 2], [1, 2]), many(1, 0.5), many(3, 4)], [[4, 5], [6, 8]]),
+    (
+        "Quantize", {"to": u8, "block_size": 2}, [many([1, 2, 3], [4, 5, 6]), many([1, 0.5], [0.25, 1])],
+        [[1, 2, 6], [16, 20, 6]],
+    ),
+    ("Quantize", {"to": u8}, [many(1, 2), many(0.5), many(0), many(7, 8)], NotImplemented),
     ("PReLU", {}, [many(*CHANNELS), many(10, 100)], [[[1, -20], [-400, 8]], [[-10, 2], [4, -800]]]),
     ("PReLU", {}, [many(*CHANNELS), many(10)], [[[1, -20], [-40, 8]], [[-10, 2], [4, -80]]]),
     ("PReLU", {}, [many(-3, 0, 2), np.float32(2)], [-6, 0, 2]),

@@ -7,7 +7,9 @@ import pytest
 from mo_loop import ops
 from tests.unit.ops.examples import operations
 
-WITHOUT_SPECIFICATION = {"AtLeast", "Barrier", "Failed", "Identity", "Opaque", "OpaqueSink", "Scan"}
+WITHOUT_SPECIFICATION = {
+    "AtLeast", "Barrier", "Dequantize", "Failed", "Identity", "Opaque", "OpaqueSink", "Quantize", "Scan",
+}  # fmt: skip
 """Operations that are not written, or with the name and version of another one."""
 
 OTHER_NAMES = {"Const": "Constant"}

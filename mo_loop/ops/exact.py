@@ -1,0 +1,140 @@
+"""Exact arithmetic for operators whose rounding depends on the last bit of a number.
+
+The runtime computes a / b as a * (1 / b), where the last bit differs for 4 of 10 quotients: 126.5 becomes 126.49999.
+It also drops an Abs whose input is constant at compile time, whatever its sign.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import ElementType, f32, i32, i64
+from mo_loop.ops.base import Constant
+from mo_loop.ops.quantization import LARGEST, limits
+
+
+def quotient(a, b) -> Value:
+    """a / b in f32, corrected by the remainder that the product with b leaves; the quotient must be finite."""
+    first = ops.Divide(a, b)
+    if _is_folded(a, b):
+        return first.output
+    missing = ops.Subtract(a, ops.Multiply(first, b))
+    return ops.Add(first, ops.Divide(missing, b)).output
+
+
+def _is_folded(*values) -> bool:
+    return all(isinstance(each, Value) and isinstance(each.node, Constant) for each in values)
+
+
+def steps(a: Value, b: Value) -> Value:
+    """a / b in f32, correctly rounded near the halves between whole numbers below 512, where the next rounding decides.
+
+    A half has few bits, and so has each part of b, so that their products are exact:
+
+        h = round(2 a / b) / 2        a / b = h + ((a - h * high) - h * low) / b        b = high + low
+    """
+    first = ops.Divide(a, b)
+    if _is_folded(a, b):
+        return first.output
+    half = ops.Multiply(ops.Round(ops.Multiply(ops.Clamp(first, min=-512.0, max=512.0), 2)), 0.5)
+    far = ops.Multiply(b, 4097)
+    high = ops.Subtract(far, ops.Subtract(far, b))
+    low = ops.Subtract(b, high)
+    rest = ops.Subtract(ops.Subtract(a, ops.Multiply(half, high)), ops.Multiply(half, low))
+    return ops.Add(half, ops.Divide(rest, b)).output
+
+
+def magnitude(x) -> Value:
+    """|x|"""
+    return ops.Maximum(x, ops.Negative(x)).output
+
+
+def as_float(x: Value) -> Value:
+    """The value in f32."""
+    return x if x.dtype is f32 else ops.Convert(x, destination_type=f32).output
+
+
+def rounded_to(to: ElementType, divided: Value, zero: Value | None, *, saturate: bool = True) -> Value:
+    """clamp(round(divided) + zero point) in the type `to`; floating-point types are not rounded to integers."""
+    y: Any = divided if to.is_float else ops.Round(divided)
+    if zero is not None:
+        y = ops.Add(y, as_float(zero))
+    if to.is_integer:
+        least, most = limits(to)
+        y = ops.Clamp(y, min=float(least), max=float(most))
+    elif saturate and to in LARGEST:
+        y = ops.Clamp(y, min=-LARGEST[to], max=LARGEST[to])
+    return ops.Convert(y, destination_type=to).output
+
+
+def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
+    """A scale or zero point in a shape that broadcasts to x: one for all, one for each slice, or one for each block."""
+    if scale.rank == 0 or (scale.shape == (1,) and x.rank != 0 and not block_size):
+        return scale
+    if x.rank == 0:
+        return ops.Reshape(scale, np.array([], np.int64)).output
+    at = normalise_axis(axis, x.type.rank)
+    if not block_size:
+        behind = x.type.rank - 1 - at
+        is_full = scale.rank == x.rank
+        return scale if is_full or not behind else ops.Reshape(scale, [-1] + [1] * behind).output
+    size = x.type.dims[at]
+    if isinstance(size, int):
+        blocks = Constant(np.arange(size) // block_size, graph=x.graph).output
+    else:
+        zero, one = (Constant(np.int64(each), graph=x.graph) for each in (0, 1))
+        numbers = ops.Range(zero, ops.Gather(ops.ShapeOf(x), at, 0), one, output_type=i64)
+        blocks = ops.Divide(numbers, block_size).output
+    return ops.Gather(scale, blocks, at).output
+
+
+# -- sums of products of integers
+
+SUM_LIMIT = 1 << 24
+"""Integers up to this are exact in f32."""
+
+
+def centred(x: Value, zero_point: Value | None, axis: int) -> Value:
+    """x - zero point, in f32."""
+    if zero_point is None:
+        return as_float(x)
+    return ops.Subtract(as_float(x), as_float(aligned(x, zero_point, axis))).output
+
+
+def largest_sum(weights: Value, zero_point: Value | None, axis: int, summed: Sequence[int]) -> int | None:
+    """The largest sum of |w - zero point| over the axes `summed`, for weights of 8 bits; None if it is not known."""
+    numbers, zero = (None if each is None else _array(each) for each in (weights, zero_point))
+    if numbers is not None and (zero is not None or zero_point is None):
+        if zero is not None:
+            rank = [-1 if each == normalise_axis(axis, numbers.ndim) else 1 for each in range(numbers.ndim)]
+            zero = zero.astype(np.int64)
+            zero = zero if zero.ndim == numbers.ndim else zero.reshape(rank if zero.size > 1 else [1] * numbers.ndim)
+        sizes = np.abs(numbers.astype(np.int64) - (0 if zero is None else zero))
+        return int(sizes.sum(tuple(summed)).max(initial=0))
+    dims = [None] if weights.shape is None else [weights.shape[each] for each in summed]
+    known = [each for each in dims if isinstance(each, int)]
+    return 255 * math.prod(known) if len(known) == len(dims) else None
+
+
+def _array(value: Value) -> np.ndarray[Any, Any] | None:
+    return value.node.array if isinstance(value.node, Constant) else None
+
+
+def integer_product(a: Value, b: Value, product: Callable[[Value, Value], Value], largest: int | None) -> Value:
+    """A product of integers of 8 bits in i32; `largest`: see `largest_sum` for b.
+
+    It is computed in f32, with a = 16 * high + low if the sums of the whole product may not be exact.
+    """
+    if largest is not None and largest * 255 < SUM_LIMIT:
+        return ops.Convert(product(a, b), destination_type=i32).output
+    high = ops.Floor(ops.Multiply(a, 1 / 16)).output
+    low = ops.Subtract(a, ops.Multiply(high, 16)).output
+    upper, lower = (ops.Convert(product(each, b), destination_type=i32) for each in (high, low))
+    return ops.Add(ops.Multiply(upper, 16), lower).output

@@ -1,0 +1,88 @@
+"""Quantised tensors: FakeQuantize of the IR, and Quantize and Dequantize, which passes lower."""
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import ElementType, TensorType, f8e4m3, f8e5m2, f32
+from mo_loop.ops.base import Constant, Op
+
+LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
+"""The largest finite values of the 8-bit floating-point types."""
+
+
+def limits(dtype: ElementType) -> tuple[int, int]:
+    """The least and the largest value of an integer type."""
+    if dtype.kind == "int":
+        return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+    return 0, (1 << dtype.bits) - 1
+
+
+class Quantize(Op):
+    """y = clamp(round(x / scale) + zero point) in the type `to`, halves to even. As QuantizeLinear-23 of ONNX.
+
+    The scale and the zero point are one number, one for each slice along `axis`, with a `block_size` one for each block
+    of so many elements along it, or tensors of the rank of x. `exact` is x / scale computed from integers, where ONNX
+    demands it (QLinearConv, QLinearMatMul): it replaces the quotient if the node is lowered to simple operations.
+    """
+
+    to: ElementType
+    axis: int = 1
+    block_size: int = 0
+    saturate: bool = True
+
+    def infer(self, x, scale, zero_point=None, exact=None):
+        return TensorType(self.to, x.shape)
+
+    def evaluate(self, *inputs):
+        x, scale, zero = (*inputs, None)[:3]
+        if not self.to.is_integer or self.to.bits > 16 or len(inputs) > 3:
+            return NotImplemented
+        divided = np.rint(x.astype(np.float32) / _spread(x, scale, self.axis, self.block_size).astype(np.float32))
+        if zero is not None:
+            divided = divided + _spread(x, zero, self.axis, self.block_size).astype(np.float32)
+        return np.clip(np.nan_to_num(divided, posinf=np.inf), *limits(self.to)).astype(self.to.numpy)
+
+
+class Dequantize(Op):
+    """y = (x - zero point) * scale in the type `to`. As DequantizeLinear-23 of ONNX; attributes as in Quantize."""
+
+    to: ElementType = f32
+    axis: int = 1
+    block_size: int = 0
+
+    def infer(self, x, scale, zero_point=None):
+        return TensorType(self.to, x.shape)
+
+
+class FakeQuantize(Op, opset=1):
+    """x clamped to a range and rounded to `levels` values in it, mapped to another range. Spec: FakeQuantize-1."""
+
+    levels: int
+    auto_broadcast: str = "numpy"
+
+    def infer(self, x, input_low, input_high, output_low, output_high):
+        return x
+
+
+def quantised_constant(value: Value) -> Constant | None:
+    """The constant of at most 8 bits that weights are decompressed from; None if `value` is something else."""
+    decompressing = (ops.Reshape, ops.Transpose, ops.Multiply, ops.Subtract, ops.Add, ops.Negative, ops.Convert)
+    node = value.node
+    while isinstance(node, decompressing) and node.inputs[0] is not None:
+        node = node.inputs[0].node
+    is_narrow = isinstance(node, Constant) and node.output.type.dtype.bits <= 8
+    return node if is_narrow and isinstance(node, Constant) else None
+
+
+def _spread(x: np.ndarray, parameter: np.ndarray, axis: int, block_size: int) -> np.ndarray:
+    """A scale or zero point with the rank of x, or of one element."""
+    if parameter.size == 1 and not block_size:
+        return parameter.reshape([1] * x.ndim)
+    at = normalise_axis(axis, x.ndim)
+    if parameter.ndim == x.ndim and not block_size:
+        return parameter
+    if block_size:
+        return np.take(parameter, np.arange(x.shape[at]) // block_size, at)
+    return parameter.reshape([-1 if i == at else 1 for i in range(x.ndim)])

@@ -1,0 +1,83 @@
+"""Quantised constants in the form that the runtime decompresses where it needs them."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Use
+from mo_loop.ops.base import Result
+from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData
+from transforms.function_pass import FunctionPass
+from transforms.low_precision.weights import Weights, is_weights
+from transforms.replace import drop_dead, move_readers, replace_output
+
+
+class CompressWeights(FunctionPass):
+    """Dequantize(Constant)  ->  Constant -> Convert -> Subtract -> Multiply -> Reshape
+
+    The constant keeps its type of at most 8 bits. A constant of blocks of B elements along an axis of K is
+    [.., K / B, B, ..], and its scales [.., K / B, 1, ..].
+
+    The runtime reads such weights in matrix products and Gather without expanding them. It assumes that the scales and
+    the zero points vary along the axis that is not summed, or with the blocks along the axis that is. Where they vary
+    otherwise, it computes wrong numbers or crashes, so the numbers and the scales are negated there: the result is the
+    same, and the runtime does not recognise the form. Filters that a Reshape divides into groups have this shape
+    from the beginning: the runtime computes a convolution with integers only if no Reshape is between.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, ops.Dequantize, self._compress)
+
+    def _compress(self, node: ops.Dequantize) -> bool:
+        if not is_weights(node.output):
+            return self.refuse(node, "its inputs are not constants, or not of at most 8 bits")
+        weights = Weights(node)
+        for use in node.output.uses:
+            groups = _groups(use, weights)
+            if groups is not None:
+                replace_output(use.node.outputs[0], weights.grouped(groups).decompressed(1))
+                drop_dead([use.node])
+        if node not in node.graph:
+            return self.accept(node)
+        readers = node.output.uses
+        fitting = [use for use in readers if _fits(use, weights.axes, weights.block_axis)]
+        others = [use for use in readers if use not in fitting]
+        for each, sign in ((fitting, 1), (others, -1)):
+            if each:
+                move_readers(node.output, weights.decompressed(sign), each)
+        drop_dead([node])
+        return self.accept(node)
+
+
+def _groups(use: Use, weights: Weights) -> int | None:
+    """The number of groups of the filters [O, C, K...] that become [G, O / G, C, K...], for a convolution alone."""
+    node = use.node
+    shape = node.outputs[0].shape if isinstance(node, ops.Reshape | ops.Unsqueeze) and use.port == 0 else None
+    if shape is None or weights.block_axis is not None or not weights.axes <= {0}:
+        return None
+    if shape[2:] != weights.shape[1:] or not isinstance(shape[0], int) or not node.outputs[0].is_used:
+        return None
+    convolutions = (Convolution, ConvolutionBackpropData)
+    return shape[0] if all(isinstance(each.node, convolutions) for each in node.outputs[0].uses) else None
+
+
+def _fits(use: Use, axes: set[int], block_axis: int | None) -> bool:
+    """Whether the runtime computes a reader of the form rightly."""
+    node, port = use
+    value = node.inputs[port]
+    assert value is not None
+    rank = value.type.rank
+    if isinstance(node, ops.Transpose) and node.inputs[1] is not None and node.inputs[1].type.integers is not None:
+        order = [each % rank for each in node.inputs[1].type.integers]
+        block = None if block_axis is None else order.index(block_axis)
+        return all(_fits(each, {order.index(axis) for axis in axes}, block) for each in node.output.uses)
+    if isinstance(node, ops.Reshape | ops.Convert | ops.Squeeze | ops.Unsqueeze):
+        return not axes and all(_fits(each, set(), None) for each in node.output.uses)
+    if isinstance(node, ops.MatMul):
+        if rank < 2:
+            return not axes
+        is_last = node.transpose_b if port else not node.transpose_a
+        summed = rank - 1 if is_last else rank - 2
+        return block_axis == summed if block_axis is not None else summed not in axes
+    if isinstance(node, ops.Gather) and port == 0:
+        return rank == 2 and (block_axis == 1 or (block_axis is None and 1 not in axes))
+    return not isinstance(node, ops.Gather | Result)

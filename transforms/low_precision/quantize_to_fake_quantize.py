@@ -1,0 +1,69 @@
+"""Quantised activations in the form that the runtime computes with integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import f32
+from mo_loop.ops.base import Constant
+from mo_loop.ops.exact import as_float
+from mo_loop.ops.quantization import limits
+from transforms.function_pass import FunctionPass
+from transforms.replace import drop_dead, replace_output
+
+
+class QuantizeToFakeQuantize(FunctionPass):
+    """Dequantize(Quantize(x))  ->  FakeQuantize(x)
+
+    The low-precision transformations of the runtime recognise FakeQuantize before convolutions and matrix products and
+    compute these with integers. It rounds after adding the zero point and multiplies by the reciprocal of the scale, so
+    a result may differ by one step. Scales and zero points must be constants, one for all or one for each slice. It
+    removes a FakeQuantize of 16 bits, which changes results that the range would limit: those stay as they are.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, ops.Dequantize, self._fuse)
+
+    def _fuse(self, node: ops.Dequantize) -> bool:
+        source = node.inputs[0].node if node.inputs[0] is not None else None
+        if not isinstance(source, ops.Quantize):
+            return self.refuse(node, "its input is not quantised in this graph")
+        x = source.inputs[0]
+        assert x is not None
+        if not source.to.is_integer or source.to.bits > 8 or x.rank is None:
+            return self.refuse(node, f"values of {source.to}, or of unknown rank")
+        ranges = _range(source, x.rank), _range(node, x.rank)
+        if None in ranges:
+            return self.refuse(node, "its scales are not constants, or one for each block")
+        bounds = [Constant(each, graph=node.graph) for pair in ranges for each in pair or ()]
+        made = ops.FakeQuantize(as_float(x), *bounds, levels=1 << source.to.bits).output
+        replace_output(node.output, made if node.to is f32 else ops.Convert(made, destination_type=node.to).output)
+        drop_dead([node])
+        return self.accept(node)
+
+
+def _range(node: ops.Quantize | ops.Dequantize, rank: int) -> tuple[np.ndarray[Any, Any], ...] | None:
+    """The numbers that the least and the largest integer stand for; None if they are not constants."""
+    kind = node.to if isinstance(node, ops.Quantize) else node.inputs[0].type.dtype
+    parameters = node.inputs[1:3]
+    if node.block_size or not all(each is None or isinstance(each.node, Constant) for each in parameters):
+        return None
+    scale, *zeros = [_spread(each.node, node.axis, rank) for each in parameters if each is not None]
+    if not np.all(np.isfinite(scale) & (scale > 0)):
+        return None
+    zero = zeros[0] if zeros else 0
+    return tuple(((bound - zero) * scale).astype(np.float32) for bound in limits(kind))
+
+
+def _spread(parameter: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
+    """A constant in f64 that broadcasts to the tensor; always of its rank, as the runtime expects."""
+    numbers = parameter.array.astype(np.float64)
+    if numbers.ndim == rank and rank > 1:
+        return numbers
+    at = normalise_axis(axis, rank) if numbers.size > 1 else -1
+    return numbers.reshape([numbers.size if each == at else 1 for each in range(rank)])
