@@ -1,0 +1,38 @@
+"""Random models with quantised weights: a sample of what tools/fuzz_weights.py runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mo_loop.workers import Pool
+from tests.fuzz.weights import TYPES, draw
+from tools.fuzz_weights import TOLERANCE
+
+SEED, COUNT = 20261122, 24
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool("tools.fuzz_weights:difference", jobs=1, limit=120) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("index", range(COUNT))
+def test_right(pool: Pool, index: int) -> None:
+    outcome = pool.call(("mo_loop", SEED, index))
+    assert outcome.ok and outcome.value <= TOLERANCE, (SEED, index, outcome, draw(SEED, index).facts)
+
+
+def test_the_same_again() -> None:
+    first, second = draw(SEED, 3), draw(SEED, 3)
+    assert first.model.SerializeToString() == second.model.SerializeToString()
+
+
+def test_every_type_reader_and_place_is_drawn() -> None:
+    cases = [draw(1, index).facts for index in range(150)]
+    assert {each["type"] for each in cases} == set(TYPES)
+    assert {each["way"] for each in cases} == {"tensor", "tensor1", "axis", "block"}
+    assert {each["place"] for each in cases} == {"main", "captured", "Loop", "If"}
+    assert len({each["reader"] for each in cases}) == 12
