@@ -9,6 +9,13 @@ rounds of our time divided by ovc's in the same round. The spread is the differe
 of a ratio may be noise. The targets are the geometric mean of all exported models (1.02), each of them (1.10 beyond its
 spread), and cells written out in loops (1.9 times faster); the exit code is 1 if one is missed. Models that a side
 refuses, or for which ovc's IR gives other numbers, are listed separately; a model that our IR does not run is a miss.
+
+    python tools/bench_inference.py --folder out/real              the networks that tools/export_real.py writes
+    python tools/bench_inference.py --folder out/real resnet50     those whose names contain one of these
+    python tools/bench_inference.py --why resnet50-qdq_u8s8        what the runtime executes for both IRs, and how long
+
+Networks of a folder run on two threads; a row has compile time, .bin, peak memory and differences from ONNX Runtime,
+too. tools/real/targets.py has their targets.
 """
 
 from __future__ import annotations
@@ -27,10 +34,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.workers import Pool
 from tests.models.sources.exporting.inputs import read_cases
+from tests.models.sources.real_models.rows import matching
 from tools.measuring import OURS, PEER
+from tools.real import pairs, targets
 from tools.timing import Row, Task
 
-MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
+ROOT = Path(__file__).resolve().parents[1]
+MODELS = ROOT / "tests" / "models"
+EXPORTED = ROOT / "out" / "real"
 MEAN, EACH, FASTER = 1.02, 1.10, 1.9
 LENGTH, INPUT, HIDDEN = 200, 64, 128
 
@@ -173,10 +184,17 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure and report; 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="parts of names of models; default: all")
+    parser.add_argument("--folder", type=Path, help="measure the networks of real size in this folder (out/real)")
+    parser.add_argument("--why", metavar="MODEL", help="show what the runtime executes for one model of the folder")
     parser.add_argument("--rounds", type=int, default=101, help="number of runs of each model (101)")
-    parser.add_argument("--limit", type=float, default=300, help="seconds for one model (300)")
+    parser.add_argument("--seconds", type=float, default=20, help="limit of the timed part of a network (20)")
+    parser.add_argument("--limit", type=float, default=600, help="seconds for one model (600)")
     parser.add_argument("--json", action="store_true", help="write JSON to stdout")
     options = parser.parse_args(arguments)
+    if options.why:
+        return explain(options.folder or EXPORTED, options.why)
+    if options.folder:
+        return measure_folder(options)
     rows: list[Row] = []
     with Pool("tools.timing:measure", jobs=1, limit=options.limit) as pool:
         for outcome in pool.map(tasks(options.names, options.rounds)):
@@ -189,6 +207,46 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps({"rows": [asdict(row) for row in rows], **summary}, indent=2))
     print(table(rows, summary), file=sys.stderr if options.json else sys.stdout)
     return int(bool(summary["missed"]))
+
+
+def measure_folder(options: argparse.Namespace) -> int:
+    """Measure the networks of a folder; 1 if a target is missed or nothing is there."""
+    rows: list[targets.Row] = []
+    with Pool("tools.real.pairs:measure", jobs=1, limit=options.limit) as pool:
+        for outcome in pool.map(network_tasks(options.folder, options.names, options.seconds)):
+            row = outcome.value if outcome.ok else targets.failed(outcome.task, outcome.stage, outcome.message)
+            rows.append(row)
+            print(targets.line(row, 32), file=sys.stderr, flush=True)
+    if not rows:
+        print(f"no network to measure in {options.folder}: tools/export_real.py makes them", file=sys.stderr)
+        return 1
+    summary = targets.judge(rows)
+    if options.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], **asdict(summary)}, indent=2))
+    print(targets.table(rows, summary), file=sys.stderr if options.json else sys.stdout)
+    return int(bool(summary.missed))
+
+
+def network_tasks(folder: Path, wanted: Sequence[str], seconds: float) -> Iterator[pairs.Task]:
+    """The rows of the table whose files are in a folder, and whose names contain one of `wanted`."""
+    cases = read_cases(folder / "cases.toml") if (folder / "cases.toml").exists() else {}
+    for entry in matching(wanted):
+        model = folder / f"{entry.stem}.onnx"
+        if model.exists() and entry.model in cases:
+            feeds = cases[entry.model].sets[0]
+            yield pairs.Task(entry.name, entry.group, model, feeds, entry.keeps_activations, seconds)
+
+
+def explain(folder: Path, name: str) -> int:
+    """Print what the runtime executes for one network of a folder."""
+    from tools.real import nodes
+
+    found = [task for task in network_tasks(folder, [name], 0) if task.name == name]
+    if not found:
+        print(f"{folder} holds no network {name}: tools/export_real.py {name} makes it", file=sys.stderr)
+        return 1
+    print(nodes.explain(found[0]))
+    return 0
 
 
 if __name__ == "__main__":

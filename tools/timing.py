@@ -69,13 +69,9 @@ def measure(task: Task) -> Row:
         row.problem = f"{PEER}: other numbers than {OURS}"
         return row
     report_stage("timing")
-    a, b, c, d = _timed([*compiled[OURS], *compiled[PEER]], task.rounds)
-    rounds = list(zip(a, b, c, d, strict=True))
-    row.ours = statistics.median(first + second for first, second, _, _ in rounds) / 2
-    row.peer = statistics.median(third + fourth for _, _, third, fourth in rounds) / 2
-    row.ratio = statistics.median((first + second) / (third + fourth) for first, second, third, fourth in rounds)
-    twins = [statistics.median(x / y for x, y in zip(*pair, strict=True)) for pair in ((a, b), (c, d))]
-    row.spread = max(max(each, 1 / each) for each in twins) - 1
+    times = timed([*compiled[OURS], *compiled[PEER]], task.rounds)
+    row.ours, row.peer, row.ratio, spreads = pair_ratio(times)
+    row.spread = max(spreads)
     return row
 
 
@@ -93,7 +89,7 @@ def alternated(first: Path, second: Path, feeds: Mapping[str, Any], rounds: int)
             return None
     except RuntimeError:
         return None
-    a, b, c, d = _timed([*ours, *others], rounds)
+    a, b, c, d = timed([*ours, *others], rounds)
     return min(*a, *b) / min(*c, *d)  # what else the machine does can only add time
 
 
@@ -105,15 +101,44 @@ def _compiled_twice(side: str, source: Path) -> list[Any]:
     return [compile_ir(target), compile_ir(target)]
 
 
-def _timed(compiled: Sequence[Any], rounds: int) -> list[list[float]]:
-    """Seconds of one inference, for each of `compiled` one number per round; the first one changes with the round."""
+def timed(compiled: Sequence[Any], rounds: int, least: int = 0, seconds: float = math.inf) -> list[list[float]]:
+    """Seconds of one inference, for each of `compiled` one number per round; the first one changes with the round.
+
+    After `seconds`, rounds end as soon as there are `least` of them.
+    """
     times: list[list[float]] = [[] for _ in compiled]
     repeats = max(1, math.ceil(LEAST / min(_once(each, 1) for each in (*compiled, *compiled))))
+    end = time.perf_counter() + seconds
     for number in range(rounds):
+        if number >= least and time.perf_counter() > end:
+            break
         for step in range(len(compiled)):
             place = (number + (step if number % 2 else -step)) % len(compiled)
             times[place].append(_once(compiled[place], repeats))
     return times
+
+
+def pair_ratio(times: Sequence[Sequence[float]]) -> tuple[float, float, float, tuple[float, float]]:
+    """Of the times of two compiled models of one side and two of another: the seconds of both sides, their ratio, and
+    for each side the difference between its two."""
+    rounds = list(zip(*times, strict=True))
+    first = statistics.median(a + b for a, b, _, _ in rounds) / 2
+    second = statistics.median(c + d for _, _, c, d in rounds) / 2
+    ratio = statistics.median((a + b) / (c + d) for a, b, c, d in rounds)
+    return first, second, ratio, (_apart(times[0], times[1]), _apart(times[2], times[3]))
+
+
+def quick_ratio(times: Sequence[Sequence[float]]) -> tuple[float, float, float, tuple[float, float]]:
+    """The same as `pair_ratio`, of the quickest tenth of rounds: other processes slow down most rounds of inferences
+    that take long."""
+    a, b, c, d = (statistics.mean(sorted(each)[: max(1, len(each) // 10)]) for each in times)
+    return (a + b) / 2, (c + d) / 2, (a + b) / (c + d), (max(a, b) / min(a, b) - 1, max(c, d) / min(c, d) - 1)
+
+
+def _apart(first: Sequence[float], second: Sequence[float]) -> float:
+    """How much the slower of two exceeds the faster."""
+    ratio = statistics.median(x / y for x, y in zip(first, second, strict=True))
+    return max(ratio, 1 / ratio) - 1
 
 
 def _once(compiled: Any, repeats: int) -> float:

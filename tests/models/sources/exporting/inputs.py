@@ -68,6 +68,11 @@ class Listed:
     cases: Mapping[str, Inputs]
 
     @property
+    def example(self) -> Inputs:
+        """The first case."""
+        return next(iter(self.cases.values()))
+
+    @property
     def sets(self) -> list[dict[str, np.ndarray]]:
         """The arrays of every case, in order."""
         return [{name: data.array() for name, data in case.items()} for case in self.cases.values()]

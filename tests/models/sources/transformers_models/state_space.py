@@ -60,9 +60,9 @@ def mamba() -> nn.Module:
 class Scanning(nn.Module):
     """Mamba with another function for its recurrence."""
 
-    def __init__(self, recurrence: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
+    def __init__(self, recurrence: Callable[[Tensor, Tensor, Tensor], Tensor], model: nn.Module) -> None:
         super().__init__()
-        self.inner = Tokens(mamba_model(), "logits")
+        self.inner = Tokens(model, "logits")
         self.recurrence = recurrence
 
     def forward(self, input_ids: Tensor) -> tuple[Tensor, ...]:
@@ -105,7 +105,7 @@ def scanned(decay: Tensor, drive: Tensor, read: Tensor) -> Tensor:
 )
 def mamba_loop() -> nn.Module:
     """Mamba: texts of any length, the selective scan as a loop."""
-    return Scanning(looped)
+    return Scanning(looped, mamba_model())
 
 
 @MODELS.exported(
@@ -118,4 +118,4 @@ def mamba_loop() -> nn.Module:
 )
 def mamba_scan() -> nn.Module:
     """Mamba: two texts of any length, the selective scan as the scan operator."""
-    return Scanning(scanned)
+    return Scanning(scanned, mamba_model())
