@@ -22,8 +22,9 @@ class QuantizeToFakeQuantize(FunctionPass):
 
     The low-precision transformations of the runtime recognise FakeQuantize before convolutions and matrix products and
     compute these with integers. It rounds after adding the zero point and multiplies by the reciprocal of the scale, so
-    a result may differ by one step. Scales and zero points must be constants, one for all or one for each slice. It
-    removes a FakeQuantize of 16 bits, which changes results that the range would limit: those stay as they are.
+    a result may differ by one step. Scales and zero points must be constants, one for all or one for each slice along
+    the first two axes. The runtime removes a FakeQuantize of 16 bits, and with it the limits of its range, so values of
+    more than 8 bits stay as they are.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -40,6 +41,8 @@ class QuantizeToFakeQuantize(FunctionPass):
         ranges = _range(source, x.rank), _range(node, x.rank)
         if None in ranges:
             return self.refuse(node, "its scales are not constants, or one for each block")
+        if any(size != 1 for pair in ranges for each in pair or () for size in each.shape[2:]):
+            return self.refuse(node, "its scales vary along an axis behind the second, which the runtime refuses")
         bounds = [Constant(each, graph=node.graph) for pair in ranges for each in pair or ()]
         made = ops.FakeQuantize(as_float(x), *bounds, levels=1 << source.to.bits).output
         replace_output(node.output, made if node.to is f32 else ops.Convert(made, destination_type=node.to).output)
@@ -65,5 +68,5 @@ def _spread(parameter: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
     numbers = parameter.array.astype(np.float64)
     if numbers.ndim == rank and rank > 1:
         return numbers
-    at = normalise_axis(axis, rank) if numbers.size > 1 else -1
+    at = normalise_axis(axis, rank) if numbers.size != 1 else -1
     return numbers.reshape([numbers.size if each == at else 1 for each in range(rank)])

@@ -163,6 +163,19 @@ def test_matrix_products_compute_with_8_bits() -> None:
     assert steps_off(found, model, x).max() < 1.01
 
 
+@pytest.mark.parametrize("axis", (0, 1, 2))
+def test_activations_with_a_scale_for_each_slice(axis: int) -> None:
+    """The runtime does not compile a FakeQuantize whose range varies along the third axis."""
+    net = Network()
+    scale = np.array([0.05, 0.1, 0.07, 0.03], np.float32)
+    parameters = net.constant(scale), net.constant(np.array([120, 100, 0, 255], np.uint8))
+    q = net.node("QuantizeLinear", "x", *parameters, axis=axis)
+    model = net.model(net.node("DequantizeLinear", q, *parameters, axis=axis), (4, 4, 4))
+    x = np.random.default_rng(5).standard_normal((4, 4, 4)).astype(np.float32) * 5
+    found, _ = run_fast(model, x)
+    assert steps_off(found, model, x, 0.03).max() < 3.4
+
+
 @pytest.mark.parametrize("zero", (np.uint16(31000), np.int16(0)))
 def test_16_bits(zero: np.generic) -> None:
     """The runtime would remove a FakeQuantize of 65,536 levels, and with it the limits of the range."""
