@@ -19,6 +19,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, If, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.ops.quantization import limits, spread
 
 MOST_ITERATIONS = 50
 
@@ -289,10 +290,31 @@ def _unpacked(node: Any, data: Any, table: Any) -> list[Any]:
     return [part.reshape(row) for part, row in zip(parts, table, strict=True)]
 
 
+def _quantised(node: Any, x: Any, scale: Any, zero: Any = None, exact: Any = None) -> Any:
+    steps = x / spread(x, scale, node.axis, node.block_size) if exact is None else exact
+    steps = np.rint(steps) + (0 if zero is None else spread(x, zero, node.axis, node.block_size).astype(np.float64))
+    return np.clip(steps, *limits(node.to)).astype(node.to.numpy)
+
+
+def _dequantised(node: Any, x: Any, scale: Any, zero: Any = None) -> Any:
+    steps = x.astype(np.float64)
+    if zero is not None:
+        steps = steps - spread(x, zero, node.axis, node.block_size).astype(np.float64)
+    return (steps * spread(x, scale, node.axis, node.block_size)).astype(node.to.numpy)
+
+
+def _in_levels(node: Any, x: Any, low: Any, high: Any, to_low: Any, to_high: Any) -> Any:
+    step = np.rint((np.clip(x, low, high) - low) / (high - low) * (node.levels - 1))
+    return (step / (node.levels - 1) * (to_high - to_low) + to_low).astype(x.dtype)
+
+
 OWN: dict[str, Callable[..., Any]] = {
     "ShapeOf": lambda node, x: np.array(x.shape, node.output_type.numpy),
     "AtLeast": lambda node, x: x,
     "Barrier": lambda node, x: x,
+    "Quantize": _quantised,
+    "Dequantize": _dequantised,
+    "FakeQuantize": _in_levels,
     "RandomUniform": lambda node, shape, low, high: np.full(shape, (low + high) / 2).astype(node.output.dtype.numpy),
     "ReverseSequence": _reversed,
     "Convolution": _convolved,

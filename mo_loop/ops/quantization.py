@@ -39,9 +39,9 @@ class Quantize(Op):
         x, scale, zero = (*inputs, None)[:3]
         if not self.to.is_integer or self.to.bits > 16 or len(inputs) > 3:
             return NotImplemented
-        divided = np.rint(x.astype(np.float32) / _spread(x, scale, self.axis, self.block_size).astype(np.float32))
+        divided = np.rint(x.astype(np.float32) / spread(x, scale, self.axis, self.block_size).astype(np.float32))
         if zero is not None:
-            divided = divided + _spread(x, zero, self.axis, self.block_size).astype(np.float32)
+            divided = divided + spread(x, zero, self.axis, self.block_size).astype(np.float32)
         return np.clip(np.nan_to_num(divided, posinf=np.inf), *limits(self.to)).astype(self.to.numpy)
 
 
@@ -76,7 +76,7 @@ def quantised_constant(value: Value) -> Constant | None:
     return node if is_narrow and isinstance(node, Constant) else None
 
 
-def _spread(x: np.ndarray, parameter: np.ndarray, axis: int, block_size: int) -> np.ndarray:
+def spread(x: np.ndarray, parameter: np.ndarray, axis: int, block_size: int) -> np.ndarray:
     """A scale or zero point with the rank of x, or of one element."""
     if parameter.size == 1 and not block_size:
         return parameter.reshape([1] * x.ndim)

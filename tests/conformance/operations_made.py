@@ -22,6 +22,8 @@ from mo_loop.graph import Graph
 from mo_loop.ops import Scan
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.front import Failed
+from transforms.low_precision.compress_weights import CompressWeights
+from transforms.low_precision.lower_quantization import LowerQuantization
 
 TABLE = Path(mo_loop.frontend.operators.__file__).with_name("operations_made.json")
 
@@ -53,6 +55,8 @@ def _made_of(models: Iterable[bytes]) -> Iterator[tuple[Translator, set[str]]]:
                 graph = translate(model)
             except MoLoopError:
                 continue
+        for lower in (LowerQuantization(), CompressWeights()):
+            lower.run(graph)
         if not any(scope.of(Failed) for scope in graph.scopes()):
             yield translator, operations_in(graph)
 

@@ -22,6 +22,8 @@ from mo_loop.text import parse, to_text
 from mo_loop.verify.isolated import IsolatedError, isolated
 from tests.golden.test_golden import CASES, FOLDER, Case, passes_of, read
 from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
+from transforms.low_precision.compress_weights import CompressWeights
+from transforms.low_precision.lower_quantization import LowerQuantization
 from transforms.runtime.lower_barriers import LowerBarriers
 
 SIZES = ((2, 3, 4), (3, 3, 3), (1, 1, 1), (4, 2, 1), (0, 2, 3), (0, 0, 0))
@@ -122,8 +124,9 @@ def on_openvino(text: str, feeds: list[Any]) -> list[Any]:
     from mo_loop.verify.runtime import compile_ir
 
     graph = parse(text)
-    LowerBarriers().run(graph)
-    graph.validate()
+    for each in (LowerQuantization(), CompressWeights(), LowerBarriers()):
+        each.run(graph)
+        graph.validate()
     for number, node in enumerate((*graph.parameters, *graph.results)):
         node.name = f"port_{number}"
     with tempfile.TemporaryDirectory() as folder:
