@@ -73,5 +73,3 @@ def _is_quantised(value: Value) -> bool:
         inputs = node.inputs if isinstance(node, ops.Concat) else node.inputs[:1]
         pending += [each for each in inputs if each is not None]
     return False
-
-
