@@ -291,16 +291,18 @@ def _unpacked(node: Any, data: Any, table: Any) -> list[Any]:
 
 
 def _quantised(node: Any, x: Any, scale: Any, zero: Any = None, exact: Any = None) -> Any:
-    steps = x / spread(x, scale, node.axis, node.block_size) if exact is None else exact
-    steps = np.rint(steps) + (0 if zero is None else spread(x, zero, node.axis, node.block_size).astype(np.float64))
+    steps = x / spread(scale, node.axis, x.shape, node.block_size) if exact is None else exact
+    steps = np.rint(steps)
+    if zero is not None:
+        steps = steps + spread(zero, node.axis, x.shape, node.block_size).astype(np.float64)
     return np.clip(steps, *limits(node.to)).astype(node.to.numpy)
 
 
 def _dequantised(node: Any, x: Any, scale: Any, zero: Any = None) -> Any:
     steps = x.astype(np.float64)
     if zero is not None:
-        steps = steps - spread(x, zero, node.axis, node.block_size).astype(np.float64)
-    return (steps * spread(x, scale, node.axis, node.block_size)).astype(node.to.numpy)
+        steps = steps - spread(zero, node.axis, x.shape, node.block_size).astype(np.float64)
+    return (steps * spread(scale, node.axis, x.shape, node.block_size)).astype(node.to.numpy)
 
 
 def _in_levels(node: Any, x: Any, low: Any, high: Any, to_low: Any, to_high: Any) -> Any:

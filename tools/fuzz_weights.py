@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.workers import Pool
 from tests.fuzz.weights import Case, draw
+from tools.measuring import CONVERTERS, OURS
 
 TOLERANCE = 1e-3
 Task = tuple[str, int, int]
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")
-    parser.add_argument("--against", choices=("mo_loop", "ovc"), default="mo_loop", help="the converter")
+    parser.add_argument("--against", choices=tuple(CONVERTERS), default=OURS, help="the converter")
     parser.add_argument("--jobs", "-j", type=int, default=1)
     parser.add_argument("--verbose", "-v", action="store_true", help="print all models, not only the failing ones")
     options = parser.parse_args(arguments)
@@ -84,17 +85,11 @@ def largest_difference(case: Case, path: Path) -> float:
 
 
 def _write(case: Case, converter: str, path: Path) -> None:
-    if converter == "mo_loop":
-        from mo_loop import convert_model, save_model
-
-        save_model(convert_model(case.model), path)
-        return
     import onnx
-    import openvino
 
     source = path.with_suffix(".onnx")
     onnx.save(case.model, source)
-    openvino.save_model(openvino.convert_model(source), path, compress_to_fp16=False)
+    CONVERTERS[converter](source, path)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import low
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.ops.control import Branched, Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced
 from transforms.replace import replace_output
 
 
@@ -111,6 +111,22 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
     node.input_map = tuple(node.input_map[number] for number in keep)
     values: list[Value | None] = [*node.inputs[: node.first_data_port], *(data[number] for number in keep)]
     node.graph.set_inputs(node, values)
+
+
+def push_inputs(node: Control, is_pushed: Callable[[Value], bool], push: Callable[[Parameter, Value], object]) -> bool:
+    """Replace invariant inputs by nodes of the bodies: `push` replaces the readers of a Parameter. True if any are."""
+    kept: list[int] = []
+    for number, (entry, value) in enumerate(zip(node.input_map, node.data_inputs, strict=True)):
+        if value is None or not isinstance(entry, Invariant | Branched) or not is_pushed(value):
+            kept.append(number)
+            continue
+        for parameter in _parameters(entry):
+            if parameter is not None:
+                push(parameter, value)
+    if len(kept) == len(node.data_inputs):
+        return False
+    keep_inputs(node, kept)
+    return True
 
 
 def _drop_iteration(node: Control) -> bool:

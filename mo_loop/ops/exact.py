@@ -17,7 +17,7 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import ElementType, f32, i32, i64
 from mo_loop.ops.base import Constant
-from mo_loop.ops.quantization import LARGEST, limits
+from mo_loop.ops.quantization import LARGEST, limits, spread
 
 
 def quotient(a, b) -> Value:
@@ -112,11 +112,8 @@ def largest_sum(weights: Value, zero_point: Value | None, axis: int, summed: Seq
     """The largest sum of |w - zero point| over the axes `summed`, for weights of 8 bits; None if it is not known."""
     numbers, zero = (None if each is None else _array(each) for each in (weights, zero_point))
     if numbers is not None and (zero is not None or zero_point is None):
-        if zero is not None:
-            rank = [-1 if each == normalise_axis(axis, numbers.ndim) else 1 for each in range(numbers.ndim)]
-            zero = zero.astype(np.int64)
-            zero = zero if zero.ndim == numbers.ndim else zero.reshape(rank if zero.size > 1 else [1] * numbers.ndim)
-        sizes = np.abs(numbers.astype(np.int64) - (0 if zero is None else zero))
+        centre = 0 if zero is None else spread(zero.astype(np.int64), axis, numbers.shape)
+        sizes = np.abs(numbers.astype(np.int64) - centre)
         return int(sizes.sum(tuple(summed)).max(initial=0))
     dims = [None] if weights.shape is None else [weights.shape[each] for each in summed]
     known = [each for each in dims if isinstance(each, int)]

@@ -1,5 +1,8 @@
 """Quantised tensors: FakeQuantize of the IR, and Quantize and Dequantize, which passes lower."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from mo_loop import ops
@@ -7,16 +10,19 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import ElementType, TensorType, f8e4m3, f8e5m2, f32
 from mo_loop.ops.base import Constant, Op
+from mo_loop.ops.values import range_of
+
+Array = np.ndarray[Any, Any]
 
 LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
 """The largest finite values of the 8-bit floating-point types."""
 
 
 def limits(dtype: ElementType) -> tuple[int, int]:
-    """The least and the largest value of an integer type."""
-    if dtype.kind == "int":
-        return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
-    return 0, (1 << dtype.bits) - 1
+    """The least and the largest value of an integer type of less than 32 bits."""
+    least, most = range_of(dtype)
+    assert most is not None
+    return int(least), most
 
 
 class Quantize(Op):
@@ -39,9 +45,9 @@ class Quantize(Op):
         x, scale, zero = (*inputs, None)[:3]
         if not self.to.is_integer or self.to.bits > 16 or len(inputs) > 3:
             return NotImplemented
-        divided = np.rint(x.astype(np.float32) / spread(x, scale, self.axis, self.block_size).astype(np.float32))
+        divided = np.rint(x.astype(np.float32) / spread(scale, self.axis, x.shape, self.block_size).astype(np.float32))
         if zero is not None:
-            divided = divided + spread(x, zero, self.axis, self.block_size).astype(np.float32)
+            divided = divided + spread(zero, self.axis, x.shape, self.block_size).astype(np.float32)
         return np.clip(np.nan_to_num(divided, posinf=np.inf), *limits(self.to)).astype(self.to.numpy)
 
 
@@ -76,13 +82,14 @@ def quantised_constant(value: Value) -> Constant | None:
     return node if is_narrow and isinstance(node, Constant) else None
 
 
-def spread(x: np.ndarray, parameter: np.ndarray, axis: int, block_size: int) -> np.ndarray:
-    """A scale or zero point with the rank of x, or of one element."""
-    if parameter.size == 1 and not block_size:
-        return parameter.reshape([1] * x.ndim)
-    at = normalise_axis(axis, x.ndim)
-    if parameter.ndim == x.ndim and not block_size:
-        return parameter
+def spread(parameter: Array, axis: int, shape: Sequence[int], block_size: int = 0) -> Array:
+    """A scale or zero point of a tensor of `shape`, with the rank of the tensor."""
     if block_size:
-        return np.take(parameter, np.arange(x.shape[at]) // block_size, at)
-    return parameter.reshape([-1 if i == at else 1 for i in range(x.ndim)])
+        at = normalise_axis(axis, len(shape))
+        return np.take(parameter, np.arange(shape[at]) // block_size, at)
+    if parameter.ndim == len(shape):
+        return parameter
+    if parameter.size == 1:
+        return parameter.reshape([1] * len(shape))
+    at = normalise_axis(axis, len(shape))
+    return parameter.reshape([parameter.size if each == at else 1 for each in range(len(shape))])

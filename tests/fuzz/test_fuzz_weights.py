@@ -9,6 +9,7 @@ import pytest
 from mo_loop.workers import Pool
 from tests.fuzz.weights import TYPES, draw
 from tools.fuzz_weights import TOLERANCE
+from tools.measuring import OURS
 
 SEED, COUNT = 20261122, 24
 
@@ -21,7 +22,7 @@ def pool() -> Iterator[Pool]:
 
 @pytest.mark.parametrize("index", range(COUNT))
 def test_right(pool: Pool, index: int) -> None:
-    outcome = pool.call(("mo_loop", SEED, index))
+    outcome = pool.call((OURS, SEED, index))
     assert outcome.ok and outcome.value <= TOLERANCE, (SEED, index, outcome, draw(SEED, index).facts)
 
 

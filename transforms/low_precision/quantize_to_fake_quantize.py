@@ -8,11 +8,10 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import as_float
-from mo_loop.ops.quantization import limits
+from mo_loop.ops.quantization import limits, spread
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 
@@ -56,17 +55,10 @@ def _range(node: ops.Quantize | ops.Dequantize, rank: int) -> tuple[np.ndarray[A
     parameters = node.inputs[1:3]
     if node.block_size or not all(each is None or isinstance(each.node, Constant) for each in parameters):
         return None
-    scale, *zeros = [_spread(each.node, node.axis, rank) for each in parameters if each is not None]
+    scale, *zeros = [
+        spread(each.node.array.astype(np.float64), node.axis, [1] * rank) for each in parameters if each is not None
+    ]
     if not np.all(np.isfinite(scale) & (scale > 0)):
         return None
     zero = zeros[0] if zeros else 0
     return tuple(((bound - zero) * scale).astype(np.float32) for bound in limits(kind))
-
-
-def _spread(parameter: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
-    """A constant in f64 that broadcasts to the tensor; always of its rank, as the runtime expects."""
-    numbers = parameter.array.astype(np.float64)
-    if numbers.ndim == rank and rank > 1:
-        return numbers
-    at = normalise_axis(axis, rank) if numbers.size != 1 else -1
-    return numbers.reshape([numbers.size if each == at else 1 for each in range(rank)])

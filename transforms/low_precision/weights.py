@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,8 @@ from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import ElementType
 from mo_loop.ops.base import Constant
+from mo_loop.ops.quantization import spread
 
 
 def is_weights(value: Value | None) -> bool:
@@ -35,9 +34,9 @@ class Weights:
         parameters = [each.node.array for each in node.inputs[1:] if each is not None]
         at, size = normalise_axis(node.axis, rank) if node.block_size else -1, node.block_size
         if not size:
-            parameters = [_spread(each, node.axis, rank) for each in parameters]
+            parameters = [spread(each, node.axis, self.shape) for each in parameters]
         elif self.shape[at] % size and self.shape[at] > size:  # the last block is shorter than the others
-            parameters = [np.take(each, np.arange(self.shape[at]) // size, at) for each in parameters]
+            parameters = [spread(each, at, self.shape, size) for each in parameters]
         self.block_axis = at if size and self.shape[at] > size and self.shape[at] % size == 0 else None
         self.full = self.shape
         self.axes = {each for array in parameters for each, count in enumerate(array.shape) if count > 1}
@@ -64,25 +63,13 @@ class Weights:
         narrow = Constant(constant.tensor.reshaped(self.full), graph=graph, name=constant.name)
         narrow.origins = constant.origins
         kinds = [each.type.dtype for each in node.inputs[1:] if each is not None]
-        x = _widened(narrow.output, node.to)
+        x = ops.Convert(narrow, destination_type=node.to).output
         if sign < 0:
             x = ops.Negative(x).output
         if len(self.parameters) > 1:
-            zero = _widened(Constant(ArrayTensor(self.parameters[1], kinds[1]), graph=graph).output, node.to)
+            integers = Constant(ArrayTensor(self.parameters[1], kinds[1]), graph=graph)
+            zero = ops.Convert(integers, destination_type=node.to)
             x = (ops.Subtract if sign > 0 else ops.Add)(x, zero).output
         scale = (sign * self.parameters[0].astype(np.float32)).astype(node.to.numpy)
         x = ops.Multiply(x, Constant(scale, graph=graph, dtype=node.to)).output
         return x if self.full == self.shape else ops.Reshape(x, list(self.shape)).output
-
-
-def _widened(x: Value, to: ElementType) -> Value:
-    return ops.Convert(x, destination_type=to).output
-
-
-def _spread(parameter: np.ndarray[Any, Any], axis: int, rank: int) -> np.ndarray[Any, Any]:
-    if parameter.ndim == rank:
-        return parameter
-    if parameter.size == 1:
-        return parameter.reshape([1] * rank)
-    at = normalise_axis(axis, rank)
-    return parameter.reshape([parameter.size if each == at else 1 for each in range(rank)])

@@ -22,8 +22,8 @@ class AddLeadingDimension(FunctionPass):
     """x : [N]  ->  Unsqueeze(x, 0) outside, Squeeze in the body; the same for states and final values
 
     Until 2025.2 the runtime divides by the first dimension of a tensor that it copies into a body, or out of it, unless
-    another dimension is above 1. A slice has another first dimension if it is
-    cut along the first axis, and concatenated outputs are not copied in this way.
+    another dimension is above 1. A slice has another first dimension if it is cut along the first axis, and
+    concatenated outputs are not copied in this way.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -32,9 +32,10 @@ class AddLeadingDimension(FunctionPass):
     def _rewrite(self, node: Iteration) -> bool:
         inputs = [number for number, entry in enumerate(node.input_map) if _is_concerned(_inner(entry))]
         states = {entry.result for entry in node.back_edges if _is_concerned(entry.parameter.output)}
+        fed_back = {entry.result for entry in node.back_edges}
         results = states | {
             entry.result for entry in node.output_map
-            if isinstance(entry, Final) and entry.result not in _fed_back(node) and _is_concerned(entry.result.value)
+            if isinstance(entry, Final) and entry.result not in fed_back and _is_concerned(entry.result.value)
         }  # fmt: skip
         if not inputs and not results:
             return self.refuse(node, "its ports have other shapes or element types")
@@ -66,10 +67,6 @@ def _is_concerned(value: Value | None) -> bool:
 def _inner(entry: Any) -> Value | None:
     """The tensor that is copied into the body; None for slices along the first axis."""
     return None if isinstance(entry, Sliced) and entry.axis == 0 else entry.parameter.output
-
-
-def _fed_back(node: Iteration) -> set[Result]:
-    return {entry.result for entry in node.back_edges}
 
 
 def _raised(value: Value) -> Value:

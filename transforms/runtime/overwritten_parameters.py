@@ -36,7 +36,6 @@ def overwritten(node: Iteration) -> list[Parameter]:
     return found
 
 
-
 def _overwrites(reader: Node, changing: set[Node]) -> bool:
     """Whether a reader may write into an invariant that it reads, or hand on a view that is written into."""
     if isinstance(reader, Binary):

@@ -72,7 +72,6 @@ class PreventLoopFolding(FunctionPass):
         return self.accept(node)
 
 
-
 def _is_backward(entry: object) -> bool:
     return isinstance(entry, Concatenated) and entry.stride < 0
 

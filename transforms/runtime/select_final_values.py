@@ -19,7 +19,7 @@ from transforms.runtime.zero_trips import Ran, are_equal, chosen, final_value, i
 
 
 @dataclass(frozen=True)
-class Selected:
+class FinalValue:
     """A final value that is wrong after zero iterations."""
 
     last: Value
@@ -60,7 +60,7 @@ class SelectFinalValues(FunctionPass):
         return self.accept(node)
 
 
-def _found(node: Loop) -> list[Selected]:
+def _found(node: Loop) -> list[FinalValue]:
     # GuardZeroTrips handles the states that the body does not read.
     states = {
         entry.result: (entry, value)
@@ -73,7 +73,7 @@ def _found(node: Loop) -> list[Selected]:
         if isinstance(entry, Final) and entry.result in states
     ]
     return [
-        Selected(last, initial, _is_same_shape(last, initial), _appended_axis(last, initial, entry))
+        FinalValue(last, initial, _is_same_shape(last, initial), _appended_axis(last, initial, entry))
         for last, entry, initial in finals
         if not are_equal(last, initial) and not all(is_selection(use.node, node) for use in last.uses)
     ]
@@ -89,7 +89,7 @@ def _appended_axis(last: Value, initial: Value, entry: Merged) -> int | None:
     return axis if appends else None
 
 
-def _may_run_once(node: Loop, found: list[Selected]) -> bool:
+def _may_run_once(node: Loop, found: list[FinalValue]) -> bool:
     """Whether one more iteration is harmless, gives all outputs that are read, and saves something."""
     if any(isinstance(entry, Sliced) for entry in node.input_map):  # there may be no slice to read
         return False
@@ -97,17 +97,10 @@ def _may_run_once(node: Loop, found: list[Selected]) -> bool:
         return False
     if all(each.keeps_shape and is_static(each.last.shape) for each in found):
         return False
-    if any(isinstance(entry, Sliced) and _may_have_no_slices(value, entry.axis) for entry, value in node.fed):
-        return False
     return all(each.keeps_shape or each.axis is not None for each in found) and is_harmless(node.body)
 
 
-def _may_have_no_slices(value: Value, axis: int) -> bool:
-    """Whether the first slice may be one of nothing, which the runtime reads outside the tensor."""
-    return value.shape is None or low(value.shape[axis]) < 1
-
-
-def _selected(each: Selected, ran: Ran, runs_once: bool) -> Value:
+def _selected(each: FinalValue, ran: Ran, runs_once: bool) -> Value:
     if not runs_once:
         return final_value(each.last, each.initial, ran)
     if each.axis is None:
