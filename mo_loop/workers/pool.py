@@ -48,8 +48,8 @@ class Pool:
         self._idle: list[Worker] = []
         self._workers: set[Worker] = set()
         self._slots = threading.Semaphore(self.jobs)
-        self._lock = threading.Lock()
-        self._end = weakref.finalize(self, _end, self._workers, self._idle, self._scratch)
+        self._lock = threading.RLock()
+        self._end = weakref.finalize(self, _end, self._lock, self._workers, self._idle, self._scratch)
 
     def call(self, task: Any, limit: float | None = None, *, fresh: bool = False) -> Outcome:
         """Wait for a free worker and run one task; with `fresh` the worker has not run any other task."""
@@ -117,13 +117,13 @@ class Pool:
             return worker
         if worker is not None:
             self._drop(worker)
-        if not self._end.alive:
-            raise RuntimeError("the pool is closed")
-        worker = Worker(self.function, memory=self._memory, env=self._env, scratch=self._scratch, python=self._python)
-        with self._lock:
+        with self._lock:  # `close` waits until the process is among those that it kills
+            if not self._end.alive:
+                raise RuntimeError("the pool is closed")
+            worker = Worker(
+                self.function, memory=self._memory, env=self._env, scratch=self._scratch, python=self._python
+            )
             self._workers.add(worker)
-        if not self._end.alive:  # closed before this worker was registered
-            worker.kill()
         try:
             worker.start()
         except BaseException:
@@ -144,12 +144,14 @@ class Pool:
         worker.close()
 
 
-def _end(workers: set[Worker], idle: list[Worker], scratch: str) -> None:
+def _end(lock: threading.RLock, workers: set[Worker], idle: list[Worker], scratch: str) -> None:
     """Kill busy workers; the threads that wait for them close them."""
-    for worker in list(workers):
+    with lock:  # another thread may be starting a process
+        started = list(workers)
+    for worker in started:
         worker.kill()
     for worker in list(idle):
         worker.close()
-    for worker in list(workers):
+    for worker in started:
         worker.wait()
     shutil.rmtree(scratch, ignore_errors=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from mo_loop.workers import Outcome, Pool, WorkerStartError, report_stage
+from mo_loop.workers.worker import Worker
 
 THIS = __name__
 
@@ -207,6 +208,26 @@ def test_close_ends_a_worker_that_is_busy_or_still_starting(tmp_path: Path) -> N
         workers.close()
         thread.join(timeout=20)
         assert results and not scratch.exists()
+
+
+def test_close_waits_for_a_process_that_another_thread_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    forked, started = threading.Event(), []
+
+    def slow(*arguments: object, **options: object) -> Worker:
+        worker = Worker(*arguments, **options)
+        started.append(worker)
+        forked.set()
+        time.sleep(0.5)
+        return worker
+
+    monkeypatch.setattr("mo_loop.workers.pool.Worker", slow)
+    workers = Pool(f"{THIS}:work")
+    thread = threading.Thread(target=call_quietly, args=(workers, "a", []))
+    thread.start()
+    assert forked.wait(20)
+    workers.close()
+    assert not started[0].alive
+    thread.join(timeout=20)
 
 
 def call_quietly(workers: Pool, task: str, results: list[object]) -> None:
