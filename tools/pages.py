@@ -39,8 +39,9 @@ def operators() -> str:
 OPERATORS = """\
 # Operators
 
-How each ONNX operator is converted, by the version of its domain (onnx {version}). `mo-loop ops` prints the same for
-all or for some operators, as text, JSON or Markdown:
+How each ONNX operator is converted, by the version of its domain (onnx {version}). The operators of `com.microsoft`,
+and some of the default domain, are ONNX Runtime's own. `mo-loop ops` prints the same for all or for some operators, as
+text, JSON or Markdown:
 
     mo-loop ops Softmax Resize
     mo-loop ops --how refused --format json

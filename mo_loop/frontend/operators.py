@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mo_loop.frontend import limits, registry
+from mo_loop.frontend import contrib_schemas, limits, registry
 from mo_loop.frontend.refusals import reason
 
 DIRECT, COMPOSED, LOWERED, FUNCTION, REFUSED = "direct", "composed", "lowered", "function", "refused"
@@ -65,12 +65,15 @@ class Handling:
 
 
 def handled(operator: str | None = None, domain: str | None = None) -> list[Handling]:
-    """All versions of one operator, or of all operators, in the installed onnx package; by domain, name and version."""
+    """All versions of one operator, or of all operators; by domain, name and version.
+
+    They are those of the installed onnx package, and ONNX Runtime's own.
+    """
     import onnx
 
     schemas = [
         schema
-        for schema in onnx.defs.get_all_schemas_with_history()
+        for schema in (*onnx.defs.get_all_schemas_with_history(), *contrib_schemas.schemas())
         if operator in (None, schema.name) and domain in (None, schema.domain)
     ]
     schemas.sort(key=lambda schema: (schema.domain, schema.name, schema.since_version))

@@ -24,10 +24,17 @@ REASONS: dict[str, str] = {
 }
 """Operator, with its domain unless that is the default one -> why it is not translated."""
 
+_OPTIMISED = (
+    "ONNX Runtime optimised this file for one machine: export it again with at most the optimisation level "
+    "ORT_ENABLE_EXTENDED, or convert the file before optimisation"
+)
+DOMAINS: dict[str, str] = {"com.microsoft.nchwc": _OPTIMISED, "com.ms.internal.nhwc": _OPTIMISED}
+"""Domain -> why none of its operators is translated."""
+
 
 def reason(domain: str, op: str) -> str:
     """Why the operator is not translated; empty for an unknown operator."""
-    return REASONS.get(qualified(domain, op), "")
+    return REASONS.get(qualified(domain, op), DOMAINS.get(domain, ""))
 
 
 def when(op: str, opset: int) -> str:

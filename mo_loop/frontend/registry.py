@@ -68,6 +68,15 @@ FAMILIES: dict[str, str] = {
     "streaming": "CausalConvWithState",
     "sequence_map": "SequenceMap",
 }
+CONTRIB: dict[str, str] = {
+    "gelu": "Gelu BiasGelu FastGelu QuickGelu",
+}
+"""Module of mo_loop.frontend.ops.contrib -> the operators of com.microsoft that it translates."""
+
+FAMILIES |= {
+    f"contrib.{module}": " ".join(f"com.microsoft::{name}" for name in names.split())
+    for module, names in CONTRIB.items()
+}
 """Family (module of mo_loop.frontend.ops) -> the operators that it translates, with a domain that is not the default
 one. A family is imported on first use."""
 

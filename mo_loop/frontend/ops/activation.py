@@ -78,6 +78,7 @@ def selu(x, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.050701
     return ops.Selu(x, alpha, gamma)
 
 
+@translates("ThresholdedRelu", since=1)
 @translates("ThresholdedRelu", since=10)
 def thresholded_relu(x, *, alpha: float = 1.0):
     """x where it is above alpha, else 0."""

@@ -127,6 +127,7 @@ def instance_normalization(x, scale, bias, *, epsilon: float = 1e-5):
     return ops.Add(ops.Multiply(normal, along_channels(scale, rank)), along_channels(bias, rank))
 
 
+@translates("LayerNormalization", since=1)
 @translates("LayerNormalization", since=17)
 def layer_normalization(
     x, scale, bias=None,
@@ -206,6 +207,15 @@ def lrn(x, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: 
     windows = [ops.Slice(padded, [i], [i + 1 - size or 2**30], [1], [1]).output for i in range(size)]
     total = reduce(lambda a, b: ops.Add(a, b).output, windows)
     return ops.Divide(x, ops.Power(ops.Add(ops.Multiply(total, alpha / size), bias), number(x, beta)))
+
+
+@translates("MeanVarianceNormalization", since=1)
+def mean_variance_normalization_1(x, *, across_channels: int = 0, normalize_variance: int = 1):
+    """Over the batch and the spatial dimensions, and with `across_channels` over all dimensions."""
+    axes = [axis for axis in range(ranked(x, "MeanVarianceNormalization")) if axis != 1 or across_channels]
+    if normalize_variance:
+        return ops.MVN(x, axes, eps=1e-9, eps_mode="OUTSIDE_SQRT")
+    return ops.Subtract(x, ops.ReduceMean(x, axes, keep_dims=True))
 
 
 @translates("MeanVarianceNormalization", since=9)

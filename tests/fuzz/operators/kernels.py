@@ -6,26 +6,40 @@ import functools
 from collections import defaultdict
 from typing import Any
 
+from mo_loop.frontend import contrib_schemas
+from mo_loop.frontend.registry import qualified
+
 Constraints = dict[str, tuple[str, ...]]
 NEWEST = 26
 """The newest opset that ONNX Runtime loads."""
 
 
+OPSETS_OF_CONTRIB = range(13, NEWEST + 1)
+"""The opsets of the default domain beside operators of another domain."""
+
+
+def split(op: str) -> tuple[str, str]:
+    """The domain and the name of an operator, which is written as `Relu` or `com.microsoft::Gelu`."""
+    domain, _, name = op.rpartition("::")
+    return domain, name
+
+
 def schema(op: str, opset: int) -> Any:
-    """The schema of an operator at `opset`; None below its first opset."""
+    """The schema of an operator at `opset` of the default domain; None below its first opset."""
     import onnx
 
+    domain, name = split(op)
     try:
-        return onnx.defs.get_schema(op, opset, "")
+        return onnx.defs.get_schema(name, 1 if domain else opset, domain)
     except onnx.defs.SchemaError:
-        return None
+        return contrib_schemas.schema(name, 1 if domain else opset, domain)
 
 
 @functools.cache
 def opsets(op: str) -> tuple[tuple[int, ...], ...]:
     """The opsets at which ONNX Runtime runs an operator, grouped by schema."""
     found: dict[int, list[int]] = defaultdict(list)
-    for opset in range(1, NEWEST + 1):
+    for opset in OPSETS_OF_CONTRIB if split(op)[0] else range(1, NEWEST + 1):
         held = schema(op, opset)
         if held is not None and not held.deprecated and (kernels(op, opset) or _is_function(held)):
             found[held.since_version].append(opset)
@@ -49,8 +63,9 @@ def _all() -> dict[str, list[tuple[int, int, tuple[tuple[str, list[str]], ...]]]
 
     found = defaultdict(list)
     for kernel in get_all_opkernel_def():
-        if kernel.domain == "" and kernel.provider == "CPUExecutionProvider":
-            found[kernel.op_name].append((*kernel.version_range, tuple(kernel.type_constraints.items())))
+        if kernel.provider == "CPUExecutionProvider":
+            types = tuple(kernel.type_constraints.items())
+            found[qualified(kernel.domain, kernel.op_name)].append((*kernel.version_range, types))
     return found
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .draw import Node, Port
+from .kernels import split
 
 Arrays = dict[str, Any]
 FOUR_BITS = ("int4", "uint4")
@@ -40,7 +41,9 @@ class Model:
         first = self.first
         narrow = first.narrow
         inner = [f"{name}_narrow" if name and narrow else name for name in first.outputs]
-        nodes = [*self.nodes, helper.make_node(first.op, self.inner, inner, name="node", **first.attributes)]
+        domain, op = split(first.op)
+        node = helper.make_node(op, self.inner, inner, name="node", domain=domain, **first.attributes)
+        nodes = [*self.nodes, node]
         wanted = [name for name in first.outputs if name]
         if narrow:
             nodes += [helper.make_node("Cast", [f"{name}_narrow"], [name], to=TensorProto.INT8) for name in wanted]
@@ -58,6 +61,8 @@ class Model:
         graph = helper.make_graph(nodes, "main", ports, ends, constants)
         opsets = [helper.make_opsetid("", first.opset)]
         version = max(8, helper.find_min_ir_version_for(opsets, True))
+        if domain:
+            opsets.append(helper.make_opsetid(domain, 1))
         return helper.make_model(graph, opset_imports=opsets, ir_version=version)
 
     def known(self, index: int) -> tuple[int | None, ...]:

@@ -210,3 +210,21 @@ def test_local_response_of_any_bias(bias, dynamic):
     """The runtime truncates the bias, and does not run without a known number of channels."""
     attributes = {"size": 3, "alpha": 0.7, "bias": bias}
     check_node("LRN", {"x": floats(2, 5, 3, 2)}, attributes, opset=13, dynamic=dynamic)
+
+
+# -- versions that ONNX Runtime adds to the default domain
+
+
+@pytest.mark.parametrize("opset", [11, 16])
+@pytest.mark.parametrize("outputs", [["y"], ["y", "mean", "inverse"]], ids=["one", "three"])
+@dynamic_or_not
+def test_layers_before_opset_17(opset, outputs, dynamic):
+    given = {"x": floats(2, 3, 4), "scale": floats(4), "bias": floats(4)}
+    check_node("LayerNormalization", given, {"axis": -1}, opset=opset, outputs=outputs, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("across", [0, 1])
+@pytest.mark.parametrize("variance", [0, 1])
+def test_mean_and_variance_before_opset_9(across, variance):
+    attributes = {"across_channels": across, "normalize_variance": variance}
+    check_node("MeanVarianceNormalization", {"x": floats(2, 3, 4, 5)}, attributes, opset=8)

@@ -1,4 +1,4 @@
-"""Every translator's signature agrees with the schemas of the onnx package.
+"""Every translator's signature agrees with the schemas of the onnx package, or with those of ONNX Runtime's operators.
 
 A translator registered `since=s` covers the schema that holds at opset s and every later one below the next
 translator's s. Its positional parameters are the inputs in order (None where the schema says optional), its
@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 import pytest
 
-from mo_loop.frontend import registry
+from mo_loop.frontend import contrib_schemas, registry
 from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, REQUIRED, Translator
 
 OPTION = onnx.defs.OpSchema.FormalParameterOption
@@ -39,7 +39,7 @@ OTHER_DEFAULTS = {
 
 def _schemas() -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
-    for schema in onnx.defs.get_all_schemas_with_history():
+    for schema in (*onnx.defs.get_all_schemas_with_history(), *contrib_schemas.schemas()):
         found[registry.qualified(schema.domain, schema.name)].append(schema)
     return {name: sorted(listed, key=lambda each: each.since_version) for name, listed in found.items()}
 

@@ -1,0 +1,31 @@
+"""GELU and its approximations, with and without a bias."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.registry import translates
+
+
+@translates("Gelu", since=1, domain=MICROSOFT)
+def contrib_gelu(x):
+    """x * (1 + erf(x / sqrt(2))) / 2."""
+    return ops.Gelu(x, approximation_mode="ERF")
+
+
+@translates("BiasGelu", since=1, domain=MICROSOFT)
+def bias_gelu(a, b):
+    """Gelu of a + b."""
+    return ops.Gelu(ops.Add(a, b), approximation_mode="ERF")
+
+
+@translates("FastGelu", since=1, domain=MICROSOFT)
+def fast_gelu(x, bias=None):
+    """The approximation by tanh, of x + bias."""
+    return ops.Gelu(x if bias is None else ops.Add(x, bias), approximation_mode="TANH")
+
+
+@translates("QuickGelu", since=1, domain=MICROSOFT)
+def quick_gelu(x, *, alpha: float = 1.702):
+    """x * sigmoid(alpha * x)."""
+    return ops.Swish(x) if alpha == 1 else ops.Swish(x, alpha)

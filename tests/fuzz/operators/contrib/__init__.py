@@ -1,0 +1,1 @@
+"""Descriptions of ONNX Runtime's own operators, the domain com.microsoft."""
