@@ -14,8 +14,11 @@ refuses, or for which ovc's IR gives other numbers, are listed separately; a mod
     python tools/bench_inference.py --folder out/real resnet50     those whose names contain one of these
     python tools/bench_inference.py --why resnet50-qdq_u8s8        what the runtime executes for both IRs, and how long
 
-Networks of a folder run on two threads; a row has compile time, .bin, peak memory and differences from ONNX Runtime,
-too. tools/real/targets.py has their targets.
+Networks of a folder run on two threads (--threads); a row has compile time, .bin, peak memory and differences from ONNX
+Runtime, too. tools/real/targets.py has their targets. With --results FILE each row is written to FILE when it is
+measured, and the rows in FILE are not measured again; --markdown FILE writes the table as Markdown:
+
+    python tools/bench_inference.py --folder out/real --results out/real/rows.jsonl --markdown out/real/rows.md
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from mo_loop.workers import Pool
 from tests.models.sources.exporting.inputs import read_cases
 from tests.models.sources.real_models.rows import matching
 from tools.measuring import OURS, PEER
-from tools.real import pairs, targets
+from tools.real import pairs, records, targets
 from tools.timing import Row, Task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -188,11 +191,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--why", metavar="MODEL", help="show what the runtime executes for one model of the folder")
     parser.add_argument("--rounds", type=int, default=101, help="number of runs of each model (101)")
     parser.add_argument("--seconds", type=float, default=20, help="limit of the timed part of a network (20)")
+    parser.add_argument("--threads", type=int, default=2, help="threads that a network runs on (2)")
+    parser.add_argument("--results", type=Path, help="add the rows of a folder to this file; measure those it lacks")
+    parser.add_argument("--markdown", type=Path, help="write the rows of a folder to this file as Markdown")
     parser.add_argument("--limit", type=float, default=600, help="seconds for one model (600)")
     parser.add_argument("--json", action="store_true", help="write JSON to stdout")
     options = parser.parse_args(arguments)
     if options.why:
-        return explain(options.folder or EXPORTED, options.why)
+        return explain(options.folder or EXPORTED, options.why, options.threads)
     if options.folder:
         return measure_folder(options)
     rows: list[Row] = []
@@ -211,37 +217,44 @@ def main(arguments: list[str] | None = None) -> int:
 
 def measure_folder(options: argparse.Namespace) -> int:
     """Measure the networks of a folder; 1 if a target is missed or nothing is there."""
-    rows: list[targets.Row] = []
+    done = records.read(options.results) if options.results else {}
+    chosen = [each.name for each in matching(options.names)]
+    tasks = network_tasks(options.folder, options.names, options.seconds, options.threads)
     with Pool("tools.real.pairs:measure", jobs=1, limit=options.limit) as pool:
-        for outcome in pool.map(network_tasks(options.folder, options.names, options.seconds)):
+        for outcome in pool.map(each for each in tasks if each.name not in done):
             row = outcome.value if outcome.ok else targets.failed(outcome.task, outcome.stage, outcome.message)
-            rows.append(row)
+            done[row.name] = row
+            if options.results:
+                records.append(options.results, row)
             print(targets.line(row, 32), file=sys.stderr, flush=True)
+    rows = [done[name] for name in chosen if name in done]
     if not rows:
         print(f"no network to measure in {options.folder}: tools/export_real.py makes them", file=sys.stderr)
         return 1
     summary = targets.judge(rows)
+    if options.markdown:
+        options.markdown.write_text(records.markdown(rows, summary), encoding="utf-8")
     if options.json:
         print(json.dumps({"rows": [asdict(row) for row in rows], **asdict(summary)}, indent=2))
     print(targets.table(rows, summary), file=sys.stderr if options.json else sys.stdout)
     return int(bool(summary.missed))
 
 
-def network_tasks(folder: Path, wanted: Sequence[str], seconds: float) -> Iterator[pairs.Task]:
+def network_tasks(folder: Path, wanted: Sequence[str], seconds: float, threads: int) -> Iterator[pairs.Task]:
     """The rows of the table whose files are in a folder, and whose names contain one of `wanted`."""
     cases = read_cases(folder / "cases.toml") if (folder / "cases.toml").exists() else {}
     for entry in matching(wanted):
         model = folder / f"{entry.stem}.onnx"
         if model.exists() and entry.model in cases:
             feeds = cases[entry.model].sets[0]
-            yield pairs.Task(entry.name, entry.group, model, feeds, entry.keeps_activations, seconds)
+            yield pairs.Task(entry.name, entry.group, model, feeds, entry.keeps_activations, seconds, threads)
 
 
-def explain(folder: Path, name: str) -> int:
+def explain(folder: Path, name: str, threads: int) -> int:
     """Print what the runtime executes for one network of a folder."""
     from tools.real import nodes
 
-    found = [task for task in network_tasks(folder, [name], 0) if task.name == name]
+    found = [task for task in network_tasks(folder, [name], 0, threads) if task.name == name]
     if not found:
         print(f"{folder} holds no network {name}: tools/export_real.py {name} makes it", file=sys.stderr)
         return 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -10,15 +13,17 @@ from onnx import numpy_helper, parser
 from tests.models.sources.real_models.blocked_weights import SCHEMES, quantise, quantise_weights
 from tests.models.sources.real_models.rows import (
     FILES,
+    FLOAT,
     GROUPS,
     LOOP_MODELS,
+    QUANTISED,
     TABLE,
     VARIANTS,
     WEIGHTS_ONLY,
     entries,
     matching,
 )
-from tools.real import nodes
+from tools.real import nodes, records
 from tools.real.nodes import Executed
 from tools.real.pairs import difference
 from tools.real.processes import message
@@ -287,3 +292,28 @@ def test_the_slowest_nodes_come_first_with_what_they_compute() -> None:
     assert first.split() == ["2.000", "Convolution", "u8", "brgconv_avx512_i8", "a,", "b,", "c", "and", "2", "more"]
     assert second.endswith("quick")
     assert len(nodes.slowest(found, 1).splitlines()) == 2
+
+
+def test_rows_of_a_file_are_read_again_and_the_last_of_a_name_counts(tmp_path: Path) -> None:
+    file = tmp_path / "rows" / "rows.jsonl"
+    assert records.read(file) == {}
+    first, last = Row("bert", FLOAT, problem="ovc: refused"), Row("bert", FLOAT, ours=Size(seconds=0.5), ratio=1.5)
+    for row in (first, Row("resnet50", FLOAT), last):
+        records.append(file, row)
+    assert records.read(file) == {"bert": last, "resnet50": Row("resnet50", FLOAT)}
+
+
+def test_the_table_for_the_documentation_names_slow_rows_and_other_misses() -> None:
+    even = Size(seconds=0.01, seconds_to_compile=1, bin=100, peak=100)
+    rows = [
+        Row("bert", FLOAT, ours=even, peer=even, ratio=1.0),
+        Row("bert-int8", QUANTISED, ours=replace(even, bin=130), peer=even, ratio=1.2),
+        Row("gpt2", FLOAT, ours=replace(even, spread=0.2), peer=even, ratio=1.2),
+        Row("vit", FLOAT, problem="ovc: ended by signal 11"),
+    ]
+    text = records.markdown(rows, judge(rows))
+    assert "| bert-int8 | 10.00 | 10.00 | 1.20 | 0.00 | 1.00 | 1.30 | 1.00 | 0.0e+00 | 0.0e+00 |" in text
+    assert "| float | 2 | 1.095 | 1.00 |" in text
+    assert "Above 1.05 beyond the spread: bert-int8 1.20." in text
+    assert "Other targets that are missed: bert-int8 (time, .bin)." in text
+    assert len({line.count("|") for line in text.partition("\n\n")[0].splitlines()}) == 1

@@ -23,7 +23,7 @@ from tools.timing import quick_ratio, timed
 
 SIDES = (OURS, PEER)
 PROPERTIES = {
-    "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2, "NUM_STREAMS": 1,
+    "INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1,
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "32",
 }  # fmt: skip
 """The last one is the default of the plugin; mo_loop/verify/runtime.py has 0."""
@@ -41,12 +41,14 @@ class Task:
     feeds: Mapping[str, Any]
     keeps_activations: bool
     seconds: float
+    threads: int
     repetitions: int = 3
 
     @property
     def properties(self) -> dict[str, Any]:
         """What both sides are compiled with."""
-        return PROPERTIES | (KEEPS_ACTIVATIONS if self.keeps_activations else {})
+        properties = PROPERTIES | {"INFERENCE_NUM_THREADS": self.threads}
+        return properties | KEEPS_ACTIVATIONS if self.keeps_activations else properties
 
 
 def measure(task: Task) -> Row:
@@ -57,7 +59,7 @@ def measure(task: Task) -> Row:
         feeds = folder / "feeds.npz"
         np.savez(feeds, **task.feeds)
         report_stage("oracle")
-        expected = expected_values(task.model, task.feeds)
+        expected = expected_values(task.model, task.feeds, task.threads)
         found = {side: _measured_alone(row, side, task, folder, feeds, expected) for side in SIDES}
         if row.problem:
             return row
@@ -92,13 +94,13 @@ def _measured_alone(
     return [footprint]
 
 
-def expected_values(model: Path, feeds: Mapping[str, Any]) -> list[np.ndarray]:
+def expected_values(model: Path, feeds: Mapping[str, Any], threads: int) -> list[np.ndarray]:
     """What ONNX Runtime computes. Its products of u8 and s8 saturate on some processors unless told otherwise."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(3)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 2
+    options.intra_op_num_threads = threads
     options.add_session_config_entry("session.x64quantprecision", "1")
     options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # activations stay in f32
     session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
