@@ -5,6 +5,7 @@
     python tools/fuzz_ops.py --operator Resize --opset 19 --count 50 --keep failures
     python tools/fuzz_ops.py --count 500 --against ovc
     python tools/fuzz_ops.py --count 500 --runtime 2024.6.0
+    python tools/fuzz_ops.py --family quantization --count 350 --quantization exact
 
 Attributes, shapes, element types, constants and run-time inputs, static, symbolic and computed dimensions are drawn
 for every operator in turn, at the opsets that ONNX Runtime supports. Expected values come from ONNX Runtime without
@@ -19,7 +20,7 @@ import argparse
 import random
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ from mo_loop.verify.judge import (
     settle,
 )
 from mo_loop.workers import Pool
-from tests.fuzz.control_flow.options import add_common, parse
+from tests.fuzz.control_flow.options import add_common, add_quantization, parse
 from tests.fuzz.control_flow.report import counted, groups, pattern
 from tests.fuzz.operators.known import KNOWN, known
 from tests.fuzz.operators.table import FAMILIES, operators_of
@@ -62,7 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     print(f"seed {options.seed}", flush=True)
     tasks = _tasks(options)
-    rows, skipped = run(tasks, options.against, options.jobs, options.limit, options)
+    arguments = {"quantization": options.quantization}
+    rows, skipped = run(tasks, options.against, options.jobs, options.limit, options, arguments)
     tried = len(rows) + len(skipped)
     print(_tables(rows, skipped))
     failing = unexplained(rows)
@@ -87,9 +89,13 @@ def _with_operator(trial: Trial, verdict: Verdict) -> Verdict:
 
 
 def run(
-    tasks: Sequence[Any], converter: str, jobs: int, limit: float, options: Any = None
-) -> tuple[list[Row], list[Trial]]:
-    """The verdicts of the tasks that ONNX Runtime runs, and the tasks that it does not."""
+    tasks: Sequence[Any], converter: str, jobs: int, limit: float, options: Any = None,
+    arguments: Mapping[str, Any] | None = None,
+) -> tuple[list[Row], list[Trial]]:  # fmt: skip
+    """The verdicts of the tasks that ONNX Runtime runs, and the tasks that it does not.
+
+    `arguments` are those of mo_loop's convert_model.
+    """
     rows: list[Row] = []
     skipped: list[Trial] = []
     limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
@@ -98,7 +104,8 @@ def run(
         Pool("mo_loop.verify.judge:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
-        samples = _samples(oracle, tasks, trials, skipped, None if options is None else options.python)
+        python = None if options is None else options.python
+        samples = _samples(oracle, tasks, trials, skipped, python, arguments or {})
         for outcome in judge.map((converter, sample) for sample in samples):
             trial = trials.pop(outcome.task[1].name)
             verdict = settle(outcome, judge.call)
@@ -114,8 +121,9 @@ def run(
 
 
 def _samples(
-    oracle: Pool, tasks: Sequence[Any], trials: dict[str, Trial], skipped: list[Trial], python: str | None
-) -> Iterator[Any]:
+    oracle: Pool, tasks: Sequence[Any], trials: dict[str, Trial], skipped: list[Trial], python: str | None,
+    arguments: Mapping[str, Any],
+) -> Iterator[Any]:  # fmt: skip
     for outcome in oracle.map(tasks):
         seed, index, op, _ = outcome.task
         if not outcome.ok:
@@ -128,6 +136,7 @@ def _samples(
             continue
         trials[trial.name] = trial
         trial.sample.python = python
+        trial.sample.arguments = dict(arguments)
         yield trial.sample
 
 
@@ -223,6 +232,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one configuration")
     add_common(parser, "configuration")
+    add_quantization(parser)
     return parse(parser, arguments, "against", ("mo_loop", "ovc"), "converter")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import ElementType, f32, i32, i64
+from mo_loop.graph.types import ElementType, bf16, f16, f32, i32, i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import LARGEST, limits, spread
 
@@ -33,22 +33,48 @@ def _is_folded(*values) -> bool:
     return all(isinstance(each, Value) and isinstance(each.node, Constant) for each in values)
 
 
-def steps(a: Value, b: Value) -> Value:
-    """a / b in f32, correctly rounded near the halves between whole numbers below 512, where the next rounding decides.
+def steps(a: Value, b: Value, limit: int = 512) -> Value:
+    """a / b in f32, correctly rounded near the halves between whole numbers below `limit`, where the next rounding
+    decides; a limit beyond 512 is 2^17.
 
-    A half has few bits, and so has each part of b, so that their products are exact:
+    A half below 512 has few bits, and so has each part of b, so that their products are exact:
 
         h = round(2 a / b) / 2        a / b = h + ((a - h * high) - h * low) / b        b = high + low
+
+    A half beyond it is the sum of a multiple of 256 and of a smaller one.
     """
     first = ops.Divide(a, b)
     if _is_folded(a, b):
         return first.output
-    half = ops.Multiply(ops.Round(ops.Multiply(ops.Clamp(first, min=-512.0, max=512.0), 2)), 0.5)
+    half = ops.Multiply(ops.Round(ops.Multiply(ops.Clamp(first, min=-float(limit), max=float(limit)), 2)), 0.5)
     far = ops.Multiply(b, 4097)
     high = ops.Subtract(far, ops.Subtract(far, b))
     low = ops.Subtract(b, high)
-    rest = ops.Subtract(ops.Subtract(a, ops.Multiply(half, high)), ops.Multiply(half, low))
+    parts = [half] if limit <= 512 else _in_two(half)
+    rest: Any = a
+    for part in parts:
+        rest = ops.Subtract(ops.Subtract(rest, ops.Multiply(part, high)), ops.Multiply(part, low))
     return ops.Add(half, ops.Divide(rest, b)).output
+
+
+def _in_two(x) -> list[Value]:
+    """A multiple of 256, and what remains of x."""
+    first = ops.Multiply(ops.Round(ops.Multiply(x, 1 / 256)), 256)
+    return [first.output, ops.Subtract(x, first).output]
+
+
+def shortened(x: Value, precision: ElementType) -> Value:
+    """A quotient of two numbers of a shorter type, rounded to the bits of this type; it is never in the middle of two.
+
+    Beyond 2^17 it is 2^17. The runtime may drop a Convert to the type and back.
+    """
+    x = ops.Clamp(x, min=-float(1 << 17), max=float(1 << 17)).output
+    far = ops.Multiply(x, SHORTENING[precision])
+    return ops.Subtract(far, ops.Subtract(far, x)).output
+
+
+SHORTENING = {f16: 2.0**13 + 1, bf16: 2.0**16 + 1}
+"""1 + 2 to the number of bits by which f32 has more digits."""
 
 
 def magnitude(x) -> Value:

@@ -31,12 +31,14 @@ class Quantize(Op):
     The scale and the zero point are one number, one for each slice along `axis`, with a `block_size` one for each block
     of so many elements along it, or tensors of the rank of x. `exact` is x / scale computed from integers, where ONNX
     demands it (QLinearConv, QLinearMatMul): it replaces the quotient if the node is lowered to simple operations.
+    `precision` is the type to which the quotient is rounded before it is rounded to an integer.
     """
 
     to: ElementType
     axis: int = 1
     block_size: int = 0
     saturate: bool = True
+    precision: ElementType = f32
 
     def infer(self, x, scale, zero_point=None, exact=None):
         return TensorType(self.to, x.shape)
@@ -45,7 +47,8 @@ class Quantize(Op):
         x, scale, zero = (*inputs, None)[:3]
         if not self.to.is_integer or self.to.bits > 16 or len(inputs) > 3:
             return NotImplemented
-        divided = np.rint(x.astype(np.float32) / spread(scale, self.axis, x.shape, self.block_size).astype(np.float32))
+        quotient = x.astype(np.float32) / spread(scale, self.axis, x.shape, self.block_size).astype(np.float32)
+        divided = np.rint(quotient.astype(self.precision.numpy).astype(np.float32))
         if zero is not None:
             divided = divided + spread(zero, self.axis, x.shape, self.block_size).astype(np.float32)
         return np.clip(np.nan_to_num(divided, posinf=np.inf), *limits(self.to)).astype(self.to.numpy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mo_loop.options import QUANTIZATION
 from tests.fuzz.operators.known import AVOIDED, DEVIATIONS, KNOWN
 from tests.fuzz.operators.table import FAMILIES, OPERATORS, operators_of
 from tools.fuzz_ops import MOST_SKIPPED, run, tasks_of, unexplained
@@ -19,6 +20,16 @@ def test_configurations(first: int) -> None:
     rows, skipped = run(tasks, "mo_loop", jobs=1, limit=120)
     assert len(skipped) <= max(2, 2 * MOST_SKIPPED * len(tasks)), [f"{each.name}: {each.skipped}" for each in skipped]
     assert len(rows) + len(skipped) == len(tasks)
+    wrong = [f"{trial.name} {trial.facts}: {verdict.result} {verdict.message}" for trial, verdict in unexplained(rows)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATION)
+def test_quantised_operators_in_both_modes(quantization: str) -> None:
+    """A single operator has the same numbers in both."""
+    tasks = tasks_of(operators_of("quantization"), SEED + 1, 42)
+    rows, skipped = run(tasks, "mo_loop", jobs=1, limit=120, arguments={"quantization": quantization})
+    assert len(rows) > 35 and len(skipped) <= 2
     wrong = [f"{trial.name} {trial.facts}: {verdict.result} {verdict.message}" for trial, verdict in unexplained(rows)]
     assert not wrong, "\n".join(wrong)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph
-from mo_loop.graph.types import f32
-from mo_loop.ops.exact import aligned, as_float, rounded_to, steps
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.types import ElementType, f32
+from mo_loop.ops.exact import aligned, as_float, rounded_to, shortened, steps
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
 from transforms.low_precision.weights import is_weights
@@ -34,8 +34,8 @@ class LowerQuantization(FunctionPass):
         assert x is not None and scale is not None
         if divided is None:
             numbers, divisor = as_float(x), as_float(aligned(x, scale, node.axis, node.block_size))
-            is_small = node.to.is_integer and node.to.bits <= 8
-            divided = steps(numbers, divisor) if is_small else ops.Divide(numbers, divisor).output
+            divided = _divided(node.to, numbers, divisor)
+            divided = divided if node.precision is f32 else shortened(divided, node.precision)
         zero = None if zero is None else aligned(x, zero, node.axis, node.block_size)
         replace_output(node.output, rounded_to(node.to, divided, zero, saturate=node.saturate))
         drop_dead([node])
@@ -53,3 +53,10 @@ class LowerQuantization(FunctionPass):
         replace_output(node.output, y if node.to is f32 else ops.Convert(y, destination_type=node.to).output)
         drop_dead([node])
         return self.accept(node)
+
+
+def _divided(to: ElementType, x: Value, scale: Value) -> Value:
+    """x / scale, as exact as the type of the result needs it."""
+    if to.is_float:
+        return ops.Divide(x, scale).output
+    return steps(x, scale) if to.bits <= 8 else steps(x, scale, 1 << 17)

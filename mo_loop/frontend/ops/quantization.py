@@ -19,8 +19,8 @@ from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.types import f32, from_onnx, i64, u8
-from mo_loop.ops.base import Constant
+from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, i64, u8
+from mo_loop.ops.base import Constant, Op
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product, largest_sum, quotient, rounded_to, steps
 
 Ints = tuple[int, ...]
@@ -28,12 +28,22 @@ Ints = tuple[int, ...]
 # -- QuantizeLinear
 
 
-@translates("QuantizeLinear", since=10, without="axis block_size output_dtype precision saturate")
-@translates("QuantizeLinear", since=13, without="block_size output_dtype precision saturate")
-@translates("QuantizeLinear", since=19, without="block_size output_dtype precision")
-@translates("QuantizeLinear", since=21, without="precision")
-@translates("QuantizeLinear", since=23)
+@translates("QuantizeLinear", since=10, without="axis block_size output_dtype saturate")
+@translates("QuantizeLinear", since=13, without="block_size output_dtype saturate")
+@translates("QuantizeLinear", since=19, without="block_size output_dtype")
+@translates("QuantizeLinear", since=21)
 def quantize(
+    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0, saturate: int = 1
+):
+    """One scale for all, one for each slice along an axis, or one for each block of elements along it.
+
+    Only float8 uses `saturate`. ONNX does not say the type of the quotient; it is f32, as in ONNX Runtime.
+    """
+    return _quantized(x, y_scale, y_zero_point, f32, output_dtype, axis, block_size, saturate)
+
+
+@translates("QuantizeLinear", since=23)
+def quantize_23(
     x,
     y_scale,
     y_zero_point=None,
@@ -44,16 +54,24 @@ def quantize(
     precision: int = 0,
     saturate: int = 1,
 ):
-    """One scale for all, one for each slice along an axis, or one for each block of elements along it.
+    """The quotient has the type `precision`, or that of the scale."""
+    kind = from_onnx(precision) if precision else y_scale.dtype
+    return _quantized(x, y_scale, y_zero_point, kind, output_dtype, axis, block_size, saturate)
 
-    Only float8 uses `saturate`. The division is in f32, at least as precise as `precision` requires.
-    """
-    to = y_zero_point.dtype if y_zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
+
+def _quantized(
+    x: Value, scale: Value, zero_point: Value | None, precision: ElementType, output_dtype: int, axis: int,
+    block_size: int, saturate: int,
+) -> Op:  # fmt: skip
+    to = zero_point.dtype if zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
     if to.precision is None:
         raise UnsupportedError(f"quantisation to {to}: the IR does not have this type", code="ML301")
-    _require_rank(x, y_scale, block_size)
-    zero = _unless_zero(y_zero_point)
-    return ops.Quantize(x, y_scale, zero, to=to, axis=axis, block_size=block_size, saturate=bool(saturate))
+    _require_rank(x, scale, block_size)
+    kind = precision if precision in (f16, bf16) and to.is_integer else f32
+    return ops.Quantize(
+        x, scale, _unless_zero(zero_point), to=to, axis=axis, block_size=block_size, saturate=bool(saturate),
+        precision=kind,
+    )  # fmt: skip
 
 
 def _require_rank(x: Value, scale: Value, block_size: int) -> None:

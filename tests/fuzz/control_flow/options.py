@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection
 
+from mo_loop.options import QUANTIZATION
 from tools.runtimes import interpreter
 
 
@@ -13,6 +14,12 @@ def add_common(parser: argparse.ArgumentParser, unit: str) -> None:
     parser.add_argument("--jobs", "-j", type=int, default=2, help="worker processes")
     parser.add_argument("--runtime", metavar="RELEASE", help="run the IR on this OpenVINO release (`make runtimes`)")
     parser.add_argument("--verbose", "-v", action="store_true", help=f"print one line per {unit} on stderr")
+
+
+def add_quantization(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the mode in which mo_loop converts quantised tensors."""
+    text = "how mo_loop converts quantised tensors (fast)"
+    parser.add_argument("--quantization", choices=QUANTIZATION, default=QUANTIZATION[0], help=text)
 
 
 def parse(

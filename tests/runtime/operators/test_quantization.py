@@ -70,6 +70,35 @@ def test_halves(scale, zero, constants):
     )
 
 
+@pytest.mark.parametrize("scale", (0.0196078438, 0.1, 0.3, 7.1))
+@pytest.mark.parametrize("zero", (np.uint16(30001), np.int16(-7)))
+def test_halves_of_16_bits(scale, zero):
+    x = (np.arange(-65000, 65000) * np.float32(scale) / 2).astype(np.float32)
+    x[:5] = [np.inf, -np.inf, 1e38, -1e38, 0]
+    check_node("QuantizeLinear", {"x": x, "scale": np.float32(scale), "zero": zero}, opset=21)
+
+
+@pytest.mark.parametrize("opset", (21, 23))
+@pytest.mark.parametrize("kind", (np.uint8, np.int8, np.int16))
+def test_quotients_in_f16(kind, opset):
+    """From opset 23 on a quotient has the type of the scale: 201.45 becomes 201.5, and then 202."""
+    x = np.linspace(-60, 60, 4001).astype(np.float16)
+    x[:4] = [np.inf, -np.inf, 65504, -65504]
+    inputs = {"x": x, "scale": np.float16(0.237 if kind is not np.int16 else 0.0937), "zero": kind(3)}
+    check_node("QuantizeLinear", inputs, opset=opset)
+    check_node("QuantizeLinear", inputs, {"precision": 1}, opset=23)
+
+
+def test_quotients_in_bf16():
+    import ml_dtypes
+
+    x = np.linspace(-60, 60, 4001).astype(ml_dtypes.bfloat16)
+    scale = np.asarray(0.237, ml_dtypes.bfloat16)
+    quotient = (x.astype(np.float32) / np.float32(scale)).astype(ml_dtypes.bfloat16).astype(np.float32)
+    expected = np.clip(np.rint(quotient) + 3, -128, 127).astype(np.int8)
+    check_node("QuantizeLinear", {"x": x, "scale": scale, "zero": np.int8(3)}, opset=23, expected=[expected])
+
+
 def test_absent_zero_points():
     check_node("QuantizeLinear", {"x": numbers(3, 4), "scale": np.float32(0.37)}, opset=10)
     x = rng().integers(-1000, 1000, (3, 4)).astype(np.int32)
