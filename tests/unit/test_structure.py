@@ -261,6 +261,7 @@ COMPOSITIONS = {
     "transforms/manager.py": "runs Validate after each pass that changed something",
     "transforms/common/nop_elimination.py": "a GraphRewrite: its matchers run in one traversal",
     "transforms/downgrade/downgrade.py": "a GraphRewrite: its matchers run in one traversal",
+    "transforms/runtime/local_rules.py": "a GraphRewrite: its matchers run in one traversal",
 }
 """The modules of transforms that may import passes because they consist of passes, with the reason."""
 

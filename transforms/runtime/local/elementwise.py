@@ -1,0 +1,192 @@
+"""Elementwise operations that the runtime computes wrongly, or does not compile."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.graph.types import ElementType, boolean, i32
+from mo_loop.ops.activation import PReLU
+from mo_loop.ops.arithmetic import Binary
+from mo_loop.ops.base import Constant, Identity
+from transforms.pattern import any_input, any_of, wrap_type
+from transforms.predicates import is_constant, type_matches
+from transforms.runtime.local.rule import LocalRule, both_orders, inputs_of, is_one_element
+
+
+class IdentityToLogicalOr(LocalRule):
+    """Identity(x), where x is boolean and not the first output of its node  ->  LogicalOr(x, x)
+
+    An Identity is written as a Convert to the same type. The runtime removes such a Convert of a boolean, and then
+    reads the first output of the node, whichever output it was.
+    """
+
+    pattern = wrap_type(Identity, any_input(type_matches(boolean)))
+
+    def form(self, node: Identity) -> Node | None:
+        (x,) = inputs_of(node)
+        return ops.LogicalOr(x, x) if x.index else None
+
+
+class SelectToLogical(LocalRule):
+    """Select(c, c, x)  ->  LogicalOr(c, x), and Select(c, x, c)  ->  LogicalAnd(c, x)
+
+    The runtime converts the condition to another type than the values and then does not compile the Select.
+    """
+
+    condition = any_input()
+    pattern = any_of(
+        wrap_type(ops.Select, condition, condition, any_input(), when=type_matches(boolean)),
+        wrap_type(ops.Select, condition, any_input(), condition, when=type_matches(boolean)),
+    )
+
+    def form(self, node: ops.Select) -> Node:
+        condition, then, other = inputs_of(node)
+        return ops.LogicalOr(condition, other) if then is condition else ops.LogicalAnd(condition, then)
+
+
+class CopySelectedConstant(LocalRule):
+    """Select(x, c, c), where c is a Constant of one element  ->  Select(x, c, a copy of c)
+
+    The runtime does not compile it. Constants that are equal are one at the end.
+    """
+
+    constant = any_input(is_constant())
+    pattern = wrap_type(ops.Select, any_input(), constant, constant)
+
+    def form(self, node: ops.Select) -> Node | None:
+        _, c, _ = inputs_of(node)
+        if not is_one_element(c):
+            return None
+        assert isinstance(c.node, Constant)
+        node.graph.set_input(node, 2, Constant(c.node.tensor, graph=node.graph).output)
+        return node
+
+
+class AbsToMaximum(LocalRule):
+    """Abs(c)  ->  max(-c, c), where c is a Concat
+
+    The runtime writes the absolute values into the memory of the Concat while other nodes still read it. Later passes
+    add readers, and Barriers and what says sizes are removed.
+    """
+
+    pattern = wrap_type(ops.Abs)
+
+    def form(self, node: ops.Abs) -> Node | None:
+        (c,) = source = inputs_of(node)
+        while isinstance(source[0].node, ops.Barrier | ops.AtLeast):
+            source = inputs_of(source[0].node)
+        return ops.Maximum(ops.Negative(c), c) if isinstance(source[0].node, ops.Concat) else None
+
+
+class EmptyConstantsToMaximum(LocalRule):
+    """x + c, where c is a Constant without elements  ->  max(x, c), and -, *, / likewise
+
+    The result has no elements either. The runtime crashes when it compiles one of the four operations.
+    """
+
+    pattern = wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide))
+
+    def form(self, node: Binary) -> Node | None:
+        a, b = inputs_of(node)
+        if not any(isinstance(each.node, Constant) and 0 in each.type.dims for each in (a, b)):
+            return None
+        return ops.Maximum(a, b, auto_broadcast=node.auto_broadcast)
+
+
+class SoftSignToQuotient(LocalRule):
+    """SoftSign(x)  ->  x / (1 + |x|)
+
+    Before 2025.4 the runtime computes other numbers if x is the result of an elementwise operation of dynamic shape. It
+    also moves elementwise operations before views, so each SoftSign is replaced.
+    """
+
+    pattern = wrap_type(ops.SoftSign)
+
+    def form(self, node: ops.SoftSign) -> Node:
+        (x,) = inputs_of(node)
+        magnitude = self.register_new_node(ops.Abs(x))  # AbsToMaximum takes that of a Concat
+        return ops.Divide(x, ops.Add(magnitude, 1.0))
+
+
+class DropBitsBeforeConvert(LocalRule):
+    """Convert(x, u8)  ->  Convert(x & 255, u8)    Convert(x, i8)  ->  Convert(((x + 128) & 255) - 128, i8)
+
+    The runtime replaces integers outside the range of 8 or 16 bits by the nearest in it, where ONNX drops bits.
+    """
+
+    pattern = wrap_type(ops.Convert)
+
+    def form(self, node: ops.Convert) -> Node | None:
+        (x,) = inputs_of(node)
+        to = node.destination_type
+        if not (x.dtype.is_integer and to.is_integer and to.bits in (8, 16)) or _fits(x.dtype, to):
+            return None
+        mask, half = 2**to.bits - 1, 2 ** (to.bits - 1) if to.kind == "int" else 0
+        if _has_only_bits(x, mask, half):
+            return None
+        wide = x if x.dtype.bits >= 32 else ops.Convert(x, destination_type=i32).output
+        kept = ops.BitwiseAnd(ops.Add(wide, half) if half else wide, mask)
+        node.graph.set_input(node, 0, (ops.Subtract(kept, half) if half else kept).output)
+        return node
+
+
+def _fits(source: ElementType, to: ElementType) -> bool:
+    if source.kind == to.kind:
+        return source.bits <= to.bits
+    return source.kind == "uint" and source.bits < to.bits
+
+
+def _has_only_bits(value: Value, mask: int, half: int) -> bool:
+    """Whether `value` is (... & mask) - half."""
+    if half:
+        value, subtracted = inputs_of(value.node) if isinstance(value.node, ops.Subtract) else (value, value)
+        if subtracted.type.integers != (half,):
+            return False
+    return isinstance(value.node, ops.BitwiseAnd) and inputs_of(value.node)[1].type.integers == (mask,)
+
+
+class UnsqueezeToConstantRank(LocalRule):
+    """x : [N] + c : [1,1,1]  ->  Unsqueeze(x, [0, 1]) + c
+
+    The runtime moves an operation with a constant of one element past a Gather, Squeeze or Reshape, and then loses the
+    dimensions that the constant adds.
+    """
+
+    pattern = wrap_type(Binary)
+
+    def form(self, node: Binary) -> Node | None:
+        for port, (value, constant) in enumerate(both_orders(node)):
+            if is_one_element(constant) and not isinstance(value.node, Constant) and value.rank is not None:
+                missing = constant.type.rank - value.type.rank
+                if missing > 0:
+                    node.graph.set_input(node, port, ops.Unsqueeze(value, list(range(missing))).output)
+                    return node
+        return None
+
+
+class MakeConstantsScalar(LocalRule):
+    """x + [c]  ->  x + c, if [c] has other readers    PReLU(scalar, [c])  ->  PReLU(scalar, c)
+
+    The runtime moves an elementwise operation with a constant of one element before a Reshape, Squeeze or Unsqueeze and
+    makes the constant a scalar there. Before 2026.3 it replaces the constant for all its readers: the bounds of a Slice
+    or a part of a shape lose their dimension, and the model does not compile. It does not compile a PReLU of a scalar
+    with a slope of one dimension either.
+    """
+
+    pattern = any_of(wrap_type(Binary, attributes={"auto_broadcast": "numpy"}), wrap_type(PReLU))
+
+    def form(self, node: Binary | PReLU) -> Node | None:
+        changed = False
+        for port, (constant, other) in enumerate(both_orders(node)):
+            if is_one_element(constant) and constant.rank and _may_be_scalar(node, port, constant, other):
+                assert isinstance(constant.node, Constant)
+                array = constant.node.tensor.array().reshape(())
+                node.graph.set_input(node, port, Constant(array, graph=node.graph, dtype=constant.dtype).output)
+                changed = True
+        return node if changed else None
+
+
+def _may_be_scalar(node: Node, port: int, constant: Value, other: Value) -> bool:
+    if isinstance(node, PReLU):
+        return port == 1 and other.rank == 0
+    return constant.only_use is None and (other.rank or 0) >= constant.type.rank

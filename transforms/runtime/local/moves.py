@@ -1,0 +1,242 @@
+"""Movement of data that the runtime computes wrongly, or does not compile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.graph.shape import Dimension, low, normalise_axis
+from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.graph.types import i64, string, u2, u4
+from mo_loop.ops.activation import PReLU
+from mo_loop.ops.base import Constant, Identity, Result
+from mo_loop.ops.reduction import Reduction
+from transforms.pattern import any_input, wrap_type
+from transforms.predicates import is_constant, type_matches
+from transforms.replace import drop_dead, move_readers
+from transforms.runtime.local.rule import LocalRule, inputs_of
+
+
+class CountAxesFromEnd(LocalRule):
+    """Gather(x, [2, 0, 1], 1)  ->  Gather(x, [2, 0, 1], 1 - rank), and Concat of a Split in this order likewise
+    ReduceMax(Concat(x, y) along 0)  ->  ReduceMax(Concat(x, y) along -rank), and ReduceMin
+
+    The runtime moves the order of channels into the weights of the Convolutions behind, but takes the inverse order.
+    The slopes of a PReLU between them stay in the old order. An order that is its own inverse, as that of reversed
+    channels, is correct without PReLU, and faster. Of the maximum of two joined tensors the runtime makes max(x, y),
+    although they may be longer than 1. It does not recognise an axis below 0.
+    """
+
+    pattern = wrap_type((ops.Gather, ops.Concat))
+
+    def form(self, node: ops.Gather | ops.Concat) -> Node | None:
+        return self._gather(node) if isinstance(node, ops.Gather) else self._concat(node)
+
+    def _gather(self, node: ops.Gather) -> Node | None:
+        x, indices, axis = inputs_of(node)
+        at, order = axis.type.integers, indices.type.integers
+        if x.rank is None or at is None or at[0] < 0 or order is None or indices.rank != 1 or node.batch_dims:
+            return None
+        size = x.type.dims[at[0]]
+        places = [each % len(order) for each in order]
+        if (isinstance(size, int) and size != len(order)) or not _is_inverted(node, places):
+            return None
+        node.graph.set_input(node, 2, Constant(np.int64(at[0] - x.rank), graph=node.graph).output)
+        drop_dead([axis.node])
+        return node
+
+    def _concat(self, node: ops.Concat) -> Node | None:
+        rank = node.output.rank
+        if node.axis < 0 or rank is None or not (_is_reduced(node) or _is_inverted(node, _split_places(node))):
+            return None
+        node.axis -= rank
+        return node
+
+
+def _is_reduced(node: Node) -> bool:
+    return any(isinstance(use.node, ops.ReduceMax | ops.ReduceMin) for use in node.output.uses)
+
+
+def _split_places(node: Node) -> list[int]:
+    """Which outputs of one Split the inputs of a Concat are; empty if they are others."""
+    values = inputs_of(node)
+    sources = {each.node for each in values}
+    return [each.index for each in values] if len(sources) == 1 and isinstance(values[0].node, ops.Split) else []
+
+
+def _is_inverted(node: Node, order: Sequence[int]) -> bool:
+    """Whether `order` is a permutation that the runtime would apply wrongly to what reads `node`."""
+    if sorted(order) != list(range(len(order))) or list(order) == sorted(order):
+        return False
+    if any(order[each] != place for place, each in enumerate(order)):
+        return True
+    return any(isinstance(each, PReLU) for each in node.graph.descendants([node]))
+
+
+class CountIndicesFromStart(LocalRule):
+    """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
+
+    The runtime reads outside the tensor for an index below 0. Indices that a Broadcast repeats are counted before it:
+    the runtime would move the Broadcast past the operations (see PreserveEmptyBroadcasts).
+    """
+
+    pattern = wrap_type(ops.GatherElements)
+
+    def form(self, node: ops.GatherElements) -> Node | None:
+        x, indices = inputs_of(node)
+        repeated = indices.node if isinstance(indices.node, ops.Broadcast) else None
+        given = indices if repeated is None else inputs_of(repeated)[0]
+        if x.rank is None or _is_from_start(given):
+            return None
+        size = ops.Gather(ops.ShapeOf(x), normalise_axis(node.axis, x.rank), 0)
+        count = size if given.dtype is i64 else ops.Convert(size, destination_type=given.dtype)
+        counted = ops.Select(ops.Less(given, 0), ops.Add(given, count), given).output
+        if repeated is not None:
+            counted = ops.Broadcast(counted, *repeated.inputs[1:], **repeated.attribute_values()).output
+        node.graph.set_input(node, 1, counted)
+        return node
+
+
+def _is_from_start(indices: Value) -> bool:
+    node = indices.node
+    if isinstance(node, Constant):
+        return bool((node.array >= 0).all())
+    return isinstance(node, ops.Select) and _is_below_zero(node)
+
+
+def _is_below_zero(node: ops.Select) -> bool:
+    """Whether its condition is that its last input is below 0."""
+    condition, _, indices = inputs_of(node)
+    if not isinstance(condition.node, ops.Less):
+        return False
+    compared, zero = inputs_of(condition.node)
+    return compared is indices and zero.type.integers == (0,)
+
+
+class TransposeToSqueezeUnsqueeze(LocalRule):
+    """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0
+
+    If only dimensions of 1 move, the runtime replaces the Transpose by a Reshape to the sizes at run time, in which a 0
+    means "copy this dimension". An inference with N = 0 fails or returns old results.
+    """
+
+    pattern = wrap_type(ops.Transpose)
+
+    def form(self, node: ops.Transpose) -> Node | None:
+        x, order = inputs_of(node)
+        if x.shape is None or order.type.integers is None:
+            return None
+        places = order.type.integers or tuple(reversed(range(len(x.shape))))
+        ones = [axis for axis, dim in enumerate(x.shape) if dim == 1]
+        others = [axis for axis in places if axis not in ones]
+        if not ones or others != sorted(others) or not any(_may_be_empty(x.shape[axis]) for axis in others):
+            return None
+        return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
+
+
+def _may_be_empty(dim: Dimension) -> bool:
+    return not isinstance(dim, int) and low(dim) == 0
+
+
+class ReduceBeforeTranspose(LocalRule):
+    """Reduce(Transpose(x, order), axes)  ->  Transpose of what is left of Reduce(x, order[axes]), if its order changes
+
+    Before 2025.3 the runtime does this itself if the reduced dimensions are not kept. If at most one dimension is left,
+    its Transpose reads and writes memory that does not belong to the tensors. It moves a Convert between the two, too.
+    """
+
+    pattern = wrap_type(Reduction, attributes={"keep_dims": False})
+
+    def form(self, node: Reduction) -> Node | None:
+        data, axes = inputs_of(node)
+        convert = data.node if isinstance(data.node, ops.Convert) else None
+        transpose = (inputs_of(convert)[0] if convert else data).node
+        if not isinstance(transpose, ops.Transpose) or axes.type.integers is None:
+            return None
+        x, places = inputs_of(transpose)
+        if x.rank is None or places.type.integers is None:
+            return None
+        order = places.type.integers or tuple(reversed(range(x.rank)))
+        gone = {normalise_axis(axis, len(order)) for axis in axes.type.integers}
+        left = [axis for place, axis in enumerate(order) if place not in gone]
+        if convert:
+            x = ops.Convert(x, destination_type=convert.destination_type).output
+        reduced = type(node)(x, sorted(order[place] for place in gone), keep_dims=False)
+        return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
+
+
+class EmptyConcatToBroadcast(LocalRule):
+    """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis
+
+    The runtime ignores every input of a Concat that has a dimension of 0, also if that is not the axis. The result then
+    lacks the size of this input along the axis.
+    """
+
+    pattern = wrap_type(ops.Concat)
+
+    def form(self, node: ops.Concat) -> Node | None:
+        output = node.output
+        if output.rank is None or output.dtype is string:
+            return None
+        axis = normalise_axis(node.axis, output.rank)
+        if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
+            return None
+        values = inputs_of(node)
+        sizes = [_size(values if at == axis else values[:1], at) for at in range(output.rank)]
+        zero = Constant(np.zeros(()), graph=node.graph, dtype=output.dtype)
+        return ops.Broadcast(zero, ops.Concat(*sizes, axis=0))
+
+
+def _size(values: Sequence[Value], at: int) -> Value:
+    """The sum [1] of the sizes along the dimension `at`."""
+    dims = [value.type.dims[at] for value in values]
+    total = sum(dim for dim in dims if isinstance(dim, int))
+    size: Value = Constant([total], graph=values[0].graph, dtype=i64).output
+    for value, dim in zip(values, dims, strict=True):
+        if not isinstance(dim, int):
+            size = ops.Add(size, ops.Gather(ops.ShapeOf(value), [at], np.array(0))).output
+    return size
+
+
+class EmptyOutputsToBroadcast(LocalRule):
+    """a model output that is an i64 Constant without elements  ->  Broadcast(0, its shape), where zeros are computed
+
+    The runtime converts the constant from i32 and crashes when it compiles that.
+    """
+
+    bodies = "never"
+    pattern = wrap_type((Constant, Identity), when=type_matches(i64))
+
+    def form(self, node: Constant | Identity) -> Node | None:
+        value = node.output
+        results = [use for use in value.uses if isinstance(use.node, Result)]
+        if not results or not _is_empty_constant(value):
+            return None
+        zero, shape = (Constant(each, graph=node.graph, dtype=i64) for each in (0, value.type.dims))
+        move_readers(value, ops.Broadcast(zero, ops.Barrier(shape, hides="value")).output, results)
+        drop_dead([node])
+        return node
+
+
+def _is_empty_constant(value: Value) -> bool:
+    while isinstance(value.node, Identity):
+        (value,) = inputs_of(value.node)
+    return isinstance(value.node, Constant) and 0 in value.type.dims
+
+
+class WidenTwoBitConstants(LocalRule):
+    """Convert(Constant : u2)  ->  Convert(Constant : u4)
+
+    Before 2025.3 the runtime reads the elements of each byte in reverse order.
+    """
+
+    pattern = wrap_type(ops.Convert, any_input(is_constant() & type_matches(u2)))
+
+    def form(self, node: ops.Convert) -> Node:
+        constant: Any = inputs_of(node)[0].node
+        wide = Constant(ArrayTensor(constant.array.astype(u4.numpy), u4), graph=node.graph)
+        return ops.Convert(wide, destination_type=node.destination_type)

@@ -1,0 +1,108 @@
+"""Products and convolutions that the runtime computes wrongly, or does not compile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.ops.base import Constant
+from mo_loop.ops.slicing import FAR
+from transforms.pattern import any_input, wrap_type
+from transforms.predicates import is_constant, rank_equals
+from transforms.runtime.local.rule import LocalRule, inputs_of
+
+
+class MatMulToMultiply(LocalRule):
+    """MatMul(x : [..., N, 1], w : [1, M])  ->  x * w, where w is a Constant
+
+    Each element is one product. The runtime merges consecutive products of this kind, also with elementwise operations
+    between them, and fails to compile the result on one thread.
+    """
+
+    pattern = wrap_type(
+        ops.MatMul, any_input(), any_input(is_constant() & rank_equals(2)), attributes={"transpose_a": False}
+    )
+
+    def form(self, node: ops.MatMul) -> Node | None:
+        x, weights = inputs_of(node)
+        if x.rank is None or x.rank < 2 or x.type.dims[-1] != 1:
+            return None
+        source: Any = weights.node
+        row = weights
+        if node.transpose_b:
+            array = source.array.reshape(1, -1)
+            row = Constant(ArrayTensor(array, weights.dtype), graph=node.graph, name=source.name).output
+        return ops.Multiply(x, row)
+
+
+class AddOutputChannel(LocalRule):
+    """Convolution(x : [N, 1, H, W], w : [1, 1, ...])  ->  Slice(Convolution(x, [w, w]), the first channel)
+
+    For one input and one output channel the runtime returns memory that was never written: in two and three dimensions
+    where the filter lies completely in the padding, and in three padded dimensions of dynamic shape elsewhere, too.
+    With a second output channel it does not.
+    """
+
+    pattern = wrap_type(ops.Convolution)
+
+    def form(self, node: ops.Convolution) -> Node | None:
+        x, filters = inputs_of(node)
+        if not _has_one_channel(node, filters) or not (_is_padded_volume(node, filters) or _is_beyond(node, filters)):
+            return None
+        made = ops.Convolution(
+            x, ops.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
+            pads_begin=node.pads_begin, pads_end=node.pads_end, auto_pad=node.auto_pad,
+        )  # fmt: skip
+        return ops.Slice(made, [0], [1], [1], [1])
+
+
+def _has_one_channel(node: ops.Convolution, filters: Value) -> bool:
+    """Whether there are no groups, one input and one output channel, and two or more dimensions."""
+    return type(node) is ops.Convolution and (filters.rank or 0) >= 4 and filters.type.dims[:2] == (1, 1)
+
+
+def _is_padded_volume(node: ops.Convolution, filters: Value) -> bool:
+    is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
+    return filters.rank == 5 and is_padded and not is_static(node.output.shape)
+
+
+class SliceConvolution(LocalRule):
+    """Convolution(x, w) of stride s along the last dimension  ->  Slice(Convolution(x, w) of stride 1, of step s)
+
+    where the stride is larger than the filter, and the first place lies in the padding: then every place may. If they
+    all do, the runtime crashes until 2024.6. It also does for a Pad before the Convolution, because it merges the two.
+    """
+
+    pattern = wrap_type(ops.Convolution)
+
+    def form(self, node: ops.Convolution) -> Node | None:
+        x, filters = inputs_of(node)
+        stride, reach = node.strides[-1], _reaches(node, filters)[-1]
+        if node.auto_pad != "explicit" or node.pads_begin[-1] <= reach or stride <= reach + 1:
+            return None
+        dense = type(node)(
+            x, filters, strides=(*node.strides[:-1], 1), dilations=node.dilations, pads_begin=node.pads_begin,
+            pads_end=node.pads_end, auto_pad="explicit",
+        )  # fmt: skip
+        self.register_new_node(dense)
+        return ops.Slice(dense, [0], [FAR], [stride], [-1])
+
+
+def _is_beyond(node: ops.Convolution, filters: Value) -> bool:
+    """Whether the filter may lie completely in the padding."""
+    if node.auto_pad != "explicit":
+        return False
+    pads = zip(node.pads_begin, node.pads_end, strict=True)
+    return any(max(pair) > reach for pair, reach in zip(pads, _reaches(node, filters), strict=True))
+
+
+def _reaches(node: ops.Convolution, filters: Value) -> list[int]:
+    """The distance from the first to the last element of the filter in each dimension; 0 where it is unknown."""
+    kernel = filters.type.dims[-len(node.dilations) :]
+    return [
+        dilation * (length - 1) if isinstance(length, int) else 0
+        for length, dilation in zip(kernel, node.dilations, strict=True)
+    ]

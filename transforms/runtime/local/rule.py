@@ -1,0 +1,49 @@
+"""LocalRule: the base class of the rules, and what they share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from mo_loop.graph import Node, Value
+from mo_loop.graph.shape import element_count
+from mo_loop.ops.base import Constant
+from transforms.pattern import Match, Pattern
+from transforms.replace import replace_node
+from transforms.rewrite import MatcherPass
+
+
+class LocalRule(MatcherPass):
+    """`pattern`  ->  what `form` makes for its root"""
+
+    pattern: ClassVar[Pattern]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_matcher(self.pattern, self._rewrite)
+
+    def form(self, node: Any) -> Node | None:
+        """What is written instead of `node`, or `node` itself after a change; None if the runtime computes it
+        correctly."""
+        raise NotImplementedError
+
+    def _rewrite(self, match: Match) -> bool:
+        new = self.form(match.root)
+        if new is None:
+            return False
+        if new is not match.root:
+            replace_node(match.root, new)
+        self.register_new_node(new)  # another rule may apply to it
+        return True
+
+
+def inputs_of(node: Node) -> tuple[Value, ...]:
+    return tuple(value for value in node.inputs if value is not None)
+
+
+def both_orders(node: Node) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
+    a, b = inputs_of(node)
+    return (a, b), (b, a)
+
+
+def is_one_element(value: Value) -> bool:
+    return isinstance(value.node, Constant) and element_count(value.shape) == 1
