@@ -70,6 +70,7 @@ FAMILIES: dict[str, str] = {
 }
 CONTRIB: dict[str, str] = {
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
+    "packed_weights": "MatMulNBits",
 }
 """Module of mo_loop.frontend.ops.contrib -> the operators of com.microsoft that it translates."""
 

@@ -195,6 +195,13 @@ class DeferredTensor(Tensor):
         return self._files
 
 
+def viewed(tensor: Tensor, dtype: ElementType, shape: tuple[int, ...]) -> Tensor:
+    """The same bytes as elements of another type; elements below 8 bits begin with the lowest bits of a byte."""
+    if isinstance(tensor, FileTensor):
+        return FileTensor(tensor.path, tensor.offset, dtype, shape)
+    return DeferredTensor(dtype, shape, tensor.blocks, tensor.files)
+
+
 def _array_of(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
     """The bytes of the .bin as the array of `tensor`."""
     if tensor.dtype.bits < 8:

@@ -31,7 +31,8 @@ class Weights:
         self.node = node
         self.shape: tuple[int, ...] = node.inputs[0].node.tensor.shape
         rank = len(self.shape)
-        parameters = [each.node.array for each in node.inputs[1:] if each is not None]
+        given = [each.node.array for each in node.inputs[1:] if each is not None]
+        parameters = [each if each.ndim else each.reshape([1] * rank) for each in given]
         at, size = normalise_axis(node.axis, rank) if node.block_size else -1, node.block_size
         if not size:
             parameters = [spread(each, node.axis, self.shape) for each in parameters]
@@ -67,8 +68,9 @@ class Weights:
         if sign < 0:
             x = ops.Negative(x).output
         if len(self.parameters) > 1:
-            integers = Constant(ArrayTensor(self.parameters[1], kinds[1]), graph=graph)
-            zero = ops.Convert(integers, destination_type=node.to)
+            zero = Constant(ArrayTensor(self.parameters[1], kinds[1]), graph=graph).output
+            if kinds[1] is not node.to:
+                zero = ops.Convert(zero, destination_type=node.to).output
             x = (ops.Subtract if sign > 0 else ops.Add)(x, zero).output
         scale = (sign * self.parameters[0].astype(np.float32)).astype(node.to.numpy)
         x = ops.Multiply(x, Constant(scale, graph=graph, dtype=node.to)).output

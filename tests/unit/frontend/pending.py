@@ -17,7 +17,7 @@ _MICROSOFT = (
     "GemmaRotaryEmbedding GreedySearch GridSample GroupNorm GroupQueryAttention HyperConnectionLowRankMix "
     "HyperConnectionPostMix HyperConnectionPreMix Inverse Irfft IsAllFinite LinearAttention LinearAttentionGate "
     "LongformerAttention MRotaryEmbedding Mamba2Verify MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight "
-    "MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBits MatMulNBitsMlp MatMulNBitsQLoRA "
+    "MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBitsMlp MatMulNBitsQLoRA "
     "MatMulNBitsQkv MatMulPacked MaxpoolWithMask MoE MoEGroupRouter MoEPacked MulInteger MultiHeadAttention "
     "MurmurHash3 NGramHashMapping NGramRepeatBlock NhwcConv NhwcFusedConv NhwcMaxPool PackedAttention "
     "PackedMultiHeadAttention PackedSparseAttentionIndexer PackedSparseAttentionIndexerMerge Pad PagedAttention "

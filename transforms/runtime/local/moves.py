@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -229,14 +228,17 @@ def _is_empty_constant(value: Value) -> bool:
 
 
 class WidenTwoBitConstants(LocalRule):
-    """Convert(Constant : u2)  ->  Convert(Constant : u4)
+    """Convert(Constant : u2)  ->  Convert(Constant : u4), and so for the constants of a Dequantize
 
     Before 2025.3 the runtime reads the elements of each byte in reverse order.
     """
 
-    pattern = wrap_type(ops.Convert, any_input(is_constant() & type_matches(u2)))
+    pattern = wrap_type((ops.Convert, ops.Dequantize), any_input(is_constant() & type_matches(u2)), ...)
 
-    def form(self, node: ops.Convert) -> Node:
-        constant: Any = inputs_of(node)[0].node
-        wide = Constant(ArrayTensor(constant.array.astype(u4.numpy), u4), graph=node.graph)
-        return ops.Convert(wide, destination_type=node.destination_type)
+    def form(self, node: ops.Convert | ops.Dequantize) -> Node:
+        for port, each in enumerate(node.inputs):
+            if each is not None and each.dtype is u2 and isinstance(each.node, Constant):
+                wide = ArrayTensor(each.node.array.astype(u4.numpy), u4)
+                node.graph.set_input(node, port, Constant(wide, graph=node.graph).output)
+                drop_dead([each.node])
+        return node
