@@ -145,6 +145,14 @@ LIMITS: dict[str, Limit] = {
         "a trip count above 2^31 - 1 that is known only at run time",
         "the runtime cannot distinguish it from a negative one",
     ),
+    "padded vocabulary": Limit(
+        "com.microsoft::GreedySearch",
+        "vocab_size below the number of logits",
+        "the logits behind it are left out; ONNX Runtime reads those of all rows but the first at wrong places",
+    ),
+    "greedy encoders": Limit(
+        "com.microsoft::GreedySearch", "model_type 1", "refused, as ONNX Runtime does: use BeamSearch with num_beams 1"
+    ),
 }
 """Name -> limit. Those of all operators come first."""
 

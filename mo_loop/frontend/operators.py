@@ -32,6 +32,7 @@ ITERATIONS = ("Loop-5", "TensorIterator-1")
 LOWERED_OPERATORS: dict[str, tuple[str, ...]] = {
     "Loop": ITERATIONS, "Scan": ITERATIONS, "SequenceMap": ITERATIONS, "If": ("If-8",),
     **dict.fromkeys(registry.FAMILIES["sequences"].split(), ()),
+    **dict.fromkeys(registry.GENERATION.split(), ITERATIONS),
 }  # fmt: skip
 
 
@@ -100,9 +101,10 @@ def merged(rows: Iterable[Handling]) -> list[Handling]:
 
 def _handling(schema: Any) -> Handling:
     domain, name, version = schema.domain, schema.name, schema.since_version
-    note = "; ".join(map(str, limits.of(registry.qualified(domain, name))))
-    if not domain and name in LOWERED_OPERATORS:
-        return Handling(domain, name, version, LOWERED, LOWERED_OPERATORS[name], note)
+    qualified = registry.qualified(domain, name)
+    note = "; ".join(map(str, limits.of(qualified)))
+    if qualified in LOWERED_OPERATORS:
+        return Handling(domain, name, version, LOWERED, LOWERED_OPERATORS[qualified], note)
     translator = registry.find(name, version, domain)
     if translator is not None:
         becomes = operations_of(translator)

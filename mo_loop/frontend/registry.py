@@ -71,6 +71,7 @@ FAMILIES: dict[str, str] = {
 CONTRIB: dict[str, str] = {
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
     "packed_weights": "MatMulNBits",
+    "generation_greedy": "GreedySearch",
 }
 """Module of mo_loop.frontend.ops.contrib -> the operators of com.microsoft that it translates."""
 
@@ -80,6 +81,9 @@ FAMILIES |= {
 }
 """Family (module of mo_loop.frontend.ops) -> the operators that it translates, with a domain that is not the default
 one. A family is imported on first use."""
+
+GENERATION = " ".join(names for family, names in FAMILIES.items() if family.startswith("contrib.generation"))
+"""The operators that generate text: they hold decoders, and become loops."""
 
 TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", "SequenceMap", *FAMILIES["sequences"].split()))
 """Operators whose inputs, or whose bodies' outer values, may be sequences or optionals."""

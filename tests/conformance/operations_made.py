@@ -67,7 +67,7 @@ def _translator_of(model: OnnxModel) -> Translator | None:
         return None
     node = model.proto.graph.node[0]
     domain = domain_of(node)
-    if not domain and node.op_type in LOWERED_OPERATORS:
+    if registry.qualified(domain, node.op_type) in LOWERED_OPERATORS:
         return None
     return registry.find(node.op_type, model.opsets.get(domain, 0), domain)
 

@@ -14,7 +14,7 @@ _MICROSOFT = (
     "DynamicQuantizeMatMul DynamicSparseAttention DynamicTimeWarping EPContext EmbedLayerNormalization EngramGate "
     "ExpandDims FusedConv FusedGemm FusedMatMul FusedMatMulActivation GatedAdd GatedDeltaNet GatedDeltaNetStateReplay "
     "GatedRMSNorm GatedRelativePositionBias GatherBlockQuantized GatherND GatherPacked GemmFastGelu GemmFloat8 "
-    "GemmaRotaryEmbedding GreedySearch GridSample GroupNorm GroupQueryAttention HyperConnectionLowRankMix "
+    "GemmaRotaryEmbedding GridSample GroupNorm GroupQueryAttention HyperConnectionLowRankMix "
     "HyperConnectionPostMix HyperConnectionPreMix Inverse Irfft IsAllFinite LinearAttention LinearAttentionGate "
     "LongformerAttention MRotaryEmbedding Mamba2Verify MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight "
     "MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBitsMlp MatMulNBitsQLoRA "

@@ -1,0 +1,97 @@
+"""GreedySearch: the token of the highest score follows, until all sequences have ended or are as long as allowed.
+
+    token, caches = first step (prompts)
+    Loop (max_length - S - 1, not all ended) <states: token, ended, sequences, positions, mask, caches> {
+        logits, caches = decoder (token, positions, mask, caches)
+        token = ended or argmax == eos ? pad : argmax (scores)
+    }
+
+After its end token a sequence has padding tokens, and one in place of the end token. In ONNX Runtime, the numbers
+behind the step at which all have ended are not defined; here they are padding tokens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.built_body import BuiltBody
+from mo_loop.frontend.context import Body, Context
+from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.ops.contrib.generation_decoders import Gpt, scores_of, vocabulary_of
+from mo_loop.frontend.ops.contrib.generation_inputs import (
+    Given,
+    all_true,
+    as_i32,
+    as_scalar,
+    filled,
+    not_translated,
+    number_of,
+    padded,
+    plus,
+    times,
+)
+from mo_loop.frontend.ops.contrib.generation_scores import Rules
+from mo_loop.frontend.ops.control import loop
+from mo_loop.frontend.ops.shared import dimension
+from mo_loop.frontend.registry import translates
+from mo_loop.frontend.scope import Scope
+from mo_loop.graph import Value
+from mo_loop.graph.types import i32
+
+
+@translates("GreedySearch", since=1, domain=MICROSOFT)
+def greedy_search(
+    input_ids, max_length, min_length=None, repetition_penalty=None, vocab_mask=None, prefix_vocab_mask=None,
+    attention_mask=None, *, decoder: Body, decoder_start_token_id: int = -1, encoder: Body | None = None,
+    eos_token_id: int, init_decoder: Body | None = None, model_type: int = 0, no_repeat_ngram_size: int = 0,
+    pad_token_id: int, vocab_size: int = -1, node: Context,
+):  # fmt: skip
+    """The sequences [N, max_length]. ONNX Runtime has decoders of the GPT-2 kind (model_type 0) only."""
+    if model_type != 0:
+        raise UnsupportedError(
+            f"GreedySearch of model_type {model_type}: ONNX Runtime implements decoders (0) only", code="ML316",
+            hint="use BeamSearch with num_beams 1",
+        )  # fmt: skip
+    given = Given(node, {
+        "min_length": min_length, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,
+        "prefix_vocab_mask": prefix_vocab_mask,
+    })  # fmt: skip
+    gpt = Gpt(decoder, init_decoder)
+    prompts = as_i32(input_ids)
+    logits, states = gpt.start(given.scope, prompts, attention_mask, pad_token_id)
+    failed = not_translated([logits, *states])
+    if failed is not None:
+        return failed
+    rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocabulary_of(logits, vocab_size))
+
+    def chosen(scope: Scope, logits: Value, sequences: Value, ended: Value, is_first: bool = False) -> list[Value]:
+        """The next tokens [N, 1], the sequences with them, and which sequences have ended."""
+        scores = rules.applied(scope, scores_of(logits, rules.vocabulary), sequences, is_first)
+        best = ops.TopK11(scores, 1, axis=1, mode="max", stable=True, index_element_type=i32).outputs[1]
+        ended = ops.LogicalOr(ended, ops.Equal(best, np.int32(eos_token_id))).output
+        tokens = ops.Select(ended, np.int32(pad_token_id), best).output
+        return [tokens, ops.Concat(sequences, tokens, axis=1).output, ended]
+
+    running = filled(np.zeros((), np.bool_), prompts, dimension(prompts, 0), 1)
+    first = chosen(given.scope, logits, prompts, running, is_first=True)
+
+    def make(scope: Scope, iteration: Value, states: list[Value]) -> list[Value]:
+        tokens, sequences, ended, *states = states
+        logits, states = gpt.step(scope, tokens, states)
+        failed = not_translated([logits, *states])
+        if failed is not None:
+            return [failed] * (4 + len(states))
+        following = chosen(scope, logits, sequences, ended)
+        return [ops.LogicalNot(all_true(following[-1])).output, *following, *states]
+
+    limit = number_of(max_length)
+    others = plus(limit, times(plus(dimension(prompts, 1), 1, node.graph), -1, node.graph), node.graph)
+    go = ops.LogicalNot(all_true(first[-1])).output
+    body = BuiltBody(decoder, given.scope, len(first) + len(states), 0, make)
+    made: Any = loop(as_scalar(others, node.graph), go, *first, *states, body=body, node=node)
+    sequences = made.outputs[1]
+    return sequences if not_translated([sequences]) else padded(sequences, limit, pad_token_id)

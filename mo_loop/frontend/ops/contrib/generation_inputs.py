@@ -1,0 +1,118 @@
+"""What the operators of generation share: their inputs as the bodies read them, lengths, rows and padding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar
+from mo_loop.frontend.scope import Scope
+from mo_loop.graph import Value
+from mo_loop.graph.types import i32
+from mo_loop.ops.front import Failed
+
+LOWEST = np.finfo(np.float32).min
+"""The score of a token that must not be chosen, as in ONNX Runtime."""
+
+
+class Given:
+    """Values of the graph of a node, for the node itself and for the bodies of its loop."""
+
+    def __init__(self, node: Context, values: Mapping[str, Value | None]) -> None:
+        self.scope = Scope(node.graph, node.scope, node.scope.path)
+        self._path = node.path
+        for name, value in values.items():
+            self.add(name, value)
+
+    def add(self, name: str, value: Value | None) -> None:
+        if value is not None:
+            self.scope.values[f"{self._path}:{name}"] = value
+
+    def find(self, scope: Scope, name: str) -> Value | None:
+        """The value in `scope`, which is that of the node or of a body; None if it is not given."""
+        return scope.find(f"{self._path}:{name}")
+
+    def at(self, scope: Scope, name: str) -> Value:
+        return scope[f"{self._path}:{name}"]
+
+
+def number_of(value: Value) -> Any:
+    """A tensor of one integer: an int if it is known, else a scalar Value of type i64."""
+    known = value.type.integers
+    if known is not None and len(known) != 1:
+        raise ModelError(f"a length or a count has {len(known)} elements, not one", code="ML229")
+    return known[0] if known is not None else scalar(as_i64(value))
+
+
+def plus(a: Any, b: Any, graph: Any) -> Any:
+    """The sum of two lengths, each an int or a scalar Value."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    return ops.Add(*(each if isinstance(each, Value) else _scalar(each, graph) for each in (a, b))).output
+
+
+def times(a: Any, b: Any, graph: Any) -> Any:
+    """The product of two lengths, each an int or a scalar Value."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    return ops.Multiply(*(each if isinstance(each, Value) else _scalar(each, graph) for each in (a, b))).output
+
+
+def as_scalar(length: Any, graph: Any) -> Value:
+    """A length, an int or a scalar Value, as a scalar Value of type i64."""
+    return length if isinstance(length, Value) else _scalar(length, graph)
+
+
+def _scalar(length: int, graph: Any) -> Value:
+    return ops.Constant(np.array(length, np.int64), graph=graph).output
+
+
+def filled(item: Any, like: Value, *dims: Any) -> Value:
+    """A tensor of one number; the dimensions are ints and scalar Values."""
+    array = np.asarray(item)
+    if all(isinstance(each, int) for each in dims):
+        return ops.Constant(np.full(dims, array, array.dtype), graph=like.graph).output
+    return ops.Broadcast(array, joined(dims, like)).output
+
+
+def marked(tokens: Value, vocabulary: int) -> Value:
+    """[N, vocabulary] of boolean: the numbers in tokens [N, L]. Larger numbers are left out."""
+    rows = dimension(tokens, 0)
+    inside = ops.Minimum(tokens, np.array(vocabulary, np.int32))
+    ones = ops.Add(ops.Multiply(inside, np.int32(0)), np.int32(1))
+    counted = ops.ScatterElementsUpdate(filled(np.int32(0), tokens, rows, vocabulary + 1), inside, ones, 1)
+    return ops.Greater(ops.Slice(counted, [0], [vocabulary], [1], [1]), np.int32(0)).output
+
+
+def padded(sequences: Value, length: Any, item: int) -> Value:
+    """[N, L] with a number appended until L is `length`."""
+    missing = ops.Subtract(as_scalar(length, sequences.graph), as_scalar(dimension(sequences, 1), sequences.graph))
+    ends = joined([0, missing.output], sequences)
+    fill = np.array(item, np.int32)
+    longer = ops.Pad(sequences, np.zeros(2, np.int64), ends, fill, pad_mode="constant").output
+    if not isinstance(length, int) or longer.type.dims[1] == length:
+        return longer
+    # The length is known, but not to follow from the one before and the pads.
+    return ops.Reshape(longer, [0, length], special_zero=True).output
+
+
+def all_true(flags: Value) -> Value:
+    """A scalar."""
+    return ops.ReduceLogicalAnd(flags, np.arange(flags.type.rank), keep_dims=False).output
+
+
+def not_translated(values: Sequence[Value]) -> Value | None:
+    """A value of unknown rank, because a node that computes it could not be translated; that node reports why."""
+    unknown = next((value for value in values if value.rank is None), None)
+    if unknown is not None and not unknown.graph.of(Failed):
+        raise UnsupportedError("a decoder whose logits or caches have unknown rank", code="ML314")
+    return unknown
+
+
+def as_i32(value: Value) -> Value:
+    return value if value.dtype is i32 else ops.Convert(value, destination_type=i32).output
