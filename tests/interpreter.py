@@ -305,6 +305,19 @@ def _dequantised(node: Any, x: Any, scale: Any, zero: Any = None) -> Any:
     return (steps * spread(scale, node.axis, x.shape, node.block_size)).astype(node.to.numpy)
 
 
+def _quantised_dynamically(node: Any, x: Any) -> Any:
+    least, most = min(x.min(initial=0), 0), max(x.max(initial=0), 0)
+    scale = np.float32((most - least) / 255 or 1)
+    zero = np.rint(np.clip(-least / scale, 0, 255))
+    return np.clip(np.rint(x / scale) + zero, 0, 255).astype(np.uint8), scale, zero.astype(np.uint8)
+
+
+def _product_of_integers(node: Any, a: Any, b: Any, a_zero: Any = 0, b_zero: Any = 0) -> Any:
+    rows = np.int64(0 if a_zero is None else a_zero)
+    left = a.astype(np.int64) - (rows.reshape(-1, 1) if rows.ndim == 1 and a.ndim > 1 else rows)
+    return np.matmul(left, b.astype(np.int64) - np.int64(0 if b_zero is None else b_zero)).astype(np.int32)
+
+
 def _in_levels(node: Any, x: Any, low: Any, high: Any, to_low: Any, to_high: Any) -> Any:
     step = np.rint((np.clip(x, low, high) - low) / (high - low) * (node.levels - 1))
     return (step / (node.levels - 1) * (to_high - to_low) + to_low).astype(x.dtype)
@@ -317,6 +330,8 @@ OWN: dict[str, Callable[..., Any]] = {
     "Quantize": _quantised,
     "Dequantize": _dequantised,
     "FakeQuantize": _in_levels,
+    "DynamicQuantize": _quantised_dynamically,
+    "IntegerMatMul": _product_of_integers,
     "RandomUniform": lambda node, shape, low, high: np.full(shape, (low + high) / 2).astype(node.output.dtype.numpy),
     "ReverseSequence": _reversed,
     "Convolution": _convolved,

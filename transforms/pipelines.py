@@ -31,6 +31,7 @@ from transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from transforms.function_pass import FunctionPass
 from transforms.low_precision.compress_weights import CompressWeights
 from transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
+from transforms.low_precision.integer_mat_mul_to_fake_quantize import IntegerMatMulToFakeQuantize
 from transforms.low_precision.lower_quantization import LowerQuantization
 from transforms.low_precision.push_weights_to_subgraph import PushWeightsToSubgraph
 from transforms.low_precision.quantize_to_fake_quantize import QuantizeToFakeQuantize
@@ -86,6 +87,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     PackSequences,  # all other sequences
     DequantizeBeforeMovement,
     QuantizeToFakeQuantize,
+    IntegerMatMulToFakeQuantize,
     PushWeightsToSubgraph,  # the weights of a matrix product are in its graph
     LowerQuantization,  # before the rules of the runtime, which see its nodes
     *COMMON,  # before any pass looks at states and ports of loops: nodes without effect would hide their form
@@ -163,7 +165,7 @@ def check_rules(target: Target | None = None) -> StepObserver:
     return observer
 
 
-FAST_QUANTIZATION = (DequantizeBeforeMovement, QuantizeToFakeQuantize)
+FAST_QUANTIZATION = (DequantizeBeforeMovement, QuantizeToFakeQuantize, IntegerMatMulToFakeQuantize)
 """Passes after which a quantised tensor may differ by one step from that of ONNX."""
 
 

@@ -82,6 +82,19 @@ def magnitude(x) -> Value:
     return ops.Maximum(x, ops.Negative(x)).output
 
 
+def extremes(x: Value) -> tuple[Value, Value]:
+    """The least and the largest of all elements and 0."""
+    axes: Any = list(range(x.rank)) if x.rank is not None else _every_axis(x)
+    reduced = ops.ReduceMin(x, axes, keep_dims=False), ops.ReduceMax(x, axes, keep_dims=False)
+    return ops.Minimum(reduced[0], 0).output, ops.Maximum(reduced[1], 0).output
+
+
+def _every_axis(x: Value) -> Value:
+    zero, one = (Constant(np.int64(each), graph=x.graph) for each in (0, 1))
+    rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
+    return ops.Range(zero, rank, one, output_type=i64).output
+
+
 def as_float(x: Value) -> Value:
     """The value in f32."""
     return x if x.dtype is f32 else ops.Convert(x, destination_type=f32).output

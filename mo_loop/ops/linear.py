@@ -20,22 +20,26 @@ class MatMul(Op, opset=1):
         if a.shape is None or b.shape is None:
             return TensorType(dtype, None)
         self.require(a.shape and b.shape, "a scalar has no rows and columns")
-        return TensorType(dtype, self._product(a.shape, b.shape))
-
-    def _product(self, a: tuple[Dimension, ...], b: tuple[Dimension, ...]) -> Shape:
-        left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
-        rows, inner = (left[-1], left[-2]) if self.transpose_a and len(a) > 1 else (left[-2], left[-1])
-        other, columns = (right[-1], right[-2]) if self.transpose_b and len(b) > 1 else (right[-2], right[-1])
-        merge_dim(inner, other)
-        batch = broadcast(left[:-2], right[:-2])
-        assert batch is not None
-        return (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
+        return TensorType(dtype, product_shape(a.shape, b.shape, self.transpose_a, self.transpose_b))
 
     def evaluate(self, *inputs):
         a, b = (wide(each) for each in inputs)
         a = np.swapaxes(a, -1, -2) if self.transpose_a and a.ndim > 1 else a
         b = np.swapaxes(b, -1, -2) if self.transpose_b and b.ndim > 1 else b
         return np.asarray(np.matmul(a, b)).astype(inputs[0].dtype)
+
+
+def product_shape(
+    a: tuple[Dimension, ...], b: tuple[Dimension, ...], transpose_a: bool = False, transpose_b: bool = False
+) -> Shape:
+    """The shape of the product of matrices of these shapes; none of them is that of a scalar."""
+    left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
+    rows, inner = (left[-1], left[-2]) if transpose_a and len(a) > 1 else (left[-2], left[-1])
+    other, columns = (right[-1], right[-2]) if transpose_b and len(b) > 1 else (right[-2], right[-1])
+    merge_dim(inner, other)
+    batch = broadcast(left[:-2], right[:-2])
+    assert batch is not None
+    return (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
 
 
 class Einsum(Op, opset=7):

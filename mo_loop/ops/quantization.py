@@ -8,8 +8,9 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import ElementType, TensorType, f8e4m3, f8e5m2, f32
+from mo_loop.graph.types import ElementType, TensorType, f8e4m3, f8e5m2, f32, i32, u8
 from mo_loop.ops.base import Constant, Op
+from mo_loop.ops.linear import product_shape
 from mo_loop.ops.values import range_of
 
 Array = np.ndarray[Any, Any]
@@ -63,6 +64,23 @@ class Dequantize(Op):
 
     def infer(self, x, scale, zero_point=None):
         return TensorType(self.to, x.shape)
+
+
+class DynamicQuantize(Op):
+    """Integers of u8, their scale and zero point, from the range of x and 0. As DynamicQuantizeLinear-11 of ONNX."""
+
+    def infer(self, x):
+        return TensorType(u8, x.shape), TensorType(f32, ()), TensorType(u8, ())
+
+
+class IntegerMatMul(Op):
+    """(a - zero point of a) x (b - zero point of b) in i32. As MatMulInteger-10 of ONNX."""
+
+    def infer(self, a, b, a_zero_point=None, b_zero_point=None):
+        if a.shape is None or b.shape is None:
+            return TensorType(i32, None)
+        self.require(a.shape and b.shape, "a scalar has no rows and columns")
+        return TensorType(i32, product_shape(a.shape, b.shape))
 
 
 class FakeQuantize(Op, opset=1):

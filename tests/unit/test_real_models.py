@@ -66,6 +66,23 @@ def test_rows_are_chosen_by_parts_of_their_names() -> None:
 # -- weights in few bits
 
 
+def test_masks_of_infinite_range_are_not_quantised() -> None:
+    integers = pytest.importorskip("tests.models.sources.real_models.integers")
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    main (float[2,2] x, bool[2,2] b) => (float[2,2] z) {
+      least = Constant<value=float {-3.4e38}>()
+      zero = Constant<value=float {0}>()
+      mask = Where(b, zero, least)
+      sum = Add(x, mask)
+      parts = Softmax(sum)
+      z = Add(parts, x)
+    }"""
+    graph = parser.parse_model(text).graph
+    for number, node in enumerate(graph.node):
+        node.name = f"{node.op_type}{number}"
+    assert integers.masked(graph) == ["Where2", "Add3", "Softmax4"]
+
+
 def weight(*shape: int) -> np.ndarray:
     return np.random.default_rng(5).standard_normal(shape).astype(np.float32)
 

@@ -1,20 +1,36 @@
-"""Quantize and Dequantize as compositions of simple operations with ONNX's numbers."""
+"""Quantised tensors as compositions of simple operations with ONNX's numbers."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.types import ElementType, f32
-from mo_loop.ops.exact import aligned, as_float, rounded_to, shortened, steps
+from mo_loop.graph.types import ElementType, f32, u8
+from mo_loop.ops.base import Constant
+from mo_loop.ops.exact import (
+    aligned,
+    as_float,
+    centred,
+    extremes,
+    integer_product,
+    largest_sum,
+    quotient,
+    rounded_to,
+    shortened,
+    steps,
+)
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
 from transforms.low_precision.weights import is_weights
-from transforms.replace import drop_dead, replace_output
+from transforms.replace import drop_dead, replace_node, replace_output
 
 
 class LowerQuantization(FunctionPass):
     """Quantize(x, scale, zero point)  ->  Clamp(Round(x / scale) + zero point)
     Dequantize(q, scale, zero point)  ->  (q - zero point) * scale
+    DynamicQuantize(x)  ->  the integers for the scale (max - min) / 255 and the zero point -min / scale
+    IntegerMatMul(a, b, zero points)  ->  MatMul(a - zero point, b - zero point) in f32, two where one is not exact
 
     FakeQuantize differs from this: it rounds after adding the zero point, so that the results of halves differ by 1.
     A Quantize of a product of integers (QLinearConv, QLinearMatMul) is computed from their exact sum.
@@ -23,6 +39,8 @@ class LowerQuantization(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         changed = self.rewrite_each(graph, ops.Quantize, self._quantize)
         changed = self.rewrite_each(graph, ops.Dequantize, self._dequantize) or changed
+        changed = self.rewrite_each(graph, ops.DynamicQuantize, self._quantize_dynamically) or changed
+        changed = self.rewrite_each(graph, ops.IntegerMatMul, self._multiply) or changed
         if changed:
             graph.sweep()
             graph.validate()
@@ -53,6 +71,31 @@ class LowerQuantization(FunctionPass):
         replace_output(node.output, y if node.to is f32 else ops.Convert(y, destination_type=node.to).output)
         drop_dead([node])
         return self.accept(node)
+
+    def _quantize_dynamically(self, node: ops.DynamicQuantize) -> bool:
+        x = node.inputs[0]
+        assert x is not None
+        least, most = extremes(x)
+        scale = quotient(ops.Subtract(most, least), Constant(np.float32(255), graph=node.graph).output)
+        # ONNX's definition divides by a scale of 0 here; ONNX Runtime uses 1.
+        scale = ops.Select(ops.Equal(scale, 0), np.float32(1), scale).output
+        zero = ops.Round(ops.Clamp(steps(ops.Negative(least).output, scale), min=0.0, max=255.0)).output
+        y = rounded_to(u8, steps(x, scale), zero)
+        replace_node(node, (y, scale, ops.Convert(zero, destination_type=u8).output))
+        return self.accept(node)
+
+    def _multiply(self, node: ops.IntegerMatMul) -> bool:
+        a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
+        assert a is not None and b is not None
+        largest = None if b.rank is None else largest_sum(b, b_zero, -1, [max(b.rank - 2, 0)])
+        left, right = centred(a, a_zero, -1 if a.rank == 1 else -2), centred(b, b_zero, -1)
+        replace_output(node.output, integer_product(left, right, _product, largest))
+        drop_dead([node])
+        return self.accept(node)
+
+
+def _product(a: Value, b: Value) -> Value:
+    return ops.MatMul(a, b).output
 
 
 def _divided(to: ElementType, x: Value, scale: Value) -> Value:

@@ -3,7 +3,8 @@
     quantise      y = clamp(round(x / scale) + zero point)          halves to even
     dequantise    y = (x - zero point) * scale
 
-Both stay one node, Quantize or Dequantize, until the passes in transforms/low_precision choose their form.
+They stay one node each, Quantize, Dequantize, DynamicQuantize and IntegerMatMul, until the passes in
+transforms/low_precision choose their form.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, i64, u8
-from mo_loop.ops.base import Constant, Op
-from mo_loop.ops.exact import aligned, as_float, centred, integer_product, largest_sum, quotient, rounded_to, steps
+from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, u8
+from mo_loop.ops.base import Op
+from mo_loop.ops.exact import aligned, as_float, centred, integer_product, largest_sum
 
 Ints = tuple[int, ...]
 
@@ -89,21 +90,7 @@ def _unless_zero(zero_point: Value | None) -> Value | None:
 @translates("DynamicQuantizeLinear", since=11)
 def dynamic_quantize(x):
     """The scale is computed from the range of the elements and 0; it is 1 if all elements are 0."""
-    axes = list(range(x.rank)) if x.rank is not None else _every_axis(x)
-    largest = ops.Maximum(ops.ReduceMax(x, axes, keep_dims=False), 0)
-    least = ops.Minimum(ops.ReduceMin(x, axes, keep_dims=False), 0)
-    scale = quotient(ops.Subtract(largest, least), Constant(np.float32(255), graph=x.graph).output)
-    # ONNX's definition divides by a scale of 0 here; ONNX Runtime uses 1.
-    scale = ops.Select(ops.Equal(scale, 0), np.float32(1), scale).output
-    zero = ops.Round(ops.Clamp(steps(ops.Negative(least).output, scale), min=0.0, max=255.0))
-    y = rounded_to(u8, steps(x, scale), zero.output)
-    return y, scale, ops.Convert(zero, destination_type=u8)
-
-
-def _every_axis(x: Value) -> Value:
-    zero, one = (Constant(np.int64(each), graph=x.graph) for each in (0, 1))
-    rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
-    return ops.Range(zero, rank, one, output_type=i64).output
+    return ops.DynamicQuantize(x)
 
 
 # -- DequantizeLinear
@@ -155,14 +142,7 @@ def _integer_convolution(
 @translates("MatMulInteger", since=10)
 def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
     """In i32. The zero points may be one for each row of a and one for each column of b."""
-    return _integer_matrix_product(a, b, a_zero_point, b_zero_point)
-
-
-def _integer_matrix_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
-    a_zero, b_zero = _unless_zero(a_zero), _unless_zero(b_zero)
-    largest = None if b.rank is None else largest_sum(b, b_zero, -1, [max(b.rank - 2, 0)])
-    left, right = centred(a, a_zero, _within(-2, a)), centred(b, b_zero, -1)
-    return integer_product(left, right, lambda x, y: ops.MatMul(x, y).output, largest)
+    return ops.IntegerMatMul(a, b, _unless_zero(a_zero_point), _unless_zero(b_zero_point))
 
 
 @translates("QLinearConv", since=10)
@@ -203,7 +183,7 @@ def qlinear_mat_mul_10(a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_sca
     if any(each.dtype.is_float for each in (a, b)):
         raise UnsupportedError("QLinearMatMul of float8", code="ML303", hint="use DequantizeLinear and MatMul")
     numbers = ops.MatMul(_real(a, a_scale, a_zero_point, -2), _real(b, b_scale, b_zero_point, -1)).output
-    integers = _integer_matrix_product(a, b, a_zero_point, b_zero_point)
+    integers = ops.IntegerMatMul(a, b, _unless_zero(a_zero_point), _unless_zero(b_zero_point)).output
     factor = ops.Multiply(as_float(aligned(a, a_scale, _within(-2, a))), as_float(aligned(b, b_scale, -1))).output
     return _requantized(numbers, integers, factor, y_scale, y_zero_point, -2)
 

@@ -186,17 +186,44 @@ def test_16_bits(zero: np.generic) -> None:
     assert steps_off(found, model, image(), float(step)).max() < 1.01
 
 
-@pytest.mark.parametrize("inner", (300, 3072))
-def test_dynamic_quantisation_is_one_product(inner: int) -> None:
-    """The sum of |w| over the inner dimension shows that it is exact in f32."""
-    weights = np.clip(np.random.default_rng(3).standard_normal((inner, 16)) * 20, -128, 127).astype(np.int8)
+def dynamically_quantised(weights: Array, zero_point: Array | None = None) -> onnx.ModelProto:
+    """A product of weights and activations whose scale is known at run time."""
     net = Network()
     net.nodes.append(helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]))
-    product = net.node("MatMulInteger", "q", net.constant(weights), "z")
+    zeros = [] if zero_point is None else [net.constant(zero_point)]
+    product = net.node("MatMulInteger", "q", net.constant(weights), "z", *zeros)
     total = net.node("Cast", product, to=TensorProto.FLOAT)
-    model = net.model(net.node("Mul", total, net.node("Mul", "s", net.constant(np.float32(0.02)))), ("rows", inner))
-    assert [node.type for node in convert_model(model).graph.ordered()].count("MatMul") == 1
-    check(model, {"x": np.random.default_rng(4).standard_normal((3, inner)).astype(np.float32)})
+    scale = net.node("Mul", "s", net.constant(np.float32(0.02)))
+    return net.model(net.node("Mul", total, scale), ("rows", weights.shape[0]))
+
+
+@pytest.mark.parametrize("inner", (300, 3072))
+@pytest.mark.parametrize("offset", (0, -3, 3), ids=("zero", "negative", "positive"))
+def test_dynamic_quantisation_computes_with_8_bits(inner: int, offset: float) -> None:
+    random = np.random.default_rng(3)
+    x = (random.standard_normal((5, inner)) + offset).astype(np.float32)
+    step = float(max(x.max(), 0) - min(x.min(), 0)) / 255
+    weights = random.integers(-LARGEST, LARGEST + 1, (inner, 48)).astype(np.int8)
+    zero = random.integers(100, 140, 48).astype(np.uint8)
+    for model in (dynamically_quantised(weights), dynamically_quantised((weights + zero).astype(np.uint8), zero)):
+        found, nodes = run_fast(model, x)
+        assert nodes["FullyConnected"] <= {"u8", "i8"}
+        assert steps_off(found, model, x, 0.02 * LARGEST * step).max() < 1.01
+
+
+def test_activations_of_zeros_are_quantised_dynamically() -> None:
+    found, _ = run_fast(dynamically_quantised(np.full((32, 16), 5, np.int8)), np.zeros((2, 32), np.float32))
+    assert not found.any()
+
+
+@pytest.mark.parametrize("inner", (300, 3072))
+def test_exact_dynamic_quantisation_is_one_product(inner: int) -> None:
+    """The sum of |w| over the inner dimension shows that it is exact in f32."""
+    weights = np.clip(np.random.default_rng(3).standard_normal((inner, 16)) * 20, -128, 127).astype(np.int8)
+    model = dynamically_quantised(weights)
+    nodes = [node.type for node in convert_model(model, quantization="exact").graph.ordered()]
+    assert nodes.count("MatMul") == 1 and "FakeQuantize" not in nodes
+    check(model, {"x": np.random.default_rng(4).standard_normal((3, inner)).astype(np.float32)}, quantization="exact")
 
 
 def test_exact_tells_the_runtime() -> None:

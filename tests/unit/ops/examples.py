@@ -157,6 +157,8 @@ EXAMPLES = [
     *(Example("Convert", {"destination_type": to}, [0, 1, 300]) for to in (i32, boolean, f32, u8)),
     Example("Quantize", {"to": u8, "axis": -1}, "f32[2,3]", "f32[3]", "u8[3]"),
     Example("Dequantize", {"block_size": 2}, "i8[2,3]", "f32[2,2]"),
+    Example("DynamicQuantize", {}, "f32[2,3]"),
+    Example("IntegerMatMul", {}, "u8[2,3]", "i8[3,4]", "u8[]"),
     Example("FakeQuantize", {"levels": 256}, "f32[2,3]", *["f32[1,1]"] * 4),
     Example("PReLU", {}, "f32[2,3,4]", "f32[3]"),
     Example("Elu", {"alpha": 1.0}, "f32[2,3]"),

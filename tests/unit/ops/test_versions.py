@@ -8,7 +8,8 @@ from mo_loop import ops
 from tests.unit.ops.examples import operations
 
 WITHOUT_SPECIFICATION = {
-    "AtLeast", "Barrier", "Dequantize", "Failed", "Identity", "Opaque", "OpaqueSink", "Quantize", "Scan",
+    "AtLeast", "Barrier", "Dequantize", "DynamicQuantize", "Failed", "Identity", "IntegerMatMul", "Opaque",
+    "OpaqueSink", "Quantize", "Scan",
 }  # fmt: skip
 """Operations that are not written, or with the name and version of another one."""
 

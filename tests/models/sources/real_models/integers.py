@@ -56,10 +56,36 @@ def _samples(inputs: Inputs) -> Iterator[dict[str, np.ndarray]]:
         }
 
 
+def masked(graph: Any) -> list[str]:
+    """The nodes from masks of the largest numbers to their SoftMax: the scale of such a tensor would be infinite."""
+    constants = [*graph.initializer, *(node.attribute[0].t for node in graph.node if node.op_type == "Constant")]
+    names = [*(each.name for each in graph.initializer), *(n.output[0] for n in graph.node if n.op_type == "Constant")]
+    masks = {name for name, tensor in zip(names, constants, strict=True) if _is_mask(tensor)}
+    found = []
+    for node in graph.node:
+        if masks.intersection(node.input):
+            found.append(node.name)
+            masks.update(node.output if node.op_type != "Softmax" else ())
+    return found
+
+
+def _has_finite_scales(graph: Any) -> bool:
+    floats = (each for each in graph.initializer if each.data_type == onnx.TensorProto.FLOAT)
+    return all(np.isfinite(onnx.numpy_helper.to_array(each)).all() for each in floats)
+
+
+def _is_mask(tensor: Any) -> bool:
+    is_float = tensor.data_type == onnx.TensorProto.FLOAT
+    return is_float and np.abs(onnx.numpy_helper.to_array(tensor)).max(initial=0) > 1e30
+
+
 def quantise(source: Path, target: Path, variant: str, inputs: Inputs) -> None:
     """Write a variant of a model; ValueError if it has operators outside of ONNX's domain."""
     if variant in STATIC:
         quantize_static(source, target, RandomData(inputs), **STATIC[variant])
+        if not _has_finite_scales(onnx.load(target).graph):
+            kept = masked(onnx.load(source).graph)
+            quantize_static(source, target, RandomData(inputs), nodes_to_exclude=kept, **STATIC[variant])
     else:
         quantize_dynamic(source, target, op_types_to_quantize=DYNAMIC, weight_type=QuantType.QInt8)
     model = onnx.load(target)
