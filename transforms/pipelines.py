@@ -7,6 +7,7 @@ from mo_loop.target import Target
 from transforms.common.constants_reduce import ConstantsReduce
 from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
+from transforms.common.share_transposed_constants import ShareTransposedConstants
 from transforms.common.shared_op_optimization import SharedOpOptimization
 from transforms.constant_folding import ConstantFolding
 from transforms.downgrade.downgrade import Downgrade
@@ -121,6 +122,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     AddLeadingDimension,  # the runtime would divide by a first dimension of 0
+    ShareTransposedConstants,  # after the passes that fold and merge constants
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
