@@ -43,10 +43,14 @@ def steps(a: Value, b: Value, limit: int = 512) -> Value:
 
     A half beyond it is the sum of a multiple of 256 and of a smaller one.
     """
-    first = ops.Divide(a, b)
     if _is_folded(a, b):
-        return first.output
-    half = ops.Multiply(ops.Round(ops.Multiply(ops.Clamp(first, min=-float(limit), max=float(limit)), 2)), 0.5)
+        return ops.Divide(a, b).output
+    a, b = _of_common_size(a, b)
+    first = ops.Divide(a, b)
+    # Clamp stands behind Round: the runtime would move the scale of a quantised input behind a Clamp before it, and
+    # that scale may be 0 after the division.
+    whole = ops.Clamp(ops.Round(ops.Multiply(first, 2)), min=-2.0 * limit, max=2.0 * limit)
+    half = ops.Multiply(whole, 0.5)
     far = ops.Multiply(b, 4097)
     high = ops.Subtract(far, ops.Subtract(far, b))
     low = ops.Subtract(b, high)
@@ -55,6 +59,22 @@ def steps(a: Value, b: Value, limit: int = 512) -> Value:
     for part in parts:
         rest = ops.Subtract(ops.Subtract(rest, ops.Multiply(part, high)), ops.Multiply(part, low))
     return ops.Add(half, ops.Divide(rest, b)).output
+
+
+FACTORS_OF = 2.0**-60, 2.0**100
+"""Constants outside of these are multiplied by a power of 2: their parts and products may not be normal numbers."""
+
+
+def _of_common_size(a: Value, b: Value) -> tuple[Any, Any]:
+    """a and b; or, if b is a constant of extreme numbers, both multiplied by the powers of 2 that make b about 1."""
+    if not isinstance(b.node, Constant):
+        return a, b
+    array = b.node.array.astype(np.float32)
+    size = np.abs(array)
+    if not np.all(np.isfinite(array) & (array != 0)) or not np.any((size < FACTORS_OF[0]) | (size > FACTORS_OF[1])):
+        return a, b
+    factor = np.ldexp(np.float32(1), np.clip(-np.frexp(array)[1], -126, 126)).astype(np.float32)
+    return ops.Multiply(a, factor), Constant(array * factor, graph=a.graph).output
 
 
 def _in_two(x) -> list[Value]:

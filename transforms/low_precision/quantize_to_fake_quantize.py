@@ -15,6 +15,8 @@ from mo_loop.ops.quantization import limits, spread
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
 
+LARGEST_BOUND = 2.0**17
+
 
 class QuantizeToFakeQuantize(FunctionPass):
     """Dequantize(Quantize(x))  ->  FakeQuantize(x)
@@ -23,7 +25,9 @@ class QuantizeToFakeQuantize(FunctionPass):
     compute these with integers. It rounds after adding the zero point and multiplies by the reciprocal of the scale, so
     a result may differ by one step. Scales and zero points must be constants, one for all or one for each slice along
     the first two axes. The runtime removes a FakeQuantize of 16 bits, and with it the limits of its range, so values of
-    more than 8 bits stay as they are.
+    more than 8 bits stay as they are. So do those of a range beyond LARGEST_BOUND, such as attention masks with -1e9 or
+    the smallest f32: FakeQuantize adds the lower bound last, and returns for 0 the rounding error of this sum, which is
+    then larger than what the mask is added to.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -40,6 +44,8 @@ class QuantizeToFakeQuantize(FunctionPass):
         ranges = _range(source, x.rank), _range(node, x.rank)
         if None in ranges:
             return self.refuse(node, "its scales are not constants, or one for each block")
+        if any(np.abs(each).max(initial=0) > LARGEST_BOUND for pair in ranges for each in pair or ()):
+            return self.refuse(node, f"its range is beyond {LARGEST_BOUND:g}, where FakeQuantize does not keep 0")
         if any(size != 1 for pair in ranges for each in pair or () for size in each.shape[2:]):
             return self.refuse(node, "its scales vary along an axis behind the second, which the runtime refuses")
         bounds = [Constant(each, graph=node.graph) for pair in ranges for each in pair or ()]

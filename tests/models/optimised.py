@@ -1,0 +1,123 @@
+"""Whether a file of ONNX Runtime's own tools is converted and computes what ONNX Runtime computes for it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mo_loop.workers import report_stage
+from tests.models.optimising import Feeds, made
+from tests.models.sources.exporting.inputs import read_cases
+
+PASSED, NOT_MADE, REFUSED, FAILED, WRONG = "passed", "not made", "refused", "failed", "wrong"
+FLOAT, HALF = 2e-4, 2e-2
+"""Largest difference, as a share of the largest number of the output."""
+COSINE = 0.999
+"""Smallest cosine between the outputs of a quantised file."""
+EXPLAINED: dict[tuple[str, str], str] = {}
+"""(model, variant) -> why it fails."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One file: the model, the variant, the result."""
+
+    name: str
+    variant: str
+    status: str
+    text: str = ""
+
+
+def reason(row: Row) -> str:
+    """Why a file fails; empty if it is not known."""
+    return EXPLAINED.get((row.name, row.variant), "")
+
+
+def checked(task: tuple[str, str, str, str]) -> Row:
+    """The result for (converter, folder, model, variant). Runs in a worker process."""
+    converter, folder, name, variant = task
+    sets = read_cases(Path(folder) / "cases.toml")[name].sets
+    with tempfile.TemporaryDirectory() as scratch:
+        report_stage("variant")
+        try:
+            path = made(Path(folder) / f"{name}.onnx", variant, sets, Path(scratch))
+        except Exception as error:
+            return Row(name, variant, NOT_MADE, f"{variant}: {type(error).__name__}: {_line(error)}")
+        report_stage("onnxruntime")
+        try:
+            expected = _expected(path, sets)
+        except Exception as error:
+            return Row(name, variant, NOT_MADE, f"{variant}: ONNX Runtime does not run it: {_line(error)}")
+        report_stage("conversion")
+        try:
+            model = _converted(converter, path)
+        except Exception as error:
+            return Row(name, variant, REFUSED, _line(error))
+        report_stage("inference")
+        try:
+            found = _run(model, sets)
+        except Exception as error:
+            return Row(name, variant, FAILED, _line(error))
+    differences = [_difference(variant, *pair) for pair in zip(expected, found, strict=True)]
+    worst = max(differences, key=lambda each: each[0])
+    return Row(name, variant, WRONG if worst[0] > 1 else PASSED, worst[1])
+
+
+def _expected(path: Path, sets: Sequence[Feeds]) -> list[Any]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return [array for feeds in sets for array in session.run(None, dict(feeds))]
+
+
+def _converted(converter: str, path: Path) -> Any:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if converter == "ovc":
+            import openvino
+
+            return openvino.convert_model(str(path))
+        from mo_loop import convert_model
+
+        return convert_model(path).to_openvino()
+
+
+def _run(model: Any, sets: Sequence[Feeds]) -> list[Any]:
+    import openvino
+
+    compiled = openvino.Core().compile_model(
+        model, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    )
+    return [np.array(array) for feeds in sets for array in compiled(dict(feeds)).values()]
+
+
+def _difference(variant: str, right: Any, found: Any) -> tuple[float, str]:
+    """The difference as a multiple of what is allowed, and as text."""
+    right, found = np.asarray(right), np.asarray(found)
+    if right.shape != found.shape:
+        return np.inf, f"shape {found.shape} instead of {right.shape}"
+    a, b = right.astype(np.float64).ravel(), found.astype(np.float64).ravel()
+    if not a.size:
+        return 0.0, "empty"
+    if not np.array_equal(np.isfinite(a), np.isfinite(b)):
+        return np.inf, "other numbers are finite"
+    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
+    if set(variant.split()) <= {"basic", "extended", "all", "fused", "f16"}:
+        share = float(np.abs(a - b).max(initial=0) / max(np.abs(a).max(initial=0), 1e-30))
+        return share / (HALF if "f16" in variant else FLOAT), f"difference {share:.1e} of the largest number"
+    cosine = float(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-30)) if np.any(a) or np.any(b) else 1.0
+    return (1 - cosine) / (1 - COSINE), f"cosine {cosine:.5f}"
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:220] or type(error).__name__

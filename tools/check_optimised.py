@@ -1,0 +1,107 @@
+"""Convert what ONNX Runtime's own tools make of exported models, and compare the numbers with ONNX Runtime.
+
+    python tools/check_optimised.py -j 2                            # the committed models, every variant
+    python tools/check_optimised.py bert --variant "fused dynamic"  # models whose names contain `bert`, one variant
+    python tools/check_optimised.py --folder out/transformers       # models that tools/export_transformers.py wrote
+    python tools/check_optimised.py --against ovc
+
+tests/models/optimising.py lists the variants: the graph optimiser at each level, the fusions for transformers, static
+and dynamic quantisation, weights of 4 and 8 bits. `nbits` and `blocks` need the package onnx-ir. A file passes if
+every output agrees with ONNX Runtime's for the same file: to FLOAT of the largest number without quantisation, else by
+its cosine. The exit code is 1 if a file fails that tests/models/optimised.py does not list with a reason, or if a
+listed one passes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mo_loop.tables import aligned
+from mo_loop.workers import Pool
+from tests import MODELS
+from tests.models.optimised import EXPLAINED, NOT_MADE, PASSED, REFUSED, Row, reason
+from tests.models.optimising import VARIANTS
+from tests.models.sources.exporting.inputs import read_cases
+
+FOLDERS = ("transformers", "pytorch")
+LIMIT, MEMORY = 180.0, 6 << 30
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check the chosen files."""
+    options = _options(arguments)
+    rows = run(options)
+    _print_tables(rows, options.against)
+    if options.against != "mo_loop":
+        return 0
+    wrong = [row for row in rows if row.status not in (PASSED, NOT_MADE) and not reason(row)]
+    stale = [key for key in EXPLAINED if any(_is_of(row, key) for row in rows)
+             and all(row.status == PASSED for row in rows if _is_of(row, key))]  # fmt: skip
+    for each in stale:
+        print(f"{each}: listed in tests/models/optimised.py, but it passes")
+    return int(bool(wrong or stale))
+
+
+def run(options: argparse.Namespace) -> list[Row]:
+    """The rows of the chosen models and variants."""
+    tasks = [
+        (options.against, str(folder), name, variant)
+        for folder in options.folders
+        for name in sorted(read_cases(folder / "cases.toml"))
+        for variant in options.variant or VARIANTS
+        if not options.names or any(part in name for part in options.names)
+    ]
+    rows = []
+    with Pool("tests.models.optimised:checked", jobs=options.jobs, limit=LIMIT, memory=MEMORY) as pool:
+        for outcome in pool.map(tasks):
+            _, _, name, variant = outcome.task
+            row = outcome.value if outcome.ok else Row(name, variant, outcome.status, outcome.message)
+            rows.append(row)
+            if options.verbose and row.status not in (PASSED, NOT_MADE):
+                print(f"{row.name}, {row.variant}: {row.status} {row.text}", file=sys.stderr, flush=True)
+    return sorted(rows, key=lambda row: (row.name, row.variant))
+
+
+def _is_of(row: Row, key: tuple[str, str]) -> bool:
+    return (row.name, row.variant) == key
+
+
+def _print_tables(rows: list[Row], against: str) -> None:
+    by_variant: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        by_variant[row.variant][row.status] += 1
+    statuses = sorted({row.status for row in rows}, key=lambda each: (each != PASSED, each))
+    head = ("variant", *statuses)
+    table = [(variant, *(str(count[each]) for each in statuses)) for variant, count in by_variant.items()]
+    total = Counter(row.status for row in rows)
+    print(f"{against}\n" + aligned([head, *table, ("all", *(str(total[each]) for each in statuses))]))
+    for row in rows:
+        if row.status not in (PASSED, NOT_MADE):
+            print(f"{row.name}, {row.variant}: {row.status}: {row.text} {reason(row)}".rstrip())
+    missing = Counter(row.text for row in rows if row.status == NOT_MADE)
+    for text, count in missing.most_common(12):
+        print(f"{count} not made: {text}")
+    if refused := Counter(row.text for row in rows if row.status == REFUSED):
+        print(f"{refused.total()} refused")
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Convert what ONNX Runtime's tools make of models, and compare.")
+    parser.add_argument("names", nargs="*", help="parts of the names of models; default: all")
+    parser.add_argument("--folder", dest="folders", action="append", type=Path, help="a folder with a cases.toml")
+    parser.add_argument("--variant", action="append", choices=VARIANTS, help="only this variant; may be repeated")
+    parser.add_argument("--against", choices=("mo_loop", "ovc"), default="mo_loop", help="the converter")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="number of worker processes")
+    parser.add_argument("--verbose", action="store_true", help="print every failure as it occurs")
+    options = parser.parse_args(arguments)
+    options.folders = options.folders or [MODELS / name for name in FOLDERS]
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())
