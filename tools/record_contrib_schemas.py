@@ -2,7 +2,8 @@
 
     python tools/record_contrib_schemas.py           # from the installed onnxruntime package
 
-They are the operators of the domain com.microsoft, and those of the default domain that the onnx package does not have.
+They are the operators of the domain com.microsoft, those of the default domain that the onnx package does not have, and
+those of com.microsoft.nchwc, which stand in files that ONNX Runtime saved after optimisation.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def rows_of_onnxruntime() -> list[dict[str, Any]]:
     return [
         _row(each)
         for each in get_all_operator_schema()
-        if each.domain in ("", MICROSOFT)
+        if each.domain in ("", MICROSOFT, f"{MICROSOFT}.nchwc")
         and not each.deprecated
         and each.name not in LEFT_OUT
         and (each.domain, each.name, each.since_version) not in standard

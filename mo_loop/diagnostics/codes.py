@@ -236,6 +236,27 @@ CODES: dict[str, Code] = {
         "use this release or a later one; with --target, what the target does not run is refused",
         "warning",
     ),
+    "ML516": Code(
+        "an operator that the model's opsets do not have",
+        "the model imports an opset before its first version, or does not import its domain; or ONNX had it only as an "
+        "experiment. Its first version, the newest one of a domain that is not imported, or the last documented "
+        "meaning is taken (--strict refuses)",
+        "export the model again with an opset that has the operator",
+        "warning",
+    ),
+    "ML517": Code(
+        "a node in a form that its opset does not have",
+        "it has the inputs and attributes of another version, which is taken; an attribute that no version has, which "
+        "is ignored; a number of another kind; or it lacks an input (--strict refuses)",
+        "export the model again, with the opset that its nodes are written for",
+        "warning",
+    ),
+    "ML518": Code(
+        "a name that two nodes make",
+        "the nodes are equal, or nothing reads one of the two values: it is left out (--strict refuses)",
+        "remove one of the nodes",
+        "warning",
+    ),
     # -- loops
     "ML520": Code(
         "a loop whose number of iterations is known only at run time",

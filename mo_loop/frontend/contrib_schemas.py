@@ -1,10 +1,11 @@
-"""The schemas of ONNX Runtime's own operators: the domain com.microsoft, and operators that it adds to the default one.
+"""The schemas of operators that the onnx package does not have: those of ONNX Runtime, and of other exporters.
 
-    schemas()                                        # list of onnx.defs.OpSchema, by domain, name and version
+    schemas()                                        # tuple of onnx.defs.OpSchema, by domain, name and version
     schema("Gelu", 1, "com.microsoft")               # one of them; None if there is none
 
 contrib_schemas.json holds them, because the onnx package does not have them and mo_loop does not need ONNX Runtime.
-`tools/record_contrib_schemas.py` writes it from the installed onnxruntime package.
+`tools/record_contrib_schemas.py` writes it from the installed onnxruntime package. written_schemas.json has the same
+form; it is written by hand, for operators that no installed package describes: those of other exporters.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import Any
 
 MICROSOFT = "com.microsoft"
 TABLE = Path(__file__).with_name("contrib_schemas.json")
+WRITTEN = Path(__file__).with_name("written_schemas.json")
 
 
 @cache
 def schemas() -> tuple[Any, ...]:
-    """All schemas of the table, by domain, name and version."""
-    return tuple(_schema(each) for each in json.loads(TABLE.read_text("utf-8")))
+    """All schemas of both tables; the versions of an operator are in ascending order."""
+    return tuple(_schema(each) for table in (TABLE, WRITTEN) for each in json.loads(table.read_text("utf-8")))
 
 
 def schema(op: str, opset: int, domain: str) -> Any:

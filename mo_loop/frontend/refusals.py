@@ -9,8 +9,19 @@ from mo_loop.frontend.registry import qualified
 
 _CHARACTERS = "the IR has string tensors, but no operation that reads or makes characters"
 _MAPS = "the IR has only tensors, and no maps from keys to values"
+_ENGINE = "the file contains a program for another device: convert the model from which it was made"
+_TENSORRT = "it is a plugin of TensorRT: export the model without the plugins of TensorRT"
+_TRAINING = "it serves training: export the model for inference"
+_SERVER = (
+    "it reads memory that a server of language models manages on a GPU: export the model with GroupQueryAttention or "
+    "MultiHeadAttention and a cache in tensors"
+)
+_PACKED = "its weights have a layout for kernels of ONNX Runtime: export the model with MatMulNBits or QMoE"
+_EXPERTS = "it is a step of a packed mixture of experts: export the model with MoE or QMoE"
+_TOKENS = _CHARACTERS + ": cut the model behind it (--input), and pass numbers of tokens"
 
 REASONS: dict[str, str] = {
+    "GRUUnit": "its documentation leaves open what it computes: export the model with GRU",
     "ImageDecoder": "the IR has no operation that decodes images: pass pixels to the model",
     "RegexFullMatch": _CHARACTERS,
     "StringConcat": _CHARACTERS,
@@ -21,12 +32,27 @@ REASONS: dict[str, str] = {
     "ai.onnx.ml::DictVectorizer": _MAPS,
     "ai.onnx.ml::ZipMap": _MAPS + ": cut the model at the input of ZipMap, which has the same numbers (--output)",
     "ai.onnx.preview.training::Gradient": "the IR has no differentiation: export the gradient as a graph",
+    "com.microsoft::Tokenizer": _TOKENS,
 }
 """Operator, with its domain unless that is the default one -> why it is not translated."""
 
+_ALIKE = {
+    _TENSORRT: "DisentangledAttention_TRT EfficientNMS_TRT MultilevelCropAndResize_TRT PyramidROIAlign_TRT",
+    _ENGINE: "com.microsoft::EPContext com.microsoft::Snpe",
+    _TRAINING: "com.microsoft::BiasDropout com.microsoft::BitmaskBiasDropout com.microsoft::BitmaskDropout",
+    _SERVER: "com.microsoft::PagedAttention com.microsoft::SparsePagedAttention "
+    "com.microsoft::PackedSparseAttentionIndexer com.microsoft::PackedSparseAttentionIndexerMerge "
+    "com.microsoft::ConvStateReplay com.microsoft::GatedDeltaNetStateReplay com.microsoft::Mamba2Verify "
+    "com.microsoft::SpeculativePrefixCommit com.microsoft::VarlenCausalConvWithState "
+    "com.microsoft::VarlenNGramHashMapping",
+    _PACKED: "com.microsoft::GatherPacked com.microsoft::MatMulPacked com.microsoft::MoEPacked",
+    _EXPERTS: "com.microsoft::MoEGroupRouter com.microsoft::RouterGateUpProj",
+}
+REASONS |= {name: text for text, names in _ALIKE.items() for name in names.split()}
+
 _OPTIMISED = (
-    "ONNX Runtime optimised this file for one machine: export it again with at most the optimisation level "
-    "ORT_ENABLE_EXTENDED, or convert the file before optimisation"
+    "this file was optimised for one machine ({op} of {domain}): export it again with the level basic "
+    "(ORT_ENABLE_BASIC), or convert the file from which it was made"
 )
 DOMAINS: dict[str, str] = {"com.microsoft.nchwc": _OPTIMISED, "com.ms.internal.nhwc": _OPTIMISED}
 """Domain -> why none of its operators is translated."""
@@ -34,13 +60,4 @@ DOMAINS: dict[str, str] = {"com.microsoft.nchwc": _OPTIMISED, "com.ms.internal.n
 
 def reason(domain: str, op: str) -> str:
     """Why the operator is not translated; empty for an unknown operator."""
-    return REASONS.get(qualified(domain, op), DOMAINS.get(domain, ""))
-
-
-def when(op: str, opset: int) -> str:
-    """A text that names the first opset with this operator of the default domain, if the model's opset is older."""
-    import onnx
-
-    schemas = onnx.defs.get_all_schemas_with_history()
-    versions = [each.since_version for each in schemas if each.name == op and not each.domain]
-    return f"ONNX has {op} from opset {min(versions)} on" if versions and opset < min(versions) else ""
+    return REASONS.get(qualified(domain, op), DOMAINS.get(domain, "").format(op=op, domain=domain))

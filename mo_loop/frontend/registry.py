@@ -67,6 +67,8 @@ FAMILIES: dict[str, str] = {
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
     "streaming": "CausalConvWithState",
     "sequence_map": "SequenceMap",
+    "legacy": "Affine ConstantFill Crop DynamicSlice GivenTensorFill ImageScaler ParametricSoftplus Scale ScaledTanh",
+    "aten": "ATen org.pytorch.aten::ATen",
 }
 CONTRIB: dict[str, str] = {
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
@@ -171,9 +173,9 @@ def add(translator: Translator) -> None:
     _translators[name] = with_one(_translators.get(name, ()), translator)
 
 
-def with_one(listed: Sequence[Translator], translator: Translator) -> list[Translator]:
+def with_one(translators: Sequence[Translator], translator: Translator) -> list[Translator]:
     """The translators of one operator, oldest first, with one added; it replaces one of the same opset."""
-    kept = [each for each in listed if each.since != translator.since]
+    kept = [each for each in translators if each.since != translator.since]
     return sorted([*kept, translator], key=lambda each: each.since)
 
 
@@ -217,16 +219,21 @@ _FAMILY_OF = {op: family for family, names in FAMILIES.items() for op in names.s
 
 def find(op: str, opset: int, domain: str = "") -> Translator | None:
     """The translator for `op` at version `opset` of its domain, or None."""
+    return newest(listed(op, domain), opset)
+
+
+def listed(op: str, domain: str = "") -> Sequence[Translator]:
+    """The translators of all versions of an operator, oldest first."""
     name = qualified(domain, op)
     if name not in _translators and name in _FAMILY_OF:
         import_module(f"mo_loop.frontend.ops.{_FAMILY_OF[name]}")
-    return newest(_translators.get(name, ()), opset)
+    return _translators.get(name, ())
 
 
-def newest(listed: Iterable[Translator], opset: int) -> Translator | None:
-    """The last translator whose `since` is at most `opset`; `listed` begins with the oldest."""
+def newest(translators: Iterable[Translator], opset: int) -> Translator | None:
+    """The last of the translators, oldest first, whose `since` is at most `opset`."""
     best = None
-    for translator in listed:
+    for translator in translators:
         if translator.since <= opset:
             best = translator
     return best
@@ -236,4 +243,4 @@ def every() -> Iterable[Translator]:
     """All translators of all families."""
     for family in FAMILIES:
         import_module(f"mo_loop.frontend.ops.{family}")
-    return [each for listed in _translators.values() for each in listed]
+    return [each for versions in _translators.values() for each in versions]

@@ -21,16 +21,18 @@ from mo_loop.errors import (
     MoLoopError,
     UnsupportedError,
 )
-from mo_loop.frontend import functions, refusals, registry
+from mo_loop.frontend import contrib_schemas, functions, refusals, registry
 from mo_loop.frontend.boundary import made_input, make_result
 from mo_loop.frontend.context import Body, Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
 from mo_loop.frontend.declared_types import contradictions, type_from
+from mo_loop.frontend.loose_nodes import EXPERIMENTAL, Reading, as_kind, assumed_version, kind_of, version_read
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.onnx_graphs import body_name
+from mo_loop.frontend.repeated_names import repeated_names, without_repeated
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
@@ -189,17 +191,23 @@ class ModelTranslation(Translation):
             warnings.warn(ConversionWarning(text, where=where, code=code), stacklevel=2)
 
     def _needed(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> list[Any]:
-        nodes = list(nodes)
-        made: set[str] = set()
-        for name in (name for node in nodes for name in node.output if name):
-            if name in made:
-                raise ModelError(f"two nodes make {name!r}", where=Origin(scope.path))
-            made.add(name)
+        nodes, outputs = list(nodes), list(outputs)
         reads = [self.names_read.of_node(node) for node in nodes]
+        repeated = repeated_names(nodes)
+        if repeated:
+            nodes = without_repeated(nodes, reads, repeated, outputs, scope.path)
+            reads = [self.names_read.of_node(node) for node in nodes]
+            self._doubt_names(repeated, scope)
         if not in_order(nodes, reads):
             order = listed_order(nodes, reads, scope.path)
             nodes, reads = [nodes[i] for i in order], [reads[i] for i in order]
         return [nodes[i] for i in needed(nodes, outputs, scope.values, reads)]
+
+    def _doubt_names(self, names: Iterable[str], scope: Scope) -> None:
+        where = Origin(scope.path)
+        for name in names:
+            text = f"two nodes make {name!r}: the one whose value is not read is left out"
+            self.doubt(f"{where.path}: {text}" if scope.path else text, where=where, code="ML518")
 
     def widened(self, graph: Any) -> list[TensorType | None]:
         """The types that the states of a body turned out to need, remembered between its translations."""
@@ -253,6 +261,8 @@ class ModelTranslation(Translation):
         function = self.model.functions.get((domain, proto.op_type, getattr(proto, "overload", "")))
         if function is not None and custom is None:
             return self._call(context, function, inputs)
+        if custom is None:
+            self._assume_version(context, domain)
         translator = custom or registry.find(proto.op_type, context.opset, domain)
         if translator is None:
             outer = context.scope.attributes
@@ -260,9 +270,13 @@ class ModelTranslation(Translation):
             if expanded is not None:
                 return self._call(context, expanded, inputs)
             raise unsupported(domain, proto.op_type, context.opset, self.custom)
+        reading = Reading.of(context, translator, inputs, is_adapted=custom is None)
+        for text in reading.doubts:
+            self.doubt(f"{context.path}: {text}", where=context.origin, code="ML517")
+        translator = reading.translator
         try:
-            given = _arity(translator, inputs, context)
-            keywords = self._attributes(context, translator)
+            given = _arity(translator, reading.inputs, context)
+            keywords = self._attributes(context, reading)
         except ModelError as error:
             if custom is None:
                 raise
@@ -281,19 +295,32 @@ class ModelTranslation(Translation):
         _name_nodes(context, outputs, youngest)
         return outputs
 
-    def _attributes(self, context: Context, translator: registry.Translator) -> dict[str, Any]:
+    def _assume_version(self, context: Context, domain: str) -> None:
+        """Read an operator that the opset does not have as one of another version, if there is one."""
+        op, opset = context.op_type, context.opset
+        text = ""
+        if registry.find(op, opset, domain) is None and self.custom.oldest(domain, op) is None:
+            version = version_read(op, opset, domain)
+            if version is not None:
+                text, context.opset = assumed_version(op, opset, domain, version), version
+        elif registry.qualified(domain, op) in EXPERIMENTAL:
+            text = f"{op} is an operator that ONNX did not keep: it is read as it was documented last"
+        if text:
+            self.doubt(f"{context.path}: {text}", where=context.origin, code="ML516")
+
+    def _attributes(self, context: Context, reading: Reading) -> dict[str, Any]:
+        translator = reading.translator
         keywords = dict(translator.given)
         for attribute in context.proto.attribute:
+            if attribute.name in reading.ignored:
+                continue
             source = attribute
             if attribute.ref_attr_name:
                 source = context.scope.attributes.get(attribute.ref_attr_name)
                 if source is None:
                     continue  # the caller omits it: the default is used
             if attribute.name in translator.attributes:
-                wanted = translator.kinds[attribute.name]
-                if isinstance(wanted, str) and not _KINDS.get(source.type, _TENSORS_KIND) & set(wanted.split(" | ")):
-                    raise ModelError(f"the attribute {attribute.name!r} is not of the kind {wanted}", code="ML227")
-                keywords[attribute.name] = self._attribute(source, context)
+                keywords[attribute.name] = self._value(source, attribute.name, context, reading)
             elif attribute.name not in registry.IGNORED_ATTRIBUTES:
                 raise ModelError(
                     f"{context.op_type} of opset {context.opset} has no attribute {attribute.name!r}", code="ML227"
@@ -303,8 +330,22 @@ class ModelTranslation(Translation):
                 raise ModelError(f"{context.op_type} needs the attribute {name!r}", code="ML227")
         return keywords
 
+    def _value(self, proto: Any, name: str, context: Context, reading: Reading) -> Any:
+        """The value of the attribute `name`, of the kind that the translator has for it."""
+        value = self._attribute(proto, context)
+        wanted = reading.translator.kinds[name]  # an annotation as text, or None for any kind
+        kinds = set(wanted.split(" | ")) if isinstance(wanted, str) else set()
+        if not kinds or _KINDS.get(proto.type or kind_of(proto), _TENSORS_KIND) & kinds:
+            return value
+        other = as_kind(value, kinds) if reading.is_adapted else None
+        if other is None:
+            raise ModelError(f"the attribute {name!r} is not of the kind {wanted}", code="ML227")
+        text = f"{context.path}: the attribute {name!r} of {context.op_type} is not of the kind {wanted}"
+        self.doubt(f"{text}: {value} is read as {other}", where=context.origin, code="ML517")
+        return other
+
     def _attribute(self, proto: Any, context: Context) -> Any:
-        kind = proto.type
+        kind = proto.type or kind_of(proto)
         if kind == _INT:
             return proto.i
         if kind == _FLOAT:
@@ -370,13 +411,15 @@ class ModelTranslation(Translation):
             raise InternalError(f"the output {name!r} was not made", where=context.origin)
 
     def _may_have(self, context: Context, count: int) -> bool:
-        """Whether the ONNX schema of the operator has an output of this number."""
+        """Whether the schema of the operator has an output of this number."""
         import onnx
 
         domain = "" if context.proto.domain == "ai.onnx" else context.proto.domain
         if (domain, context.op_type, getattr(context.proto, "overload", "")) in self.model.functions:
             return False
-        schema: Any = onnx.defs.get_schema(context.op_type, context.opset, domain)
+        schema: Any = contrib_schemas.schema(context.op_type, context.opset, domain)
+        if schema is None:
+            schema = onnx.defs.get_schema(context.op_type, context.opset, domain)
         # The number of variadic outputs depends on the node: on its body, or on a number of pieces.
         return bool(count <= schema.max_output < 1000)
 
@@ -393,7 +436,7 @@ def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> 
     why = refusals.reason(domain, op)
     message = f"operator {registry.qualified(domain, op)} (opset {opset}) is not supported{why and f': {why}'}"
     hint = "give the model a function of that name, or a translator by --extension (docs/passes.md)"
-    return UnsupportedError(message, code="ML302", hint=hint if domain else refusals.when(op, opset))
+    return UnsupportedError(message, code="ML302", hint=hint if domain and not why else "")
 
 
 def _as_declared(context: Context, values: Sequence[Value | None]) -> Sequence[Value | None]:

@@ -12,6 +12,7 @@ from typing import Any
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend import registry
 from mo_loop.frontend.custom_translators import CustomTranslators
+from mo_loop.frontend.loose_nodes import version_read
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, main_graph
 from mo_loop.frontend.translate import unsupported
@@ -41,7 +42,7 @@ def _errors(
 
 
 def _is_translated(domain: str, op: str, opset: int) -> bool:
-    if registry.find(op, opset, domain) is not None:
+    if registry.find(op, opset, domain) is not None or version_read(op, opset, domain) is not None:
         return True
     import onnx
 

@@ -33,6 +33,7 @@ FAMILIES: dict[str, str] = {
     "filling": "Broadcast Tile Pad Pad12 Range Eye",
     "indexing": "Gather GatherElements GatherND ScatterUpdate ScatterElementsUpdate ScatterElementsUpdate12 "
     "ScatterNDUpdate ScatterNDUpdate15 NonZero OneHot TopK TopK11 Unique",
+    "embedding": "EmbeddingBagOffsetsSum EmbeddingBagPackedSum",
     "convolution": "Convolution GroupConvolution ConvolutionBackpropData GroupConvolutionBackpropData",
     "pooling": "MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14",
     "resize": "Interpolate Interpolate11",

@@ -108,7 +108,10 @@ BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
     "circle": (PLAIN.replace("Add (x, w)", "Add (x, y)"), ["cycle", "one", "two"]),
     "circle in a body": (body("[p] u = Add (s, t) [q] t = Neg (u)"), ["cycle", "p, q", "loop/step"]),
     "missing attribute": (body("[here] t = Cast (s)"), ["Cast", "opset 18", "'to'", "loop/step/here"]),
-    "unknown attribute": (body("[here] t = Neg <odd = 1> (s)"), ["Neg", "opset 18", "'odd'", "loop/step/here"]),
+    "attributes of several versions": (
+        body("[here] t = Dropout <ratio = 0.5, is_test = 1, seed = 7> (s)"),
+        ["Dropout", "opset 18", "has no attribute", "loop/step/here"],
+    ),
     "attribute of another kind": (wrong_axis, ["Softmax", "opset 18", "'axis'", "here"]),
     "too many inputs": (body("[here] t = Neg (s, s)"), ["Neg", "opset 18", "at most 1", "loop/step/here"]),
     "too few inputs": (body("[here] t = Add (s)"), ["Add", "opset 18", "loop/step/here"]),
@@ -119,7 +122,9 @@ BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
         ["Add", "opset 18", "f32[3]", "f32[2]", "loop/step/here"],
     ),
     "element types that do not fit": (body("[here] t = Add (s, i)"), ["Add", "f32[3]", "i64[]", "loop/step/here"]),
-    "two nodes of one output": (body("u = Neg (s) u = Abs (s) t = Add (s, u)"), ["two nodes make 'u'", "loop"]),
+    "two nodes of one output": (
+        body("u = Neg (s) v = Abs (u) u = Abs (s) t = Add (v, u)"), ["two nodes make 'u'", "loop"],
+    ),
     "too few body inputs": (
         body("t = Neg (c)").replace("int64 i, bool c, float[3] s", "int64 i, bool c"),
         ["Loop", "opset 18", "inputs of the body is 2", "loop"],

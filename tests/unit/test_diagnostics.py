@@ -125,7 +125,7 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_behind_a_failure() -> None:
     """If the model declares the outputs of a failed node, the nodes after it are checked too."""
     text = (
-        "main (float[3] x) => (float[3] y) {declared} {{ [a] u = Nope (x) [b] v = Neg <odd = 1> (u) y = Softmax (v) }}"
+        "main (float[3] x) => (float[3] y) {declared} {{ [a] u = Nope (x) [b] v = Neg (u, u) y = Softmax (v) }}"
     )
     assert found(parsed(text.format(declared=""))) == {("ML302", "a (Nope)")}
     assert found(parsed(text.format(declared="<float[] u>"))) == found(parsed(text.format(declared="")))
@@ -135,7 +135,7 @@ def test_behind_a_failure() -> None:
 
 def test_far_behind_failures() -> None:
     """Layers with an untranslated operator, one after the other; and in a body."""
-    layers = [f"[n{i}] a{i} = Nope (b{i}) [s{i}] b{i + 1} = Softmax <odd = 1> (a{i})" for i in range(20)]
+    layers = [f"[n{i}] a{i} = Nope (b{i}) [s{i}] b{i + 1} = Softmax (a{i}, a{i})" for i in range(20)]
     declared = ", ".join(f"float[3] {name}" for i in range(20) for name in (f"a{i}", f"b{i + 1}") if name != "b20")
     text = f"main (float[3] b0) => (float[3] b20) <{declared}> {{ {' '.join(layers)} }}"
     assert Counter(each.code for each in examine(parsed(text)).diagnostics) == {"ML302": 20, "ML227": 20}

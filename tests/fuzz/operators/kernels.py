@@ -7,12 +7,16 @@ from collections import defaultdict
 from typing import Any
 
 from mo_loop.frontend import contrib_schemas
+from mo_loop.frontend.loose_nodes import EXPERIMENTAL
 from mo_loop.frontend.registry import qualified
 
 Constraints = dict[str, tuple[str, ...]]
 NEWEST = 26
 """The newest opset that ONNX Runtime loads."""
 
+
+LAST_EXPERIMENTAL = 9
+"""The newest opset at which ONNX Runtime runs operators that ONNX did not keep."""
 
 OPSETS_OF_CONTRIB = range(13, NEWEST + 1)
 """The opsets of the default domain beside operators of another domain."""
@@ -39,7 +43,8 @@ def schema(op: str, opset: int) -> Any:
 def opsets(op: str) -> tuple[tuple[int, ...], ...]:
     """The opsets at which ONNX Runtime runs an operator, grouped by schema."""
     found: dict[int, list[int]] = defaultdict(list)
-    for opset in OPSETS_OF_CONTRIB if split(op)[0] else range(1, NEWEST + 1):
+    newest = LAST_EXPERIMENTAL if op in EXPERIMENTAL else NEWEST
+    for opset in OPSETS_OF_CONTRIB if split(op)[0] else range(1, newest + 1):
         held = schema(op, opset)
         if held is not None and not held.deprecated and (kernels(op, opset) or _is_function(held)):
             found[held.since_version].append(opset)

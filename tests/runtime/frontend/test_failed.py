@@ -166,14 +166,6 @@ def test_invalid_nodes_are_reported_before_unsupported_ones() -> None:
     assert {type(each) for each in error.errors} == {UnsupportedError, ModelError}
 
 
-def test_operator_of_a_later_opset() -> None:
-    """The newest version not above the model's opset applies; there is no fallback below the oldest."""
-    made = parsed("main (float[3] x) => (float[3] y) { [new] y = Gelu (x) }", opset=17)
-    error = refusal(made)
-    assert error.exit_code == 3
-    assert "operator Gelu (opset 17) is not supported" in str(error)
-
-
 def test_one_of_several_outputs_is_cut() -> None:
     """One output of a node becomes an input, the node still computes another."""
     made = parsed("""

@@ -10,11 +10,11 @@ from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from mo_loop.frontend import registry
+from mo_loop.frontend import contrib_schemas, registry
 from mo_loop.frontend.refusals import REASONS
-from tests.harness import parsed
 
 SCHEMAS = {registry.qualified(each.domain, each.name): each for each in onnx.defs.get_all_schemas()}
+OTHERS = {registry.qualified(each.domain, each.name): each for each in contrib_schemas.schemas()}
 
 
 def refused(model: Any) -> MoLoopError:
@@ -49,7 +49,7 @@ def test_every_version_of_every_operator() -> None:
 @pytest.mark.parametrize("name", sorted(REASONS))
 def test_reasons(name: str) -> None:
     """The message contains the operator, its opset, the node and the reason."""
-    schema: Any = SCHEMAS[name]
+    schema: Any = SCHEMAS.get(name) or OTHERS[name]
     ports = [port for port in schema.inputs if port.option != onnx.defs.OpSchema.FormalParameterOption.Optional]
     inputs = [f"i{k}" for k in range(max(len(ports), 1))]
     node = helper.make_node(schema.name, inputs, ["y"], domain=schema.domain, name="odd")
@@ -67,19 +67,13 @@ def test_reasons(name: str) -> None:
     assert "where: odd" in str(error)
 
 
-def test_an_operator_of_a_later_opset() -> None:
-    text = str(refused(parsed("main (float[3] x) => (float[3] y) { y = Gelu (x) }", opset=17)))
-    assert "Gelu (opset 17) is not supported" in text
-    assert "ONNX has Gelu from opset 20 on" in text
-
-
-def test_another_domain_that_the_model_does_not_import() -> None:
-    graph = helper.make_graph(
-        [helper.make_node("Binarizer", ["x"], ["y"], domain="ai.onnx.ml")], "g",
-        [helper.make_tensor_value_info("x", 1, [2])], [helper.make_tensor_value_info("y", 1, [2])],
-    )  # fmt: skip
-    error = refused(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))
-    assert "ai.onnx.ml::Binarizer (opset 0) is not supported" in str(error)
+def test_files_that_were_optimised_for_one_machine() -> None:
+    node = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
+    ports = [helper.make_tensor_value_info(name, 1, [1, 8, 4, 4]) for name in "xy"]
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft.nchwc", 1)]
+    text = str(refused(helper.make_model(helper.make_graph([node], "g", ports[:1], ports[1:]), opset_imports=opsets)))
+    assert "this file was optimised for one machine (ReorderInput of com.microsoft.nchwc)" in text
+    assert "export it again with the level basic" in text
 
 
 STRINGS = {

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from mo_loop import convert_model
-from mo_loop.errors import ConversionErrors
+from mo_loop.errors import ConversionErrors, ConversionWarning
 from mo_loop.frontend.registry import REQUIRED, Translator, find, translates
 from mo_loop.ops import AvgPool
 
@@ -43,18 +43,22 @@ def test_a_fixed_attribute_reaches_the_function(opset: int, excluded: bool) -> N
     assert pool.exclude_pad is excluded
 
 
-def test_an_attribute_that_a_version_lacks_is_refused() -> None:
-    with pytest.raises(ConversionErrors, match="AveragePool of opset 6 has no attribute 'count_include_pad'"):
-        pooled(6, count_include_pad=1)
+def test_an_attribute_that_only_a_later_version_has() -> None:
+    """The node is read as one of that version."""
+    with pytest.warns(ConversionWarning, match="AveragePool of opset 6 has other inputs or attributes: .* opset 7"):
+        (pool,) = pooled(6, count_include_pad=1).graph.of(AvgPool)
+    assert not pool.exclude_pad
+    with pytest.raises(ConversionErrors, match="because the conversion is strict: y: AveragePool of opset 6"):
+        pooled(6, strict=True, count_include_pad=1)
 
 
-def pooled(opset: int, **attributes: int) -> Any:
+def pooled(opset: int, strict: bool = False, **attributes: int) -> Any:
     x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 1, 4, 4]) for name in "xy")
     y.type.tensor_type.ClearField("shape")
     node = onnx.helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2], pads=[1, 1, 1, 1], **attributes)
     graph = onnx.helper.make_graph([node], "main", [x], [y])
     opsets = [onnx.helper.make_opsetid("", opset)]
-    return convert_model(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    return convert_model(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), strict=strict)
 
 
 @pytest.mark.parametrize(

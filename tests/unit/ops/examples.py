@@ -221,6 +221,8 @@ EXAMPLES = [
     Example("GatherElements", {"axis": 1}, "f32[2,3]", "i64[2,5]"),
     Example("GatherND", {}, "f32[2,3,4]", "i64[5,2]"),
     Example("GatherND", {"batch_dims": 1}, "f32[2,3,4]", "i64[2,5,1]"),
+    Example("EmbeddingBagOffsetsSum", {}, "f32[7,3]", "i64[5]", "i64[2]", "i64[]", "f32[5]"),
+    Example("EmbeddingBagPackedSum", {}, "f32[7,3]", "i64[2,5]", "f32[2,5]"),
     Example("ScatterUpdate", {}, [1, 2, 3], [0, 2], [8, 9], 0),
     Example("ScatterUpdate", {}, "f32[4,3]", "i64[2]", "f32[2,3]", 0),
     Example("ScatterElementsUpdate", {}, [1, 2, 3], [0, 2], [8, 9], 0),

@@ -1,0 +1,98 @@
+"""Two nodes of one graph that make the same name: one of them is left out if nothing can tell which is meant.
+
+    repeated = repeated_names(nodes)                                      # {"u": [2, 5]}
+    nodes = without_repeated(nodes, reads, repeated, outputs, scope)      # each name is made once
+
+ONNX forbids it. Of equal nodes the first one stays. Of others, a reader gets the last value before it in the order of
+the list, as a runtime that runs the nodes in this order gives it; a name that nothing reads then is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from mo_loop.errors import ModelError
+from mo_loop.graph.origin import Origin
+
+
+def repeated_names(nodes: Iterable[Any]) -> dict[str, list[int]]:
+    """The names that are made more than once -> the positions of the nodes that make them."""
+    makers: dict[str, int] = {}
+    repeated: dict[str, list[int]] = {}
+    for place, node in enumerate(nodes):
+        for name in filter(None, node.output):
+            if name in makers:
+                repeated.setdefault(name, [makers[name]]).append(place)
+            else:
+                makers[name] = place
+    return repeated
+
+
+def without_repeated(
+    nodes: Sequence[Any], reads: Sequence[Collection[str]], repeated: Mapping[str, list[int]], outputs: Iterable[str],
+    scope: tuple[str, ...],
+) -> list[Any]:  # fmt: skip
+    """The nodes with each name made once. `reads` are the names that the nodes read, `outputs` those of the graph.
+
+    Raises:
+        ModelError: two different nodes make a name, and both values are read.
+    """
+    kept: list[Any] = list(nodes)
+    results = set(outputs)
+    for name, places in repeated.items():
+        chosen = _meant(nodes, reads, name, places, name in results)
+        if chosen is None:
+            raise ModelError(
+                f"two nodes make {name!r}", why="it is not clear which value a node reads", where=Origin(scope),
+                hint="give the outputs different names",
+            )  # fmt: skip
+        for place in set(places) - {chosen}:
+            kept[place] = _without(kept[place], name)
+    return [node for node in kept if any(node.output)]
+
+
+def _meant(
+    nodes: Sequence[Any], reads: Sequence[Collection[str]], name: str, places: list[int], is_result: bool
+) -> int | None:
+    """The position of the node whose value is read; None if there are several."""
+    if len(set(places)) < len(places):
+        return None  # one node makes it twice
+    if _are_equal(nodes, places):
+        return places[0]
+    readers = [place for place, names in enumerate(reads) if name in names]
+    if any(place <= places[0] for place in readers):
+        return None  # the order of the list is not the order in which the nodes run
+    ends = [*places[1:], len(nodes)]
+    read = [
+        place for place, end in zip(places, ends, strict=True)
+        if any(place < reader <= end for reader in readers) or (is_result and place == places[-1])
+    ]  # fmt: skip
+    return read[0] if len(read) == 1 else places[-1] if not read else None
+
+
+def _are_equal(nodes: Sequence[Any], places: list[int]) -> bool:
+    """Whether the nodes compute the same from the same values: nothing between them makes one of their inputs again."""
+    first = _content(nodes[places[0]])
+    if any(_content(nodes[place]) != first for place in places[1:]):
+        return False
+    between = {name for node in nodes[places[0] : places[-1]] for name in node.output}
+    return between.isdisjoint(nodes[places[0]].input)
+
+
+def _content(node: Any) -> bytes:
+    copy = type(node)()
+    copy.CopyFrom(node)
+    copy.ClearField("name")
+    copy.ClearField("doc_string")
+    content: bytes = copy.SerializeToString(deterministic=True)
+    return content
+
+
+def _without(node: Any, name: str) -> Any:
+    """A copy of a node without the output `name`."""
+    copy = type(node)()
+    copy.CopyFrom(node)
+    del copy.output[:]
+    copy.output.extend("" if each == name else each for each in node.output)
+    return copy

@@ -1,0 +1,148 @@
+"""Operators that ONNX did not keep. ONNX Runtime has kernels of some up to opset 9; others are compared with numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError
+from tests.harness import check_node
+from tests.nodes import node_model
+
+RNG = np.random.default_rng(5)
+IMAGE = RNG.standard_normal((2, 3, 5, 6)).astype(np.float32)
+pytestmark = pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
+
+KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "Affine": ("Affine", {"x": IMAGE}, {"alpha": 2.0, "beta": -1.0}),
+    "Scale": ("Scale", {"x": IMAGE}, {"scale": 0.5}),
+    "ScaledTanh": ("ScaledTanh", {"x": IMAGE}, {"alpha": 2.0, "beta": 0.5}),
+    "ParametricSoftplus": ("ParametricSoftplus", {"x": IMAGE}, {"alpha": 2.0, "beta": 0.5}),
+    "ImageScaler": ("ImageScaler", {"x": IMAGE}, {"scale": 2.0, "bias": [1.0, 2.0, 3.0]}),
+    "Crop by borders": ("Crop", {"x": IMAGE}, {"border": [1, 2, 0, 1]}),
+    "Crop to a size": ("Crop", {"x": IMAGE}, {"border": [1, 2, 0, 0], "scale": [2, 3]}),
+    "DynamicSlice": (
+        "DynamicSlice", {"x": IMAGE, "s": np.array([1, -4]), "e": np.array([9, -1]), "axes": np.array([1, 3])}, {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KERNELS)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_as_onnxruntime(case: str, dynamic: bool) -> None:
+    op, inputs, attributes = KERNELS[case]
+    check_node(op, inputs, attributes, opset=7, dynamic=["x"] if dynamic else False)
+
+
+def test_the_meaning_does_not_depend_on_the_opset() -> None:
+    """ONNX Runtime has no kernel from opset 10 on."""
+    check_node("Affine", {"x": IMAGE}, {"alpha": 2.0, "beta": 1.0}, opset=17, expected=[2 * IMAGE + 1])
+
+
+FILLS: dict[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
+    "shape as attribute": ({}, {"shape": [2, 3], "value": 4.0}, np.full((2, 3), 4, np.float32)),
+    "shape of the input": ({"x": IMAGE}, {"value": 4.0}, np.full(IMAGE.shape, 4, np.float32)),
+    "shape and more": (
+        {"x": IMAGE}, {"extra_shape": [2], "dtype": 6, "value": 3.0}, np.full((*IMAGE.shape, 2), 3, np.int32),
+    ),
+    "the input is the shape": (
+        {"s": np.array([2, 3])}, {"input_as_shape": 1, "extra_shape": [4], "dtype": 7, "value": 9.0},
+        np.full((2, 3, 4), 9, np.int64),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILLS)
+def test_constant_fill(case: str) -> None:
+    inputs, attributes, expected = FILLS[case]
+    check_node("ConstantFill", inputs, attributes, opset=7, expected=[expected])
+
+
+def test_given_tensor_fill() -> None:
+    values = [float(each) for each in range(6)]
+    table = np.arange(6, dtype=np.float32)
+    check_node("GivenTensorFill", {}, {"shape": [2, 3], "values": values}, opset=7, expected=[table.reshape(2, 3)])
+    check_node(
+        "GivenTensorFill", {"x": IMAGE[:, 0, 0, :3]}, {"values": values}, opset=7, expected=[table.reshape(2, 3)]
+    )
+
+
+# -- ATen
+
+TABLE = RNG.standard_normal((7, 4)).astype(np.float32)
+INDICES = np.array([0, 1, 3, 6, 3])
+OFFSETS = np.array([0, 2, 2])
+WEIGHTS = RNG.standard_normal(5).astype(np.float32)
+
+
+def bags(mode: int, weights: Any = None, padding: int = -1) -> Any:
+    """The sum or the mean of each bag; an empty bag has zeros."""
+    rows = TABLE[INDICES] * (1 if weights is None else weights[:, None])
+    found = []
+    for first, last in ((0, 2), (2, 2), (2, 5)):
+        kept = [row for row, index in zip(rows[first:last], INDICES[first:last], strict=True) if index != padding]
+        total = np.sum(kept, axis=0) if kept else np.zeros(4, np.float32)
+        found.append(total / max(len(kept), 1) if mode else total)
+    return np.array(found, np.float32)
+
+
+BAGS: dict[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
+    "sum": ({"i": INDICES, "o": OFFSETS}, {"mode": 0}, bags(0)),
+    "mean": ({"i": INDICES, "o": OFFSETS}, {"mode": 1}, bags(1)),
+    "weights": ({"i": INDICES, "o": OFFSETS, "w": WEIGHTS}, {"mode": 0}, bags(0, WEIGHTS)),
+    "padding": ({"i": INDICES, "o": OFFSETS}, {"mode": 1, "padding_idx": 3}, bags(1, padding=3)),
+    "padding and weights": ({"i": INDICES, "o": OFFSETS, "w": WEIGHTS}, {"padding_idx": 3}, bags(0, WEIGHTS, 3)),
+    "last offset": ({"i": INDICES, "o": np.array([0, 2, 2, 5])}, {"mode": 0, "include_last_offset": 1}, bags(0)),
+    "packed": ({"i": INDICES[:4].reshape(2, 2)}, {"mode": 0}, TABLE[INDICES[:4].reshape(2, 2)].sum(axis=1)),
+    "packed mean": ({"i": INDICES[:4].reshape(2, 2)}, {"mode": 1}, TABLE[INDICES[:4].reshape(2, 2)].mean(axis=1)),
+}
+
+
+@pytest.mark.parametrize("case", BAGS)
+@pytest.mark.parametrize("domain", ["", "org.pytorch.aten::"])
+def test_embedding_bag(case: str, domain: str) -> None:
+    inputs, attributes, expected = BAGS[case]
+    attributes = {"operator": "embedding_bag", **attributes}
+    check_node(f"{domain}ATen", {"t": TABLE, **inputs}, attributes, opset=1 if domain else 11, expected=[expected])
+
+
+def test_embedding_bag_with_arguments_as_inputs() -> None:
+    """The order is that of the operator in PyTorch; an absent tensor has no name."""
+    numbers = {"scale": np.array(0), "mode": np.array(1), "sparse": np.array(0), "w": None, "last": np.array(1)}
+    inputs = {"t": TABLE, "i": INDICES, "o": np.array([0, 2, 2, 5]), **numbers}
+    constants = [name for name, value in numbers.items() if value is not None]
+    check_node(
+        "org.pytorch.aten::ATen",
+        inputs,
+        {"operator": "embedding_bag"},
+        opset=1,
+        constants=constants,
+        expected=[bags(1)],
+    )
+
+
+def test_embedding() -> None:
+    inputs = {"t": TABLE, "i": INDICES.reshape(5, 1), "padding": np.array(-1), "scale": np.array(0)}
+    check_node(
+        "ATen",
+        inputs,
+        {"operator": "embedding"},
+        opset=11,
+        constants=["padding", "scale"],
+        expected=[TABLE[INDICES][:, None]],
+    )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        ({"operator": "embedding_bag", "mode": 2}, "embedding_bag of mode 2"),
+        ({"operator": "cdist"}, "the operator 'cdist' of PyTorch has no translation"),
+    ],
+)
+def test_what_aten_may_not_be(attributes: dict[str, Any], text: str) -> None:
+    with pytest.raises(MoLoopError, match=text):
+        convert_model(node_model("ATen", {"t": TABLE, "i": INDICES, "o": OFFSETS}, attributes, opset=11))
