@@ -11,13 +11,18 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.tensor import BLOCK, ArrayTensor, DeferredTensor, Tensor
+from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Constant, Identity
 
 
 def array_of(value: Value | None) -> np.ndarray[Any, Any] | None:
-    """The values of a constant, None for anything else."""
+    """The values of a constant, also of one in f16 that is converted to f32; None for anything else."""
     while value is not None and isinstance(value.node, Identity):
         value = value.node.inputs[0]
+    if value is not None and value.dtype is f32 and isinstance(value.node, ops.Convert):
+        source = value.node.inputs[0]
+        narrow = array_of(source) if source is not None and source.dtype is f16 else None
+        return None if narrow is None else narrow.astype(np.float32)
     return value.node.array if value is not None and isinstance(value.node, Constant) else None
 
 

@@ -1,9 +1,11 @@
 """Resize and Upsample: modes, coordinates, and sources of sizes."""
 
 import numpy as np
+import onnx.parser
 import pytest
 
-from tests.harness import check_node
+from mo_loop import convert_model
+from tests.harness import check, check_node
 from tests.pairs import pairs
 
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -121,3 +123,16 @@ def test_upsample_by_attributes():
     x = normal(1, 1, 2, 2)
     attributes = {"height_scale": 2.0, "width_scale": 1.0}
     check_node("Upsample", {"x": x}, attributes, opset=1, expected=[np.repeat(x, 2, axis=2)])
+
+
+def test_scales_in_half_precision():
+    """Converters to f16 write scales as Cast(Constant): the runtime resizes, nothing is gathered."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+    main (float16[1,2,3,4] x) => (float16[1,2,6,8] y) {
+      half = Constant<value=float16[4] {15360, 15360, 16384, 16384}>()
+      scales = Cast<to=1>(half)
+      y = Resize<coordinate_transformation_mode="asymmetric", mode="nearest", nearest_mode="floor">(x, , scales)
+    }""")
+    types = [node.type for node in convert_model(model).graph.ordered()]
+    assert "Interpolate" in types and "Gather" not in types
+    check(model, {"x": np.arange(24, dtype=np.float16).reshape(1, 2, 3, 4)})
