@@ -74,6 +74,8 @@ CONTRIB: dict[str, str] = {
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
     "packed_weights": "MatMulNBits",
     "generation_greedy": "GreedySearch",
+    "quantized": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat QLinearWhere QLinearSigmoid "
+    "QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool QLinearReduceMean",
 }
 """Module of mo_loop.frontend.ops.contrib -> the operators of com.microsoft that it translates."""
 

@@ -120,8 +120,13 @@ def as_float(x: Value) -> Value:
     return x if x.dtype is f32 else ops.Convert(x, destination_type=f32).output
 
 
-def rounded_to(to: ElementType, divided: Value, zero: Value | None, *, saturate: bool = True) -> Value:
-    """clamp(round(divided) + zero point) in the type `to`; floating-point types are not rounded to integers."""
+def rounded_to(
+    to: ElementType, divided: Value, zero: Value | None, *, saturate: bool = True, rounds_sum: bool = False
+) -> Value:
+    """clamp(round(divided) + zero point) in the type `to`, or with `rounds_sum` clamp(round(divided + zero point));
+    floating-point types are not rounded to integers."""
+    if rounds_sum and zero is not None:
+        return rounded_to(to, ops.Add(divided, as_float(zero)).output, None, saturate=saturate)
     y: Any = divided if to.is_float else ops.Round(divided)
     if zero is not None:
         y = ops.Add(y, as_float(zero))

@@ -29,6 +29,9 @@ def limits(dtype: ElementType) -> tuple[int, int]:
 class Quantize(Op):
     """y = clamp(round(x / scale) + zero point) in the type `to`, halves to even. As QuantizeLinear-23 of ONNX.
 
+    With `rounds_sum` y = clamp(round(x / scale + zero point)), as some kernels of ONNX Runtime compute it: halves
+    differ by one step if the zero point is odd.
+
     The scale and the zero point are one number, one for each slice along `axis`, with a `block_size` one for each block
     of so many elements along it, or tensors of the rank of x. `exact` is x / scale computed from integers, where ONNX
     demands it (QLinearConv, QLinearMatMul): it replaces the quotient if the node is lowered to simple operations.
@@ -40,6 +43,7 @@ class Quantize(Op):
     block_size: int = 0
     saturate: bool = True
     precision: ElementType = f32
+    rounds_sum: bool = False
 
     def infer(self, x, scale, zero_point=None, exact=None):
         return TensorType(self.to, x.shape)
@@ -49,10 +53,10 @@ class Quantize(Op):
         if not self.to.is_integer or self.to.bits > 16 or len(inputs) > 3:
             return NotImplemented
         quotient = x.astype(np.float32) / spread(scale, self.axis, x.shape, self.block_size).astype(np.float32)
-        divided = np.rint(quotient.astype(self.precision.numpy).astype(np.float32))
-        if zero is not None:
-            divided = divided + spread(zero, self.axis, x.shape, self.block_size).astype(np.float32)
-        return np.clip(np.nan_to_num(divided, posinf=np.inf), *limits(self.to)).astype(self.to.numpy)
+        divided = quotient.astype(self.precision.numpy).astype(np.float32)
+        place = 0 if zero is None else spread(zero, self.axis, x.shape, self.block_size).astype(np.float32)
+        y = np.rint(divided + place) if self.rounds_sum else np.rint(divided) + place
+        return np.clip(np.nan_to_num(y, posinf=np.inf), *limits(self.to)).astype(self.to.numpy)
 
 
 class Dequantize(Op):

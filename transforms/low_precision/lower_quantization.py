@@ -27,7 +27,7 @@ from transforms.replace import drop_dead, replace_node, replace_output
 
 
 class LowerQuantization(FunctionPass):
-    """Quantize(x, scale, zero point)  ->  Clamp(Round(x / scale) + zero point)
+    """Quantize(x, scale, zero point)  ->  Clamp(Round(x / scale) + zero point), or Clamp(Round(x / scale + zero point))
     Dequantize(q, scale, zero point)  ->  (q - zero point) * scale
     DynamicQuantize(x)  ->  the integers for the scale (max - min) / 255 and the zero point -min / scale
     IntegerMatMul(a, b, zero points)  ->  MatMul(a - zero point, b - zero point) in f32, two where one is not exact
@@ -55,7 +55,8 @@ class LowerQuantization(FunctionPass):
             divided = _divided(node.to, numbers, divisor)
             divided = divided if node.precision is f32 else shortened(divided, node.precision)
         zero = None if zero is None else aligned(x, zero, node.axis, node.block_size)
-        replace_output(node.output, rounded_to(node.to, divided, zero, saturate=node.saturate))
+        y = rounded_to(node.to, divided, zero, saturate=node.saturate, rounds_sum=node.rounds_sum)
+        replace_output(node.output, y)
         drop_dead([node])
         return self.accept(node)
 

@@ -143,10 +143,11 @@ def average_pool(
 ):
     """The mean of each window. Before opset 7 the mean includes the padding, as in ONNX's version converter."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
-    return _average(x, kernel_shape, at, count_include_pad, ceil_mode)
+    return averaged(x, kernel_shape, at, count_include_pad, ceil_mode)
 
 
-def _average(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mode: int) -> Value:
+def averaged(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mode: int) -> Value:
+    """The mean of each window."""
     rounding = _rounding(ceil_mode, kernel, at)
     # The mean includes the padding, but not the elements that rounding up adds. No single operation does both, and
     # the runtime fuses an explicit Pad into the pool.
@@ -276,13 +277,13 @@ def global_average_pool(x):
         # have different means, which a Softmax of large values turns into different classes.
         none = (0,) * len(size)
         return ops.AvgPool(x, kernel=size, strides=(1,) * len(size), pads_begin=none, pads_end=none, exclude_pad=True)
-    return ops.ReduceMean(x, _spatial_axes(x), keep_dims=True)
+    return ops.ReduceMean(x, spatial_axes(x), keep_dims=True)
 
 
 @translates("GlobalMaxPool", since=1)
 def global_max_pool(x):
     """The largest element of each channel."""
-    return ops.ReduceMax(x, _spatial_axes(x), keep_dims=True)
+    return ops.ReduceMax(x, spatial_axes(x), keep_dims=True)
 
 
 @translates("GlobalLpPool", since=1)
@@ -298,13 +299,14 @@ def global_lp_pool_2(x, *, p: int = 2):
 
 
 def _global_lp_pool(x: Value, p: float):
-    axes = _spatial_axes(x)
+    axes = spatial_axes(x)
     if p in (1, 2):
         return (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axes, keep_dims=True)
     return _root(ops.ReduceSum(_power(x, p), axes, keep_dims=True).output, p)
 
 
-def _spatial_axes(x: Value):
+def spatial_axes(x: Value):
+    """The axes behind the second, as a list or a tensor."""
     if x.rank is not None:
         return list(range(2, x.rank))
     rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])

@@ -40,7 +40,7 @@ def quantize(
 
     Only float8 uses `saturate`. ONNX does not say the type of the quotient; it is f32, as in ONNX Runtime.
     """
-    return _quantized(x, y_scale, y_zero_point, f32, output_dtype, axis, block_size, saturate)
+    return quantized_to(x, y_scale, y_zero_point, f32, output_dtype, axis, block_size, saturate)
 
 
 @translates("QuantizeLinear", since=23)
@@ -57,10 +57,10 @@ def quantize_23(
 ):
     """The quotient has the type `precision`, or that of the scale."""
     kind = from_onnx(precision) if precision else y_scale.dtype
-    return _quantized(x, y_scale, y_zero_point, kind, output_dtype, axis, block_size, saturate)
+    return quantized_to(x, y_scale, y_zero_point, kind, output_dtype, axis, block_size, saturate)
 
 
-def _quantized(
+def quantized_to(
     x: Value, scale: Value, zero_point: Value | None, precision: ElementType, output_dtype: int, axis: int,
     block_size: int, saturate: int,
 ) -> Op:  # fmt: skip
@@ -70,7 +70,7 @@ def _quantized(
     _require_rank(x, scale, block_size)
     kind = precision if precision in (f16, bf16) and to.is_integer else f32
     return ops.Quantize(
-        x, scale, _unless_zero(zero_point), to=to, axis=axis, block_size=block_size, saturate=bool(saturate),
+        x, scale, unless_zero(zero_point), to=to, axis=axis, block_size=block_size, saturate=bool(saturate),
         precision=kind,
     )  # fmt: skip
 
@@ -81,7 +81,7 @@ def _require_rank(x: Value, scale: Value, block_size: int) -> None:
         raise UnsupportedError("quantisation along an axis of a tensor of unknown rank", code="ML314")
 
 
-def _unless_zero(zero_point: Value | None) -> Value | None:
+def unless_zero(zero_point: Value | None) -> Value | None:
     """The zero point; None if it is 0."""
     array = array_of(zero_point)
     return None if array is not None and not np.any(array.astype(np.float32)) else zero_point
@@ -104,7 +104,7 @@ def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: int 
     """One scale for all, one for each slice along an axis, or one for each block of elements along it."""
     _require_rank(x, x_scale, block_size)
     to = from_onnx(output_dtype) if output_dtype else x_scale.dtype
-    return ops.Dequantize(x, x_scale, _unless_zero(x_zero_point), to=to, axis=axis, block_size=block_size)
+    return ops.Dequantize(x, x_scale, unless_zero(x_zero_point), to=to, axis=axis, block_size=block_size)
 
 
 # -- products of integers
@@ -127,13 +127,13 @@ def conv_integer(
     """In i32."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
-    return _integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
+    return integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
 
 
-def _integer_convolution(
+def integer_convolution(
     x: Value, w: Value, x_zero: Value | None, w_zero: Value | None, group: int, at: Window
 ) -> Value:
-    x_zero, w_zero = _unless_zero(x_zero), _unless_zero(w_zero)
+    x_zero, w_zero = unless_zero(x_zero), unless_zero(w_zero)
     largest = None if w.rank is None else largest_sum(w, w_zero, 0, range(1, w.rank))
     product = partial(convolved, group=group, at=at)
     return integer_product(centred(x, x_zero, 1), centred(w, w_zero, 0), product, largest)
@@ -142,7 +142,7 @@ def _integer_convolution(
 @translates("MatMulInteger", since=10)
 def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
     """In i32. The zero points may be one for each row of a and one for each column of b."""
-    return ops.IntegerMatMul(a, b, _unless_zero(a_zero_point), _unless_zero(b_zero_point))
+    return ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point))
 
 
 @translates("QLinearConv", since=10)
@@ -167,14 +167,14 @@ def qlinear_conv(
     """The bias is of type i32; its scale is x_scale * w_scale."""
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
-    numbers = convolved(_real(x, x_scale, x_zero_point, 1), _real(w, w_scale, w_zero_point, 0), group, at)
-    integers = _integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
+    numbers = convolved(real(x, x_scale, x_zero_point, 1), real(w, w_scale, w_zero_point, 0), group, at)
+    integers = integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
     factor = ops.Multiply(as_float(x_scale), as_float(w_scale)).output
     if b is not None:
         by_channel = [1, -1, *[1] * count]
-        numbers = ops.Add(numbers, ops.Reshape(_real(b, factor, None, 0), by_channel)).output
+        numbers = ops.Add(numbers, ops.Reshape(real(b, factor, None, 0), by_channel)).output
         integers = ops.Add(integers, ops.Reshape(b, by_channel)).output
-    return _requantized(numbers, integers, aligned(numbers, factor, 1), y_scale, y_zero_point, 1)
+    return requantized(numbers, integers, aligned(numbers, factor, 1), y_scale, y_zero_point, 1, y_zero_point.dtype)
 
 
 @translates("QLinearMatMul", since=10)
@@ -182,27 +182,29 @@ def qlinear_mat_mul_10(a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_sca
     """The scales may be one for each row of a and one for each column of b."""
     if any(each.dtype.is_float for each in (a, b)):
         raise UnsupportedError("QLinearMatMul of float8", code="ML303", hint="use DequantizeLinear and MatMul")
-    numbers = ops.MatMul(_real(a, a_scale, a_zero_point, -2), _real(b, b_scale, b_zero_point, -1)).output
-    integers = ops.IntegerMatMul(a, b, _unless_zero(a_zero_point), _unless_zero(b_zero_point)).output
-    factor = ops.Multiply(as_float(aligned(a, a_scale, _within(-2, a))), as_float(aligned(b, b_scale, -1))).output
-    return _requantized(numbers, integers, factor, y_scale, y_zero_point, -2)
+    numbers = ops.MatMul(real(a, a_scale, a_zero_point, -2), real(b, b_scale, b_zero_point, -1)).output
+    integers = ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point)).output
+    factor = ops.Multiply(as_float(aligned(a, a_scale, within(-2, a))), as_float(aligned(b, b_scale, -1))).output
+    return requantized(numbers, integers, factor, y_scale, y_zero_point, -2, y_zero_point.dtype)
 
 
-def _real(x: Value, scale: Value, zero_point: Value | None, axis: int) -> Value:
+def real(x: Value, scale: Value, zero_point: Value | None, axis: int) -> Value:
     """The numbers that the integers x stand for, in f32."""
-    return ops.Dequantize(x, as_float(scale), _unless_zero(zero_point), to=f32, axis=_within(axis, x)).output
+    return ops.Dequantize(x, as_float(scale), unless_zero(zero_point), to=f32, axis=within(axis, x)).output
 
 
-def _requantized(
-    numbers: Value, integers: Value, factor: Value, scale: Value, zero_point: Value, axis: int
-) -> Value:
+def requantized(
+    numbers: Value, integers: Value, factor: Value, scale: Value, zero_point: Value | None, axis: int,
+    to: ElementType, *, rounds_sum: bool = False,
+) -> Value:  # fmt: skip
     """`numbers` quantised; they are `integers` * `factor`, where the integers are exact."""
-    axis = _within(axis, numbers)
+    axis = within(axis, numbers)
     exact = ops.Multiply(as_float(integers), ops.Divide(factor, as_float(aligned(numbers, scale, axis))))
-    zero = _unless_zero(zero_point)
-    return ops.Quantize(numbers, as_float(scale), zero, exact, to=zero_point.dtype, axis=axis).output
+    zero = unless_zero(zero_point)
+    made = ops.Quantize(numbers, as_float(scale), zero, exact, to=to, axis=axis, rounds_sum=rounds_sum)
+    return made.output
 
 
-def _within(axis: int, x: Value) -> int:
+def within(axis: int, x: Value) -> int:
     """An axis of x: a vector has one."""
     return -1 if x.rank == 1 else axis

@@ -10,7 +10,8 @@ from .convolution import large_enough, padding, window
 from .draw import OMITTED, Draw, Node, Port
 from .model import FOUR_BITS
 
-NARROW = "int8 uint8 int16 uint16 int4 uint4 float8e4m3fn float8e5m2"
+FROM_8_BITS = "int8 uint8 int16 uint16 float8e4m3fn float8e5m2"
+NARROW = f"{FROM_8_BITS} int4 uint4"
 
 
 def _scales(d: Draw, shape: list[int], kind: Any) -> Any:
@@ -28,7 +29,8 @@ def _granularity(d: Draw, x: list[int]) -> tuple[list[int], int | None, int | No
     """The shape of the scales, the axis, the size of a block."""
     way = d.pick("tensor", "tensor", "axis", "block")
     axis = d.integer(0, max(len(x) - 1, 0))
-    if not x or way == "tensor" or d.since < 13 or (way == "block" and (d.since < 21 or len(x) < 2)):
+    has_blocks = "block_size" in d.schema.attributes and len(x) >= 2
+    if not x or way == "tensor" or d.opset < 13 or (way == "block" and not has_blocks):
         return [], None, None
     if way == "axis":
         return [x[axis]], axis, None
@@ -39,7 +41,8 @@ def _granularity(d: Draw, x: list[int]) -> tuple[list[int], int | None, int | No
 def quantized(d: Draw) -> Node:
     """QuantizeLinear: the zero point or an attribute determines the type."""
     first, second = [each.type_str for each in d.schema.inputs[:2]]
-    kind, target = d.dtype(first, "float float16 int32"), d.dtype(d.schema.outputs[0].type_str, NARROW)
+    narrow = NARROW if d.opset >= 21 else FROM_8_BITS  # Cast takes the others from opset 21 on
+    kind, target = d.dtype(first, "float float16 int32"), d.dtype(d.schema.outputs[0].type_str, narrow)
     x = d.shape(0, 4, empty=0.02)
     shape, axis, block = _granularity(d, x)
     scale_kind = kind if first == second else d.dtype(second, "float float16")
@@ -64,7 +67,7 @@ def quantized(d: Draw) -> Node:
 
 def dequantized(d: Draw) -> Node:
     first, second = [each.type_str for each in d.schema.inputs[:2]]
-    kind = d.dtype(first, f"{NARROW} int32")
+    kind = d.dtype(first, f"{NARROW if d.opset >= 21 else FROM_8_BITS} int32")
     scale_kind = d.dtype(second, "float float16") if second != "tensor(float)" else np.dtype(np.float32)
     x = d.shape(0, 4, empty=0.02)
     shape, axis, block = _granularity(d, x)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 _DEFAULT_DOMAIN = (
-    ""
     "SimplifiedLayerNormalization "
 )
 _MICROSOFT = (
     "Attention AttnLSTM BeamSearch BiasAdd BiasSoftmax BiasSplitGelu BifurcationDetector "
     "BranchwiseRMSNorm CDist CausalConvWithState ComplexMul ComplexMulConj "
     "ConvTransposeWithDynamicPads CropAndResize DecoderAttention DecoderMaskedMultiHeadAttention "
-    "DecoderMaskedSelfAttention DequantizeBFP DequantizeLinear DequantizeWithOrder DynamicQuantizeLSTM "
+    "DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder DynamicQuantizeLSTM "
     "DynamicQuantizeMatMul DynamicSparseAttention DynamicTimeWarping EmbedLayerNormalization EngramGate "
     "ExpandDims FusedConv FusedGemm FusedMatMul FusedMatMulActivation GatedAdd GatedDeltaNet "
     "GatedRMSNorm GatedRelativePositionBias GatherBlockQuantized GatherND GemmFastGelu GemmFloat8 "
@@ -21,10 +20,9 @@ _MICROSOFT = (
     "MatMulNBitsQkv MaxpoolWithMask MoE MulInteger MultiHeadAttention "
     "MurmurHash3 NGramHashMapping NGramRepeatBlock NhwcConv NhwcFusedConv NhwcMaxPool PackedAttention "
     "PackedMultiHeadAttention Pad "
-    "QAttention QEmbedLayerNormalization QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearConv "
-    "QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearReduceMean QLinearSigmoid QLinearSoftmax "
-    "QLinearWhere QMoE QOrderedAttention QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention "
-    "QOrderedMatMul QuantizeBFP QuantizeLinear QuantizeWithOrder RMSNormRotary Range ReduceSumInteger "
+    "QAttention QEmbedLayerNormalization QGemm QLinearConv "
+    "QMoE QOrderedAttention QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention "
+    "QOrderedMatMul QuantizeBFP QuantizeWithOrder RMSNormRotary Range ReduceSumInteger "
     "RelativePositionBias RemovePadding RestorePadding Rfft RotaryEmbedding SampleOp Sampling "
     "ScaledSiLU SkipGroupNorm SkipLayerNormalization SkipSimplifiedLayerNormalization SparseAttention "
     "SparseAttentionIndexer SparseToDenseMatMul SwiGLU "
