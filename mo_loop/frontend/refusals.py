@@ -33,6 +33,9 @@ REASONS: dict[str, str] = {
     "ai.onnx.ml::ZipMap": _MAPS + ": cut the model at the input of ZipMap, which has the same numbers (--output)",
     "ai.onnx.preview.training::Gradient": "the IR has no differentiation: export the gradient as a graph",
     "com.microsoft::Tokenizer": _TOKENS,
+    "com.microsoft::RMSNormRotary": "it rounds as kernels for CUDA do: export the model for the CPU provider, with "
+    "SimplifiedLayerNormalization and RotaryEmbedding instead",
+    "com.microsoft::SparseToDenseMatMul": "the IR has no sparse tensors: store the matrix as a dense one for MatMul",
 }
 """Operator, with its domain unless that is the default one -> why it is not translated."""
 

@@ -39,7 +39,7 @@ FAMILIES: dict[str, str] = {
     "ReduceLogSumExp ArgMax ArgMin",
     "linear": "MatMul Gemm Einsum",
     "normalisation": "BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization "
-    "LpNormalization LRN MeanVarianceNormalization Dropout",
+    "SimplifiedLayerNormalization LpNormalization LRN MeanVarianceNormalization Dropout",
     "convolution": "Conv ConvTranspose",
     "pooling": "MaxPool MaxUnpool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
     "recurrent": "LSTM GRU RNN",
@@ -72,6 +72,8 @@ FAMILIES: dict[str, str] = {
 }
 CONTRIB: dict[str, str] = {
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
+    "skip_normalisation": "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization GroupNorm "
+    "SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
     "packed_weights": "MatMulNBits",
     "generation_greedy": "GreedySearch",
     "quantized": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat QLinearWhere QLinearSigmoid "

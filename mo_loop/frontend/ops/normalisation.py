@@ -137,25 +137,31 @@ def layer_normalization(
     rank = ranked(x, "LayerNormalization")
     axes = list(range(normalise_axis(axis, rank), rank))
     if not node.wants(1) and not node.wants(2):
-        return _affine(ops.MVN(x, axes, eps=epsilon, eps_mode="INSIDE_SQRT").output, scale, bias)
+        return affine(ops.MVN(x, axes, eps=epsilon, eps_mode="INSIDE_SQRT").output, scale, bias)
     stash = bf16 if stash_type == bf16.onnx else f32
-    y = as_type(x, stash)
-    mean = ops.ReduceMean(y, axes, keep_dims=True)
-    centred = ops.Subtract(y, mean).output
-    inverse = ops.Divide(1, ops.Sqrt(ops.Add(ops.ReduceMean(_squared(centred), axes, keep_dims=True), epsilon)))
-    return [_affine(as_type(ops.Multiply(centred, inverse).output, x.dtype), scale, bias), mean, inverse]
+    mean, centred, inverse = layer_statistics(as_type(x, stash), axes, epsilon)
+    return [affine(as_type(ops.Multiply(centred, inverse).output, x.dtype), scale, bias), mean, inverse]
 
 
-def _affine(x: Value, scale: Value, bias: Value | None):
-    product = ops.Multiply(x, as_type(scale, x.dtype))
-    return product if bias is None else ops.Add(product, as_type(bias, x.dtype))
+def layer_statistics(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
+    """The mean, x less the mean, and 1 / deviation."""
+    mean = ops.ReduceMean(x, list(axes), keep_dims=True).output
+    centred = ops.Subtract(x, mean).output
+    variance = ops.ReduceMean(_squared(centred), list(axes), keep_dims=True)
+    return mean, centred, ops.Divide(1, ops.Sqrt(ops.Add(variance, epsilon))).output
+
+
+def affine(x: Value, scale: Value, bias: Value | None) -> Value:
+    """x * scale + bias in the element type of x."""
+    product = ops.Multiply(x, as_type(scale, x.dtype)).output
+    return product if bias is None else ops.Add(product, as_type(bias, x.dtype)).output
 
 
 @translates("GroupNormalization", since=18)
 def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups: int):
     """One scale and bias for each group."""
-    groups = _grouped(x, num_groups, epsilon)
-    shaped = _affine(groups, ops.Unsqueeze(scale, 1).output, ops.Unsqueeze(bias, 1).output)
+    groups = grouped(x, num_groups, epsilon)
+    shaped = affine(groups, ops.Unsqueeze(scale, 1).output, ops.Unsqueeze(bias, 1).output)
     return ops.Reshape(shaped, ops.ShapeOf(x))
 
 
@@ -163,11 +169,11 @@ def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups:
 def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1):
     """One scale and bias for each channel; `stash_type` is ignored: the runtime computes statistics in f32."""
     rank = ranked(x, "GroupNormalization")
-    normal = ops.Reshape(_grouped(x, num_groups, epsilon), ops.ShapeOf(x)).output
-    return _affine(normal, along_channels(scale, rank), along_channels(bias, rank))
+    normal = ops.Reshape(grouped(x, num_groups, epsilon), ops.ShapeOf(x)).output
+    return affine(normal, along_channels(scale, rank), along_channels(bias, rank))
 
 
-def _grouped(x: Value, num_groups: int, epsilon: float) -> Value:
+def grouped(x: Value, num_groups: int, epsilon: float) -> Value:
     """[N, groups, elements of a group], each group normalised."""
     groups = ops.Reshape(x, [0, num_groups, -1], special_zero=True)
     return ops.MVN(groups, [2], eps=epsilon, eps_mode="INSIDE_SQRT").output
@@ -177,10 +183,26 @@ def _grouped(x: Value, num_groups: int, epsilon: float) -> Value:
 def rms_normalization(x, scale, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1):
     """x / sqrt(mean of squares) over all dimensions from `axis` on."""
     rank = ranked(x, "RMSNormalization")
-    axes = list(range(normalise_axis(axis, rank), rank))
+    y, _ = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
+    return ops.Multiply(y, as_type(scale, x.dtype))
+
+
+@translates("SimplifiedLayerNormalization", since=1)
+def simplified_layer_normalization(
+    x, scale, *, axis: int = -1, epsilon: float = float(np.float32(1e-5)), stash_type: int = 1
+):
+    """RMSNormalization, and 1 / deviation. The product with the scale has the type of the scale."""
+    rank = ranked(x, "SimplifiedLayerNormalization")
+    y, inverse = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
+    return [ops.Multiply(as_type(y, scale.dtype), scale), as_type(inverse, f32)]
+
+
+def rms_normal(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value]:
+    """x / sqrt(mean of squares) in the type of x, and 1 / sqrt(mean of squares); both are computed in at least f32."""
     y = as_type(x, f32) if x.dtype.bits < 32 else x
-    deviation = ops.Sqrt(ops.Add(ops.ReduceMean(_squared(y), axes, keep_dims=True), epsilon))
-    return ops.Multiply(as_type(ops.Multiply(y, ops.Divide(1, deviation)).output, x.dtype), as_type(scale, x.dtype))
+    deviation = ops.Sqrt(ops.Add(ops.ReduceMean(_squared(y), list(axes), keep_dims=True), epsilon))
+    inverse = ops.Divide(1, deviation).output
+    return as_type(ops.Multiply(y, inverse).output, x.dtype), inverse
 
 
 @translates("LpNormalization", since=1)

@@ -54,6 +54,18 @@ def layer(d: Draw) -> Node:
     )
 
 
+def simplified(d: Draw) -> Node:
+    """RMS normalisation from an axis on, with 1 / deviation."""
+    dtype, shape = d.dtype("T"), d.shape(1, 4, empty=0.02)
+    axis = d.integer(0, len(shape) - 1)
+    written = d.signed(axis, len(shape)) if axis != len(shape) - 1 else d.maybe(d.signed(axis, len(shape)))
+    scale = d.data(shape[axis:], dtype, constant=0.5, computed=False)
+    return d.node(
+        [d.data(shape, dtype), scale], outputs=d.pick(1, 1, 2), axis=written, epsilon=d.maybe(d.pick(1e-3, 0.1)),
+        stash_type=d.maybe(1, 0.2), atol=1e-4 if dtype.itemsize > 2 else None,
+    )  # fmt: skip
+
+
 def group(d: Draw) -> Node:
     """Scale and bias have one number per group until opset 20, one per channel later."""
     dtype = d.dtype("T")
@@ -104,6 +116,6 @@ def dropout(d: Draw) -> Node:
 
 OPERATORS = {
     "BatchNormalization": batch, "InstanceNormalization": instance, "LayerNormalization": layer,
-    "RMSNormalization": layer, "GroupNormalization": group, "LpNormalization": power, "LRN": local,
-    "MeanVarianceNormalization": mean_variance, "Dropout": dropout,
+    "RMSNormalization": layer, "SimplifiedLayerNormalization": simplified, "GroupNormalization": group,
+    "LpNormalization": power, "LRN": local, "MeanVarianceNormalization": mean_variance, "Dropout": dropout,
 }  # fmt: skip

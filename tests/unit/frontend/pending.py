@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 _DEFAULT_DOMAIN = (
-    "SimplifiedLayerNormalization "
+    ""
 )
 _MICROSOFT = (
     "Attention AttnLSTM BeamSearch BiasAdd BiasSoftmax BiasSplitGelu BifurcationDetector "
-    "BranchwiseRMSNorm CDist CausalConvWithState ComplexMul ComplexMulConj "
+    "CDist CausalConvWithState ComplexMul ComplexMulConj "
     "ConvTransposeWithDynamicPads CropAndResize DecoderAttention DecoderMaskedMultiHeadAttention "
     "DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder DynamicQuantizeLSTM "
-    "DynamicQuantizeMatMul DynamicSparseAttention DynamicTimeWarping EmbedLayerNormalization EngramGate "
+    "DynamicQuantizeMatMul DynamicSparseAttention DynamicTimeWarping EngramGate "
     "ExpandDims FusedConv FusedGemm FusedMatMul FusedMatMulActivation GatedAdd GatedDeltaNet "
-    "GatedRMSNorm GatedRelativePositionBias GatherBlockQuantized GatherND GemmFastGelu GemmFloat8 "
-    "GemmaRotaryEmbedding GridSample GroupNorm GroupQueryAttention HyperConnectionLowRankMix "
+    "GatedRelativePositionBias GatherBlockQuantized GatherND GemmFastGelu GemmFloat8 "
+    "GemmaRotaryEmbedding GridSample GroupQueryAttention HyperConnectionLowRankMix "
     "HyperConnectionPostMix HyperConnectionPreMix Inverse Irfft IsAllFinite LinearAttention LinearAttentionGate "
     "LongformerAttention MRotaryEmbedding MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight "
     "MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBitsMlp MatMulNBitsQLoRA "
@@ -22,10 +22,10 @@ _MICROSOFT = (
     "PackedMultiHeadAttention Pad "
     "QAttention QEmbedLayerNormalization QGemm QLinearConv "
     "QMoE QOrderedAttention QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention "
-    "QOrderedMatMul QuantizeBFP QuantizeWithOrder RMSNormRotary Range ReduceSumInteger "
+    "QOrderedMatMul QuantizeBFP QuantizeWithOrder Range ReduceSumInteger "
     "RelativePositionBias RemovePadding RestorePadding Rfft RotaryEmbedding SampleOp Sampling "
-    "ScaledSiLU SkipGroupNorm SkipLayerNormalization SkipSimplifiedLayerNormalization SparseAttention "
-    "SparseAttentionIndexer SparseToDenseMatMul SwiGLU "
+    "ScaledSiLU SparseAttention "
+    "SparseAttentionIndexer SwiGLU "
     "TorchEmbedding TransposeMatMul Trilu UnfoldTensor Unique "
     "WhisperBeamSearch WordConvEmbedding "
 )

@@ -1,0 +1,90 @@
+"""Operators of com.microsoft that fuse normalisations. Those without a kernel for CPUs are compared with numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError
+from tests.harness import check_node
+from tests.nodes import node_model
+
+RNG = np.random.default_rng(5)
+
+
+def floats(*shape: int) -> Any:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def group_norm(x: Any, gamma: Any, beta: Any, groups: int, epsilon: float, silu: int) -> Any:
+    """Over channels in the last dimension."""
+    rows = x.reshape(x.shape[0], -1, groups, x.shape[-1] // groups)
+    mean, variance = rows.mean((1, 3), keepdims=True), rows.var((1, 3), keepdims=True)
+    y = ((rows - mean) / np.sqrt(variance + epsilon)).reshape(x.shape) * gamma + beta
+    return y / (1 + np.exp(-y)) if silu else y
+
+
+@pytest.mark.parametrize("silu", [0, 1])
+@pytest.mark.parametrize("last", [0, 1])
+def test_groups_of_channels(last: int, silu: int) -> None:
+    x, gamma, beta = floats(2, 3, 5, 6), floats(6), floats(6)
+    y = group_norm(x, gamma, beta, 2, 1e-3, silu)
+    to_file = (lambda array: array) if last else (lambda array: array.transpose(0, 3, 1, 2))
+    check_node(
+        "com.microsoft::GroupNorm", {"x": to_file(x), "gamma": gamma, "beta": beta},
+        {"channels_last": last, "activation": silu, "groups": 2, "epsilon": 1e-3},
+        opset=1, dynamic=["x"], constants=("gamma", "beta"), expected=[to_file(y)], atol=1e-5,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5, 6), (2, 1, 1, 6), (2, 6)])
+def test_sum_before_groups(shape: tuple[int, ...]) -> None:
+    """The skip has every element, or one number for each channel of each sample."""
+    x, gamma, beta, skip, bias = floats(2, 3, 5, 6), floats(6), floats(6), floats(*shape), floats(6)
+    total = x + (skip.reshape(2, 1, 1, 6) if skip.ndim == 2 else skip) + bias
+    check_node(
+        "com.microsoft::SkipGroupNorm", {"x": x, "gamma": gamma, "beta": beta, "skip": skip, "bias": bias},
+        {"activation": 1, "groups": 3}, opset=1, outputs=2, constants=("gamma", "beta", "bias"),
+        expected=[group_norm(total, gamma, beta, 3, 1e-5, 1), total], atol=1e-5,
+    )  # fmt: skip
+
+
+def test_sum_before_groups_of_leading_channels() -> None:
+    x, gamma, beta, skip, bias = floats(2, 3, 5, 6), floats(6), floats(6), floats(2, 6), floats(6)
+    total = x + skip.reshape(2, 1, 1, 6) + bias
+    check_node(
+        "com.microsoft::SkipGroupNorm",
+        {"x": x.transpose(0, 3, 1, 2), "gamma": gamma, "beta": beta, "skip": skip, "bias": bias},
+        {"activation": 0, "groups": 2, "channels_last": 0}, opset=1, outputs=2, dynamic=["x"],
+        expected=[each.transpose(0, 3, 1, 2) for each in (group_norm(total, gamma, beta, 2, 1e-5, 0), total)],
+        atol=1e-5,
+    )  # fmt: skip
+
+
+def test_statistics_are_outputs() -> None:
+    """ONNX Runtime's kernel for CPUs leaves them out."""
+    x, skip, gamma = floats(2, 3, 8), floats(2, 3, 8), floats(8)
+    total = x + skip
+    mean, deviation = total.mean(-1, keepdims=True), np.sqrt(total.var(-1, keepdims=True) + 1e-6)
+    y = (total - mean) / deviation * gamma
+    inputs, attributes = {"x": x, "skip": skip, "gamma": gamma}, {"epsilon": 1e-6}
+    check_node(
+        "com.microsoft::SkipLayerNormalization", inputs, attributes, opset=1, outputs=4,
+        expected=[y, mean, 1 / deviation, total], atol=1e-5,
+    )  # fmt: skip
+    root = np.sqrt((total**2).mean(-1, keepdims=True) + 1e-6)
+    check_node(
+        "com.microsoft::SkipSimplifiedLayerNormalization", inputs, attributes, opset=1, outputs=4,
+        expected=[total / root * gamma, np.zeros_like(root), 1 / root, total], atol=1e-5,
+    )  # fmt: skip
+
+
+def test_embeddings_lack_a_scale() -> None:
+    ids, table = np.zeros((1, 2), np.int32), floats(3, 4)
+    inputs = {"ids": ids, "kinds": None, "words": table, "places": table, "types": None, "gamma": None, "beta": table}
+    model = node_model("com.microsoft::EmbedLayerNormalization", inputs, opset=1, outputs=2)
+    with pytest.raises(MoLoopError, match="needs the inputs word_embedding, position_embedding, gamma and beta"):
+        convert_model(model)
