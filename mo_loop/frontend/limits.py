@@ -146,13 +146,14 @@ LIMITS: dict[str, Limit] = {
         "the runtime cannot distinguish it from a negative one",
     ),
     "padded vocabulary": Limit(
-        "com.microsoft::GreedySearch",
+        "com.microsoft::GreedySearch com.microsoft::BeamSearch",
         "vocab_size below the number of logits",
         "the logits behind it are left out; ONNX Runtime reads those of all rows but the first at wrong places",
     ),
     "greedy encoders": Limit(
         "com.microsoft::GreedySearch", "model_type 1", "refused, as ONNX Runtime does: use BeamSearch with num_beams 1"
     ),
+    "Whisper": Limit("com.microsoft::BeamSearch", "model_type 2", "refused"),
 }
 """Name -> limit. Those of all operators come first."""
 

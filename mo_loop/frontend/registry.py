@@ -78,6 +78,7 @@ CONTRIB: dict[str, str] = {
     "generation_greedy": "GreedySearch",
     "quantized": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat QLinearWhere QLinearSigmoid "
     "QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool QLinearReduceMean",
+    "generation_beam_search": "BeamSearch",
 }
 """Module of mo_loop.frontend.ops.contrib -> the operators of com.microsoft that it translates."""
 

@@ -19,7 +19,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from mo_loop.verify.judge import Sample
 from mo_loop.workers import report_stage
 
-from .networks import Sizes, gpt2, outside
+from .networks import Sizes, decoder, encoder, gpt2, outside
 
 SETS = 3
 NUDGE = 1e-5
@@ -109,8 +109,32 @@ def _greedy(d: Drawn) -> None:
     lengths = prompts(d)
     limits = [length + d.source.randint(1, 14) for length in lengths]
     d.add("max_length", [np.array([limit], np.int32) for limit in limits], constant=0.5 if d.is_static else 0)
-    rules(d, limits)
+    d.add("min_length", [np.array([d.source.randrange(limit)], np.int32) for limit in limits], 0, given=0.4)
+    rules(d)
     d.outputs = [("sequences", TensorProto.INT32, 2)]
+
+
+def _beam(d: Drawn) -> None:
+    """BeamSearch."""
+    lengths = prompts(d)
+    if d.chance(0.4):
+        _encoded(d)
+        lengths = [2] * len(lengths)  # ONNX Runtime fails for a maximum of 2
+    limits = [length + d.source.randint(1, 14) for length in lengths]
+    d.add("max_length", [np.array([limit], np.int32) for limit in limits], constant=0.5 if d.is_static else 0)
+    d.add("min_length", [np.array([d.source.randrange(limit)], np.int32) for limit in limits])
+    beams = [d.source.randint(1, 4) for _ in d.sets]
+    are_constant = d.chance(0.7)
+    beams = [min(beams)] * len(beams) if are_constant else beams
+    d.add("num_beams", [np.array([each], np.int32) for each in beams], constant=1.0 if are_constant else 0)
+    returned = [d.source.randint(1, each) for each in beams]
+    d.add("num_return_sequences", [np.array([min(returned)], np.int32) for _ in beams], constant=0.7)
+    d.scalar("length_penalty", lambda: d.source.choice((0.5, 1.0, 1.6, -0.5)), np.float32, 0.5)
+    rules(d)
+    if d.chance(0.5):
+        d.attributes["early_stopping"] = d.source.randint(0, 1)
+    kinds = [("sequences", TensorProto.INT32, 3), ("sequences_scores", TensorProto.FLOAT, 2)]
+    d.outputs = [*kinds, ("scores", TensorProto.FLOAT, 4)][: d.source.randint(1, 3)]
 
 
 def network(d: Drawn) -> None:
@@ -126,6 +150,19 @@ def network(d: Drawn) -> None:
     d.graphs["decoder"] = lambda sizes: gpt2(np.random.default_rng(weights), sizes)
     if d.chance(0.25) and not d.weights_outside:  # ONNX Runtime does not run it with weights outside
         d.graphs["init_decoder"] = lambda sizes: gpt2(np.random.default_rng(weights + 1), sizes, "init")
+
+
+def _encoded(d: Drawn) -> None:
+    """An encoder and its decoder instead of a decoder alone."""
+    d.attributes |= {"model_type": 1, "decoder_start_token_id": d.source.randrange(d.sizes.vocabulary)}
+    weights = d.source.randrange(10**6)
+    has_first_step, all_tokens = d.chance(0.6), d.chance(0.3)
+    has_hidden = has_first_step and d.chance(0.5)
+    d.weights_outside = False
+    d.graphs = {
+        "encoder": lambda sizes: encoder(np.random.default_rng(weights), sizes, has_first_step),
+        "decoder": lambda sizes: decoder(np.random.default_rng(weights + 1), sizes, has_hidden, all_tokens),
+    }
 
 
 def prompts(d: Drawn) -> list[int]:
@@ -146,13 +183,12 @@ def _prompt(d: Drawn, rows: int, length: int) -> Array:
     return tokens
 
 
-def rules(d: Drawn, limits: list[int]) -> None:
-    """What restricts the tokens, from min_length to attention_mask."""
+def rules(d: Drawn) -> None:
+    """What restricts the tokens, from repetition_penalty to attention_mask."""
     attended = [each["input_ids"].shape for each in d.sets]
     size = d.sizes.vocabulary
     if d.chance(0.2):  # with a smaller number ONNX Runtime reads the logits of all rows but the first at wrong places
         d.attributes["vocab_size"] = size
-    d.add("min_length", [np.array([d.source.randrange(limit)], np.int32) for limit in limits], 0, given=0.4)
     d.scalar("repetition_penalty", lambda: d.source.choice((0.7, 1.0, 1.3, 2.0)), np.float32, 0.5, given=0.5)
     d.add("vocab_mask", [_mask(d, size) for _ in attended], 0.3, given=0.4)
     d.add("prefix_vocab_mask", [_mask(d, rows, size) for rows, _ in attended], given=0.4)
@@ -169,7 +205,7 @@ def _rng(d: Drawn) -> np.random.Generator:
     return np.random.default_rng(d.source.randrange(2**32))
 
 
-DESCRIPTIONS: dict[str, Callable[[Drawn], None]] = {"GreedySearch": _greedy}
+DESCRIPTIONS: dict[str, Callable[[Drawn], None]] = {"GreedySearch": _greedy, "BeamSearch": _beam}
 
 
 def oracle(task: tuple[int, int, str]) -> Sample | str:
@@ -198,10 +234,29 @@ def answers(d: Drawn, nudge: float) -> list[list[tuple[str, Array]]]:
 
 
 def defined(d: Drawn, feeds: dict[str, Array], found: dict[str, Array]) -> list[tuple[str, Array]]:
-    """The outputs, with padding where ONNX Runtime leaves the memory as it was: behind the end of all sequences."""
+    """The outputs, with padding or 0 behind the end of all sequences: ONNX Runtime does not write there."""
     if d.operator in ("GreedySearch", "Sampling"):
         padding = d.attributes["pad_token_id"]
         ended = np.logical_or.accumulate(found["sequences"][:, feeds["input_ids"].shape[1] :] == padding, axis=1)
         last = feeds["input_ids"].shape[1] + int(np.argmax([*ended.all(axis=0), True]))
         found["sequences"][:, last:] = padding
+    if "scores" in found:
+        penalty = float({**d.constants, **feeds}["length_penalty"][0])
+        for prompt in range(found["scores"].shape[1]):
+            table = found["scores"][:, prompt]
+            length = found["sequences"].shape[-1] - len(table)
+            table[_steps(table, length, penalty, d) :] = 0
     return list(found.items())
+
+
+def _steps(table: Array, length: int, penalty: float, d: Drawn) -> int:
+    """The number of steps until a prompt is finished, by the scores [steps, beams, vocabulary] of its beams."""
+    width, ended = table.shape[1], np.zeros(0)
+    for step, scores in enumerate(table):
+        best = np.argsort(-scores.ravel(), kind="stable")[: 2 * width]
+        values = scores.ravel()[best] / float(length + step) ** penalty
+        ends = best[:width] % table.shape[2] == d.attributes["eos_token_id"]
+        ended = np.sort([*ended, *values[:width][ends]])[::-1][:width]
+        if len(ended) == width and (d.attributes.get("early_stopping") or ended[-1] >= values[0]):
+            return step + 1
+    return len(table)

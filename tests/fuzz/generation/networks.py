@@ -1,6 +1,7 @@
 """Small transformer networks of random weights, as GraphProtos with the inputs and outputs that generation requires.
 
     gpt2(rng, sizes)      # input_ids, position_ids, attention_mask, past_0, ... => logits, present_0, ...
+    encoder(rng, sizes, has_first_step), decoder(rng, sizes, has_hidden, all_tokens)
 
 The weights are initializers of the graph, or of the model around it (`weights_outside`).
 """
@@ -55,7 +56,7 @@ class Network:
     def constant(self, array: Any) -> str:
         """A weight of given numbers."""
         name = f"{self.name}_weight_{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.weights.append(numpy_helper.from_array(np.asarray(array), name))
         return name
 
     def random(self, *shape: int, scale: float = 1.0) -> str:
@@ -159,6 +160,79 @@ def gpt2(rng: np.random.Generator, sizes: Sizes, name: str = "decoder") -> Graph
     shape = [2, "B", sizes.heads, "T", sizes.width]
     outputs += [(f"present_{layer}", each, shape) for layer, each in enumerate(presents)]
     return net.graph(inputs, outputs)
+
+
+def encoder(rng: np.random.Generator, sizes: Sizes, has_first_step: bool) -> GraphProto:
+    """An encoder of the T5 kind, which makes the caches of the cross attention, perhaps with the first step."""
+    net = Network("encoder", rng, sizes)
+    ids, mask = "encoder_input_ids", "encoder_attention_mask"
+    zero, one = net.constant(np.int64(0)), net.constant(np.int64(1))
+    places = net.op("Range", zero, net.dimension(ids, 1), one)
+    x = net.op("Add", net.embedded(ids, sizes.vocabulary), net.embedded(places, sizes.positions, 0.5))
+    bias = net.mask_bias(mask)
+    for _ in range(sizes.layers):
+        x = net.op("Add", x, net.attended(*_projections(net, net.normalised(x)), bias))
+        x = net.op("Add", x, net.feed_forward(net.normalised(x)))
+    hidden = net.normalised(x)
+    cross = [net.heads(net.linear(hidden, sizes.hidden, sizes.hidden)) for _ in range(2 * sizes.layers)]
+    cached = ["B", sizes.heads, "E", sizes.width]
+    outputs = [(name, each, cached) for name, each in zip(_caches("present", "cross", sizes), cross, strict=True)]
+    inputs = [ints(ids, ["B", "E"]), ints(mask, ["B", "E"])]
+    if not has_first_step:
+        return net.graph(inputs, outputs)
+    logits, selves = _decoded(net, "decoder_input_ids", [], cross, bias)
+    first = [("logits", logits, ["B", 1, sizes.vocabulary])]
+    first += [("encoder_hidden_states", hidden, ["B", "E", sizes.hidden])]
+    kept = ["B", sizes.heads, 1, sizes.width]
+    first += [(name, each, kept) for name, each in zip(_caches("present", "self", sizes), selves, strict=True)]
+    return net.graph([*inputs, ints("decoder_input_ids", ["B", 1])], [*first, *outputs])
+
+
+def decoder(rng: np.random.Generator, sizes: Sizes, has_hidden: bool, all_tokens: bool) -> GraphProto:
+    """The decoder of the T5 kind. With `all_tokens` it receives whole sequences, of which it reads the last token."""
+    net = Network("decoder", rng, sizes)
+    mask = "encoder_attention_mask"
+    selves, cross = (_caches("past", kind, sizes) for kind in ("self", "cross"))
+    last = net.op("Gather", "input_ids", net.ints(-1), axis=1) if all_tokens else "input_ids"
+    logits, presents = _decoded(net, last, selves, cross, net.mask_bias(mask))
+    inputs = [ints("input_ids", ["B", "L" if all_tokens else 1]), ints(mask, ["B", "E"])]
+    inputs += [floats("encoder_hidden_states", ["B", "E", sizes.hidden])] * has_hidden
+    inputs += [floats(name, ["B", sizes.heads, "P", sizes.width]) for name in selves]
+    inputs += [floats(name, ["B", sizes.heads, "E", sizes.width]) for name in cross]
+    names = _caches("present", "self", sizes)
+    kept = ["B", sizes.heads, "T", sizes.width]
+    outputs = [(name, each, kept) for name, each in zip(names, presents, strict=True)]
+    return net.graph(inputs, [("logits", logits, ["B", 1, sizes.vocabulary]), *outputs])
+
+
+def _projections(net: Network, x: str) -> list[str]:
+    size = net.sizes.hidden
+    return [net.heads(net.linear(x, size, size)) for _ in range(3)]
+
+
+def _caches(which: str, kind: str, sizes: Sizes) -> list[str]:
+    return [f"{which}_{part}_{kind}_{layer}" for layer in range(sizes.layers) for part in ("key", "value")]
+
+
+def _decoded(
+    net: Network, ids: str, past: Sequence[str], cross: Sequence[str], bias: str
+) -> tuple[str, list[str]]:
+    """The logits of one token and the caches of the self attention."""
+    sizes = net.sizes
+    place = net.op("Unsqueeze", net.dimension(past[0], 2), net.ints(0)) if past else net.ints(0)
+    x = net.op("Add", net.embedded(ids, sizes.vocabulary), net.embedded(place, sizes.positions, 0.5))
+    none, presents = net.constant(np.float32(0)), []
+    for layer in range(sizes.layers):
+        q, *parts = _projections(net, net.normalised(x))
+        if past:
+            before = past[2 * layer : 2 * layer + 2]
+            parts = [net.op("Concat", old, new, axis=2) for old, new in zip(before, parts, strict=True)]
+        presents += parts
+        x = net.op("Add", x, net.attended(q, *parts, none))
+        q = net.heads(net.linear(net.normalised(x), sizes.hidden, sizes.hidden))
+        x = net.op("Add", x, net.attended(q, *cross[2 * layer : 2 * layer + 2], bias))
+        x = net.op("Add", x, net.feed_forward(net.normalised(x)))
+    return net.logits(x, 1.0), presents
 
 
 def outside(graph: GraphProto) -> list[TensorProto]:

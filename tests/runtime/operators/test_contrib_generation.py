@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError
 from mo_loop.ops import Loop
-from tests.fuzz.generation.networks import Sizes, gpt2
+from tests.fuzz.generation.networks import Sizes, decoder, encoder, gpt2
 from tests.harness import check, run_converted
 
 SIZES = Sizes(layers=1, vocabulary=20, rare=0)
@@ -24,21 +24,53 @@ def ints(array: Any) -> Any:
     return np.array(array, np.int32)
 
 
-def greedy(inputs: Mapping[str, list[Any]], decoder: Any = None, weights: int = 3, **attributes: Any) -> Any:
-    """A model of GreedySearch: inputs with the dimensions that they declare."""
-    given = [name if name in inputs else "" for name in ("input_ids", "max_length", "", "", "vocab_mask")]
-    decoder = decoder or gpt2(np.random.default_rng(weights), SIZES)
+ORDER = {
+    "GreedySearch": "input_ids max_length - - vocab_mask",
+    "BeamSearch": "input_ids max_length min_length num_beams num_return_sequences length_penalty - vocab_mask",
+}
+"""The inputs of the operators that a test can give."""
+
+
+def generating(operator: str, inputs: Mapping[str, list[Any]], **attributes: Any) -> Any:
+    """A model of one node: inputs with the dimensions that they declare."""
+    given = [name if name in inputs else "" for name in ORDER[operator].split()]
+    while not given[-1]:
+        given.pop()
+    ranks = {"sequences": 2} if operator == "GreedySearch" else {"sequences": 3, "sequences_scores": 2, "scores": 4}
     attributes = {"eos_token_id": 19, "pad_token_id": PAD, **attributes}
-    node = helper.make_node(
-        "GreedySearch", given, ["sequences"], "search", domain="com.microsoft", decoder=decoder, **attributes
-    )
-    declared = [helper.make_tensor_value_info(name, TensorProto.INT32, dims) for name, dims in inputs.items()]
-    result = helper.make_tensor_value_info("sequences", TensorProto.INT32, [None, None])
+    node = helper.make_node(operator, given, list(ranks), "search", domain="com.microsoft", **attributes)
+    kinds = {"length_penalty": TensorProto.FLOAT}
+    declared = [
+        helper.make_tensor_value_info(name, kinds.get(name, TensorProto.INT32), dims) for name, dims in inputs.items()
+    ]
+    results = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT if "scores" in name else TensorProto.INT32, [None] * rank)
+        for name, rank in ranks.items()
+    ]
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(helper.make_graph([node], "g", declared, [result]), opset_imports=opsets, ir_version=10)
+    return helper.make_model(helper.make_graph([node], "g", declared, results), opset_imports=opsets, ir_version=10)
+
+
+def greedy(inputs: Mapping[str, list[Any]], decoder: Any = None, weights: int = 3, **attributes: Any) -> Any:
+    """A model of GreedySearch with a decoder of random weights."""
+    decoder = decoder or gpt2(np.random.default_rng(weights), SIZES)
+    return generating("GreedySearch", inputs, decoder=decoder, **attributes)
 
 
 PROMPTS = {"input_ids": ["N", "S"], "max_length": [1]}
+
+
+BEAMS = {
+    **PROMPTS, "min_length": [1], "num_beams": [1], "num_return_sequences": [1], "length_penalty": [1],
+}  # fmt: skip
+
+
+def feed(prompts: list[list[int]], limit: int, beams: int, returned: int, penalty: float = 1.0) -> dict[str, Any]:
+    """Inputs of BeamSearch."""
+    return {
+        "input_ids": ints(prompts), "max_length": ints([limit]), "min_length": ints([0]), "num_beams": ints([beams]),
+        "num_return_sequences": ints([returned]), "length_penalty": np.array([penalty], np.float32),
+    }  # fmt: skip
 
 
 def test_prompts_of_changing_number_and_length() -> None:
@@ -116,3 +148,49 @@ def test_a_shared_buffer_is_refused() -> None:
 def test_an_encoder_is_refused() -> None:
     with pytest.raises(MoLoopError, match="model_type 1"):
         convert_model(greedy(PROMPTS, model_type=1))
+
+
+# -- beams
+
+
+def test_one_beam_is_a_greedy_search() -> None:
+    decoder = gpt2(np.random.default_rng(3), SIZES)
+    feeds = feed([[4, 5, 6], [7, 8, 9]], 10, 1, 1)
+    [[(_, found), *_]] = run_converted(generating("BeamSearch", BEAMS, decoder=decoder), feeds)
+    [[(_, tokens)]] = run_converted(greedy(PROMPTS), {name: feeds[name] for name in PROMPTS})
+    assert (found[:, 0] == tokens).all()
+
+
+def test_beams_of_changing_number() -> None:
+    """No prompt ends here, so all scores are defined."""
+    model = generating("BeamSearch", BEAMS, decoder=gpt2(np.random.default_rng(4), SIZES), eos_token_id=PAD)
+    check(model, feed([[4, 5, 6], [7, 8, 9]], 8, 3, 2), feed([[3]], 5, 1, 1), feed([[3], [4]], 7, 2, 2, 0.5), atol=1e-3)
+
+
+def test_no_step_after_the_first() -> None:
+    model = generating("BeamSearch", BEAMS, decoder=gpt2(np.random.default_rng(4), SIZES), eos_token_id=PAD)
+    check(model, feed([[4, 5, 6], [7, 8, 9]], 4, 3, 2), feed([[4, 5], [7, 8]], 6, 2, 1), atol=1e-3)
+
+
+def test_scores_are_zero_behind_the_end() -> None:
+    """With one possible token, the end, the single beam is finished in the first step."""
+    decoder = gpt2(np.random.default_rng(4), SIZES)
+    model = generating("BeamSearch", {**BEAMS, "vocab_mask": [20]}, decoder=decoder)
+    [[(_, found), _, (_, scores)]] = run_converted(
+        model, {**feed([[4, 5]], 6, 1, 1), "vocab_mask": ints(np.arange(20) == 19)}
+    )
+    assert found.tolist() == [[[4, 5, *[PAD] * 4]]]
+    assert scores.shape == (4, 1, 1, 20) and scores[0].any() and not scores[1:].any()
+
+
+@pytest.mark.parametrize("has_first_step", [True, False])
+def test_an_encoder_runs_once(has_first_step: bool) -> None:
+    rng = np.random.default_rng(2)
+    graphs = {"encoder": encoder(rng, SIZES, has_first_step), "decoder": decoder(rng, SIZES, has_first_step, False)}
+    model = generating("BeamSearch", BEAMS, model_type=1, decoder_start_token_id=5, eos_token_id=PAD, **graphs)
+    check(model, feed([[PAD, 4, PAD, 6], [7, 8, 9, 5]], 7, 3, 2), feed([[3]], 5, 1, 1), atol=1e-3)
+
+
+def test_whisper_is_refused() -> None:
+    with pytest.raises(MoLoopError, match="model_type 2"):
+        convert_model(generating("BeamSearch", BEAMS, decoder=gpt2(np.random.default_rng(0), SIZES), model_type=2))

@@ -6,7 +6,7 @@ _DEFAULT_DOMAIN = (
     ""
 )
 _MICROSOFT = (
-    "Attention AttnLSTM BeamSearch BiasAdd BiasSoftmax BiasSplitGelu BifurcationDetector "
+    "Attention AttnLSTM BiasAdd BiasSoftmax BiasSplitGelu BifurcationDetector "
     "CDist CausalConvWithState ComplexMul ComplexMulConj "
     "ConvTransposeWithDynamicPads CropAndResize DecoderAttention DecoderMaskedMultiHeadAttention "
     "DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder DynamicQuantizeLSTM "

@@ -17,7 +17,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Body
-from mo_loop.frontend.ops.contrib.generation_inputs import filled
+from mo_loop.frontend.ops.contrib.generation_inputs import filled, repeated
 from mo_loop.frontend.ops.shared import converted, dimension
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
@@ -37,8 +37,10 @@ class Gpt:
         for body in (self.decoder, self.first):
             _check_gpt(body)
 
-    def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, list[Value]]:
-        """The logits [N, V] of the first new token, and the states before the second step."""
+    def start(
+        self, scope: Scope, prompts: Value, mask: Value | None, padding: int
+    ) -> tuple[Value, Value, list[Value]]:
+        """The sequences [N, S] to go on, the logits [N, V] of the first new token, and the states behind it."""
         kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32).output
         counted = ops.CumSum(kept, 1)
         positions = ops.Multiply(ops.Subtract(counted, np.int32(1)), kept).output
@@ -47,15 +49,25 @@ class Gpt:
         past = self.first.declared(PAST)
         none = filled(np.zeros((), past.dtype.numpy), prompts, 2, rows, past.dims[2], 0, past.dims[4])
         caches = [none] * (len(self.first.inputs) - PAST)
-        logits, *presents = _run(self.first, scope, [prompts, positions, mask, *caches])
+        logits, *presents = outputs_of(self.first, scope, [prompts, positions, mask, *caches])
         length = ops.ReduceSum(kept, [1], keep_dims=True).output
-        return logits, [length, self._longer(mask), *presents]
+        return prompts, logits, [length, self._longer(mask), *presents]
 
-    def step(self, scope: Scope, tokens: Value, states: list[Value]) -> tuple[Value, list[Value]]:
-        """The logits [N, V] after `tokens` [N, 1], and the next states."""
+    def step(self, scope: Scope, tokens: Value, sequences: Value, states: list[Value]) -> tuple[Value, list[Value]]:
+        """The logits [N, V] after `tokens` [N, 1], the last of `sequences`, and the next states."""
         positions, mask, *caches = states
-        logits, *presents = _run(self.decoder, scope, [tokens, positions, mask, *caches])
+        logits, *presents = outputs_of(self.decoder, scope, [tokens, positions, mask, *caches])
         return logits, [ops.Add(positions, np.int32(1)).output, self._longer(mask), *presents]
+
+    def for_beams(self, states: list[Value], beams: Any) -> list[Value]:
+        """The states of N prompts as those of N * M beams."""
+        positions, mask, *caches = states
+        return [repeated(positions, beams), repeated(mask, beams), *(repeated(each, beams, 1) for each in caches)]
+
+    def picked(self, states: list[Value], beams: Value) -> list[Value]:
+        """The states of the beams that go on. Those of a prompt have the same positions and mask."""
+        positions, mask, *caches = states
+        return [positions, mask, *(ops.Gather(each, beams, 1).output for each in caches)]
 
     def _longer(self, mask: Value) -> Value:
         """One more token is seen."""
@@ -76,11 +88,11 @@ def _check_gpt(body: Body) -> None:
         raise ModelError(f"the decoder declares {past} for a cache, not [2, N, heads, T, width]", code="ML226")
 
 
-def _run(body: Body, scope: Scope, values: list[Value]) -> list[Value]:
+def outputs_of(body: Body, scope: Scope, values: list[Value]) -> list[Value]:
     """The outputs of a decoder; of the logits the last ones of each sequence, as f32 [N, V]."""
     fed = [converted(value, _type(body, place) or value.dtype) for place, value in enumerate(values)]
     logits, *others = body.within(scope).inline(fed)
-    if not isinstance(logits.type, TensorType):
+    if logits.rank is None:
         return [logits, *others]
     return [converted(ops.Gather(logits, -1, 1).output, f32), *others]
 

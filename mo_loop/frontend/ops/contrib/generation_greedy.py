@@ -61,8 +61,7 @@ def greedy_search(
         "prefix_vocab_mask": prefix_vocab_mask,
     })  # fmt: skip
     gpt = Gpt(decoder, init_decoder)
-    prompts = as_i32(input_ids)
-    logits, states = gpt.start(given.scope, prompts, attention_mask, pad_token_id)
+    prompts, logits, states = gpt.start(given.scope, as_i32(input_ids), attention_mask, pad_token_id)
     failed = not_translated([logits, *states])
     if failed is not None:
         return failed
@@ -81,7 +80,7 @@ def greedy_search(
 
     def make(scope: Scope, iteration: Value, states: list[Value]) -> list[Value]:
         tokens, sequences, ended, *states = states
-        logits, states = gpt.step(scope, tokens, states)
+        logits, states = gpt.step(scope, tokens, sequences, states)
         failed = not_translated([logits, *states])
         if failed is not None:
             return [failed] * (4 + len(states))

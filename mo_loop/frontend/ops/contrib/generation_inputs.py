@@ -13,7 +13,7 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
-from mo_loop.graph.types import i32
+from mo_loop.graph.types import i32, i64
 from mo_loop.ops.front import Failed
 
 LOWEST = np.finfo(np.float32).min
@@ -78,6 +78,24 @@ def filled(item: Any, like: Value, *dims: Any) -> Value:
     if all(isinstance(each, int) for each in dims):
         return ops.Constant(np.full(dims, array, array.dtype), graph=like.graph).output
     return ops.Broadcast(array, joined(dims, like)).output
+
+
+def counted(count: Any, like: Value) -> Value:
+    """0, 1, ... as i64."""
+    if isinstance(count, int):
+        return ops.Constant(np.arange(count), graph=like.graph).output
+    return ops.Range(np.int64(0), count, np.int64(1), output_type=i64).output
+
+
+def repeated(x: Value, count: Any, axis: int = 0) -> Value:
+    """Each slice along an axis `count` times, one after another: a prompt for each of its beams."""
+    if count == 1:
+        return x
+    rows = dimension(x, axis)
+    if isinstance(rows, int) and isinstance(count, int):
+        return ops.Gather(x, np.repeat(np.arange(rows), count), axis).output
+    column = ops.Unsqueeze(counted(rows, x), 1)
+    return ops.Gather(x, ops.Reshape(ops.Broadcast(column, joined([rows, count], x)), [-1]), axis).output
 
 
 def marked(tokens: Value, vocabulary: int) -> Value:

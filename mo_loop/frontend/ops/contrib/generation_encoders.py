@@ -1,0 +1,108 @@
+"""Encoders with decoders (T5): the encoder runs once for each prompt, its caches are the same in every step.
+
+    logits, hidden, present_self ..., present_cross ...  =  encoder (ids [N, E], mask [N, E], start tokens [N, 1])
+    present_cross ...                                    =  encoder (ids, mask)          # without the first step
+    logits, present_self ...  =  decoder (tokens, mask, hidden, past_self ..., past_cross ...)       # hidden: optional
+
+`tokens` are the newest ones [N, 1] if the decoder declares this dimension, else the whole sequences. Without a mask,
+the padding tokens before a prompt are hidden, and no others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Body
+from mo_loop.frontend.ops.contrib.generation_decoders import outputs_of
+from mo_loop.frontend.ops.contrib.generation_inputs import Given, filled, repeated
+from mo_loop.frontend.ops.shared import dimension
+from mo_loop.frontend.scope import Scope
+from mo_loop.graph import Value
+from mo_loop.graph.types import TensorType, i32
+
+
+class EncoderDecoder:
+    """An encoder and its decoder; the states are the caches of the self attention."""
+
+    def __init__(self, encoder: Body | None, decoder: Body, given: Given, beams: Any, first_token: int) -> None:
+        if encoder is None:
+            raise ModelError("an encoder is missing", code="ML227")
+        if first_token < 0:
+            raise ModelError("decoder_start_token_id is missing", code="ML227")
+        self.encoder, self.decoder, self.given = encoder, decoder, given
+        self.beams, self.first_token = beams, first_token
+        self.has_hidden = decoder.inputs[2:3] == ["encoder_hidden_states"]
+        self.layers, rest = divmod(len(decoder.inputs) - 2 - self.has_hidden, 4)
+        if rest:
+            raise UnsupportedError(
+                f"a decoder of {len(decoder.inputs)} inputs: past and present share a buffer", code="ML316",
+                hint="export the model for the CPU: without --past_present_share_buffer and without masked attention",
+            )  # fmt: skip
+        outputs = 2 + 4 * self.layers if self._makes_first_step() else 2 * self.layers
+        if self.layers < 1 or len(decoder.outputs) != 1 + 2 * self.layers or len(encoder.outputs) != outputs:
+            found = f"{len(decoder.inputs)} inputs and {len(decoder.outputs)} outputs"
+            raise ModelError(
+                f"the decoder has {found}, the encoder {len(encoder.outputs)} outputs: they do not belong together",
+                code="ML226",
+            )
+
+    def start(
+        self, scope: Scope, prompts: Value, mask: Value | None, padding: int
+    ) -> tuple[Value, Value, list[Value]]:
+        """The sequences [N, 1] to go on, the logits [N, V] of the first new token, and the states behind it."""
+        mask = _left_padding(prompts, padding) if mask is None else mask
+        begun = filled(np.int32(self.first_token), prompts, dimension(prompts, 0), 1)
+        if self._makes_first_step():
+            logits, hidden, *caches = outputs_of(self.encoder, scope, [prompts, mask, begun])
+            states, cross = caches[: 2 * self.layers], caches[2 * self.layers :]
+            self._keep(mask, [hidden] * self.has_hidden, cross)
+            return begun, logits, states
+        if self.has_hidden:
+            raise ModelError("the decoder reads encoder_hidden_states, which the encoder does not make", code="ML226")
+        cross = self.encoder.within(scope).inline([prompts, mask])
+        declared: Any = self.decoder.declared(2)
+        if not isinstance(declared, TensorType) or declared.rank != 4 or declared.dtype is None:
+            raise ModelError(f"the decoder declares {declared} for a cache, not [N, heads, T, width]", code="ML226")
+        sizes = dimension(prompts, 0), declared.dims[1], 0, declared.dims[3]
+        none = filled(np.zeros((), declared.dtype.numpy), prompts, *sizes)
+        logits, *states = outputs_of(self.decoder, scope, [begun, mask, *[none] * (2 * self.layers), *cross])
+        self._keep(mask, [], cross)
+        return begun, logits, states
+
+    def step(self, scope: Scope, tokens: Value, sequences: Value, states: list[Value]) -> tuple[Value, list[Value]]:
+        """The logits [N, V] after `tokens` [N, 1], the last of `sequences`, and the next states."""
+        mask, *kept = (self.given.at(scope, f"encoded {place}") for place in range(self._kept))
+        hidden, cross = kept[: self.has_hidden], kept[self.has_hidden :]
+        declared = self.decoder.declared(0)
+        reads_last = isinstance(declared, TensorType) and declared.rank == 2 and declared.dims[1] == 1
+        fed = [tokens if reads_last else sequences, mask, *hidden, *states, *cross]
+        logits, *presents = outputs_of(self.decoder, scope, fed)
+        return logits, presents
+
+    def for_beams(self, states: list[Value], beams: Any) -> list[Value]:
+        """The states of N prompts as those of N * M beams."""
+        return [repeated(each, beams) for each in states]
+
+    def picked(self, states: list[Value], beams: Value) -> list[Value]:
+        """The states of the beams that go on."""
+        return [ops.Gather(each, beams, 0).output for each in states]
+
+    def _makes_first_step(self) -> bool:
+        return len(self.encoder.inputs) == 3
+
+    def _keep(self, mask: Value, hidden: list[Value], cross: list[Value]) -> None:
+        """Let the body read what the encoder made, for each beam."""
+        values = [mask, *hidden, *cross]
+        self._kept = len(values)
+        for place, value in enumerate(values):
+            self.given.add(f"encoded {place}", value if value.rank is None else repeated(value, self.beams))
+
+
+def _left_padding(prompts: Value, padding: int) -> Value:
+    """1 from the first token on that is not padding, else 0."""
+    kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32)
+    return ops.Minimum(ops.CumSum(kept, 1), np.int32(1)).output
