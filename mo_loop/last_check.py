@@ -13,6 +13,7 @@ from mo_loop.graph.types import OptionalType, SequenceType, TensorType, string
 from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Control, If, TensorIterator
 from mo_loop.ops.front import Failed
+from mo_loop.ops.unknown_rank import advice
 
 
 def failures(graph: Graph) -> list[MoLoopError]:
@@ -57,7 +58,7 @@ def _port_types(graph: Graph) -> Iterator[MoLoopError]:
             elif type_.shape is None and _is_origin(node):
                 yield UnsupportedError(
                     "a tensor of unknown rank: the runtime compiles known ranks only", where=where, code="ML323",
-                    hint="declare the shapes of the inputs, or export with fixed ranks",
+                    hint=advice(output),
                 )  # fmt: skip
 
 

@@ -38,7 +38,8 @@ class ConvertOptions:
         config: passes to enable, disable or explain, and callbacks that exclude nodes (`transforms.config`).
         unroll: the largest number of iterations of a loop that is unrolled (`UnrollLoops`); 0: no loop is unrolled.
         strict: refuse models that otherwise convert with a warning: inner names that hide outer ones, branches whose
-            outputs the following nodes cannot read, operators and forms of nodes that the opset does not have.
+            outputs the following nodes cannot read, operators and forms of nodes that the opset does not have,
+            ranks that are only declared.
         sequence_io: "packed" lets sequences cross the boundary: `x` becomes the tensors `x.data`, all elements
             flattened and concatenated, and `x.shapes`, one row each (`mo_loop.pack_sequence`); an optional input is
             assumed to be present. Without it a sequence at the boundary is refused.

@@ -257,6 +257,13 @@ CODES: dict[str, Code] = {
         "remove one of the nodes",
         "warning",
     ),
+    "ML519": Code(
+        "a rank that only a declaration says",
+        "the rank of the tensor depends on a number of elements, or an input has none; the declared rank of an inner "
+        "value or an output is taken (--strict refuses)",
+        "declare the shapes of the inputs (--input)",
+        "warning",
+    ),
     # -- loops
     "ML520": Code(
         "a loop whose number of iterations is known only at run time",

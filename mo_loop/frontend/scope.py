@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from mo_loop.errors import ModelError
+from mo_loop.frontend.forced_ranks import Ranks
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, made_for
 from mo_loop.ops.base import Constant, Parameter
@@ -41,6 +42,8 @@ class Scope:
         self.aliases: dict[str, str] = {}
         # The declared types, if translation continues after failures.
         self.declared: dict[str, Any] = {}
+        # The ranks that the nodes and declarations of the ONNX graph give to its tensors.
+        self.ranks: Ranks | None = None
         # Bodies inherit the attributes of the function call and the opsets of the function.
         self.attributes: dict[str, Any] = outer.attributes if outer is not None else {}
         self.opsets: dict[str, int] = outer.opsets if outer is not None else {}

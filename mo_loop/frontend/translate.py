@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from mo_loop import ops
 from mo_loop.errors import (
     ConversionWarning,
     ExtensionError,
@@ -27,6 +28,7 @@ from mo_loop.frontend.context import Body, Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
 from mo_loop.frontend.declared_types import contradictions, type_from
+from mo_loop.frontend.forced_ranks import Ranks
 from mo_loop.frontend.loose_nodes import EXPERIMENTAL, Reading, as_kind, assumed_version, kind_of, version_read
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
@@ -38,9 +40,11 @@ from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, current, made_for
+from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
 from mo_loop.ops.base import Constant
 from mo_loop.ops.front import Failed
+from mo_loop.ops.unknown_rank import advice
 
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
 _TYPE_PROTO = 13
@@ -52,6 +56,9 @@ _KINDS = {
 }  # fmt: skip
 _TENSORS_KIND = {"Any"}
 """The annotation in translators for each kind of AttributeProto."""
+
+_SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Squeeze": 1, "Unsqueeze": 1}
+"""Operator -> the input whose number of elements decides the rank of the output."""
 
 CALL_LIMIT = 100
 """The largest depth of nested function calls."""
@@ -78,7 +85,10 @@ def translate(
     outputs = cut.outputs or [entry.name for entry in proto.output]
     translation = ModelTranslation(model, outputs, custom, trusts_declarations=cut.inputs is None, strict=strict)
     translation.continues_after_failures = continue_after_failures
-    for start in cut.parameters(model):
+    starts = list(cut.parameters(model))
+    scope.ranks = Ranks(proto, {each.name: getattr(each.type, "rank", None) for each in starts})
+    for start in starts:
+        start = translation.with_rank(start, scope)
         if start.if_needed:
             scope.lazy[start.name] = partial(_input, graph, start, packed)
         else:
@@ -128,11 +138,48 @@ class ModelTranslation(Translation):
         self.output_names = frozenset(outputs)
         self.top: Scope | None = None
 
+    # -- ranks that other nodes force, or that are declared
+
+    def with_rank(self, start: Start, scope: Scope) -> Start:
+        """The input; if its rank is not known, with the one that the nodes behind it force."""
+        if not isinstance(start.type, TensorType) or start.type.rank is not None or start.value is not None:
+            return start
+        rank = self._forced_rank(start.name, scope)
+        if rank is None:
+            return start
+        return start._replace(type=start.type.with_shape(tuple(fresh() for _ in range(rank))))
+
+    def _forced_rank(self, name: str, scope: Scope) -> int | None:
+        found = scope.ranks.of(name) if scope.ranks is not None and name else None
+        if found is not None and found.by_declaration:
+            where = Origin(scope.path, output=name)
+            text = f"{where.path} has rank {found.rank} because the model declares it: nothing else says it"
+            self.doubt(text, where=where, code="ML519")
+        return None if found is None else found.rank
+
+    def _with_length(self, context: Context, inputs: list[Value | None]) -> list[Value | None]:
+        """The inputs of a node whose output has the number of dimensions that a vector has elements: if this number is
+        not known, the one that forced ranks give."""
+        place = _SHAPED.get(registry.qualified(context.proto.domain, context.op_type), len(inputs))
+        vector = inputs[place] if place < len(inputs) else None
+        if vector is None or vector.rank != 1 or isinstance(vector.type.dims[0], int):
+            return inputs
+        count = self._forced_rank(context.outputs[0], context.scope)
+        data = inputs[0]
+        if count is not None and context.op_type in ("Squeeze", "Unsqueeze") and data is not None:
+            count = None if data.rank is None else abs(count - data.rank)
+        if count is None:
+            return inputs
+        return [*inputs[:place], ops.Reshape(vector, [count]).output, *inputs[place + 1 :]]
+
     # -- one graph
 
     def statements(self, proto: Any, scope: Scope, outputs: Iterable[str] | None = None) -> None:
         """Translate what `outputs` (default: its own) of a GraphProto need; its inputs are in the scope already."""
         where = (self.model.folder, self.model.path)
+        if scope.ranks is None:
+            known = {name: getattr(value.type, "rank", None) for name, value in scope.values.items()}
+            scope.ranks = Ranks(proto, known)
         for each in proto.initializer:
             if each.name not in scope.values:
                 scope.lazy[each.name] = _initializer(scope, each.name, partial(tensor_from, each, *where))
@@ -233,11 +280,12 @@ class ModelTranslation(Translation):
             if any(value is not None and value.type is UNKNOWN for value in inputs):
                 self._define(context, self._failed(context, inputs, None))
                 return
+            inputs = self._with_length(context, inputs)
             values = self._translated(context, domain, inputs)
         except ExtensionError as error:  # raised at once: its traceback is more useful than a list of further errors
             raise context.located(error) from error.__cause__
         except MoLoopError as error:
-            values = self._failed(context, inputs, context.located(error))
+            values = self._failed(context, inputs, context.located(_with_advice(error, inputs)))
         except Exception as error:
             shown = ", ".join(str(value.type) if value is not None else "-" for value in inputs)
             raise InternalError(
@@ -437,6 +485,12 @@ def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> 
     message = f"operator {registry.qualified(domain, op)} (opset {opset}) is not supported{why and f': {why}'}"
     hint = "give the model a function of that name, or a translator by --extension (docs/passes.md)"
     return UnsupportedError(message, code="ML302", hint=hint if domain and not why else "")
+
+
+def _with_advice(error: MoLoopError, inputs: Iterable[Value | None]) -> MoLoopError:
+    """An error about an unknown rank, with the inputs of the model to declare."""
+    unknown = [each for each in inputs if each is not None and isinstance(each.type, TensorType) and each.rank is None]
+    return error.at(hint=advice(unknown[0])) if error.code == "ML314" and unknown else error
 
 
 def _as_declared(context: Context, values: Sequence[Value | None]) -> Sequence[Value | None]:
