@@ -22,6 +22,7 @@ class CompressWeights(FunctionPass):
     otherwise, it computes wrong numbers or crashes, so the numbers and the scales are negated there: the result is the
     same, and the runtime does not recognise the form. Filters that a Reshape divides into groups have this shape
     from the beginning: the runtime computes a convolution with integers only if no Reshape is between.
+    It limits filters of ConvolutionBackpropData to i8 after it subtracts their zero points, so these are negated, too.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -30,16 +31,18 @@ class CompressWeights(FunctionPass):
     def _compress(self, node: ops.Dequantize) -> bool:
         if not is_weights(node.output):
             return self.refuse(node, "its inputs are not constants, or not of at most 8 bits")
-        weights = Weights(node)
+        weights = Weights(node).centred()
         for use in node.output.uses:
             groups = _groups(use, weights)
             if groups is not None:
-                replace_output(use.node.outputs[0], weights.grouped(groups).decompressed(1))
+                made = use.node.outputs[0]
+                fits = all(_fits(each, set(), None, weights.has_zero_points) for each in made.uses)
+                replace_output(made, weights.grouped(groups).decompressed(1 if fits else -1))
                 drop_dead([use.node])
         if node not in node.graph:
             return self.accept(node)
         readers = node.output.uses
-        fitting = [use for use in readers if _fits(use, weights.axes, weights.block_axis)]
+        fitting = [use for use in readers if _fits(use, weights.axes, weights.block_axis, weights.has_zero_points)]
         others = [use for use in readers if use not in fitting]
         for each, sign in ((fitting, 1), (others, -1)):
             if each:
@@ -60,7 +63,7 @@ def _groups(use: Use, weights: Weights) -> int | None:
     return shape[0] if all(isinstance(each.node, convolutions) for each in node.outputs[0].uses) else None
 
 
-def _fits(use: Use, axes: set[int], block_axis: int | None) -> bool:
+def _fits(use: Use, axes: set[int], block_axis: int | None, has_zero_points: bool) -> bool:
     """Whether the runtime computes a reader of the form rightly."""
     node, port = use
     value = node.inputs[port]
@@ -69,9 +72,10 @@ def _fits(use: Use, axes: set[int], block_axis: int | None) -> bool:
     if isinstance(node, ops.Transpose) and node.inputs[1] is not None and node.inputs[1].type.integers is not None:
         order = [each % rank for each in node.inputs[1].type.integers]
         block = None if block_axis is None else order.index(block_axis)
-        return all(_fits(each, {order.index(axis) for axis in axes}, block) for each in node.output.uses)
+        moved = {order.index(axis) for axis in axes}
+        return all(_fits(each, moved, block, has_zero_points) for each in node.output.uses)
     if isinstance(node, ops.Reshape | ops.Convert | ops.Squeeze | ops.Unsqueeze):
-        return not axes and all(_fits(each, set(), None) for each in node.output.uses)
+        return not axes and all(_fits(each, set(), None, has_zero_points) for each in node.output.uses)
     if isinstance(node, ops.MatMul):
         if rank < 2:
             return not axes
@@ -80,4 +84,6 @@ def _fits(use: Use, axes: set[int], block_axis: int | None) -> bool:
         return block_axis == summed if block_axis is not None else summed not in axes
     if isinstance(node, ops.Gather) and port == 0:
         return rank == 2 and (block_axis == 1 or (block_axis is None and 1 not in axes))
+    if isinstance(node, ConvolutionBackpropData):
+        return not has_zero_points
     return not isinstance(node, ops.Gather | Result)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
+from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
+from mo_loop.graph.types import i8, u8
 from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import spread
+
+Array = np.ndarray[Any, Any]
 
 
 def is_weights(value: Value | None) -> bool:
@@ -29,7 +34,8 @@ class Weights:
 
     def __init__(self, node: ops.Dequantize) -> None:
         self.node = node
-        self.shape: tuple[int, ...] = node.inputs[0].node.tensor.shape
+        self.tensor: Tensor = node.inputs[0].node.tensor
+        self.shape: tuple[int, ...] = self.tensor.shape
         rank = len(self.shape)
         given = [each.node.array for each in node.inputs[1:] if each is not None]
         parameters = [each if each.ndim else each.reshape([1] * rank) for each in given]
@@ -46,6 +52,10 @@ class Weights:
             parameters = [np.expand_dims(each, at + 1) for each in parameters]
         self.parameters = parameters
 
+    @property
+    def has_zero_points(self) -> bool:
+        return len(self.parameters) > 1
+
     def grouped(self, groups: int) -> Weights:
         """The same weights with their first axis divided into groups; scales vary along it at most."""
         made = copy(self)
@@ -57,19 +67,41 @@ class Weights:
         ]
         return made
 
+    def centred(self) -> Weights:
+        """The same numbers in i8 without zero points if they fit, else themselves; computed when the .bin is written.
+
+        The runtime convolves with integers only if the weights are of this form.
+        """
+        if not self.has_zero_points or self.tensor.dtype not in (i8, u8) or not self.tensor.size:
+            return self
+        if self.node.inputs[2].type.dtype is not self.tensor.dtype:
+            return self  # a zero point in floating point
+        zero = self.parameters[1].astype(np.int16)
+        numbers = self.tensor.reshaped(self.full).array() - zero
+        if numbers.min() < -128 or numbers.max() > 127:
+            return self
+        made, tensor = copy(self), self.tensor.reshaped(self.full)
+
+        def blocks() -> Iterator[bytes | memoryview]:
+            yield (tensor.array() - zero).astype(np.int8).tobytes()
+
+        made.tensor = DeferredTensor(i8, self.shape, blocks, tensor.files)
+        made.parameters = self.parameters[:1]
+        return made
+
     def decompressed(self, sign: int) -> Value:
         """sign * (sign * w - sign * zero point) * scale, where w has its own type."""
         node, graph = self.node, self.node.graph
         constant = node.inputs[0].node
-        narrow = Constant(constant.tensor.reshaped(self.full), graph=graph, name=constant.name)
+        narrow = Constant(self.tensor.reshaped(self.full), graph=graph, name=constant.name)
         narrow.origins = constant.origins
-        kinds = [each.type.dtype for each in node.inputs[1:] if each is not None]
         x = ops.Convert(narrow, destination_type=node.to).output
         if sign < 0:
             x = ops.Negative(x).output
-        if len(self.parameters) > 1:
-            zero = Constant(ArrayTensor(self.parameters[1], kinds[1]), graph=graph).output
-            if kinds[1] is not node.to:
+        if self.has_zero_points:
+            kind = node.inputs[2].type.dtype
+            zero = Constant(ArrayTensor(self.parameters[1], kind), graph=graph).output
+            if kind is not node.to:
                 zero = ops.Convert(zero, destination_type=node.to).output
             x = (ops.Subtract if sign > 0 else ops.Add)(x, zero).output
         scale = (sign * self.parameters[0].astype(np.float32)).astype(node.to.numpy)

@@ -548,6 +548,12 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "translator of DequantizeLinear", "the numbers and the scales are negated",
     ),
     Gap(
+        "transposed-filters-with-zero-points",
+        "`ConvolutionBackpropData` of 8-bit activations limits filters to i8 after it subtracts their zero points",
+        WRONG, "translator of DequantizeLinear",
+        "i8 without zero points if the numbers fit, else the numbers and the scales are negated",
+    ),
+    Gap(
         "fake-quantize-of-16-bits",
         "a `FakeQuantize` of 65,536 levels is removed, and with it the limits of its range",
         WRONG, "translator of QuantizeLinear", "`Round`, `Clamp` and `Convert`", since="2026.1.0",

@@ -125,6 +125,25 @@ def test_convolutions_compute_with_8_bits(kind: type[np.generic], by_channel: bo
     assert off.max() < 2.01 and np.mean(off > 0.01) < 0.02
 
 
+@pytest.mark.parametrize("transposed", (False, True))
+@pytest.mark.parametrize(("zero", "largest"), [(128, 64), (100, 64), (100, 155)])
+def test_filters_of_u8_with_zero_points(zero: int, largest: int, transposed: bool) -> None:
+    """They become i8 if they fit. The runtime limits other filters of a transposed convolution to i8."""
+    net = Network()
+    net.zero = np.uint8(0)
+    size = (CHANNELS, CHANNELS, 2, 2)
+    integers = np.clip(net.numbers.integers(zero - largest, zero + largest + 1, size), 0, 255).astype(np.uint8)
+    scale = net.constant(np.float32(0.002))
+    w = net.node("DequantizeLinear", net.constant(integers), scale, net.constant(np.uint8(zero)))
+    x = net.both("x")
+    y = net.node("ConvTranspose", x, w, strides=[2, 2]) if transposed else net.node("Conv", x, w)
+    model = net.model(y)
+    found, nodes = run_fast(model, image())
+    if largest == LARGEST:
+        assert nodes["Deconvolution" if transposed else "Convolution"] <= {"u8", "i8"}
+    assert steps_off(found, model, image()).max() < 0.01
+
+
 def test_operators_on_integers_become_the_same_form() -> None:
     net = Network()
     q = net.integer_convolution(net.quantised("x"))
