@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops fuzz-weights mutants runtimes probes clean
+.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops fuzz-weights fuzz-quantised mutants runtimes probes clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +53,9 @@ fuzz: $(VENV)/.installed-verify ## convert and compare random models with contro
 
 fuzz-weights: $(VENV)/.installed-verify ## convert and compare random models with quantised weights
 	$(PY) tools/fuzz_weights.py $(ARGS)
+
+fuzz-quantised: $(VENV)/.installed-verify ## convert and compare random quantised networks in the styles of many tools
+	$(PY) tools/fuzz_quantised.py $(ARGS)
 
 fuzz-ops: $(VENV)/.installed-verify ## convert and compare random configurations of single operators
 	$(PY) tools/fuzz_ops.py $(ARGS)

@@ -43,7 +43,7 @@ LIMITS: dict[str, Limit] = {
     ),
     # -- single operators
     "small floats": Limit(
-        "QuantizeLinear Cast CastLike",
+        "Cast CastLike",
         "to 8-bit floats",
         "the runtime rounds to 16 bits first: a number close to the middle of two others can be rounded the other way",
     ),

@@ -20,11 +20,13 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import LARGEST, limits, spread
 
 
-def quotient(a, b) -> Value:
-    """a / b in f32, corrected by the remainder that the product with b leaves; the quotient must be finite."""
+def quotient(a, b, limit: float | None = None) -> Value:
+    """a / b in f32, corrected by the remainder that the product with b leaves; without a limit it must be finite."""
     first = ops.Divide(a, b)
     if _is_folded(a, b):
         return first.output
+    if limit is not None:
+        first = ops.Clamp(first, min=-limit, max=limit)
     missing = ops.Subtract(a, ops.Multiply(first, b))
     return ops.Add(first, ops.Divide(missing, b)).output
 
@@ -134,8 +136,20 @@ def rounded_to(
         least, most = limits(to)
         y = ops.Clamp(y, min=float(least), max=float(most))
     elif saturate and to in LARGEST:
-        y = ops.Clamp(y, min=-LARGEST[to], max=LARGEST[to])
+        y = beside_halves(ops.Clamp(y, min=-LARGEST[to], max=LARGEST[to]).output)
     return ops.Convert(y, destination_type=to).output
+
+
+def beside_halves(x: Value) -> Value:
+    """x with 8 digits, moved by 1/1024 to the side on which it lies.
+
+    The runtime rounds to f16 before it rounds to 8 bits. What is close to the middle of two numbers of 4 or 3 digits
+    would lie in the middle then.
+    """
+    far = ops.Multiply(x, 2.0**16 + 1)
+    near = ops.Subtract(far, ops.Subtract(far, x)).output
+    side = ops.Sign(ops.Subtract(x, near))
+    return ops.Add(near, ops.Multiply(ops.Multiply(side, magnitude(near)), 2.0**-10)).output
 
 
 def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:

@@ -50,9 +50,12 @@ class Quantize(Op):
 
     def evaluate(self, *inputs):
         x, scale, zero = (*inputs, None)[:3]
-        if not self.to.is_integer or self.to.bits > 16 or len(inputs) > 3:
+        if self.to.bits > 16 or len(inputs) > 3:
             return NotImplemented
         quotient = x.astype(np.float32) / spread(scale, self.axis, x.shape, self.block_size).astype(np.float32)
+        if self.to.is_float:
+            largest = LARGEST.get(self.to, np.inf) if self.saturate else np.inf
+            return np.clip(quotient, -largest, largest).astype(self.to.numpy)
         divided = quotient.astype(self.precision.numpy).astype(np.float32)
         place = 0 if zero is None else spread(zero, self.axis, x.shape, self.block_size).astype(np.float32)
         y = np.rint(divided + place) if self.rounds_sum else np.rint(divided) + place

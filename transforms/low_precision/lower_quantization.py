@@ -102,5 +102,5 @@ def _product(a: Value, b: Value) -> Value:
 def _divided(to: ElementType, x: Value, scale: Value) -> Value:
     """x / scale, as exact as the type of the result needs it."""
     if to.is_float:
-        return ops.Divide(x, scale).output
+        return quotient(x, scale, 2.0**60)
     return steps(x, scale) if to.bits <= 8 else steps(x, scale, 1 << 17)

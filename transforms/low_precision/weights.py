@@ -77,10 +77,10 @@ class Weights:
         if self.node.inputs[2].type.dtype is not self.tensor.dtype:
             return self  # a zero point in floating point
         zero = self.parameters[1].astype(np.int16)
-        numbers = self.tensor.reshaped(self.full).array() - zero
-        if numbers.min() < -128 or numbers.max() > 127:
-            return self
         made, tensor = copy(self), self.tensor.reshaped(self.full)
+        moved = _extremes(tensor.array(), zero)
+        if moved.min() < -128 or moved.max() > 127:
+            return self
 
         def blocks() -> Iterator[bytes | memoryview]:
             yield (tensor.array() - zero).astype(np.int8).tobytes()
@@ -107,3 +107,10 @@ class Weights:
         scale = (sign * self.parameters[0].astype(np.float32)).astype(node.to.numpy)
         x = ops.Multiply(x, Constant(scale, graph=graph, dtype=node.to)).output
         return x if self.full == self.shape else ops.Reshape(x, list(self.shape)).output
+
+
+def _extremes(numbers: Array, zero: Array) -> Array:
+    """Numbers less their zero points, or the least and the largest of them."""
+    if zero.min() < zero.max():
+        return numbers - zero
+    return np.array([numbers.min(), numbers.max()], np.int16) - zero.reshape(-1)[:1]

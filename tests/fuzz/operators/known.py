@@ -79,9 +79,7 @@ def _infinite_doubles(facts: Any) -> bool:
 
 def _to_small_floats(facts: Any) -> bool:
     target = facts.types[-1] if facts.op != "Cast" else ""
-    return "float8" in target or not {17, 19}.isdisjoint(
-        (facts.attributes.get("to"), facts.attributes.get("output_dtype"))
-    )
+    return "float8" in target or facts.attributes.get("to") in (17, 19)
 
 
 def _to_four_bits(facts: Any) -> bool:

@@ -99,6 +99,21 @@ def test_quotients_in_bf16():
     check_node("QuantizeLinear", {"x": x, "scale": scale, "zero": np.int8(3)}, opset=23, expected=[expected])
 
 
+@pytest.mark.parametrize("kind", ("float8_e4m3fn", "float8_e5m2"))
+@pytest.mark.parametrize("scale", (1.0, 0.0317))
+def test_floats_of_8_bits_beside_halves(kind, scale):
+    """The runtime rounds to f16 first, which moves some of these to the middle of two numbers."""
+    import ml_dtypes
+
+    dtype = np.dtype(getattr(ml_dtypes, kind))
+    halves = (np.arange(17, 257) / 8 * np.float32(scale)).astype(np.float32)
+    x = np.concatenate([halves, *(halves * np.float32(1 + each) for each in (1e-4, -1e-4, 1e-6, -1e-6)), [1e9, -1e9]])
+    largest = float(ml_dtypes.finfo(dtype).max)
+    expected = np.clip(x.astype(np.float32) / np.float32(scale), -largest, largest).astype(dtype)
+    inputs = {"x": x.astype(np.float32), "scale": np.float32(scale), "zero": np.zeros((), dtype)}
+    check_node("QuantizeLinear", inputs, opset=19, expected=[expected], constants=("scale", "zero"))
+
+
 def test_absent_zero_points():
     check_node("QuantizeLinear", {"x": numbers(3, 4), "scale": np.float32(0.37)}, opset=10)
     x = rng().integers(-1000, 1000, (3, 4)).astype(np.int32)

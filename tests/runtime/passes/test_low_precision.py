@@ -205,6 +205,32 @@ def test_16_bits(zero: np.generic) -> None:
     assert steps_off(found, model, image(), float(step)).max() < 1.01
 
 
+def test_16_bits_are_few_operations_in_f32() -> None:
+    net = Network()
+    net.zero = np.uint16(31000)
+    model = net.model(net.both("x", np.float32(0.0001)))
+    kinds = [each.type for each in convert_model(model).graph.ordered()]
+    assert [each for each in kinds if each not in ("Parameter", "Const", "Result")] == [
+        "Multiply", "Round", "Clamp", "Multiply",
+    ]  # fmt: skip
+    check(model, {"x": image()}, quantization="exact")
+
+
+@pytest.mark.parametrize("name", ("FLOAT8E4M3FN", "FLOAT8E5M2", "INT8"))
+def test_weights_that_are_quantised_in_the_graph_keep_their_type(name: str) -> None:
+    net = Network()
+    kind = getattr(TensorProto, name)
+    w = net.constant(net.numbers.standard_normal((CHANNELS, CHANNELS, 1, 1)).astype(np.float32))
+    parameters = [net.constant(np.float32(0.02)), "zero"]
+    net.constants.append(helper.make_tensor("zero", kind, [], [0]))
+    q = net.node("QuantizeLinear", w, *parameters)
+    model = net.model(net.node("Conv", net.both("x"), net.node("DequantizeLinear", q, *parameters)))
+    graph = convert_model(model).graph
+    constants = [each.output.type for each in graph.ordered() if each.type == "Const"]
+    assert [each.dtype.onnx for each in constants if each.shape == (CHANNELS, CHANNELS, 1, 1)] == [kind]
+    check(model, {"x": image()}, rtol=1e-2, atol=1e-2)
+
+
 def dynamically_quantised(weights: Array, zero_point: Array | None = None) -> onnx.ModelProto:
     """A product of weights and activations whose scale is known at run time."""
     net = Network()
