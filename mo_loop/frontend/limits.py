@@ -38,9 +38,7 @@ LIMITS: dict[str, Limit] = {
         "64-bit integers, or unsigned 32-bit integers, above 2^24",
         "the runtime stores integers as signed 32-bit numbers, and compares, divides and sums in f32",
     ),
-    "unknown lengths": Limit(
-        "*", "axes, a shape or repeats whose number of elements is known only at run time", _RANK
-    ),
+    "unknown lengths": Limit("*", "axes, a shape or repeats whose number of elements is known only at run time", _RANK),
     # -- single operators
     "small floats": Limit(
         "Cast CastLike",
@@ -83,7 +81,9 @@ LIMITS: dict[str, Limit] = {
         "MaxPool AveragePool LpPool", "a batch size of 0", "the runtime returns a tensor of a wrong shape"
     ),
     "no steps": Limit(
-        "LSTM GRU RNN", "a length of 0", "the last states are zeros; ONNX Runtime does not support it for LSTM and GRU"
+        "LSTM GRU RNN com.microsoft::DynamicQuantizeLSTM",
+        "a length of 0",
+        "the last states are zeros; ONNX Runtime does not support it for LSTM and GRU",
     ),
     "no channels": Limit("BatchNormalization", "no channels", "the runtime needs at least one"),
     "places without padding": Limit(
@@ -92,7 +92,7 @@ LIMITS: dict[str, Limit] = {
         "the runtime computes the indices without this padding",
     ),
     "one hidden unit": Limit(
-        "LSTM GRU RNN",
+        "LSTM GRU RNN com.microsoft::DynamicQuantizeLSTM",
         "a hidden size of 1",
         "the runtime does not compile two consecutive matrix products with inner dimensions of 1",
     ),
@@ -103,8 +103,11 @@ LIMITS: dict[str, Limit] = {
     "types of casts": Limit("Cast CastLike", "f8e4m3fnuz, f8e5m2fnuz, i2 and complex numbers", _NO_TYPE),
     "rounding of casts": Limit("Cast CastLike", "to f4e2m1 and f8e8m0", "refused; the runtime rounds differently"),
     "types of quantisation": Limit("QuantizeLinear DequantizeLinear", "f8e4m3fnuz, f8e5m2fnuz and i2", _NO_TYPE),
-    "products of small floats": Limit(
-        "QLinearMatMul", "8-bit floats", "refused; use DequantizeLinear and MatMul"
+    "products of small floats": Limit("QLinearMatMul", "8-bit floats", "refused; use DequantizeLinear and MatMul"),
+    "rounded activations": Limit(
+        "com.microsoft::DynamicQuantizeLSTM com.microsoft::MatMulNBits",
+        "all, and accuracy_level 4",
+        "ONNX Runtime rounds the activations to 8 bits; they stay as they are",
     ),
     "bits of floats": Limit(
         "BitCast", "between floats and integers known only at run time", "refused; arithmetic loses the bits of NaN"

@@ -114,7 +114,7 @@ def whole_product(d: Draw) -> Node:
 
 def whole_convolution(d: Draw) -> Node:
     """ConvInteger and QLinearConv."""
-    linear = d.op == "QLinearConv"
+    linear = d.op.endswith("QLinearConv")
     kinds = d.dtype("T1"), d.dtype("T2")
     spatial = d.pick(1, 2, 2)
     w = window(d, spatial)

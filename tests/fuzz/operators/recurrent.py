@@ -11,7 +11,8 @@ FUNCTIONS = ("Tanh", "Sigmoid", "Relu", "HardSigmoid", "Softsign", "LeakyRelu", 
 
 
 def recurrent(d: Draw) -> Node:
-    dtype, gates = d.dtype("T", "float float16"), GATES[d.op]
+    op = "LSTM" if d.op.endswith("LSTM") else d.op
+    dtype, gates = d.dtype("T", "float float16"), GATES[op]
     direction = d.pick("forward", "reverse", "bidirectional")
     ways = 2 if direction == "bidirectional" else 1
     length, batch = d.size(1, 5, 0.01), d.size(1, 3, 0)
@@ -22,12 +23,12 @@ def recurrent(d: Draw) -> Node:
     b = d.optional(d.data([ways, 2 * gates * hidden], dtype, "unit", constant=0.8, computed=False))
     lengths = d.given(d.values.integers(1, max(length, 1) + 1, batch).astype(np.int32), 0.1)
     ports = [x, w, r, b, d.optional(lengths, 0.3), d.optional(d.data(state, dtype, "unit", constant=0.3), 0.5)]
-    if d.op == "LSTM":
+    if op == "LSTM":
         ports.append(d.optional(d.data(state, dtype, "unit", constant=0.3), 0.5))
         ports.append(d.optional(d.data([ways, 3 * hidden], dtype, "unit", constant=0.9), 0.15))
-    count = {"LSTM": 3, "GRU": 2, "RNN": 1}[d.op]
+    count = {"LSTM": 3, "GRU": 2, "RNN": 1}[op]
     chosen = [d.pick(*FUNCTIONS[:3]) if d.chance(0.8) else d.pick(*FUNCTIONS) for _ in range(count)] * ways
-    names = ["Y", "Y_h", "Y_c"][: 3 if d.op == "LSTM" else 2]
+    names = ["Y", "Y_h", "Y_c"][: 3 if op == "LSTM" else 2]
     wanted = [name if d.chance(0.7) else "" for name in names]
     activations = d.chance(0.25)
     return d.node(

@@ -29,7 +29,7 @@ Choice = Callable[[Draw], Any]
 FAMILIES = (
     "tensors", "arithmetic", "logic", "activation", "reduction", "linear", "normalisation", "convolution", "pooling",
     "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing",
-    "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized",
+    "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized", "contrib.quantized_products",
     "contrib.skip_normalisation",
 )  # fmt: skip
 """The families with descriptions; control flow and lists have fuzzers of their own."""

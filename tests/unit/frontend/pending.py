@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-_DEFAULT_DOMAIN = (
-    ""
-)
+_DEFAULT_DOMAIN = ""
 _MICROSOFT = (
     "Attention AttnLSTM BiasAdd BiasSoftmax BiasSplitGelu BifurcationDetector "
     "CDist CausalConvWithState ComplexMul ComplexMulConj "
     "ConvTransposeWithDynamicPads CropAndResize DecoderAttention DecoderMaskedMultiHeadAttention "
-    "DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder DynamicQuantizeLSTM "
-    "DynamicQuantizeMatMul DynamicSparseAttention DynamicTimeWarping EngramGate "
+    "DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder "
+    "DynamicSparseAttention DynamicTimeWarping EngramGate "
     "ExpandDims FusedConv FusedGemm FusedMatMul FusedMatMulActivation GatedAdd GatedDeltaNet "
     "GatedRelativePositionBias GatherBlockQuantized GatherND GemmFastGelu GemmFloat8 "
     "GemmaRotaryEmbedding GridSample GroupQueryAttention HyperConnectionLowRankMix "
     "HyperConnectionPostMix HyperConnectionPreMix Inverse Irfft IsAllFinite LinearAttention LinearAttentionGate "
     "LongformerAttention MRotaryEmbedding MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight "
-    "MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBitsMlp MatMulNBitsQLoRA "
-    "MatMulNBitsQkv MaxpoolWithMask MoE MulInteger MultiHeadAttention "
+    "MatMulBnb4 MatMulFpQ4 MatMulNBitsMlp MatMulNBitsQLoRA "
+    "MatMulNBitsQkv MaxpoolWithMask MoE MultiHeadAttention "
     "MurmurHash3 NGramHashMapping NGramRepeatBlock NhwcConv NhwcFusedConv NhwcMaxPool PackedAttention "
     "PackedMultiHeadAttention Pad "
-    "QAttention QEmbedLayerNormalization QGemm QLinearConv "
+    "QAttention QEmbedLayerNormalization "
     "QMoE QOrderedAttention QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention "
-    "QOrderedMatMul QuantizeBFP QuantizeWithOrder Range ReduceSumInteger "
+    "QOrderedMatMul QuantizeBFP QuantizeWithOrder Range "
     "RelativePositionBias RemovePadding RestorePadding Rfft RotaryEmbedding SampleOp Sampling "
     "ScaledSiLU SparseAttention "
     "SparseAttentionIndexer SwiGLU "
