@@ -242,21 +242,27 @@ def defined(d: Drawn, feeds: dict[str, Array], found: dict[str, Array]) -> list[
         found["sequences"][:, last:] = padding
     if "scores" in found:
         penalty = float({**d.constants, **feeds}["length_penalty"][0])
-        for prompt in range(found["scores"].shape[1]):
-            table = found["scores"][:, prompt]
-            length = found["sequences"].shape[-1] - len(table)
-            table[_steps(table, length, penalty, d) :] = 0
+        length = found["sequences"].shape[-1] - len(found["scores"])
+        for prompt, steps in enumerate(_steps(found["scores"], length, penalty, d)):
+            found["scores"][steps:, prompt] = 0
     return list(found.items())
 
 
-def _steps(table: Array, length: int, penalty: float, d: Drawn) -> int:
-    """The number of steps until a prompt is finished, by the scores [steps, beams, vocabulary] of its beams."""
-    width, ended = table.shape[1], np.zeros(0)
-    for step, scores in enumerate(table):
-        best = np.argsort(-scores.ravel(), kind="stable")[: 2 * width]
-        values = scores.ravel()[best] / float(length + step) ** penalty
-        ends = best[:width] % table.shape[2] == d.attributes["eos_token_id"]
-        ended = np.sort([*ended, *values[:width][ends]])[::-1][:width]
-        if len(ended) == width and (d.attributes.get("early_stopping") or ended[-1] >= values[0]):
-            return step + 1
-    return len(table)
+def _steps(scores: Array, length: int, penalty: float, d: Drawn) -> list[int]:
+    """The number of steps until each prompt is finished, by all scores [steps, prompts, beams, vocabulary].
+
+    A prompt is compared with candidates of the prompts before it, as ONNX Runtime does.
+    """
+    count, prompts, width, size = scores.shape
+    ended: list[Any] = [np.zeros(0)] * prompts
+    steps = [count] * prompts
+    for step, table in enumerate(scores.reshape(count, prompts, width * size)):
+        best = np.argsort(-table, axis=1, kind="stable")[:, : 2 * width]
+        values = np.take_along_axis(table, best, 1) / float(length + step) ** penalty
+        for prompt in (each for each in range(prompts) if steps[each] == count):
+            ends = best[prompt, :width] % size == d.attributes["eos_token_id"]
+            ended[prompt] = np.sort([*ended[prompt], *values[prompt, :width][ends]])[::-1][:width]
+            compared = values.ravel()[prompt * width :][: 2 * width].max()
+            if len(ended[prompt]) == width and (d.attributes.get("early_stopping") or ended[prompt][-1] >= compared):
+                steps[prompt] = step + 1
+    return steps

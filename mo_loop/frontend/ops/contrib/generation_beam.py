@@ -108,7 +108,7 @@ class Search:
         number = ops.Minimum(ops.Add(beams.number, added), converted(as_scalar(width, logits.graph), i32)).output
         is_done = ops.Equal(number, converted(as_scalar(width, logits.graph), i32)).output
         if not self.is_early:
-            bound = self._score(scope, ops.Slice(best, [0], [1], [1], [1]).output, beams.sequences)
+            bound = self._score(scope, _compared(best, beams.sums), beams.sequences)
             worst = ops.Gather(kept[0], [-1], 1)
             is_done = ops.LogicalAnd(is_done, ops.GreaterEqual(worst, bound)).output
         after = Beams(
@@ -116,9 +116,20 @@ class Search:
             ops.LogicalOr(finished, is_done).output, *kept, number,
         )  # fmt: skip
         # ONNX Runtime goes on with other numbers where a prompt is finished.
-        shown = ops.Select(finished, np.float32(0), table).output
-        shape = joined([-1, width, size], logits)
-        return after, continued, ops.Reshape(shown, shape, special_zero=False).output
+        shown = ops.Select(finished, np.float32(0), table)
+        shown = ops.Reshape(shown, joined([-1, width, size], logits), special_zero=False).output
+        return after, self._caches(continued, finished, beams.sums), shown
+
+    def _caches(self, continued: Value, finished: Value, sums: Value) -> Value:
+        """The caches that the next step reads. Those of finished prompts matter: their scores decide about others.
+
+        ONNX Runtime gives a finished prompt the cache of the first beam of all, but with one beam its own.
+        """
+        width = dimension(sums, 1)
+        if isinstance(width, int):
+            return continued
+        own = ops.Reshape(ops.Broadcast(_starts(sums), ops.ShapeOf(sums)), [-1])
+        return ops.Select(ops.Equal(width, np.int64(1)), own, continued).output
 
     def final(self, scope: Scope, beams: Beams) -> tuple[Value, Value]:
         """The scores [N, M] and the sequences [N, M, max_length] with the beams of the prompts that are not done."""
@@ -155,6 +166,17 @@ def _starts(sums: Value) -> Value:
     prompts, width = dimension(sums, 0), dimension(sums, 1)
     firsts = ops.Multiply(counted(prompts, sums), as_scalar(width, sums.graph))
     return converted(ops.Unsqueeze(firsts, 1).output, i32)
+
+
+def _compared(best: Value, sums: Value) -> Value:
+    """The sum that decides whether a prompt can become better, [N, 1].
+
+    As in ONNX Runtime, prompt n is compared with the best of the 2 M candidates from number n * M on in the list of
+    all prompts, which are 2 M for each prompt: for the first prompt with its own, for others with those before it.
+    """
+    window = converted(counted(dimension(best, 1), best), i32)
+    places = ops.Add(_starts(sums), window)
+    return ops.ReduceMax(ops.Gather(ops.Reshape(best, [-1]), places, 0), [1], keep_dims=True).output
 
 
 def _continuing(ends: Value, width: Any) -> Value:
