@@ -81,6 +81,7 @@ CONTRIB: dict[str, str] = {
     "generation_beam_search": "BeamSearch",
     "quantized_products": "DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger "
     "ReduceSumInteger QLinearConv DynamicQuantizeLSTM",
+    "packed_tables": "GatherBlockQuantized MatMulBnb4",
 }
 """Module of mo_loop.frontend.ops.contrib -> the operators of com.microsoft that it translates."""
 

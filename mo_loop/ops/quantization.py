@@ -112,7 +112,7 @@ def quantised_constant(value: Value) -> Constant | None:
 
 def spread(parameter: Array, axis: int, shape: Sequence[int], block_size: int = 0) -> Array:
     """A scale or zero point of a tensor of `shape`, with the rank of the tensor."""
-    if block_size and parameter.ndim:
+    if block_size and parameter.size > 1:
         at = normalise_axis(axis, len(shape))
         return np.take(parameter, np.arange(shape[at]) // block_size, at)
     if parameter.ndim == len(shape):

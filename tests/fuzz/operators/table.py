@@ -30,6 +30,7 @@ FAMILIES = (
     "tensors", "arithmetic", "logic", "activation", "reduction", "linear", "normalisation", "convolution", "pooling",
     "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing",
     "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized", "contrib.quantized_products",
+    "contrib.packed_tables",
     "contrib.skip_normalisation",
 )  # fmt: skip
 """The families with descriptions; control flow and lists have fuzzers of their own."""

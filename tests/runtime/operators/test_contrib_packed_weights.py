@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mo_loop import convert_model, save_model
+from mo_loop.errors import ConversionErrors
 from tests.harness import check_node
 from tests.nodes import node_model
 
@@ -90,3 +91,25 @@ def test_weights_stay_four_bits_in_the_file(tmp_path: Path):
     save_model(convert_model(model), tmp_path / "model.xml")
     weights = given["b"].nbytes + given["scales"].nbytes
     assert weights <= (tmp_path / "model.bin").stat().st_size < weights + 200
+
+
+def test_indices_outside_the_data():
+    """They give zeros."""
+    table = RANDOM.integers(0, 256, (6, 16)).astype(np.uint8)
+    scales = RANDOM.uniform(0.1, 0.2, (6, 1)).astype(np.float32)
+    places = np.array([[0, 5, 6], [-1, -7, 40]], np.int64)
+    rows = np.concatenate([(bits_of(table, 4, 32) - 8.0) * scales, np.zeros((1, 32))])
+    expected = rows[np.where((places < -6) | (places > 5), 6, places % 6)].astype(np.float32)
+    check_node(
+        "com.microsoft::GatherBlockQuantized", {"data": table, "indices": places, "scales": scales},
+        {"block_size": 32}, opset=1, constants=["data", "scales"], dynamic=True, expected=[expected],
+    )  # fmt: skip
+
+
+def test_training_form_of_a_table_of_weights():
+    """The kernel reads elements of other rows here."""
+    given = {"a": np.ones((1, 4), np.float32), "b": np.zeros(8, np.uint8), "absmax": np.ones(1, np.float32)}
+    attributes = {"K": 4, "N": 4, "block_size": 16, "quant_type": 1, "transB": 0}
+    model = node_model("com.microsoft::MatMulBnb4", given, attributes, opset=1, constants=["b", "absmax"])
+    with pytest.raises(ConversionErrors, match="transB 0"):
+        convert_model(model)
