@@ -559,6 +559,11 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "translator of QuantizeLinear", "`Round`, `Clamp` and `Convert`", since="2026.1.0",
     ),
     Gap(
+        "epsilon-of-quantised",
+        "the scale of a quantised tensor is moved behind an `MVN` whose epsilon stays as it is",
+        WRONG, "MaximumBeforeNormalisation", "`max(x, x)` before the `MVN`",
+    ),
+    Gap(
         "padded-volume",
         "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads memory "
         "that was never written",

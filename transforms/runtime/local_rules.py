@@ -25,6 +25,7 @@ from transforms.runtime.local.moves import (
 )
 from transforms.runtime.local.products import AddOutputChannel, MatMulToMultiply, SliceConvolution
 from transforms.runtime.local.rule import LocalRule
+from transforms.runtime.local.scales import MaximumBeforeNormalisation
 
 RULES: tuple[type[LocalRule], ...] = (
     IdentityToLogicalOr,
@@ -46,6 +47,7 @@ RULES: tuple[type[LocalRule], ...] = (
     MatMulToMultiply,
     SliceConvolution,
     AddOutputChannel,
+    MaximumBeforeNormalisation,
 )
 
 
