@@ -56,6 +56,11 @@ LIMITS: dict[str, Limit] = {
         "a common dimension of 0",
         "the runtime returns uninitialised memory if a bias is added",
     ),
+    "transposed products of nothing": Limit(
+        "com.microsoft::FusedMatMul com.microsoft::TransposeMatMul",
+        "a factor without elements",
+        "the runtime loses sizes of the result, or does not compile the product",
+    ),
     "unknown depth": Limit("GatherND", "indices whose last dimension is known only at run time", _RANK),
     "squeezing unknown sizes": Limit("Squeeze", "no axes, and a dimension that is known only at run time", _RANK),
     "samples by region": Limit(

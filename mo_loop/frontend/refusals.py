@@ -42,7 +42,7 @@ REASONS: dict[str, str] = {
 _ALIKE = {
     _TENSORRT: "DisentangledAttention_TRT EfficientNMS_TRT MultilevelCropAndResize_TRT PyramidROIAlign_TRT",
     _ENGINE: "com.microsoft::EPContext com.microsoft::Snpe",
-    _TRAINING: "com.microsoft::BiasDropout com.microsoft::BitmaskBiasDropout com.microsoft::BitmaskDropout",
+    _TRAINING: "com.microsoft::BitmaskBiasDropout com.microsoft::BitmaskDropout",
     _SERVER: "com.microsoft::PagedAttention com.microsoft::SparsePagedAttention "
     "com.microsoft::PackedSparseAttentionIndexer com.microsoft::PackedSparseAttentionIndexerMerge "
     "com.microsoft::ConvStateReplay com.microsoft::GatedDeltaNetStateReplay com.microsoft::Mamba2Verify "

@@ -72,6 +72,9 @@ FAMILIES: dict[str, str] = {
 }
 CONTRIB: dict[str, str] = {
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
+    "fused": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul FusedMatMulActivation "
+    "GemmFastGelu",
+    "biased": "BiasAdd BiasSplitGelu BiasSoftmax BiasDropout SwiGLU ScaledSiLU GatedAdd",
     "skip_normalisation": "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization GroupNorm "
     "SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
     "packed_weights": "MatMulNBits",

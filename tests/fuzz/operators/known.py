@@ -114,6 +114,7 @@ KNOWN: tuple[Known, ...] = (
         lambda f: any(shapes[0][0 if f.attributes.get("transA") else 1] == 0 for shapes in f.shapes),
         (WRONG, NOT_COMPILABLE),
     ),
+    Known("transposed products of nothing", lambda f: "empty" in f.notes, (WRONG, NOT_COMPILABLE)),
     Known("unknown lengths", lambda f: "unknown length" in f.notes, (REFUSED,)),
     Known("unknown depth", lambda f: f.dims[1][-1] is None, (REFUSED,), always=True),
     Known(

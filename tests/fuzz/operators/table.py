@@ -32,6 +32,7 @@ FAMILIES = (
     "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized", "contrib.quantized_products",
     "contrib.packed_tables",
     "contrib.skip_normalisation",
+    "contrib.fused", "contrib.biased",
 )  # fmt: skip
 """The families with descriptions; control flow and lists have fuzzers of their own."""
 
