@@ -71,6 +71,7 @@ FAMILIES: dict[str, str] = {
     "aten": "ATen org.pytorch.aten::ATen",
 }
 CONTRIB: dict[str, str] = {
+    "attention": "Attention MultiHeadAttention",
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
     "fused": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul FusedMatMulActivation "
     "GemmFastGelu",
