@@ -148,6 +148,14 @@ LIMITS: dict[str, Limit] = {
     "unknown axes": Limit(
         "Squeeze Unsqueeze Tile", "axes or repeats of which not even the number is known before run time", _RANK
     ),
+    "rotation in attention": Limit(
+        "com.microsoft::Attention", "do_rotary", "refused; export RotaryEmbedding and MultiHeadAttention"
+    ),
+    "flat packed heads": Limit(
+        "com.microsoft::MultiHeadAttention",
+        "queries, keys and values packed in 3 dimensions",
+        "refused, as by ONNX Runtime; pack them in 5 dimensions",
+    ),
     "far trips": Limit(
         "Loop",
         "a trip count above 2^31 - 1 that is known only at run time",

@@ -72,6 +72,8 @@ FAMILIES: dict[str, str] = {
 }
 CONTRIB: dict[str, str] = {
     "attention": "Attention MultiHeadAttention",
+    "repeats": "NGramRepeatBlock",
+    "rotary": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
     "fused": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul FusedMatMulActivation "
     "GemmFastGelu",

@@ -27,7 +27,7 @@ from mo_loop.graph import Value
 def multi_head_attention(
     query, key=None, value=None, bias=None, key_padding_mask=None, attention_bias=None, past_key=None,
     past_value=None, past_sequence_length=None, cache_indirection=None,
-    *, num_heads: int, mask_filter_value: float = -10000.0, scale: float | None = None, unidirectional: int = 0,
+    *, num_heads: int, mask_filter_value: float | None = None, scale: float | None = None, unidirectional: int = 0,
     node: Context,
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or packed as [batch, S, heads, 3 or 2, size]."""
@@ -101,9 +101,9 @@ def _all_split(tensors: list[Value], bias: Value | None, heads: int) -> list[Val
 @translates("Attention", since=1, domain=MICROSOFT)
 def attention(
     x, weights, bias=None, mask_index=None, past=None, attention_bias=None, past_sequence_length=None,
-    *, num_heads: int, do_rotary: int = 0, mask_filter_value: float = -10000.0, past_present_share_buffer: int = 0,
-    qkv_hidden_sizes: tuple[int, ...] | None = None, rotary_embedding_dim: int = 0, scale: float | None = None,
-    unidirectional: int = 0,
+    *, num_heads: int, do_rotary: int | None = None, mask_filter_value: float | None = None,
+    past_present_share_buffer: int | None = None, qkv_hidden_sizes: tuple[int, ...] | None = None,
+    rotary_embedding_dim: int | None = None, scale: float | None = None, unidirectional: int = 0,
 ):  # fmt: skip
     """The weights [input size, D + D + D_v] project the input to Q, K and V."""
     if do_rotary:

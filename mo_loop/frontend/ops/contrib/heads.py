@@ -21,6 +21,9 @@ from mo_loop.graph.types import f32, i64
 LOWEST = float(np.finfo(np.float32).min)
 """What ONNX Runtime adds to the score of a key that comes after its query."""
 
+FILTERED = -10000.0
+"""What is added to the score of a key that is padding, if the model does not say."""
+
 
 def split_heads(x: Value, heads: int) -> Value:
     """[batch, S, heads * size] as [batch, heads, S, size]."""
@@ -84,9 +87,10 @@ def number(value: int, like: Value) -> Value:
     return ops.Constant(np.int64(value), graph=like.graph).output
 
 
-def filled(keeps: Value, filter_value: float, then: Value | None = None) -> Value:
+def filled(keeps: Value, filter_value: float | None, then: Value | None = None) -> Value:
     """`then`, which is 0 if absent, where a key is kept, else `filter_value`."""
-    return ops.Select(keeps, then if then is not None else real(0, keeps), real(filter_value, keeps)).output
+    out = FILTERED if filter_value is None else filter_value
+    return ops.Select(keeps, then if then is not None else real(0, keeps), real(out, keeps)).output
 
 
 def real(value: float, like: Value) -> Value:
