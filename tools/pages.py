@@ -40,8 +40,9 @@ OPERATORS = """\
 # Operators
 
 How each ONNX operator is converted, by the version of its domain (onnx {version}). The operators of `com.microsoft`,
-and some of the default domain, are ONNX Runtime's own. `mo-loop ops` prints the same for all or for some operators, as
-text, JSON or Markdown:
+and some of the default domain, are ONNX Runtime's own; those of `org.openvinotoolkit` stand in models that were
+exported for OpenVINO, and ATen in models of early PyTorch. `mo-loop ops` prints the same for all or for some operators,
+as text, JSON or Markdown:
 
     mo-loop ops Softmax Resize
     mo-loop ops --how refused --format json
@@ -49,7 +50,9 @@ text, JSON or Markdown:
 {kinds}
 
 The last column lists uses of an operator that are refused, or that give other numbers than ONNX, and why. An unknown
-rank is refused wherever the axes depend on it. These limits apply to all operators:
+rank is refused wherever the axes depend on it, unless other nodes force it or the model declares it. An operator that
+the model's opset does not have yet, or in another form, is read as one of a version that has it, with a warning
+([codes.md](codes.md), ML516 and ML517); `--strict` refuses it. These limits apply to all operators:
 
 {general}
 

@@ -39,6 +39,17 @@ LIMITS: dict[str, Limit] = {
         "the runtime stores integers as signed 32-bit numbers, and compares, divides and sums in f32",
     ),
     "unknown lengths": Limit("*", "axes, a shape or repeats whose number of elements is known only at run time", _RANK),
+    # -- operators that ONNX does not have
+    "operators of PyTorch": Limit(
+        "ATen org.pytorch.aten::ATen",
+        "other operators than embedding, and embedding_bag of sums and means",
+        "refused; they have no translation",
+    ),
+    "order of prior boxes": Limit(
+        "org.openvinotoolkit::PriorBox",
+        "min_max_aspect_ratios_order of 0, and sizes known only at run time",
+        "refused; the runtime does not compile it",
+    ),
     # -- single operators
     "small floats": Limit(
         "Cast CastLike",

@@ -172,8 +172,8 @@ def as_kind(value: Any, kinds: Collection[str]) -> Any:
     numbers = value if isinstance(value, tuple) else (value,)
     if not numbers or any(not isinstance(each, int | float) for each in numbers):
         return None
-    if "float" in kinds and not isinstance(value, tuple):
-        return float(value)
+    if "float" in kinds and len(numbers) == 1:
+        return float(numbers[0])
     if "Floats" in kinds or "tuple[float, ...]" in kinds:
         return tuple(map(float, numbers))
     if any(each != each // 1 for each in numbers):
@@ -181,4 +181,4 @@ def as_kind(value: Any, kinds: Collection[str]) -> Any:
     whole = tuple(map(int, numbers))
     if "Ints" in kinds or "tuple[int, ...]" in kinds:
         return whole
-    return whole[0] if "int" in kinds and not isinstance(value, tuple) else None
+    return whole[0] if "int" in kinds and len(whole) == 1 else None

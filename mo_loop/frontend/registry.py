@@ -91,6 +91,15 @@ CONTRIB: dict[str, str] = {
 }
 """Module of mo_loop.frontend.ops.contrib -> the operators of com.microsoft that it translates."""
 
+OPENVINO = (
+    "DeformableConv2D DetectionOutput ExperimentalDetectronDetectionOutput "
+    "ExperimentalDetectronGenerateProposalsSingleImage ExperimentalDetectronGroupNorm "
+    "ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs "
+    "FakeQuantize GenerateProposals GroupNorm Normalize PriorBox PriorBoxClustered Swish"
+)
+"""The operators of the domain org.openvinotoolkit."""
+
+FAMILIES["openvino"] = " ".join(f"org.openvinotoolkit::{name}" for name in OPENVINO.split())
 FAMILIES |= {
     f"contrib.{module}": " ".join(f"com.microsoft::{name}" for name in names.split())
     for module, names in CONTRIB.items()

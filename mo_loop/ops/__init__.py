@@ -39,6 +39,9 @@ FAMILIES: dict[str, str] = {
     "resize": "Interpolate Interpolate11",
     "detection": "NonMaxSuppression NonMaxSuppression9 ROIAlign ROIAlign9 ROIPooling GridSample DeformableConvolution "
     "Col2Im",
+    "proposals": "PriorBox PriorBoxClustered DetectionOutput GenerateProposals ExperimentalDetectronDetectionOutput "
+    "ExperimentalDetectronGenerateProposalsSingleImage ExperimentalDetectronPriorGridGenerator "
+    "ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs",
     "fourier": "DFT IDFT RDFT IRDFT",
     "random": "RandomUniform",
     "variables": "ReadValue Assign",

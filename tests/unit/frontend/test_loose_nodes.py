@@ -162,6 +162,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], str, Any]] = {
     "int for float": ("LeakyRelu", {"alpha": 2}, "alpha", 2.0),
     "float for int": ("Softmax", {"axis": 1.0}, "axis", 1),
     "floats for ints": ("Transpose", {"perm": [2.0, 0.0, 1.0]}, "perm", (2, 0, 1)),
+    "a list of one for an int": ("Softmax", {"axis": [1]}, "axis", 1),
     "one int for ints": ("ReduceSum", {"axes": 1}, "axes", (1,)),
 }
 

@@ -63,6 +63,10 @@ SOURCES = {"Parameter", "Constant", "Failed", "Opaque", "OpaqueSink", "ReadValue
 """Operations whose types are attributes, not inferred."""
 
 _WINDOW: dict[str, Any] = {"strides": (2, 1), "pads_begin": (1, 0), "pads_end": (1, 0)}
+_DETECTRON = {
+    "score_threshold": 0.05, "nms_threshold": 0.5, "max_delta_log_wh": 4.1, "num_classes": 2, "post_nms_count": 10,
+    "max_detections_per_image": 5, "deltas_weights": (10.0, 10.0, 5.0, 5.0),
+}  # fmt: skip
 _CONVOLUTION = {**_WINDOW, "dilations": (1, 2)}
 _POOL = {**_WINDOW, "kernel": (3, 2)}
 _RESIZE = {"shape_calculation_mode": "sizes", "mode": "nearest"}
@@ -221,6 +225,26 @@ EXAMPLES = [
     Example("GatherElements", {"axis": 1}, "f32[2,3]", "i64[2,5]"),
     Example("GatherND", {}, "f32[2,3,4]", "i64[5,2]"),
     Example("GatherND", {"batch_dims": 1}, "f32[2,3,4]", "i64[2,5,1]"),
+    Example("PriorBox", {"min_size": (8.0,), "aspect_ratio": (2.0,), "flip": True, "offset": 0.5}, [4, 5], [32, 40]),
+    Example("PriorBoxClustered", {"width": (8.0, 4.0), "height": (4.0, 3.0), "offset": 0.5}, [4, 5], [32, 40]),
+    Example("DetectionOutput", {"keep_top_k": (9,), "nms_threshold": 0.4}, "f32[2,64]", "f32[2,32]", "f32[1,2,64]"),
+    Example(
+        "GenerateProposals", {"min_size": 1.0, "nms_threshold": 0.7, "pre_nms_count": 9, "post_nms_count": 5},
+        "f32[2,3]", "f32[4,5,3,4]", "f32[2,12,4,5]", "f32[2,3,4,5]",
+    ),
+    Example("ExperimentalDetectronDetectionOutput", _DETECTRON, "f32[10,4]", "f32[10,8]", "f32[10,2]", "f32[1,3]"),
+    Example(
+        "ExperimentalDetectronGenerateProposalsSingleImage",
+        {"min_size": 0.0, "nms_threshold": 0.7, "post_nms_count": 9, "pre_nms_count": 20},
+        "f32[3]", "f32[60,4]", "f32[12,4,5]", "f32[3,4,5]",
+    ),
+    Example("ExperimentalDetectronPriorGridGenerator", {}, "f32[3,4]", "f32[1,8,4,5]", "f32[1,3,32,40]"),
+    Example("ExperimentalDetectronPriorGridGenerator", {"flatten": False}, "f32[3,4]", "f32[1,8,4,5]", "f32[1,3,9,9]"),
+    Example(
+        "ExperimentalDetectronROIFeatureExtractor",
+        {"output_size": 7, "sampling_ratio": 2, "pyramid_scales": (4, 8)}, "f32[9,4]", "f32[1,8,16,16]", "f32[1,8,8,8]",
+    ),
+    Example("ExperimentalDetectronTopKROIs", {"max_rois": 5}, "f32[10,4]", "f32[10]"),
     Example("EmbeddingBagOffsetsSum", {}, "f32[7,3]", "i64[5]", "i64[2]", "i64[]", "f32[5]"),
     Example("EmbeddingBagPackedSum", {}, "f32[7,3]", "i64[2,5]", "f32[2,5]"),
     Example("ScatterUpdate", {}, [1, 2, 3], [0, 2], [8, 9], 0),

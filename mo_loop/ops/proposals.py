@@ -1,0 +1,197 @@
+"""Operations of object detectors: grids of prior boxes, proposals, detections."""
+
+from typing import Literal
+
+from mo_loop.graph.shape import Dimension, fresh, high
+from mo_loop.graph.types import ElementType, TensorType, f32, i32, i64
+from mo_loop.ops.base import Op
+
+
+class PriorBox(Op, opset=8, index=("output_size", "image_size")):
+    """Boxes around the cells of a feature map of size [H, W], for sizes and aspect ratios, and their variances: [2, 4 *
+    number of boxes]. Spec: PriorBox-8."""
+
+    min_size: tuple[float, ...] = ()
+    max_size: tuple[float, ...] = ()
+    aspect_ratio: tuple[float, ...] = ()
+    density: tuple[float, ...] = ()
+    fixed_ratio: tuple[float, ...] = ()
+    fixed_size: tuple[float, ...] = ()
+    clip: bool = False
+    flip: bool = False
+    step: float = 0.0
+    offset: float
+    variance: tuple[float, ...] = ()
+    scale_all_sizes: bool = True
+    min_max_aspect_ratios_order: bool = True
+
+    def infer(self, output_size, image_size):
+        return _grid(output_size, self._number())
+
+    def _number(self) -> int:
+        """The number of boxes around one cell."""
+        ratios = [1.0]
+        for ratio in self.aspect_ratio:
+            for each in (ratio, 1 / ratio) if self.flip else (ratio,):
+                if all(abs(each - other) >= 1e-6 for other in ratios):
+                    ratios.append(each)
+        if self.fixed_size:
+            count = len(ratios) * len(self.fixed_size)
+        elif self.scale_all_sizes:
+            count = len(ratios) * len(self.min_size) + len(self.max_size)
+        else:
+            count = len(ratios) + len(self.min_size) - 1
+        dense = len(self.fixed_ratio) or len(ratios)
+        return count + sum(dense * (int(each) ** 2 - 1) for each in self.density)
+
+
+class PriorBoxClustered(Op, opset=1, index=("output_size", "image_size")):
+    """Boxes of given widths and heights around the cells of a feature map, as PriorBox. Spec: PriorBoxClustered-1."""
+
+    step: float = 0.0
+    step_w: float = 0.0
+    step_h: float = 0.0
+    width: tuple[float, ...]
+    height: tuple[float, ...]
+    clip: bool = False
+    offset: float
+    variance: tuple[float, ...] = ()
+
+    def infer(self, output_size, image_size):
+        self.require(len(self.width) == len(self.height), f"{len(self.width)} widths, {len(self.height)} heights")
+        return _grid(output_size, len(self.width))
+
+
+def _grid(output_size, number: int):
+    sizes = output_size.known
+    if sizes is None or output_size.shape != (2,):
+        return TensorType(f32, (2, fresh()))
+    cells = sizes[0] * sizes[1] if isinstance(sizes[0], int) or isinstance(sizes[1], int) else fresh()
+    return TensorType(f32, (2, cells * (4 * number)))
+
+
+class DetectionOutput(Op, opset=8):
+    """The best boxes of all classes after non-maximum suppression, [1, 1, number, 7]: image, class, score, corners.
+    Spec: DetectionOutput-8."""
+
+    background_label_id: int = 0
+    top_k: int = -1
+    variance_encoded_in_target: bool = False
+    keep_top_k: tuple[int, ...]
+    code_type: Literal["caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"] = (
+        "caffe.PriorBoxParameter.CORNER"
+    )
+    share_location: bool = True
+    nms_threshold: float
+    confidence_threshold: float = 0.0
+    clip_after_nms: bool = False
+    clip_before_nms: bool = False
+    decrease_label_id: bool = False
+    normalized: bool = False
+    input_height: int = 1
+    input_width: int = 1
+    objectness_score: float = 0.0
+
+    def infer(self, boxes, scores, priors, more_scores=None, more_boxes=None):
+        kept = self.keep_top_k[0]
+        number: Dimension = fresh()
+        if kept > 0 and boxes.shape is not None:
+            number = boxes.shape[0] * kept
+        return TensorType(boxes.dtype, (1, 1, number, 7))
+
+
+class GenerateProposals(Op, opset=9):
+    """The best boxes of all images: corners, scores, and how many each image has. Spec: GenerateProposals-9."""
+
+    min_size: float
+    nms_threshold: float
+    pre_nms_count: int
+    post_nms_count: int
+    normalized: bool = True
+    nms_eta: float = 1.0
+    roi_num_type: ElementType = i64
+
+    def infer(self, images, anchors, deltas, scores):
+        batch = fresh() if scores.shape is None else scores.shape[0]
+        most = high(batch)
+        number = fresh(0, None if most is None else most * self.post_nms_count)
+        return (
+            TensorType(scores.dtype, (number, 4)), TensorType(scores.dtype, (number,)),
+            TensorType(self.roi_num_type, (batch,)),
+        )  # fmt: skip
+
+
+class ExperimentalDetectronDetectionOutput(Op, opset=6):
+    """Corners, classes and scores of the detections of one image. Spec: ExperimentalDetectronDetectionOutput-6."""
+
+    score_threshold: float
+    nms_threshold: float
+    max_delta_log_wh: float
+    num_classes: int
+    post_nms_count: int
+    max_detections_per_image: int
+    class_agnostic_box_regression: bool = False
+    deltas_weights: tuple[float, ...]
+
+    def infer(self, regions, deltas, scores, image):
+        count = self.max_detections_per_image
+        return TensorType(regions.dtype, (count, 4)), TensorType(i32, (count,)), TensorType(regions.dtype, (count,))
+
+
+class ExperimentalDetectronGenerateProposalsSingleImage(Op, opset=6):
+    """Corners and scores of the best boxes of one image. Spec: ExperimentalDetectronGenerateProposalsSingleImage-6."""
+
+    min_size: float
+    nms_threshold: float
+    post_nms_count: int
+    pre_nms_count: int
+
+    def infer(self, image, anchors, deltas, scores):
+        count = self.post_nms_count
+        return TensorType(scores.dtype, (count, 4)), TensorType(scores.dtype, (count,))
+
+
+class ExperimentalDetectronPriorGridGenerator(Op, opset=6):
+    """Prior boxes [P, 4] moved to each cell of a feature map: [H, W, P, 4], or [H * W * P, 4] with `flatten`.
+    Spec: ExperimentalDetectronPriorGridGenerator-6."""
+
+    flatten: bool = True
+    h: int = 0
+    w: int = 0
+    stride_x: float = 0.0
+    stride_y: float = 0.0
+
+    def infer(self, priors, features, image):
+        if priors.shape is None or features.shape is None:
+            return TensorType(priors.dtype, (fresh(), 4) if self.flatten else (fresh(), fresh(), fresh(), 4))
+        height, width, count = features.shape[2], features.shape[3], priors.shape[0]
+        if not self.flatten:
+            return TensorType(priors.dtype, (height, width, count, 4))
+        static = all(isinstance(each, int) for each in (height, width, count))
+        return TensorType(priors.dtype, (height * width * count if static else fresh(), 4))
+
+
+class ExperimentalDetectronROIFeatureExtractor(Op, opset=6):
+    """Features [R, C, size, size] of regions [R, 4], each from the level of a pyramid that fits its size, and the
+    regions. Spec: ExperimentalDetectronROIFeatureExtractor-6."""
+
+    output_size: int
+    sampling_ratio: int
+    pyramid_scales: tuple[int, ...]
+    aligned: bool = False
+
+    def infer(self, regions, *features):
+        count = fresh() if regions.shape is None else regions.shape[0]
+        channels = [each.shape[1] for each in features if each.shape is not None] or [fresh()]
+        known = next((each for each in channels if isinstance(each, int)), channels[0])
+        found = (count, known, self.output_size, self.output_size)
+        return TensorType(regions.dtype, found), TensorType(regions.dtype, (count, 4))
+
+
+class ExperimentalDetectronTopKROIs(Op, opset=6):
+    """The regions of the highest probabilities. Spec: ExperimentalDetectronTopKROIs-6."""
+
+    max_rois: int
+
+    def infer(self, regions, probabilities):
+        return TensorType(regions.dtype, (self.max_rois, 4))
