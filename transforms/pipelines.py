@@ -62,6 +62,7 @@ from transforms.runtime.remove_slice_bounds import RemoveSliceBounds
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
 from transforms.runtime.select_final_values import SelectFinalValues
 from transforms.runtime.targets import needs
+from transforms.runtime.weights_for_old_kernels import SpreadScales, UnsignedWeights
 
 COMMON: tuple[type[FunctionPass], ...] = (
     NopElimination,  # before the guards and isolations below insert such nodes on purpose
@@ -127,6 +128,8 @@ FRONT: tuple[type[FunctionPass], ...] = (
     SharedOpOptimization,
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
     ReshapeReturnedInputs,  # the runtime would return freed memory
+    UnsignedWeights,
+    SpreadScales,  # the weights are where CompressWeights finds them
     CopyControlOutputs,  # their memory may go to a later node too early
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters

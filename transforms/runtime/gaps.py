@@ -537,6 +537,16 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "translator of DequantizeLinear", "the numbers and the scales are negated", since="2025.0.0",
     ),
     Gap(
+        "row-times-weights-of-one-scale",
+        "`MatMul` of a single row with 4- or 8-bit weights of one scale is wrong",
+        WRONG, "SpreadScales", "the same scale for each column", until="2024.6.0",
+    ),
+    Gap(
+        "zero-points-of-i4",
+        "`MatMul` with weights of i4 that have zero points is wrong",
+        WRONG, "UnsignedWeights", "the numbers and the zero points are larger by 8, in u4", until="2025.3.0",
+    ),
+    Gap(
         "weights-in-blocks-of-columns",
         "`MatMul` with 4- or 8-bit weights in blocks along the axis that is not summed does not compile",
         ERROR, "translator of DequantizeLinear", "the numbers and the scales are negated", since="2025.2.0",

@@ -18,8 +18,9 @@ LIMITS = {"fast": 0.03, "exact": 0.01}
 exact."""
 OF_POWERS = 0.2
 """In fast mode if scales are powers of two: many numbers lie in the middle of two steps."""
-OF_HALF = 0.05
-"""In exact mode if tensors are f16: only the IR rounds numbers to f16 between layers."""
+OF_HALF = 0.1
+"""If tensors are f16, in exact mode or with 8-bit floats: only the IR rounds numbers to f16 between layers. A step of
+an 8-bit float is up to an eighth of the number."""
 ROUNDING = 2e-6
 """If all sums and quotients are exact but the last ones, which may not be quantised."""
 
@@ -99,6 +100,9 @@ def limit_of(case: Case, quantization: str) -> float:
     """The largest difference that a network may have."""
     if quantization == "exact" and case.is_exact:
         return ROUNDING
+    is_half = case.reference is not case.model
+    if is_half and (quantization == "exact" or "fp8" in case.facts["style"]):
+        return OF_HALF
     if quantization == "exact":
-        return OF_HALF if case.reference is not case.model else LIMITS[quantization]
+        return LIMITS[quantization]
     return OF_POWERS if case.facts["powers"] else LIMITS[quantization]

@@ -1,0 +1,105 @@
+"""Compressed weights that the matrix products of older releases read wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Use, Value
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
+from mo_loop.graph.types import i4, u4
+from mo_loop.ops.base import Constant
+from transforms.function_pass import FunctionPass
+from transforms.low_precision.weights import is_weights
+from transforms.replace import drop_dead, move_readers
+
+
+class SpreadScales(FunctionPass):
+    """MatMul(x, Dequantize(w, one scale))  ->  MatMul(x, Dequantize(w, the same scale for each column))
+
+    2024.6 multiplies a single row with such weights as if they had no scale.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, ops.Dequantize, self._spread)
+
+    def _spread(self, node: ops.Dequantize) -> bool:
+        sizes = [each.node.tensor.size for each in node.inputs[1:] if each and isinstance(each.node, Constant)]
+        if not is_weights(node.output) or set(sizes) != {1}:
+            return self.refuse(node, "it is not of weights with one scale")
+        shape = node.inputs[0].type.shape
+        by_axis: dict[int, list[Use]] = {}
+        for use in node.output.uses:
+            axis = _columns(use, len(shape))
+            if axis is not None and shape[axis] > 1:
+                by_axis.setdefault(axis, []).append(use)
+        if not by_axis:
+            return self.refuse(node, "no matrix product has its numbers as second input")
+        for axis, readers in by_axis.items():
+            scale = _repeated(node.inputs[1], shape[axis])
+            made = ops.Dequantize(node.inputs[0], scale, *node.inputs[2:], to=node.to, axis=axis)
+            move_readers(node.output, made.output, readers)
+        drop_dead([node])
+        return self.accept(node)
+
+
+def _columns(use: Use, rank: int) -> int | None:
+    """The axis of weights along which a matrix product does not sum; None for other readers, and for several.
+
+    A product of quantised activations is computed with integers, which is right.
+    """
+    node, port = use
+    if isinstance(node, ops.MatMul) and port == 1 and rank > 1:
+        if node.inputs[0] is not None and isinstance(node.inputs[0].node, ops.FakeQuantize):
+            return None
+        return rank - 2 if node.transpose_b else rank - 1
+    if not isinstance(node, ops.Transpose | ops.Convert) or port:
+        return None
+    found = {_columns(each, rank) for each in node.output.uses}
+    axis = found.pop() if len(found) == 1 else None
+    if axis is None or isinstance(node, ops.Convert):
+        return axis
+    order = None if node.inputs[1] is None else node.inputs[1].type.integers
+    return None if order is None else normalise_axis(int(order[axis]), rank)
+
+
+def _repeated(parameter: Value, count: int) -> Value:
+    assert isinstance(parameter.node, Constant)
+    array = np.repeat(parameter.node.array.reshape(-1), count)
+    return Constant(ArrayTensor(array, parameter.dtype), graph=parameter.graph).output
+
+
+class UnsignedWeights(FunctionPass):
+    """Dequantize(w, scale, zero point) of i4  ->  Dequantize(w + 8, scale, zero point + 8) of u4
+
+    Until 2025.3 the runtime reads zero points of i4 as those of u4.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, ops.Dequantize, self._shift)
+
+    def _shift(self, node: ops.Dequantize) -> bool:
+        x, scale, zero = (*node.inputs, None)[:3]
+        if not is_weights(node.output) or zero is None or {x.dtype, zero.dtype} != {i4}:
+            return self.refuse(node, "it is not of weights of i4 with zero points of i4")
+        moved = [Constant(_shifted(each.node.tensor), graph=node.graph, name=each.node.name) for each in (x, zero)]
+        for new, old in zip(moved, (x, zero), strict=True):
+            new.origins = old.node.origins
+        attributes = node.attribute_values()
+        made = ops.Dequantize(moved[0].output, scale, moved[1].output, **attributes)
+        move_readers(node.output, made.output, node.output.uses)
+        drop_dead([node])
+        return self.accept(node)
+
+
+def _shifted(tensor: Tensor) -> Tensor:
+    """The numbers plus 8 in u4: the highest bit of each is the other one."""
+
+    def blocks() -> Iterator[bytes | memoryview]:
+        for block in tensor.blocks():
+            yield (np.frombuffer(block, np.uint8) ^ 0x88).tobytes()
+
+    return DeferredTensor(u4, tensor.shape, blocks, tensor.files)
