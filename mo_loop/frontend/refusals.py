@@ -17,6 +17,15 @@ _SERVER = (
     "MultiHeadAttention and a cache in tensors"
 )
 _PACKED = "its weights have a layout for kernels of ONNX Runtime: export the model with MatMulNBits or QMoE"
+_ORDERED = (
+    "its tensors have a layout for tensor cores of NVIDIA GPUs: quantise the model for the CPU provider, with "
+    "QuantizeLinear and DequantizeLinear around the operators"
+)
+_BLOCK_FLOATS = (
+    "its numbers share exponents in bytes that only the hardware describes: export the model without block floating "
+    "point"
+)
+_GPU_WEIGHTS = "it serves GPUs, and its weights are {0}: export the model with MatMulNBits"
 _EXPERTS = "it is a step of a packed mixture of experts: export the model with MoE or QMoE"
 _TOKENS = _CHARACTERS + ": cut the model behind it (--input), and pass numbers of tokens"
 
@@ -40,6 +49,15 @@ REASONS: dict[str, str] = {
 """Operator, with its domain unless that is the default one -> why it is not translated."""
 
 _ALIKE = {
+    _ORDERED: "com.microsoft::QOrderedAttention com.microsoft::QOrderedGelu com.microsoft::QOrderedLayerNormalization "
+    "com.microsoft::QOrderedLongformerAttention com.microsoft::QOrderedMatMul com.microsoft::QuantizeWithOrder "
+    "com.microsoft::DequantizeWithOrder",
+    _BLOCK_FLOATS: "com.microsoft::QuantizeBFP com.microsoft::DequantizeBFP",
+    _GPU_WEIGHTS.format("8-bit floats"): "com.microsoft::GemmFloat8 com.microsoft::MatMulBlockQuantizedFp8Weight",
+    _GPU_WEIGHTS.format("4-bit floats"): "com.microsoft::MatMulBlockQuantizedFp4Weight",
+    "it joins several MatMulNBits for one GPU: export the model for the CPU provider, where they are operators of "
+    "their own": "com.microsoft::MatMulNBitsMlp com.microsoft::MatMulNBitsQLoRA com.microsoft::MatMulNBitsQkv",
+    "the layout of its weights is not documented: export the model with MatMulNBits": "com.microsoft::MatMulFpQ4",
     _TENSORRT: "DisentangledAttention_TRT EfficientNMS_TRT MultilevelCropAndResize_TRT PyramidROIAlign_TRT",
     _ENGINE: "com.microsoft::EPContext com.microsoft::Snpe",
     _TRAINING: "com.microsoft::BitmaskBiasDropout com.microsoft::BitmaskDropout",
