@@ -22,8 +22,9 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, REQUIRED, Translator
 from mo_loop.graph import Value
 
-OMITTED: Mapping[str, Mapping[int, int]] = {"CumSum": {1: 0}}
-"""Operator -> the required inputs that files leave out, and the integers that are taken for them."""
+OMITTED: Mapping[str, Mapping[int, int | tuple[int, ...]]] = {"CumSum": {1: 0}, "ConstantOfShape": {0: ()}}
+"""Operator -> the required inputs that files leave out, and the integers that are taken for them: those that OpenVINO's
+own front end takes."""
 
 
 EXPERIMENTAL = frozenset(f"{registry.FAMILIES['legacy']} {registry.FAMILIES['aten']}".split())
@@ -112,7 +113,7 @@ class Reading:
         for place, value in OMITTED.get(self.translator.op, {}).items() if not self.translator.domain else ():
             if len(self.inputs) <= place or self.inputs[place] is None:
                 given = [*self.inputs, *[None] * (place + 1 - len(self.inputs))]
-                given[place] = node.constant(np.int64(value))
+                given[place] = node.constant(np.array(value, np.int64))
                 self.inputs = given
                 name = self.translator.inputs[place]
                 self.doubts.append(f"{node.op_type} lacks the input {name!r}: {value} is taken")

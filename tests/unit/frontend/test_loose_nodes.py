@@ -145,6 +145,11 @@ def test_a_missing_axis_of_cumsum_is_0() -> None:
     assert one(graph, ops.CumSum).inputs[1].constant == 0
 
 
+def test_a_missing_shape_is_that_of_a_scalar() -> None:
+    graph = graph_with(node_model("ConstantOfShape", {}, opset=13), "ML517", "ConstantOfShape lacks the input 'shape'")
+    assert graph.results[0].value.type.dims == ()
+
+
 def test_a_body_with_a_loose_node_warns_once() -> None:
     model = parsed("""
         main (float[3] x, int64 n) => (float[3] y) {
