@@ -173,12 +173,22 @@ LIMITS: dict[str, Limit] = {
         "the runtime cannot distinguish it from a negative one",
     ),
     "padded vocabulary": Limit(
-        "com.microsoft::GreedySearch com.microsoft::BeamSearch",
+        "com.microsoft::GreedySearch com.microsoft::BeamSearch com.microsoft::Sampling",
         "vocab_size below the number of logits",
         "the logits behind it are left out; ONNX Runtime reads those of all rows but the first at wrong places",
     ),
     "greedy encoders": Limit(
-        "com.microsoft::GreedySearch", "model_type 1", "refused, as ONNX Runtime does: use BeamSearch with num_beams 1"
+        "com.microsoft::GreedySearch com.microsoft::Sampling",
+        "model_type 1",
+        "refused, as ONNX Runtime does: use BeamSearch with num_beams 1",
+    ),
+    "draws": Limit(
+        "com.microsoft::Sampling", "more than one token is left", "drawn by other random numbers than ONNX Runtime's"
+    ),
+    "presence": Limit(
+        "com.microsoft::Sampling",
+        "presence_penalty with presence_mask, the output filtered_logits",
+        "refused; ONNX Runtime computes the penalty otherwise than it says, and the output on GPUs only",
     ),
     "Whisper": Limit("com.microsoft::BeamSearch", "model_type 2", "refused"),
 }

@@ -496,7 +496,7 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "batched-gathers",
-        "`Gather` with `batch_dims` 1 of a batch of 1, followed by another `Gather`, gives wrong values or crashes",
+        "`Gather` with `batch_dims` 1 of a batch of 1 along axis 1 gives wrong values or crashes",
         WRONG, "translator of Det", "other indices",
     ),
     Gap(

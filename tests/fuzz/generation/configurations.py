@@ -114,6 +114,18 @@ def _greedy(d: Drawn) -> None:
     d.outputs = [("sequences", TensorProto.INT32, 2)]
 
 
+def _sampling(d: Drawn) -> None:
+    """Sampling, of which the filters leave one token."""
+    _greedy(d)
+    d.add("", [], given=0)
+    d.scalar("seed", lambda: d.source.randrange(1000), np.int32, 0.5, given=0.5)
+    d.attributes |= {"custom": d.source.randint(0, 1), "min_tokens_to_keep": 1, "top_p": 0.002}
+    if d.chance(0.5):
+        d.attributes["temperature"] = d.source.choice((0.5, 1.0, 1.5))
+    if d.chance(0.3):
+        d.attributes["filter_value"] = -1e6
+
+
 def _beam(d: Drawn) -> None:
     """BeamSearch."""
     lengths = prompts(d)
@@ -205,7 +217,7 @@ def _rng(d: Drawn) -> np.random.Generator:
     return np.random.default_rng(d.source.randrange(2**32))
 
 
-DESCRIPTIONS: dict[str, Callable[[Drawn], None]] = {"GreedySearch": _greedy, "BeamSearch": _beam}
+DESCRIPTIONS: dict[str, Callable[[Drawn], None]] = {"GreedySearch": _greedy, "BeamSearch": _beam, "Sampling": _sampling}
 
 
 def oracle(task: tuple[int, int, str]) -> Sample | str:

@@ -26,6 +26,7 @@ def ints(array: Any) -> Any:
 
 ORDER = {
     "GreedySearch": "input_ids max_length - - vocab_mask",
+    "Sampling": "input_ids max_length - - vocab_mask - - presence_mask seed",
     "BeamSearch": "input_ids max_length min_length num_beams num_return_sequences length_penalty - vocab_mask",
 }
 """The inputs of the operators that a test can give."""
@@ -36,7 +37,7 @@ def generating(operator: str, inputs: Mapping[str, list[Any]], **attributes: Any
     given = [name if name in inputs else "" for name in ORDER[operator].split()]
     while not given[-1]:
         given.pop()
-    ranks = {"sequences": 2} if operator == "GreedySearch" else {"sequences": 3, "sequences_scores": 2, "scores": 4}
+    ranks = {"sequences": 2} if operator != "BeamSearch" else {"sequences": 3, "sequences_scores": 2, "scores": 4}
     attributes = {"eos_token_id": 19, "pad_token_id": PAD, **attributes}
     node = helper.make_node(operator, given, list(ranks), "search", domain="com.microsoft", **attributes)
     kinds = {"length_penalty": TensorProto.FLOAT}
@@ -80,16 +81,6 @@ def test_prompts_of_changing_number_and_length() -> None:
         {"input_ids": ints([[5, 5, 5, 5]] * 3), "max_length": ints([5])},
     ]
     check(greedy(PROMPTS), *feeds)
-
-
-def test_padding_before_a_prompt_is_not_seen() -> None:
-    """The tokens after a padded prompt are those after the prompt."""
-    model = greedy(PROMPTS)
-    [(_, padded)], [(_, plain)] = run_converted(
-        model, {"input_ids": ints([[PAD, PAD, 4, 5]]), "max_length": ints([12])},
-        {"input_ids": ints([[4, 5]]), "max_length": ints([10])},
-    )  # fmt: skip
-    assert (padded[:, 2:] == plain).all()
 
 
 def test_everything_behind_the_end_is_padding() -> None:
@@ -196,6 +187,15 @@ def test_whisper_is_refused() -> None:
         convert_model(generating("BeamSearch", BEAMS, decoder=gpt2(np.random.default_rng(0), SIZES), model_type=2))
 
 
+def test_one_prompt_of_one_beam_and_one_step() -> None:
+    """Nothing is dynamic, and the loop has no iteration."""
+    from tests.fuzz.generation.configurations import answers, drawn
+
+    case = drawn(4, 25, "BeamSearch")
+    expected = answers(case, 0.0)
+    check(case.model(), *case.sets, expected=expected, atol=1e-3)
+
+
 def test_prompts_are_finished_in_the_order_of_onnx_runtime() -> None:
     """It compares a prompt with candidates of other prompts, which changes its result here."""
     from tests.fuzz.generation.configurations import answers, drawn
@@ -203,3 +203,33 @@ def test_prompts_are_finished_in_the_order_of_onnx_runtime() -> None:
     case = drawn(3, 0, "BeamSearch")
     [*_, expected] = answers(case, 0.0)
     check(case.model(), case.sets[2], expected=[expected], atol=1e-3)
+
+
+# -- draws
+
+
+def sampled(prompts: list[list[int]], inputs: Mapping[str, list[Any]] = PROMPTS, **attributes: Any) -> list[Any]:
+    """The tokens of Sampling in two inferences of one model."""
+    network = gpt2(np.random.default_rng(3), SIZES)
+    model = generating("Sampling", inputs, decoder=network, **attributes)
+    feeds = {"input_ids": ints(prompts), "max_length": ints([10])}
+    return [found for [(_, found)] in run_converted(model, feeds, feeds)]
+
+
+@pytest.mark.parametrize("custom", [0, 1])
+def test_one_token_that_is_left_is_drawn(custom: int) -> None:
+    [[(_, best)]] = run_converted(greedy(PROMPTS), {"input_ids": ints([[4, 5], [6, 7]]), "max_length": ints([10])})
+    for found in sampled([[4, 5], [6, 7]], custom=custom, top_p=0.01, min_tokens_to_keep=1):
+        assert (found == best).all()
+
+
+def test_draws_differ() -> None:
+    """Of 60 first tokens, which are drawn from the two that are kept."""
+    first, second = sampled([[4, 5]] * 60, top_p=0.01, min_tokens_to_keep=2, temperature=20.0)
+    assert (first != second).any()
+    assert len(np.unique(first[:, 2])) == 2
+
+
+def test_a_presence_penalty_is_refused() -> None:
+    with pytest.raises(MoLoopError, match="presence penalty"):
+        sampled([[4]], {**PROMPTS, "presence_mask": ["N", 20]}, presence_penalty=1.0)

@@ -20,7 +20,7 @@ _MICROSOFT = (
     "QAttention QEmbedLayerNormalization "
     "QMoE "
     "Range "
-    "RelativePositionBias RemovePadding RestorePadding Rfft SampleOp Sampling "
+    "RelativePositionBias RemovePadding RestorePadding Rfft SampleOp "
     "SparseAttention "
     "SparseAttentionIndexer "
     "TorchEmbedding Trilu UnfoldTensor Unique "

@@ -144,7 +144,10 @@ class Search:
         texts = ops.Reshape(texts, joined([-1, width, limit], texts), special_zero=False).output
         both = ops.Concat(beams.scores, scores, axis=1).output
         best, places = _top(both, width)
-        return best, ops.Gather(ops.Concat(beams.ended, texts, axis=1), places, 1, batch_dims=1).output
+        # Without batch dimensions: the runtime crashes for one batch of them.
+        rows = ops.Reshape(ops.Concat(beams.ended, texts, axis=1), joined([-1, limit], texts), special_zero=False)
+        places = ops.Add(places, _starts(both)).output
+        return best, ops.Gather(rows, places, 0).output
 
     def _score(self, scope: Scope, sums: Value, sequences: Value) -> Value:
         """The sums of sequences [N * M, L], divided by L ** length_penalty."""

@@ -13,7 +13,7 @@ from mo_loop.frontend.built_body import BuiltBody
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.contrib.generation_beam import Beams, Search
-from mo_loop.frontend.ops.contrib.generation_decoders import Gpt, vocabulary_of
+from mo_loop.frontend.ops.contrib.generation_decoders import Gpt
 from mo_loop.frontend.ops.contrib.generation_encoders import EncoderDecoder
 from mo_loop.frontend.ops.contrib.generation_inputs import (
     Given,
@@ -73,7 +73,7 @@ def beam_search(
         return [failed] * len(node.outputs)
     if prefix_vocab_mask is not None:
         given.add("prefix_vocab_mask", repeated(prefix_vocab_mask, beams))
-    rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocabulary_of(logits, vocab_size))
+    rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size).of(logits)
     search = Search(given, rules, pad_token_id, bool(early_stopping))
     begun = search.start(repeated(prompts, beams), dimension(prompts, 0), beams, limit)
     first, picked, step_scores = search.step(given.scope, repeated(logits, beams), begun, is_first=True)

@@ -6,12 +6,14 @@
         token = ended or argmax == eos ? pad : argmax (scores)
     }
 
-After its end token a sequence has padding tokens, and one in place of the end token. In ONNX Runtime, the numbers
-behind the step at which all have ended are not defined; here they are padding tokens.
+Sampling draws the token instead (generation_sampling.py). After its end token a sequence has padding tokens, and one
+in place of the end token. In ONNX Runtime, the numbers behind the step at which all have ended are not defined; here
+they are padding tokens.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.built_body import BuiltBody
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.ops.contrib.generation_decoders import Gpt, scores_of, vocabulary_of
+from mo_loop.frontend.ops.contrib.generation_decoders import Gpt, scores_of
 from mo_loop.frontend.ops.contrib.generation_inputs import (
     Given,
     all_true,
@@ -42,6 +44,9 @@ from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.graph.types import i32
 
+Choose = Callable[[Value], Value]
+"""Scores [N, V] -> the next tokens [N, 1]."""
+
 
 @translates("GreedySearch", since=1, domain=MICROSOFT)
 def greedy_search(
@@ -51,32 +56,51 @@ def greedy_search(
     pad_token_id: int, vocab_size: int = -1, node: Context,
 ):  # fmt: skip
     """The sequences [N, max_length]. ONNX Runtime has decoders of the GPT-2 kind (model_type 0) only."""
-    if model_type != 0:
-        raise UnsupportedError(
-            f"GreedySearch of model_type {model_type}: ONNX Runtime implements decoders (0) only", code="ML316",
-            hint="use BeamSearch with num_beams 1",
-        )  # fmt: skip
+    check_type(model_type)
     given = Given(node, {
         "min_length": min_length, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,
         "prefix_vocab_mask": prefix_vocab_mask,
     })  # fmt: skip
     gpt = Gpt(decoder, init_decoder)
-    prompts, logits, states = gpt.start(given.scope, as_i32(input_ids), attention_mask, pad_token_id)
+    begun = gpt.start(given.scope, as_i32(input_ids), attention_mask, pad_token_id)
+    rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
+    return generated(node, gpt, begun, rules, number_of(max_length), pad_token_id, _best)
+
+
+def check_type(model_type: int) -> None:
+    """Refuse encoders."""
+    if model_type != 0:
+        raise UnsupportedError(
+            f"a search of model_type {model_type}: ONNX Runtime implements decoders (0) only", code="ML316",
+            hint="use BeamSearch with num_beams 1",
+        )  # fmt: skip
+
+
+def _best(scores: Value) -> Value:
+    """The tokens of the highest scores."""
+    return ops.TopK11(scores, 1, axis=1, mode="max", stable=True, index_element_type=i32).outputs[1]
+
+
+def generated(
+    node: Context, gpt: Gpt, begun: tuple[Value, Value, list[Value]], rules: Rules, limit: Any, padding: int,
+    choose: Choose,
+) -> Value:  # fmt: skip
+    """The sequences [N, limit] that follow from a first step, of tokens that `choose` takes."""
+    prompts, logits, states = begun
     failed = not_translated([logits, *states])
     if failed is not None:
         return failed
-    rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocabulary_of(logits, vocab_size))
+    rules = rules.of(logits)
 
     def chosen(scope: Scope, logits: Value, sequences: Value, ended: Value, is_first: bool = False) -> list[Value]:
         """The next tokens [N, 1], the sequences with them, and which sequences have ended."""
-        scores = rules.applied(scope, scores_of(logits, rules.vocabulary), sequences, is_first)
-        best = ops.TopK11(scores, 1, axis=1, mode="max", stable=True, index_element_type=i32).outputs[1]
-        ended = ops.LogicalOr(ended, ops.Equal(best, np.int32(eos_token_id))).output
-        tokens = ops.Select(ended, np.int32(pad_token_id), best).output
+        best = choose(rules.applied(scope, scores_of(logits, rules.vocabulary), sequences, is_first))
+        ended = ops.LogicalOr(ended, ops.Equal(best, np.int32(rules.end))).output
+        tokens = ops.Select(ended, np.int32(padding), best).output
         return [tokens, ops.Concat(sequences, tokens, axis=1).output, ended]
 
     running = filled(np.zeros((), np.bool_), prompts, dimension(prompts, 0), 1)
-    first = chosen(given.scope, logits, prompts, running, is_first=True)
+    first = chosen(rules.given.scope, logits, prompts, running, is_first=True)
 
     def make(scope: Scope, iteration: Value, states: list[Value]) -> list[Value]:
         tokens, sequences, ended, *states = states
@@ -87,10 +111,9 @@ def greedy_search(
         following = chosen(scope, logits, sequences, ended)
         return [ops.LogicalNot(all_true(following[-1])).output, *following, *states]
 
-    limit = number_of(max_length)
     others = plus(limit, times(plus(dimension(prompts, 1), 1, node.graph), -1, node.graph), node.graph)
     go = ops.LogicalNot(all_true(first[-1])).output
-    body = BuiltBody(decoder, given.scope, len(first) + len(states), 0, make)
+    body = BuiltBody(gpt.decoder, rules.given.scope, len(first) + len(states), 0, make)
     made: Any = loop(as_scalar(others, node.graph), go, *first, *states, body=body, node=node)
-    sequences = made.outputs[1]
-    return sequences if not_translated([sequences]) else padded(sequences, limit, pad_token_id)
+    failed = not_translated(made.outputs)
+    return padded(made.outputs[1], limit, padding) if failed is None else failed

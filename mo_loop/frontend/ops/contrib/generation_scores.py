@@ -14,12 +14,13 @@ A forbidden token has the lowest finite score.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.ops.contrib.generation_decoders import vocabulary_of
 from mo_loop.frontend.ops.contrib.generation_inputs import LOWEST, Given, as_scalar, marked
 from mo_loop.frontend.ops.shared import as_i64, converted, dimension, scalar
 from mo_loop.frontend.scope import Scope
@@ -35,7 +36,12 @@ class Rules:
     end: int
     ngram: int
     vocabulary: int
+    """The number of tokens; the attribute vocab_size until `of` has seen the logits."""
     temperature: float = 1.0
+
+    def of(self, logits: Value) -> Rules:
+        """The same for logits of a known size."""
+        return replace(self, vocabulary=vocabulary_of(logits, self.vocabulary))
 
     def applied(self, scope: Scope, scores: Value, sequences: Value, is_first: bool = False) -> Value:
         """The scores of the next token after `sequences`, in the graph of `scope`."""
@@ -48,7 +54,9 @@ class Rules:
         if is_first:
             scores = self._masked(scope, scores, "prefix_vocab_mask")
         scores = self._long_enough(scope, scores, sequences)
-        return ops.Divide(scores, np.float32(self.temperature)).output if self.temperature not in (0, 1) else scores
+        if self.temperature <= 0 or self.temperature == 1:
+            return scores
+        return ops.Divide(scores, np.float32(self.temperature)).output
 
     def _penalised(self, scores: Value, sequences: Value, penalty: Value) -> Value:
         less = ops.Select(ops.Less(scores, np.float32(0)), ops.Multiply(scores, penalty), ops.Divide(scores, penalty))
