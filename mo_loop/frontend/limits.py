@@ -167,6 +167,11 @@ LIMITS: dict[str, Limit] = {
         "queries, keys and values packed in 3 dimensions",
         "refused, as by ONNX Runtime; pack them in 5 dimensions",
     ),
+    "caches of a window": Limit(
+        "com.microsoft::GroupQueryAttention",
+        "sliding_window_cache, or a quantised cache",
+        "refused; export with a cache of floats of the whole length",
+    ),
     "far trips": Limit(
         "Loop",
         "a trip count above 2^31 - 1 that is known only at run time",

@@ -72,6 +72,7 @@ FAMILIES: dict[str, str] = {
 }
 CONTRIB: dict[str, str] = {
     "attention": "Attention MultiHeadAttention",
+    "grouped": "GroupQueryAttention",
     "repeats": "NGramRepeatBlock",
     "rotary": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",

@@ -11,7 +11,7 @@ _MICROSOFT = (
     "DynamicSparseAttention DynamicTimeWarping EngramGate "
     "ExpandDims GatedDeltaNet "
     "GatedRelativePositionBias GatherND "
-    "GridSample GroupQueryAttention HyperConnectionLowRankMix "
+    "GridSample HyperConnectionLowRankMix "
     "HyperConnectionPostMix HyperConnectionPreMix Inverse Irfft IsAllFinite LinearAttention LinearAttentionGate "
     "LongformerAttention "
     "MaxpoolWithMask MoE "

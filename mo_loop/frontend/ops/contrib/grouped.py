@@ -1,0 +1,184 @@
+"""GroupQueryAttention: several heads of queries read one head of keys and values, which lie in a cache.
+
+The sequence b has `seqlens_k[b]` + 1 tokens after this step, of which the last S (or `query_seqlens[b]`) are new. In
+the cache the new ones stand behind those of the past; rows behind them are 0. The first step of all, in which S is
+`total_sequence_length`, may have shorter sequences, which end with padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.ops.arithmetic import as_type
+from mo_loop.frontend.ops.contrib import heads as parts
+from mo_loop.frontend.ops.contrib.rotary import rotated
+from mo_loop.frontend.ops.shared import dimension, joined, vector
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.graph.types import f32
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The attributes that scores depend on."""
+
+    heads: int
+    kv_heads: int
+    scale: float | None
+    softcap: float
+    causal: bool
+    window: int
+    smooth: bool
+
+
+@translates("GroupQueryAttention", since=1, domain=MICROSOFT)
+def group_query_attention(
+    query, key=None, value=None, past_key=None, past_value=None, seqlens_k=None, total_sequence_length=None,
+    cos_cache=None, sin_cache=None, position_ids=None, attention_bias=None, head_sink=None, k_scale=None, v_scale=None,
+    q_norm_weight=None, k_norm_weight=None, query_seqlens=None,
+    *, num_heads: int, kv_num_heads: int, causal: int = 1, do_rotary: int | None = None,
+    k_norm_epsilon: float | None = None, k_quant_type: str = "NONE", kv_cache_bit_width: int | None = None,
+    local_window_size: int = -1, q_norm_epsilon: float | None = None, qk_norm_epsilon: float = 1e-6,
+    qk_output: int = 0, rotary_interleaved: int | None = None, scale: float | None = None,
+    sliding_window_cache: int = 0, smooth_softmax: int = -1, softcap: float | None = None, v_quant_type: str = "NONE",
+):  # fmt: skip
+    """Q, K and V are inputs of their own, or all in `query`."""
+    if sliding_window_cache:
+        raise UnsupportedError(
+            "sliding_window_cache drops old tokens of the cache: export with a cache of the whole length",
+            code="ML314",
+        )
+    if k_quant_type != "NONE" or v_quant_type != "NONE":
+        raise UnsupportedError("a quantised cache: export with a cache of floats", code="ML314")
+    q, k, v = _separate(query, key, value, num_heads, kv_num_heads)
+    if q_norm_weight is not None:
+        q = _normalised(q, q_norm_weight, qk_norm_epsilon if q_norm_epsilon is None else q_norm_epsilon)
+        k = _normalised(k, k_norm_weight, qk_norm_epsilon if k_norm_epsilon is None else k_norm_epsilon)
+    rows, total = dimension(q, 2), parts.known_length(total_sequence_length)
+    ends = ops.Add(parts.as_i64(vector(seqlens_k)), 1).output
+    new = rows if query_seqlens is None else parts.as_i64(vector(query_seqlens))
+    first = ops.Maximum(ops.Subtract(ends, new), 0).output
+    places = ops.Add(ops.Unsqueeze(first, [1]), parts.places(rows, q)).output
+    if do_rotary:
+        at = places if position_ids is None else _positions(position_ids, rows, total, query_seqlens is None, q)
+        cos, sin = (ops.Unsqueeze(ops.Gather(each, at, 0), [1]).output for each in (cos_cache, sin_cache))
+        q, k = (rotated(each, cos, sin, rotary_interleaved) for each in (q, k))
+    present_k, present_v = (_cached(past, each, first, total) for past, each in ((past_key, k), (past_value, v)))
+    if past_key is not None:
+        k, v = (_beginning(each, total) for each in (present_k, present_v))
+    window = local_window_size if local_window_size > 0 else 0
+    task = Scores(num_heads, kv_num_heads, scale, softcap or 0.0, bool(causal), window, smooth_softmax == 1)
+    keeps = _kept(task, places, ends, dimension(k, 2), q)
+    y, scores, weights = _attended(task, [q, k, v], keeps, attention_bias, head_sink)
+    shown = weights if qk_output == 2 else ops.Select(keeps, scores, np.float32(0)).output
+    return [parts.merge_heads(y), present_k, present_v, as_type(shown, q.dtype)]
+
+
+def _separate(query: Value, key: Value | None, value: Value | None, heads: int, kv_heads: int) -> Sequence[Value]:
+    """Q, K and V as [batch, heads, S, size]."""
+    if key is not None and value is not None:
+        counts = (heads, kv_heads, kv_heads)
+        return [parts.split_heads(x, count) for x, count in zip((query, key, value), counts, strict=True)]
+    every = parts.split_heads(query, heads + 2 * kv_heads)
+    return parts.pieces(every, 1, [heads, kv_heads, kv_heads])
+
+
+def _normalised(x: Value, weight: Value, epsilon: float) -> Value:
+    """x / sqrt(mean of squares of a head), times the weight."""
+    mean = ops.ReduceMean(ops.Multiply(x, x), [3], keep_dims=True)
+    return ops.Multiply(ops.Multiply(x, ops.Divide(1, ops.Sqrt(ops.Add(mean, epsilon)))), weight).output
+
+
+def _positions(position_ids: Value, rows: Any, total: Any, may_be_first: bool, q: Value) -> Value:
+    """[batch, S]; in the first step of all only the first position is read, and the others follow it."""
+    if not may_be_first or (isinstance(rows, int) and isinstance(total, int) and rows != total):
+        return position_ids
+    start = ops.Slice(ops.Reshape(position_ids, [-1]), [0], [1], [1], [0])
+    following = ops.Unsqueeze(ops.Add(parts.places(rows, q), start), [0])
+    if isinstance(rows, int) and rows == total:
+        return following.output
+    is_first = ops.Equal(total, rows) if isinstance(total, Value) else ops.Equal(rows, total)
+    return ops.Select(is_first, following, position_ids).output
+
+
+def _cached(past: Value | None, new: Value, first: Value, total: Any) -> Value:
+    """The cache after this step: rows of the past before `first`, then the new ones, then zeros."""
+    if past is None:
+        return new
+    held, rows = dimension(past, 2), dimension(new, 2)
+    length = max(held, total) if isinstance(held, int) and isinstance(total, int) else _larger(held, total)
+    places = parts.places(length, new)
+    behind = ops.Subtract(places, ops.Unsqueeze(first, [1]))  # [batch, length], below 0 in the past
+    # All rows in one tensor: those of the past, the new ones, and one of zeros.
+    joint = ops.Concat(past, ops.Pad(new, [0, 0, 0, 0], [0, 0, 1, 0], np.zeros((), new.dtype.numpy)), axis=2)
+    fresh_row = ops.Add(ops.Minimum(behind, rows), held)
+    row = ops.Select(ops.Less(behind, 0), places, fresh_row)
+    if 1 in (joint.output.type.dims[0], row.output.type.dims[0]):  # the runtime crashes on batch_dims of one sequence
+        return ops.Gather(joint, ops.Squeeze(row, [0]), 2).output
+    return ops.Gather(joint, row, 2, batch_dims=1).output
+
+
+def _larger(a: Any, b: Any) -> Value:
+    return ops.Maximum(a, b).output if isinstance(a, Value) else ops.Maximum(b, a).output
+
+
+def _beginning(cache: Value, total: Any) -> Value:
+    if cache.type.dims[2] == total:
+        return cache
+    return ops.Slice(cache, [0], joined([total], cache), [1], [2]).output
+
+
+def _kept(task: Scores, places: Value, ends: Value, total: Any, q: Value) -> Value:
+    """[batch, 1, S, T]: which keys a query reads."""
+    keys, rows = parts.places(total, q), ops.Unsqueeze(places, [1, 3])
+    kept = ops.Less(keys, ops.Unsqueeze(ends, [1, 2, 3]))
+    if task.causal:
+        kept = ops.LogicalAnd(kept, ops.LessEqual(keys, rows))
+    if task.window:
+        kept = ops.LogicalAnd(kept, ops.Greater(keys, ops.Subtract(rows, task.window)))
+    return kept.output
+
+
+def _attended(
+    task: Scores, tensors: Sequence[Value], keeps: Value, bias: Value | None, sink: Value | None
+) -> tuple[Value, Value, Value]:
+    """The result [batch, heads, S, size], the scores before the softmax, and the weights after it."""
+    q, k, v = tensors
+    scores = as_type(_grouped_product(parts.scaled(q, task.scale), k, task, transpose_b=True), f32)
+    if task.softcap > 0:
+        scores = ops.Multiply(ops.Tanh(ops.Divide(scores, task.softcap)), task.softcap).output
+    if bias is not None:
+        scores = ops.Add(scores, as_type(bias, f32)).output
+    masked = ops.Add(scores, parts.filled(keeps, parts.LOWEST)).output
+    weights = _softmax(masked, sink, task)
+    return _grouped_product(as_type(weights, v.dtype), v, task, transpose_b=False), scores, weights
+
+
+def _softmax(scores: Value, sink: Value | None, task: Scores) -> Value:
+    """The softmax; a sink is one more score for each head, of no key; `smooth` is a sink of 0."""
+    if sink is None and not task.smooth:
+        return ops.Softmax(scores, axis=3).output
+    column = ops.Slice(scores, [0], [1], [1], [3])
+    none = ops.Multiply(column, np.float32(0))
+    extra = none if sink is None else ops.Add(none, ops.Reshape(as_type(sink, f32), [1, task.heads, 1, 1]))
+    every = ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)
+    return ops.Slice(every, [0], [-1], [1], [3]).output
+
+
+def _grouped_product(a: Value, b: Value, task: Scores, *, transpose_b: bool) -> Value:
+    """a [batch, heads, S, X] times b [batch, kv heads, ..], each of which several heads share."""
+    if task.heads == task.kv_heads:
+        return ops.MatMul(a, b, transpose_b=transpose_b).output
+    width = a.type.dims[3] if isinstance(a.type.dims[3], int) else dimension(a, 3)
+    # The heads of one group are rows of one matrix.
+    tall = ops.Reshape(a, joined([dimension(a, 0), task.kv_heads, -1, width], a))
+    product = ops.MatMul(tall, b, transpose_b=transpose_b).output
+    shape = joined([dimension(a, 0), task.heads, dimension(a, 2), -1], a)
+    return ops.Reshape(product, shape).output
