@@ -71,7 +71,7 @@ FAMILIES: dict[str, str] = {
     "aten": "ATen org.pytorch.aten::ATen",
 }
 CONTRIB: dict[str, str] = {
-    "attention": "Attention MultiHeadAttention",
+    "attention": "Attention MultiHeadAttention QAttention",
     "grouped": "GroupQueryAttention",
     "repeats": "NGramRepeatBlock",
     "rotary": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",

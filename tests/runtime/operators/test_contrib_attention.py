@@ -131,3 +131,15 @@ def test_attention_writes_into_a_buffer(dynamic):
     given = {**inputs, "mask": None, "past": buffer, "added": None, "length": int32s([3])}
     attributes = {"num_heads": HEADS, "past_present_share_buffer": 1}
     check_node(op, given, attributes, opset=1, outputs=names, dynamic=dynamic, expected=[y, whole])
+
+
+@dynamic_or_not
+def test_projection_of_integers(dynamic):
+    inputs = {
+        "x": RNG.integers(0, 256, (BATCH, S, 6)).astype(np.uint8),
+        "w": RNG.integers(-99, 99, (6, 3 * HIDDEN)).astype(np.int8), "b": floats(3 * HIDDEN),
+        "x_scale": np.float32(0.02), "w_scale": RNG.uniform(0.001, 0.02, 3 * HIDDEN).astype(np.float32),
+        "mask": int32s([4, 2]), "x_zero": np.uint8(120), "w_zero": np.zeros(3 * HIDDEN, np.int8),
+    }  # fmt: skip
+    attributes = {"num_heads": HEADS, "unidirectional": 1}
+    check_node("com.microsoft::QAttention", inputs, attributes, opset=1, dynamic=dynamic, constants=["w", "b"])

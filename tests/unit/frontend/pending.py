@@ -17,7 +17,7 @@ _MICROSOFT = (
     "MaxpoolWithMask MoE "
     "MurmurHash3 NGramHashMapping NhwcMaxPool PackedAttention "
     "PackedMultiHeadAttention Pad "
-    "QAttention QEmbedLayerNormalization "
+    "QEmbedLayerNormalization "
     "QMoE "
     "Range "
     "RelativePositionBias RemovePadding RestorePadding Rfft SampleOp "

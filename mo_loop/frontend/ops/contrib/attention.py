@@ -6,16 +6,19 @@ A mask of integers says which keys are padding; `mask_filter_value` is added to 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
+from mo_loop.frontend.context import Context, as_values
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.quantization import mat_mul_integer
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
@@ -113,7 +116,38 @@ def attention(
     product = ops.MatMul(x, weights).output
     if bias is not None:
         product = ops.Add(product, bias).output
-    q, k, v = (parts.split_heads(each, num_heads) for each in _thirds(product, qkv_hidden_sizes))
+    length = past_sequence_length if past_present_share_buffer else None
+    inputs = [mask_index, past, attention_bias, length]
+    return _attention_of(product, inputs, num_heads, qkv_hidden_sizes, scale, mask_filter_value, bool(unidirectional))
+
+
+@translates("QAttention", since=1, domain=MICROSOFT)
+def quantised_attention(
+    x, weight, bias, input_scale, weight_scale, mask_index=None, input_zero_point=None, weight_zero_point=None,
+    past=None,
+    *, num_heads: int, do_rotary: int | None = None, mask_filter_value: float | None = None,
+    past_present_share_buffer: int | None = None, scale: float | None = None, unidirectional: int = 0,
+):  # fmt: skip
+    """Attention whose projection is an exact product of integers; the rest is computed with floats."""
+    if do_rotary or past_present_share_buffer:
+        raise UnsupportedError(
+            "do_rotary and past_present_share_buffer of QAttention have no CPU kernel to compare with: export without",
+            code="ML314",
+        )
+    whole = as_values(mat_mul_integer(x, weight, input_zero_point, weight_zero_point))[0]
+    factor = ops.Multiply(input_scale, weight_scale)
+    product = ops.Add(ops.Multiply(as_type(whole, bias.dtype), factor), bias).output
+    inputs = [mask_index, past, None, None]
+    return _attention_of(product, inputs, num_heads, None, scale, mask_filter_value, bool(unidirectional))
+
+
+def _attention_of(
+    product: Value, inputs: Sequence[Value | None], heads: int, sizes: tuple[int, ...] | None, scale: float | None,
+    filter_value: float | None, unidirectional: bool,
+) -> list[Any]:  # fmt: skip
+    """The outputs for Q, K and V side by side; `inputs` are the mask, the past, a bias and the length in a buffer."""
+    mask_input, past, bias, length = inputs
+    q, k, v = (parts.split_heads(each, heads) for each in _thirds(product, sizes))
     new = dimension(k, 2)
     before: Any = 0
     present = None
@@ -121,10 +155,10 @@ def attention(
         present = _stacked(k, v)
     else:
         past_k, past_v = (ops.Squeeze(each, [0]).output for each in ops.Split(past, 0, num_splits=2).outputs)
-        if past_present_share_buffer:
-            before = parts.known_length(past_sequence_length)
-            whole_k, k = parts.written(past_k, k, past_sequence_length)
-            whole_v, v = parts.written(past_v, v, past_sequence_length)
+        if length is not None:
+            before = parts.known_length(length)
+            whole_k, k = parts.written(past_k, k, length)
+            whole_v, v = parts.written(past_v, v, length)
             present = _stacked(whole_k, whole_v)
         else:
             before = dimension(past_k, 2)
@@ -132,11 +166,11 @@ def attention(
             present = _stacked(k, v)
     total = parts.total_of(before, new)
     mask = None
-    if mask_index is not None and not _says_nothing(mask_index):
-        mask = parts.filled(_padding(mask_index, q, total, with_starts=True), mask_filter_value)
+    if mask_input is not None and not _says_nothing(mask_input):
+        mask = parts.filled(_padding(mask_input, q, total, with_starts=True), filter_value)
     if unidirectional:
         mask = _and_causal(mask, q, before, total, True)
-    y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, attention_bias))
+    y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, bias))
     return [parts.merge_heads(y), present]
 
 

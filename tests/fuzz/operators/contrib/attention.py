@@ -64,6 +64,32 @@ def attention(d: Draw) -> Node:
     )  # fmt: skip
 
 
+def quantised(d: Draw) -> Node:
+    """Integers that are projected to queries, keys and values."""
+    batch, heads, size = d.size(1, 3, 0), d.integer(1, 3), d.integer(1, 5)
+    has_past = d.chance(0.3)
+    queries, width, columns = d.size(1, 5, 0), d.integer(1, 6), 3 * heads * size
+    kinds = np.dtype(d.dtype("T1")), np.dtype(d.dtype("T2"))
+    x = d.data([batch, queries, width], kinds[0])
+    weight = d.data([width, columns], kinds[1], constant=0.85, computed=False)
+    bias = d.data([columns], np.float32, constant=0.85, computed=False)
+    by_column = d.chance(0.3)
+    shape = (columns,) if by_column else ()
+    scales = [d.given(np.float32(0.01) + np.zeros((), np.float32), 0.8, fixed=True)]
+    scales.append(d.given(d.values.uniform(0.01, 0.1, shape).astype(np.float32), 0.8, fixed=True))
+    points = [d.given(d.values.integers(0, 9, each).astype(kind), 0.8, fixed=True)
+              for each, kind in zip(((), shape), kinds, strict=True)]  # fmt: skip
+    length = d.size(1, 4, 0) if has_past else 0
+    past = d.data([2, batch, heads, length, size], np.float32, constant=0) if has_past else None
+    forms = ("ends", "ends and starts", "ends and more", "keys", "pairs")
+    mask = _mask(d, batch, queries, length + queries, forms)
+    return d.node(
+        [x, weight, bias, *scales, mask, d.optional(points[0]), d.optional(points[1]), past],
+        2 if has_past or d.chance(0.3) else 1, num_heads=heads, unidirectional=d.maybe(d.pick(0, 1), 0.6),
+        scale=d.maybe(d.number(0.1, 1), 0.3), mask_filter_value=d.maybe(_filter(d), 0.4), rtol=1e-4, atol=1e-4,
+    )  # fmt: skip
+
+
 def _filter(d: Draw) -> float:
     return float(d.pick(-10000.0, -3.4028234663852886e38, -50.0))
 
@@ -95,4 +121,8 @@ def _added(d: Draw, batch: int, heads: int, queries: int, total: int, kind: Any,
     return d.optional(d.data([rows, columns, queries, total], kind, constant=0.1), share)
 
 
-OPERATORS = {"com.microsoft::MultiHeadAttention": multi_head, "com.microsoft::Attention": attention}
+OPERATORS = {
+    "com.microsoft::MultiHeadAttention": multi_head,
+    "com.microsoft::Attention": attention,
+    "com.microsoft::QAttention": quantised,
+}
