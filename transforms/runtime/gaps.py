@@ -574,6 +574,12 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "MaximumBeforeNormalisation", "`max(x, x)` before the `MVN`",
     ),
     Gap(
+        "fake-quantize-of-negative-factors",
+        "a `FakeQuantize` of dynamic shape behind a `Multiply` by constants of both signs along the channels gives "
+        "wrong numbers",
+        WRONG, "QuantizeToFakeQuantize", "`Round`, `Clamp` and `Convert`",
+    ),
+    Gap(
         "padded-volume",
         "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads memory "
         "that was never written",
