@@ -72,7 +72,12 @@ LIMITS: dict[str, Limit] = {
         "a factor without elements",
         "the runtime loses sizes of the result, or does not compile the product",
     ),
-    "unknown depth": Limit("GatherND", "indices whose last dimension is known only at run time", _RANK),
+    "no regions": Limit(
+        "com.microsoft::CropAndResize", "no regions", "the runtime loses the sizes of a result without elements"
+    ),
+    "unknown depth": Limit(
+        "GatherND com.microsoft::GatherND", "indices whose last dimension is known only at run time", _RANK
+    ),
     "squeezing unknown sizes": Limit("Squeeze", "no axes, and a dimension that is known only at run time", _RANK),
     "samples by region": Limit(
         "RoiAlign",

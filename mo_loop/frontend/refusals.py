@@ -28,6 +28,10 @@ _BLOCK_FLOATS = (
 _GPU_WEIGHTS = "it serves GPUs, and its weights are {0}: export the model with MatMulNBits"
 _EXPERTS = "it is a step of a packed mixture of experts: export the model with MoE or QMoE"
 _TOKENS = _CHARACTERS + ": cut the model behind it (--input), and pass numbers of tokens"
+_HASHES = (
+    "the runtime has no integer arithmetic that wraps around: compute the hashes in the application, and make them an "
+    "input with --input"
+)
 
 REASONS: dict[str, str] = {
     "GRUUnit": "its documentation leaves open what it computes: export the model with GRU",
@@ -42,6 +46,17 @@ REASONS: dict[str, str] = {
     "ai.onnx.ml::ZipMap": _MAPS + ": cut the model at the input of ZipMap, which has the same numbers (--output)",
     "ai.onnx.preview.training::Gradient": "the IR has no differentiation: export the gradient as a graph",
     "com.microsoft::Tokenizer": _TOKENS,
+    "com.microsoft::AttnLSTM": "it is an LSTM that reads its memory by attention at each step: export it as a Loop of "
+    "standard operators",
+    "com.microsoft::BifurcationDetector": "it searches tokens between two runs of a decoder: cut it off the model with "
+    "--output, and compute it in the application",
+    "com.microsoft::DynamicTimeWarping": "it follows a path of unknown length back through a matrix: cut it off "
+    "the model with --output, and compute the path in the application",
+    "com.microsoft::MaxpoolWithMask": "an internal operator that reads its mask differently for each rank: use Where "
+    "and MaxPool instead",
+    "com.microsoft::MurmurHash3": _HASHES,
+    "com.microsoft::NGramHashMapping": _HASHES,
+    "com.microsoft::WordConvEmbedding": "it embeds words letter by letter: export it as Gather, Conv and ReduceMax",
     "com.microsoft::RMSNormRotary": "it rounds as kernels for CUDA do: export the model for the CPU provider, with "
     "SimplifiedLayerNormalization and RotaryEmbedding instead",
     "com.microsoft::SparseToDenseMatMul": "the IR has no sparse tensors: store the matrix as a dense one for MatMul",

@@ -79,6 +79,10 @@ CONTRIB: dict[str, str] = {
     "fused": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul FusedMatMulActivation "
     "GemmFastGelu",
     "biased": "BiasAdd BiasSplitGelu BiasSoftmax BiasDropout SwiGLU ScaledSiLU GatedAdd",
+    "tensor_operators": "Trilu GatherND GridSample Pad Range Unique ExpandDims UnfoldTensor TorchEmbedding IsAllFinite",
+    "mathematics": "Inverse CDist ComplexMul ComplexMulConj Rfft Irfft",
+    "images": "CropAndResize ConvTransposeWithDynamicPads",
+    "streams": "EngramGate HyperConnectionPreMix HyperConnectionPostMix HyperConnectionLowRankMix",
     "skip_normalisation": "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization GroupNorm "
     "SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
     "packed_weights": "MatMulNBits",

@@ -26,7 +26,7 @@ FAMILIES: dict[str, str] = {
     "ReduceLogicalOr",
     "activation": "ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus SoftSign Gelu "
     "Softmax LogSoftmax",
-    "linear": "MatMul Einsum",
+    "linear": "MatMul Einsum Inverse",
     "normalisation": "MVN BatchNormInference LRN NormalizeL2 GroupNormalization",
     "movement": "Reshape Squeeze Unsqueeze Transpose Concat Split VariadicSplit Slice ShapeOf ReverseSequence "
     "SpaceToDepth DepthToSpace",

@@ -1,4 +1,4 @@
-"""MatMul and Einsum: matrix products and sums of products."""
+"""MatMul, Einsum and Inverse: products, sums of products, and inverses of matrices."""
 
 
 import numpy as np
@@ -40,6 +40,26 @@ def product_shape(
     batch = broadcast(left[:-2], right[:-2])
     assert batch is not None
     return (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
+
+
+class Inverse(Op, opset=14):
+    """The inverses of the last two dimensions, or with `adjoint` the adjugates. Spec: Inverse-14."""
+
+    adjoint: bool = False
+
+    def infer(self, x):
+        if x.shape is None:
+            return x
+        self.require(len(x.shape) >= 2, f"a tensor of rank {len(x.shape)} holds no matrices")
+        side = merge_dim(x.shape[-2], x.shape[-1])
+        return TensorType(x.dtype, (*x.shape[:-2], side, side))
+
+    def evaluate(self, *inputs):
+        matrices = inputs[0].astype(np.float64)
+        found = np.linalg.inv(matrices)
+        if self.adjoint:
+            found = found * np.linalg.det(matrices)[..., None, None]
+        return found.astype(inputs[0].dtype)
 
 
 class Einsum(Op, opset=7):

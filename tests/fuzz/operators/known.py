@@ -115,6 +115,7 @@ KNOWN: tuple[Known, ...] = (
         (WRONG, NOT_COMPILABLE),
     ),
     Known("transposed products of nothing", lambda f: "empty" in f.notes, (WRONG, NOT_COMPILABLE)),
+    Known("no regions", lambda f: any(shapes[1][0] == 0 for shapes in f.shapes), (WRONG,)),
     Known("unknown lengths", lambda f: "unknown length" in f.notes, (REFUSED,)),
     Known("unknown depth", lambda f: f.dims[1][-1] is None, (REFUSED,), always=True),
     Known(

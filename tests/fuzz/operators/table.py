@@ -34,6 +34,7 @@ FAMILIES = (
     "contrib.packed_tables",
     "contrib.skip_normalisation",
     "contrib.fused", "contrib.biased",
+    "contrib.tensor_operators", "contrib.mathematics", "contrib.images", "contrib.streams",
 )  # fmt: skip
 """The families with descriptions; control flow and lists have fuzzers of their own."""
 

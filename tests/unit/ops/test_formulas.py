@@ -182,6 +182,8 @@ CASES: list[tuple[str, dict[str, Any], list[Any], Any]] = [
     ("MatMul", {"transpose_a": True}, [many([1, 2], [3, 4]), many([5, 6], [7, 8])], [[26, 30], [38, 44]]),
     ("MatMul", {"transpose_b": True}, [many([1, 2], [3, 4]), many([5, 6], [7, 8])], [[17, 23], [39, 53]]),
     ("MatMul", {"transpose_a": True, "transpose_b": True}, [many(1, 2), many(3, 4)], 11),
+    ("Inverse", {}, [many([2, 0], [0, 4])], [[0.5, 0], [0, 0.25]]),
+    ("Inverse", {"adjoint": True}, [many([1, 2], [3, 4])], [[4, -2], [-3, 1]]),
     ("Einsum", {"equation": "ij,kj->ki"}, [many([1, 2], [3, 4]), many([5, 6])], [[17, 39]]),
     ("MVN", {"eps": 0.0}, [many([1, 3], [2, 8]), [1]], [[-1, 1], [-1, 1]]),
     ("MVN", {"eps": 3.0}, [many([1, 3]), [1]], [[-0.5, 0.5]]),

@@ -1,0 +1,43 @@
+"""Regions of images, and transposed convolutions whose pads are an input."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..convolution import window
+from ..draw import Draw, Node
+
+
+def regions(d: Draw) -> Node:
+    """Some regions reach beyond the image. Corners are numbers of few bits: positions on a border are exact."""
+    dtype = d.dtype("T1", "float")
+    n, channels, height, width = d.size(empty=0), d.size(empty=0), d.size(2, 6, 0), d.size(2, 6, 0)
+    count = d.size(1, 4, 0.02)
+    corners = np.round(d.values.uniform(-0.1, 1.1, (count, 4)) * 1000) / 1000
+    sizes = np.array([d.integer(1, 4), d.integer(1, 4)])
+    return d.node(
+        [d.data([n, channels, height, width], dtype), d.given(corners.astype(dtype), 0.2),
+         d.given(d.values.integers(0, n, count).astype(np.int32), 0.2), d.parameter(sizes, np.int32)],
+        mode=d.maybe(d.pick("bilinear", "nearest")), extrapolation_value=d.maybe(d.number(-2, 2)), atol=1e-3,
+    )  # fmt: skip
+
+
+def transposed(d: Draw) -> Node:
+    dtype, spatial = d.dtype("T"), d.pick(1, 2, 2, 3)
+    w = window(d, spatial)
+    groups = d.pick(1, 1, 2)
+    channels, each = groups * d.integer(1, 2), d.integer(1, 3)
+    x = [d.size(empty=0), channels, *(d.size(2, 5, 0) for _ in range(spatial))]
+    weights = d.data([channels, each, *w["kernel"]], dtype, constant=0.8, computed=False)
+    bias = d.data([each * groups], dtype, constant=0.8)
+    pads = d.parameter(np.array([d.integer(0, k - 1) for k in (*w["kernel"], *w["kernel"])]), constant=0.3)
+    more = [d.integer(0, max(stride, step) - 1) for stride, step in zip(w["strides"], w["dilations"], strict=True)]
+    return d.node(
+        [d.data(x, dtype), weights, pads, d.optional(bias)], group=groups, kernel_shape=d.maybe(w["kernel"]),
+        strides=w["strides"], dilations=w["dilations"], output_padding=d.maybe(more, 0.4),
+    )  # fmt: skip
+
+
+OPERATORS = {
+    "com.microsoft::CropAndResize": regions, "com.microsoft::ConvTransposeWithDynamicPads": transposed,
+}  # fmt: skip
