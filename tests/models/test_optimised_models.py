@@ -1,0 +1,30 @@
+"""Files that ONNX Runtime's optimisers and quantisers write; tools/check_optimised.py checks all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import MODELS
+from tests.models.optimised import PASSED, REFUSED, Row, checked
+
+CASES = (
+    ("transformers", "bert", "fused extended"),
+    ("transformers", "bert_dynamo", "qdq extended"),
+    ("transformers", "gpt2_dynamo", "dynamic extended"),
+    ("transformers", "llama_dynamo", "extended"),
+    ("transformers", "mamba_loop", "signed"),
+    ("transformers", "t5_encoder", "fused f16"),
+    ("transformers", "vit_dynamo", "qoperator extended"),
+    ("pytorch", "cnn", "qoperator"),
+)
+
+
+@pytest.mark.parametrize(("folder", "name", "variant"), CASES, ids=[f"{n}-{v}" for _, n, v in CASES])
+def test_file(folder: str, name: str, variant: str) -> None:
+    row = checked(("mo_loop", str(MODELS / folder), name, variant))
+    assert row.status == PASSED, row
+
+
+def test_a_layout_of_one_machine_is_refused_with_what_to_do() -> None:
+    row: Row = checked(("mo_loop", str(MODELS / "pytorch"), "cnn", "all"))
+    assert row.status == REFUSED and "com.microsoft.nchwc" in row.text and "export it again" in row.text
