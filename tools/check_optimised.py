@@ -6,10 +6,10 @@
     python tools/check_optimised.py --against ovc
 
 tests/models/optimising.py lists the variants: the graph optimiser at each level, the fusions for transformers, static
-and dynamic quantisation, weights of 4 and 8 bits. `nbits` and `blocks` need the package onnx-ir. A file passes if
-every output agrees with ONNX Runtime's for the same file: to FLOAT of the largest number without quantisation, else by
-its cosine, converted with --quantization fast and exact. The exit code is 1 if a file fails that
-tests/models/optimised.py does not list with a reason, or if a listed one passes.
+and dynamic quantisation, weights of 4 and 8 bits. `fused` and `f16` need the package sympy, `nbits` and `blocks` need
+onnx-ir. A file passes if every output agrees with ONNX Runtime's for the same file: to FLOAT of the largest number
+without quantisation, else by its cosine, converted with --quantization fast and exact. The exit code is 1 if a file
+fails that tests/models/optimised.py does not list with a reason, or if a listed one passes.
 """
 
 from __future__ import annotations

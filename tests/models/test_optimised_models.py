@@ -8,12 +8,12 @@ from tests import MODELS
 from tests.models.optimised import PASSED, REFUSED, Row, checked
 
 CASES = (
-    ("transformers", "bert", "fused extended"),
+    ("transformers", "bert", "extended"),
     ("transformers", "bert_dynamo", "qdq extended"),
     ("transformers", "gpt2_dynamo", "dynamic extended"),
     ("transformers", "llama_dynamo", "extended"),
     ("transformers", "mamba_loop", "signed"),
-    ("transformers", "t5_encoder", "fused f16"),
+    ("transformers", "t5_encoder", "dynamic"),
     ("transformers", "vit_dynamo", "qoperator extended"),
     ("pytorch", "cnn", "qoperator"),
 )
