@@ -91,7 +91,7 @@ LIMITS: dict[str, Limit] = {
         "an absent bound does not limit infinities; ONNX uses the largest finite number",
     ),
     "unknown filters": Limit(
-        "Conv ConvTranspose ConvInteger QLinearConv",
+        "Conv ConvTranspose ConvInteger QLinearConv com.microsoft::QLinearConv",
         "filters, or their zero points, with a size that is known only at run time",
         "the runtime has no convolution for them",
     ),

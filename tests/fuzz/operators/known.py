@@ -67,7 +67,7 @@ def _at_run_time(facts: Any, *ports: int) -> bool:
 
 
 def _filters(facts: Any) -> tuple[int, ...]:
-    ports = {"QLinearConv": (3, 5), "ConvInteger": (1, 3)}.get(facts.op, (1,))
+    ports = {"QLinearConv": (3, 5), "ConvInteger": (1, 3)}.get(facts.op.rpartition("::")[2], (1,))
     return tuple(port for port in ports if port < len(facts.dims))
 
 
