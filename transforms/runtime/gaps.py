@@ -496,8 +496,8 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "batched-gathers",
-        "`Gather` with `batch_dims` 1 of a batch of 1 along axis 1 gives wrong values or crashes",
-        WRONG, "translator of Det", "other indices",
+        "`Gather` with `batch_dims` and known dimensions of 1 before the axis crashes, or gives wrong values",
+        CRASH, "DropBatchesOfOne", "`Gather` without `batch_dims`",
     ),
     Gap(
         "long-dft", "`DFT` and `IDFT` of lengths that are not powers of two lose digits (3e-3 at 16,000)",

@@ -17,6 +17,7 @@ from transforms.runtime.local.elementwise import (
 from transforms.runtime.local.moves import (
     CountAxesFromEnd,
     CountIndicesFromStart,
+    DropBatchesOfOne,
     EmptyConcatToBroadcast,
     EmptyOutputsToBroadcast,
     ReduceBeforeTranspose,
@@ -43,6 +44,7 @@ RULES: tuple[type[LocalRule], ...] = (
     EmptyOutputsToBroadcast,
     CountAxesFromEnd,
     CountIndicesFromStart,
+    DropBatchesOfOne,
     WidenTwoBitConstants,
     MatMulToMultiply,
     SliceConvolution,

@@ -76,6 +76,25 @@ def _is_inverted(node: Node, order: Sequence[int]) -> bool:
     return any(isinstance(each, PReLU) for each in node.graph.descendants([node]))
 
 
+class DropBatchesOfOne(LocalRule):
+    """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)
+
+    If all dimensions before the axis are 1, and known, the runtime reads and writes outside the tensors for short rows.
+    """
+
+    pattern = wrap_type(ops.Gather)
+
+    def form(self, node: ops.Gather) -> Node | None:
+        x, indices, axis = inputs_of(node)
+        if not node.batch_dims or indices.rank is None:
+            return None
+        batch = normalise_axis(node.batch_dims, indices.rank) if node.batch_dims < 0 else node.batch_dims
+        ones = (1,) * batch
+        if ones not in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
+            return None
+        return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
+
+
 class CountIndicesFromStart(LocalRule):
     """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
 
