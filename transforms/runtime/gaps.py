@@ -574,6 +574,12 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "MaximumBeforeNormalisation", "`max(x, x)` before the `MVN`",
     ),
     Gap(
+        "attention-with-as-many-queries-as-heads",
+        "static attention gives wrong values if there are as many queries as heads, a computed operand is added or "
+        "multiplied, and a `Transpose` stands directly at only one of Q and the result",
+        WRONG, "MaximumBetweenHeads", "`max(x, x)` at this `Transpose`",
+    ),
+    Gap(
         "fake-quantize-of-negative-factors",
         "a `FakeQuantize` of dynamic shape behind a `Multiply` by constants of both signs along the channels gives "
         "wrong numbers",

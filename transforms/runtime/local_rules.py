@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from transforms.rewrite import GraphRewrite
+from transforms.runtime.local.between_heads import MaximumBetweenHeads
 from transforms.runtime.local.elementwise import (
     AbsToMaximum,
     CopySelectedConstant,
@@ -50,6 +51,7 @@ RULES: tuple[type[LocalRule], ...] = (
     SliceConvolution,
     AddOutputChannel,
     MaximumBeforeNormalisation,
+    MaximumBetweenHeads,
 )
 
 

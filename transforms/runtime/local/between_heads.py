@@ -1,0 +1,73 @@
+"""Attention that the runtime computes wrongly as one operation."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.graph.shape import is_static
+from mo_loop.ops.arithmetic import Binary, Unary
+from transforms.pattern import wrap_type
+from transforms.runtime.local.rule import LocalRule, inputs_of
+
+BETWEEN = (Binary, Unary, ops.Convert, ops.Select, ops.Reshape)
+"""Operations that may stand between the products and the softmax."""
+
+
+class MaximumBetweenHeads(LocalRule):
+    """Transpose(softmax(Q K^T) V)  ->  Transpose(max(A, A)) of the attention A, if Q is not the result of a Transpose
+    softmax(Q K^T) V                ->  softmax(max(Q, Q) K^T) V, if Q is one and the result is not transposed
+
+    where there are as many queries as heads. The runtime computes static attention as one operation, with the
+    Transposes of the heads. It splits the queries for its threads. If only one of Q and the result is transposed, it
+    takes the heads of another operand of this operation for the queries. The maximum separates the Transpose.
+    """
+
+    pattern = wrap_type(ops.MatMul)
+
+    def form(self, node: ops.MatMul) -> Node | None:
+        if not _has_as_many_queries_as_heads(node.output):
+            return None
+        softmax = _behind(inputs_of(node)[0], ops.Softmax)
+        product = softmax and _behind(inputs_of(softmax)[0], ops.MatMul)
+        if product is None:
+            return None
+        q, uses = inputs_of(product)[0], list(node.output.uses)
+        is_transposed = len(uses) == 1 and _swaps_heads(uses[0].node)
+        if is_transposed == _swaps_heads(q.node):
+            return None
+        value, use = (node.output, uses[0]) if is_transposed else (q, None)
+        reader, port = (use.node, use.port) if use else (product, 0)
+        node.graph.set_input(reader, port, ops.Maximum(value, value).output)
+        return node
+
+
+def _has_as_many_queries_as_heads(value: Value) -> bool:
+    """Whether `value` is [.., heads, queries, size], of which all are known."""
+    if (value.rank or 0) < 3 or not is_static(value.shape):
+        return False
+    heads, queries = value.type.dims[-3:-1]
+    return heads == queries != 1
+
+
+def _behind(value: Value, kind: type[Node]) -> Node | None:
+    """The operation `kind` that `value` is computed of, through operations between."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        each = pending.pop()
+        if isinstance(each.node, kind):
+            return each.node
+        if each not in seen and isinstance(each.node, BETWEEN):
+            seen.add(each)
+            pending += inputs_of(each.node)
+    return None
+
+
+def _swaps_heads(node: Node) -> bool:
+    """Whether `node` is a Transpose that swaps heads and queries."""
+    if not isinstance(node, ops.Transpose):
+        return False
+    order = inputs_of(node)[1].type.integers
+    if order is None or len(order) < 3:
+        return False
+    rank = len(order)
+    return tuple(order) == (*range(rank - 3), rank - 2, rank - 3, rank - 1)
