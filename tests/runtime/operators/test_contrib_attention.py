@@ -73,7 +73,7 @@ def test_scores_are_an_output(dynamic):
 
 
 def test_bias_of_a_constant_key():
-    """The CPU plugin computes other numbers if the bias is added to the heads."""
+    """Keys are a constant with a part of the bias."""
     inputs = {**three(), "bias": floats(3 * HIDDEN)}
     check_node(MHA, inputs, {"num_heads": HEADS}, opset=1, constants=["k"])
 

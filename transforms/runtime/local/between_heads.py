@@ -7,7 +7,7 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.arithmetic import Binary, Unary
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule, inputs_of
+from transforms.runtime.local.rule import LocalRule, inputs_of, is_one_element
 
 BETWEEN = (Binary, Unary, ops.Convert, ops.Select, ops.Reshape)
 """Operations that may stand between the products and the softmax."""
@@ -33,7 +33,7 @@ class MaximumBetweenHeads(LocalRule):
             return None
         q, uses = inputs_of(product)[0], list(node.output.uses)
         is_transposed = len(uses) == 1 and _swaps_heads(uses[0].node)
-        if is_transposed == _swaps_heads(q.node):
+        if is_transposed == _swaps_heads(_unscaled(q).node):
             return None
         value, use = (node.output, uses[0]) if is_transposed else (q, None)
         reader, port = (use.node, use.port) if use else (product, 0)
@@ -60,6 +60,16 @@ def _behind(value: Value, kind: type[Node]) -> Node | None:
             seen.add(each)
             pending += inputs_of(each.node)
     return None
+
+
+def _unscaled(value: Value) -> Value:
+    """The value that is multiplied by a constant number: the runtime moves the number behind the product."""
+    while isinstance(value.node, ops.Multiply):
+        a, b = inputs_of(value.node)
+        if not is_one_element(a) and not is_one_element(b):
+            return value
+        value = a if is_one_element(b) else b
+    return value
 
 
 def _swaps_heads(node: Node) -> bool:

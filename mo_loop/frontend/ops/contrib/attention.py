@@ -86,10 +86,7 @@ def _split_packed(x: Value, count: int) -> list[Value]:
 
 
 def _all_split(tensors: list[Value], bias: Value | None, heads: int) -> list[Value]:
-    """Tensors [batch, S, heads * size], each plus its part of the bias, with the heads apart.
-
-    The bias is added here because the CPU plugin computes other numbers if it is added to the heads of a constant.
-    """
+    """Tensors [batch, S, heads * size], each plus its part of the bias, with the heads apart."""
     if bias is not None:
         lengths = [dimension(each, 2) for each in tensors]
         rest = lengths if len(tensors) == 1 else lengths[:-1]
