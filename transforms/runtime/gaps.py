@@ -592,6 +592,11 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "AddOutputChannel", "a second output channel, removed afterwards", since="2026.3.1",
     ),
     Gap(
+        "sum-with-convolution-of-one-channel",
+        "a tensor that is added to a `Convolution` of one input channel and dynamic shape is read at other places",
+        WRONG, "MaximumBeforeSum", "`max(c, c)` of the convolution before the sum", since="2026.3.1",
+    ),
+    Gap(
         "convolution-of-padding",
         "a `Convolution` whose filter sees nothing but padding at every place along the last dimension crashes: a "
         "stride skips the only elements",

@@ -25,7 +25,12 @@ from transforms.runtime.local.moves import (
     TransposeToSqueezeUnsqueeze,
     WidenTwoBitConstants,
 )
-from transforms.runtime.local.products import AddOutputChannel, MatMulToMultiply, SliceConvolution
+from transforms.runtime.local.products import (
+    AddOutputChannel,
+    MatMulToMultiply,
+    MaximumBeforeSum,
+    SliceConvolution,
+)
 from transforms.runtime.local.rule import LocalRule
 from transforms.runtime.local.scales import MaximumBeforeNormalisation
 
@@ -49,6 +54,7 @@ RULES: tuple[type[LocalRule], ...] = (
     WidenTwoBitConstants,
     MatMulToMultiply,
     SliceConvolution,
+    MaximumBeforeSum,
     AddOutputChannel,
     MaximumBeforeNormalisation,
     MaximumBetweenHeads,

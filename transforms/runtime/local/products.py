@@ -69,6 +69,32 @@ def _is_padded_volume(node: ops.Convolution, filters: Value) -> bool:
     return filters.rank == 5 and is_padded and not is_static(node.output.shape)
 
 
+class MaximumBeforeSum(LocalRule):
+    """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
+
+    for one input channel and dynamic shapes, also with operations of one input before the sum. The runtime adds y in
+    the convolution, and reads it at other places.
+    """
+
+    pattern = wrap_type(ops.Convolution)
+
+    def form(self, node: ops.Convolution) -> Node | None:
+        _, filters = inputs_of(node)
+        is_single = type(node) is ops.Convolution and filters.type.dims[1:2] == (1,)
+        use = node.output.only_use
+        if not is_single or is_static(node.output.shape) or use is None or not _is_added(use.node):
+            return None
+        node.graph.set_input(use.node, use.port, ops.Maximum(node.output, node.output).output)
+        return node
+
+
+def _is_added(node: Node) -> bool:
+    """Whether `node`, or the only reader of operations of one input behind it, adds two tensors known at run time."""
+    while len(node.inputs) == 1 and len(node.outputs) == 1 and node.output.only_use is not None:
+        node = node.output.only_use.node
+    return isinstance(node, ops.Add) and not any(isinstance(each.node, Constant) for each in inputs_of(node))
+
+
 class SliceConvolution(LocalRule):
     """Convolution(x, w) of stride s along the last dimension  ->  Slice(Convolution(x, w) of stride 1, of step s)
 
