@@ -72,7 +72,7 @@ def _is_padded_volume(node: ops.Convolution, filters: Value) -> bool:
 class MaximumBeforeSum(LocalRule):
     """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
 
-    for one input channel and dynamic shapes, also with operations of one input before the sum. The runtime adds y in
+    for one input channel and dynamic shapes, also with activations and constants before the sum. The runtime adds y in
     the convolution, and reads it at other places.
     """
 
@@ -89,10 +89,14 @@ class MaximumBeforeSum(LocalRule):
 
 
 def _is_added(node: Node) -> bool:
-    """Whether `node`, or the only reader of operations of one input behind it, adds two tensors known at run time."""
-    while len(node.inputs) == 1 and len(node.outputs) == 1 and node.output.only_use is not None:
+    """Whether `node` adds two tensors known at run time, or the next reader that has two such inputs does."""
+    while len(_at_run_time(node)) == 1 and len(node.outputs) == 1 and node.output.only_use is not None:
         node = node.output.only_use.node
-    return isinstance(node, ops.Add) and not any(isinstance(each.node, Constant) for each in inputs_of(node))
+    return isinstance(node, ops.Add) and len(_at_run_time(node)) == 2
+
+
+def _at_run_time(node: Node) -> list[Value]:
+    return [each for each in inputs_of(node) if not isinstance(each.node, Constant)]
 
 
 class SliceConvolution(LocalRule):
