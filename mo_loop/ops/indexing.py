@@ -39,9 +39,18 @@ class Gather(Op, opset=8, index=("indices", "axis")):
     def evaluate(self, *inputs):
         data, indices, axis = inputs
         size = data.shape[int(axis)]
-        if self.batch_dims or np.any(indices < -size) or np.any(indices >= size):
+        batches = self.batch_dims + (indices.ndim if self.batch_dims < 0 else 0)
+        if np.any(indices < -size) or np.any(indices >= size) or (batches and 0 in (*data.shape, *indices.shape)):
             return NotImplemented
-        return np.take(data, indices, axis=int(axis))
+        return _taken(data, indices, normalise_axis(int(axis), data.ndim), batches)
+
+
+def _taken(data, indices, axis: int, batches: int):
+    """The elements along an axis, for each of the leading `batches` dimensions apart."""
+    if not batches:
+        return np.take(data, indices, axis=axis)
+    pairs = zip(data, indices, strict=True)
+    return np.stack([_taken(each, places, axis - 1, batches - 1) for each, places in pairs])
 
 
 class GatherElements(Op, opset=6, index=("indices",)):
