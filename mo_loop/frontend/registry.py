@@ -72,6 +72,7 @@ FAMILIES: dict[str, str] = {
 }
 CONTRIB: dict[str, str] = {
     "attention": "Attention MultiHeadAttention QAttention",
+    "unpadded": "PackedAttention PackedMultiHeadAttention RemovePadding RestorePadding",
     "grouped": "GroupQueryAttention",
     "repeats": "NGramRepeatBlock",
     "rotary": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",

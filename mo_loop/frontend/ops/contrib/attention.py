@@ -62,37 +62,19 @@ def multi_head_attention(
 def _projections(query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int) -> list[Value]:
     """Q, K and V as [batch, heads, S or T, size], with their parts of the bias added."""
     if key is None:
-        packed = _split_packed(query, 3) if ranked(query, "MultiHeadAttention") == 5 else None
+        packed = parts.split_packed(query, 3) if ranked(query, "MultiHeadAttention") == 5 else None
         if packed is None:
             raise UnsupportedError(
                 "a packed query of 3 dimensions: export it with 5 dimensions, [batch, S, heads, 3, size]", code="ML314"
             )
-        return _all_split(packed, bias, heads)
+        return parts.all_split(packed, bias, heads)
     if ranked(key, "MultiHeadAttention") == 5:
-        return _all_split([query, *_split_packed(key, 2)], bias, heads)
+        return parts.all_split([query, *parts.split_packed(key, 2)], bias, heads)
     if value is None:
         raise ModelError("MultiHeadAttention has a key without a value", code="ML227")
     if key.rank == 4:  # keys and values of the past, as cross attention has them, include their bias
-        return [*_all_split([query], bias, heads), key, value]
-    return _all_split([query, key, value], bias, heads)
-
-
-def _split_packed(x: Value, count: int) -> list[Value]:
-    """[batch, S, heads, count, size] as `count` tensors [batch, S, heads * size]."""
-    heads, size = x.type.dims[2], x.type.dims[4]
-    hidden = heads * size if isinstance(heads, int) and isinstance(size, int) else -1
-    flat = [ops.Squeeze(each, [3]) for each in ops.Split(x, 3, num_splits=count).outputs]
-    return [ops.Reshape(each, [0, 0, hidden], special_zero=True).output for each in flat]
-
-
-def _all_split(tensors: list[Value], bias: Value | None, heads: int) -> list[Value]:
-    """Tensors [batch, S, heads * size], each plus its part of the bias, with the heads apart."""
-    if bias is not None:
-        lengths = [dimension(each, 2) for each in tensors]
-        rest = lengths if len(tensors) == 1 else lengths[:-1]
-        vectors = ops.VariadicSplit(bias, 0, joined([*rest, -1], bias)).outputs
-        tensors = [ops.Add(tensor, vector).output for tensor, vector in zip(tensors, vectors, strict=False)]
-    return [parts.split_heads(each, heads) for each in tensors]
+        return [*parts.all_split([query], bias, heads), key, value]
+    return parts.all_split([query, key, value], bias, heads)
 
 
 # -- Attention
@@ -144,7 +126,7 @@ def _attention_of(
 ) -> list[Any]:  # fmt: skip
     """The outputs for Q, K and V side by side; `inputs` are the mask, the past, a bias and the length in a buffer."""
     mask_input, past, bias, length = inputs
-    q, k, v = (parts.split_heads(each, heads) for each in _thirds(product, sizes))
+    q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, sizes))
     new = dimension(k, 2)
     before: Any = 0
     present = None
@@ -169,15 +151,6 @@ def _attention_of(
         mask = _and_causal(mask, q, before, total, True)
     y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, bias))
     return [parts.merge_heads(y), present]
-
-
-def _thirds(product: Value, sizes: tuple[int, ...] | None) -> list[Value]:
-    """Q, K and V as [batch, S, D]."""
-    if sizes is None:
-        return list(ops.Split(product, 2, num_splits=3).outputs)
-    if len(sizes) != 3:
-        raise ModelError(f"Attention has {len(sizes)} qkv_hidden_sizes, not 3", code="ML227")
-    return parts.pieces(product, 2, list(sizes))
 
 
 def _stacked(k: Value, v: Value) -> Value:

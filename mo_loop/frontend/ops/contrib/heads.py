@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
 from mo_loop.graph import Value
@@ -48,6 +49,33 @@ def merge_heads(x: Value) -> Value:
 def pieces(x: Value, axis: int, sizes: list[int]) -> list[Value]:
     """Consecutive pieces of `x` along an axis."""
     return list(ops.VariadicSplit(x, axis, sizes).outputs)
+
+
+def split_packed(x: Value, count: int) -> list[Value]:
+    """[batch, S, heads, count, size] as `count` tensors [batch, S, heads * size]."""
+    heads, size = x.type.dims[2], x.type.dims[4]
+    hidden = heads * size if isinstance(heads, int) and isinstance(size, int) else -1
+    flat = [ops.Squeeze(each, [3]) for each in ops.Split(x, 3, num_splits=count).outputs]
+    return [ops.Reshape(each, [0, 0, hidden], special_zero=True).output for each in flat]
+
+
+def all_split(tensors: list[Value], bias: Value | None, heads: int) -> list[Value]:
+    """Tensors [batch, S, heads * size], each plus its part of the bias, with the heads apart."""
+    if bias is not None:
+        lengths = [dimension(each, 2) for each in tensors]
+        rest = lengths if len(tensors) == 1 else lengths[:-1]
+        vectors = ops.VariadicSplit(bias, 0, joined([*rest, -1], bias)).outputs
+        tensors = [ops.Add(tensor, vector).output for tensor, vector in zip(tensors, vectors, strict=False)]
+    return [split_heads(each, heads) for each in tensors]
+
+
+def thirds(product: Value, sizes: tuple[int, ...] | None) -> list[Value]:
+    """Q, K and V as [batch, S, D]."""
+    if sizes is None:
+        return list(ops.Split(product, 2, num_splits=3).outputs)
+    if len(sizes) != 3:
+        raise ModelError(f"Attention has {len(sizes)} qkv_hidden_sizes, not 3", code="ML227")
+    return pieces(product, 2, list(sizes))
 
 
 def scaled(q: Value, scale: float | None) -> Value:
