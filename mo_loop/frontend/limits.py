@@ -165,7 +165,14 @@ LIMITS: dict[str, Limit] = {
         "Squeeze Unsqueeze Tile", "axes or repeats of which not even the number is known before run time", _RANK
     ),
     "rotation in attention": Limit(
-        "com.microsoft::Attention", "do_rotary", "refused; export RotaryEmbedding and MultiHeadAttention"
+        "com.microsoft::Attention com.microsoft::DecoderMaskedSelfAttention",
+        "do_rotary",
+        "refused; export RotaryEmbedding and MultiHeadAttention",
+    ),
+    "switches of decoders": Limit(
+        "com.microsoft::DecoderAttention",
+        "static_kv, use_past, has_layer_state or has_key_padding_mask known only at run time",
+        "refused; set them with --input",
     ),
     "flat packed heads": Limit(
         "com.microsoft::MultiHeadAttention",

@@ -73,6 +73,7 @@ FAMILIES: dict[str, str] = {
 CONTRIB: dict[str, str] = {
     "attention": "Attention MultiHeadAttention QAttention",
     "unpadded": "PackedAttention PackedMultiHeadAttention RemovePadding RestorePadding",
+    "decoders": "DecoderAttention DecoderMaskedSelfAttention",
     "grouped": "GroupQueryAttention",
     "repeats": "NGramRepeatBlock",
     "rotary": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",

@@ -131,18 +131,18 @@ def _attention_of(
     before: Any = 0
     present = None
     if past is None:
-        present = _stacked(k, v)
+        present = parts.stacked(k, v)
     else:
         past_k, past_v = (ops.Squeeze(each, [0]).output for each in ops.Split(past, 0, num_splits=2).outputs)
         if length is not None:
             before = parts.known_length(length)
             whole_k, k = parts.written(past_k, k, length)
             whole_v, v = parts.written(past_v, v, length)
-            present = _stacked(whole_k, whole_v)
+            present = parts.stacked(whole_k, whole_v)
         else:
             before = dimension(past_k, 2)
             k, v = parts.appended(past_k, k), parts.appended(past_v, v)
-            present = _stacked(k, v)
+            present = parts.stacked(k, v)
     total = parts.total_of(before, new)
     mask = None
     if mask_input is not None and not _says_nothing(mask_input):
@@ -151,13 +151,6 @@ def _attention_of(
         mask = _and_causal(mask, q, before, total, True)
     y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, bias))
     return [parts.merge_heads(y), present]
-
-
-def _stacked(k: Value, v: Value) -> Value:
-    """[2, batch, heads, T, size]; only keys and values of one size have it."""
-    if isinstance(k.type.dims[3], int) and isinstance(v.type.dims[3], int) and k.type.dims[3] != v.type.dims[3]:
-        return k
-    return ops.Concat(ops.Unsqueeze(k, [0]), ops.Unsqueeze(v, [0]), axis=0).output
 
 
 # -- masks

@@ -175,6 +175,13 @@ def appended(past: Value | None, new: Value) -> Value:
     return new if past is None else ops.Concat(past, new, axis=2).output
 
 
+def stacked(k: Value, v: Value) -> Value:
+    """[2, batch, heads, T, size]; only keys and values of one size have it."""
+    if isinstance(k.type.dims[3], int) and isinstance(v.type.dims[3], int) and k.type.dims[3] != v.type.dims[3]:
+        return k
+    return ops.Concat(ops.Unsqueeze(k, [0]), ops.Unsqueeze(v, [0]), axis=0).output
+
+
 def written(buffer: Value, new: Value, start: Value) -> tuple[Value, Value]:
     """The buffer with the rows from `start` on replaced by the new ones, and its part up to their end."""
     first = ops.Reshape(as_i64(start), [1]).output

@@ -1,0 +1,177 @@
+"""Attention of decoders: ONNX Runtime has no CPU kernel for these operators, so numpy computes what they shall give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from mo_loop import convert_model
+from mo_loop.errors import ConversionErrors
+from tests.harness import check_model, check_node
+from tests.nodes import graph_model, node_model
+
+RNG = np.random.default_rng(41)
+BATCH, HEADS, SIZE, S = 2, 3, 8, 3
+HIDDEN = HEADS * SIZE
+OF_DECODERS, OF_TOKENS = "com.microsoft::DecoderAttention", "com.microsoft::DecoderMaskedSelfAttention"
+dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+
+
+def floats(*shape, dtype=np.float32):
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def heads(x):
+    """[.., hidden] as [.., heads, size]."""
+    return x.reshape(*x.shape[:-1], HEADS, -1)
+
+
+def attention(q, k, v, mask=None, scale=SIZE**-0.5):
+    """Tensors of [batch, heads, rows, size]; the mask is added."""
+    scores = q @ k.swapaxes(2, 3) * np.float32(scale) + (0 if mask is None else mask)
+    weights = np.exp(scores - scores.max(3, keepdims=True))
+    return (weights / weights.sum(3, keepdims=True) @ v).astype(q.dtype)
+
+
+# -- DecoderAttention
+
+
+def decoder(is_cross, reads_past, is_masked, dtype=np.float32):
+    """The inputs of a node, and its outputs: two steps of self attention, or of one key of the encoder."""
+    length, past = 4, 2
+    inputs: dict[str, Any] = {
+        "query": floats(S, BATCH, HIDDEN, dtype=dtype), "key": floats(length, BATCH, HIDDEN, dtype=dtype),
+        "wq": (0.3 * floats(HIDDEN, HIDDEN)).astype(dtype), "wkv": (0.3 * floats(HIDDEN, 2 * HIDDEN)).astype(dtype),
+        "b": floats(3 * HIDDEN, dtype=dtype),
+    }  # fmt: skip
+    query, key, wq, wkv, b = inputs.values()
+    cache = [floats(BATCH, HEADS, past, SIZE, dtype=dtype) if reads_past else None for _ in range(2)]
+    q = heads(query @ wq + b[:HIDDEN]).transpose(1, 2, 0, 3)
+    k, v = (heads(x).transpose(1, 2, 0, 3) for x in np.split((key if is_cross else query) @ wkv + b[HIDDEN:], 2, 2))
+    if reads_past:
+        k, v = cache if is_cross else (np.concatenate(pair, 2) for pair in zip(cache, (k, v), strict=True))
+    padding = RNG.random((BATCH, k.shape[2])) < 0.5
+    padding[:, 0] = False
+    inputs |= {"padding": padding if is_masked else None, "key_cache": cache[0], "value_cache": cache[1]}
+    flags = {"static_kv": is_cross, "use_past": reads_past, "has_state": True, "has_padding": is_masked}
+    inputs |= {name: np.array([flag]) for name, flag in flags.items()}
+    y = attention(q, k, v, np.where(padding, -np.inf, 0)[:, None, None].astype(dtype) if is_masked else None)
+    return inputs, list(flags), [y.transpose(2, 0, 1, 3).reshape(S, BATCH, HIDDEN), k, v]
+
+
+@pytest.mark.parametrize("reads_past", [False, True], ids=["first", "later"])
+@pytest.mark.parametrize("is_cross", [False, True], ids=["self", "cross"])
+@dynamic_or_not
+def test_self_and_cross_attention(is_cross, reads_past, dynamic):
+    inputs, flags, expected = decoder(is_cross, reads_past, is_masked=is_cross != reads_past)
+    constants, names = ["wq", "wkv", "b", *flags], ["y", "k", "v"]
+    check_node(
+        OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=names, constants=constants, dynamic=dynamic,
+        expected=expected, rtol=1e-4,
+    )  # fmt: skip
+
+
+def test_half_precision():
+    inputs, flags, expected = decoder(False, True, True, np.float16)
+    check_node(
+        OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=["y", "k", "v"], constants=flags,
+        expected=expected, rtol=2e-2, atol=2e-2,
+    )  # fmt: skip
+
+
+def test_what_a_decoder_does_is_known():
+    inputs, flags, _ = decoder(False, True, False)
+    model = node_model(OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=["y"], constants=flags[1:])
+    with pytest.raises(ConversionErrors, match="static_kv of DecoderAttention is known only at run time: set it with"):
+        convert_model(model)
+
+
+def test_cache_of_a_loop_grows():
+    """The new caches are the states of a loop: self attention of three steps."""
+    inputs, flags, _ = decoder(False, True, False)
+    inner = {name: inputs[name] for name in ("wq", "wkv", "b")} | {name: inputs[name] for name in flags}
+    ports = ["x", "x", "wq", "wkv", "b", "", "kc", "vc", *flags]
+    cache = ["batch", HEADS, "past", SIZE]
+    body = helper.make_graph(
+        [
+            helper.make_node("DecoderAttention", ports, ["y", "nk", "nv"], domain="com.microsoft", num_heads=HEADS),
+            helper.make_node("Identity", ["going"], ["go"]),
+        ],
+        "step",
+        [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("going", 9, []),
+         helper.make_tensor_value_info("x", 1, ["rows", "batch", HIDDEN]),
+         *(helper.make_tensor_value_info(name, 1, cache) for name in ("kc", "vc"))],
+        [helper.make_tensor_value_info("go", 9, []), helper.make_tensor_value_info("y", 1, ["rows", "batch", HIDDEN]),
+         *(helper.make_tensor_value_info(name, 1, cache) for name in ("nk", "nv"))],
+    )  # fmt: skip
+    loop = helper.make_node("Loop", ["trips", "", "query", "key_cache", "value_cache"], ["y", "k", "v"], body=body)
+    fed = {name: inputs[name] for name in ("query", "key_cache", "value_cache")}
+    constants = {**inner, "trips": np.array(3, np.int64)}
+    model = graph_model([loop], fed, ["y", "k", "v"], opset=18, constants=constants, dynamic=True)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    x, k, v = fed.values()
+    for _ in range(3):
+        q = heads(x @ inner["wq"] + inner["b"][:HIDDEN]).transpose(1, 2, 0, 3)
+        new = (heads(each).transpose(1, 2, 0, 3) for each in np.split(x @ inner["wkv"] + inner["b"][HIDDEN:], 2, 2))
+        k, v = (np.concatenate(pair, 2) for pair in zip((k, v), new, strict=True))
+        x = attention(q, k, v).transpose(2, 0, 1, 3).reshape(x.shape)
+    check_model(model, fed, expected=[x, k, v], rtol=1e-4, atol=1e-4)
+
+
+# -- DecoderMaskedSelfAttention
+
+
+def in_blocks(keys):
+    """Rows of keys as a buffer holds them: blocks of 16 bytes of all rows, one block after another."""
+    block = 16 // keys.dtype.itemsize
+    return keys.reshape(*keys.shape[:3], -1, block).transpose(0, 1, 3, 2, 4).reshape(keys.shape)
+
+
+def token(dtype=np.float32):
+    """The inputs that a node always has, and Q, K and V for the new token."""
+    x, w = floats(BATCH, 1, 5, dtype=dtype), floats(5, 3 * HIDDEN, dtype=dtype)
+    b = floats(3 * HIDDEN, dtype=dtype)
+    return {"x": x, "w": w, "b": b}, [heads(each).swapaxes(1, 2) for each in np.split(x @ w + b, 3, 2)]
+
+
+@dynamic_or_not
+def test_past_without_a_buffer(dynamic):
+    inputs, (q, k, v) = token()
+    past = floats(2, BATCH, HEADS, 4, SIZE)
+    mask, bias = np.array([[1, 0, 1, 1, 1], [0, 0, 1, 0, 1]], np.int32), floats(BATCH, 1, 1, 5)
+    inputs |= {"mask": mask, "past": past, "bias": bias}
+    present = np.concatenate([past, np.stack([k, v])], 3)
+    y = attention(q, *present, np.where(mask[:, None, None] > 0, 0, np.float32(-3)) + bias, 0.2)
+    attributes = {"num_heads": HEADS, "scale": 0.2, "mask_filter_value": -3.0}
+    check_node(
+        OF_TOKENS, inputs, attributes, opset=1, outputs=["y", "present"], dynamic=dynamic,
+        expected=[y.reshape(BATCH, 1, HIDDEN), present],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "has_beams"), [(np.float32, False), (np.float32, True), (np.float16, True)], ids=str)
+@dynamic_or_not
+def test_buffer_whose_keys_lie_in_blocks(dtype, has_beams, dynamic):
+    """With beams, a token of the past was written by the beam that `beams` names."""
+    inputs, (q, k, v) = token(dtype)
+    past, length, most = floats(2, BATCH, HEADS, 7, SIZE, dtype=dtype), 4, 7
+    beams = RNG.integers(0, BATCH, (1, BATCH, most)).astype(np.int32)
+    present = past.copy()
+    present[0, :, :, length], present[1, :, :, length] = k[:, :, 0], v[:, :, 0]
+    used = present[:, :, :, : length + 1].copy()
+    if has_beams:
+        for row, place in np.ndindex(BATCH, length):
+            used[:, row, :, place] = past[:, beams[0, row, place], :, place]
+    y = attention(q, *used).reshape(BATCH, 1, HIDDEN)
+    inputs |= {"mask": None, "past": np.stack([in_blocks(past[0]), past[1]]), "bias": None}
+    inputs["length"] = np.array([length], np.int32)
+    if has_beams:
+        inputs |= {"width": np.array([BATCH], np.int32), "beams": beams}
+    near = 2e-2 if dtype == np.float16 else 1e-4
+    check_node(
+        OF_TOKENS, inputs, {"num_heads": HEADS, "past_present_share_buffer": 1}, opset=1, outputs=["y", "present"],
+        dynamic=dynamic, expected=[y, np.stack([in_blocks(present[0]), present[1]])], rtol=near, atol=near,
+    )  # fmt: skip
