@@ -79,7 +79,7 @@ _ALIKE = {
     _SERVER: "com.microsoft::PagedAttention com.microsoft::SparsePagedAttention "
     "com.microsoft::PackedSparseAttentionIndexer com.microsoft::PackedSparseAttentionIndexerMerge "
     "com.microsoft::ConvStateReplay com.microsoft::GatedDeltaNetStateReplay com.microsoft::Mamba2Verify "
-    "com.microsoft::SpeculativePrefixCommit com.microsoft::VarlenCausalConvWithState "
+    "com.microsoft::SpeculativePrefixCommit "
     "com.microsoft::VarlenNGramHashMapping",
     _PACKED: "com.microsoft::GatherPacked com.microsoft::MatMulPacked com.microsoft::MoEPacked",
     _EXPERTS: "com.microsoft::MoEGroupRouter com.microsoft::RouterGateUpProj",

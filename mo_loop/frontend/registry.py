@@ -76,6 +76,8 @@ CONTRIB: dict[str, str] = {
     "decoders": "DecoderAttention DecoderMaskedSelfAttention",
     "grouped": "GroupQueryAttention",
     "repeats": "NGramRepeatBlock",
+    "causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
+    "linear_attention": "LinearAttentionGate",
     "rotary": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
     "fused": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul FusedMatMulActivation "

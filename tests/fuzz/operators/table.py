@@ -30,6 +30,7 @@ FAMILIES = (
     "tensors", "arithmetic", "logic", "activation", "reduction", "linear", "normalisation", "convolution", "pooling",
     "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing",
     "contrib.attention", "contrib.grouped", "contrib.repeats", "contrib.rotary",
+    "contrib.causal_convolution", "contrib.linear_attention",
     "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized", "contrib.quantized_products",
     "contrib.packed_tables",
     "contrib.skip_normalisation",

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 _DEFAULT_DOMAIN = ""
 _MICROSOFT = (
-    ""
-    "CausalConvWithState "
     "DecoderMaskedMultiHeadAttention "
     "DynamicSparseAttention "
     "GatedDeltaNet "
     "GatedRelativePositionBias "
-    ""
-    "LinearAttention LinearAttentionGate "
+    "LinearAttention "
     "LongformerAttention "
     "MoE "
     "NhwcMaxPool "
     "QEmbedLayerNormalization "
     "QMoE "
-    ""
     "RelativePositionBias SampleOp "
     "SparseAttention "
     "SparseAttentionIndexer "
-    ""
     "WhisperBeamSearch "
 )
 PENDING = {*_DEFAULT_DOMAIN.split(), *(f"com.microsoft::{name}" for name in _MICROSOFT.split())}
