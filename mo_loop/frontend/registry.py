@@ -75,6 +75,7 @@ CONTRIB: dict[str, str] = {
     "unpadded": "PackedAttention PackedMultiHeadAttention RemovePadding RestorePadding",
     "decoders": "DecoderAttention DecoderMaskedSelfAttention",
     "grouped": "GroupQueryAttention",
+    "sparse": "SparseAttention",
     "repeats": "NGramRepeatBlock",
     "causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
     "linear_attention": "LinearAttentionGate",

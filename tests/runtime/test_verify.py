@@ -15,6 +15,7 @@ from mo_loop.verify.judge import BUG, CRASH, NOT_COMPILABLE, PASSED, WRONG, Samp
 from mo_loop.verify.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime, expected_values
 from mo_loop.workers import Pool
 from tests.harness import floats, oracle, parsed, run_converted
+from tests.nodes import node_model
 from tools import fuzz_controlflow, runtimes
 
 NEG = "main (float[N,M] x) => (float[N,M] y) { y = Neg (x) }"
@@ -138,3 +139,24 @@ def test_a_tie_is_rounded_before_the_zero_point_is_added() -> None:
     found = oracle(model, [feeds])
     assert found.source == REFERENCE and found.values[0][0][1].tolist() == [[5], [7]]
     assert OnnxRuntime(model).run(feeds)[0][1].tolist() == [[5], [7]]
+
+
+def test_outputs_that_have_the_memory_of_inputs() -> None:
+    """ONNX Runtime writes the new token into the buffers that it is given; those of the caller stay as they are."""
+    feeds = {
+        "q": floats(1, 1, 8), "k": floats(1, 1, 8, seed=1), "v": floats(1, 1, 8, seed=2),
+        "past_k": floats(1, 1, 4, 8, seed=3), "past_v": floats(1, 1, 4, 8, seed=4),
+        "rows": np.array([[0, 1, 3]], np.int32), "columns": np.array([[0, 0, 1]], np.int32),
+        "total": np.array([3], np.int32), "ends": np.array([3], np.int32),
+    }  # fmt: skip
+    op, counts = "com.microsoft::SparseAttention", {"num_heads": 1, "kv_num_heads": 1, "sparse_block_size": 2}
+    model = node_model(op, feeds, counts, opset=1, outputs=["y", "present_k", "present_v"])
+    names = ["present_k", "y", "present_v"]
+    model.graph.output.sort(key=lambda port: names.index(port.name))
+    before = feeds["past_k"].copy()
+    found = dict(OnnxRuntime(model).run(feeds))
+    expected = before.copy()
+    expected[0, 0, 2] = feeds["k"][0, 0]
+    assert list(found) == names and found["y"].shape == (1, 1, 8)
+    np.testing.assert_array_equal(found["present_k"], expected)
+    np.testing.assert_array_equal(feeds["past_k"], before)

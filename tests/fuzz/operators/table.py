@@ -29,7 +29,7 @@ Choice = Callable[[Draw], Any]
 FAMILIES = (
     "tensors", "arithmetic", "logic", "activation", "reduction", "linear", "normalisation", "convolution", "pooling",
     "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing",
-    "contrib.attention", "contrib.grouped", "contrib.repeats", "contrib.rotary",
+    "contrib.attention", "contrib.grouped", "contrib.sparse", "contrib.repeats", "contrib.rotary",
     "contrib.causal_convolution", "contrib.linear_attention",
     "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized", "contrib.quantized_products",
     "contrib.packed_tables",

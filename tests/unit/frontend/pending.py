@@ -15,7 +15,6 @@ _MICROSOFT = (
     "QEmbedLayerNormalization "
     "QMoE "
     "RelativePositionBias SampleOp "
-    "SparseAttention "
     "SparseAttentionIndexer "
     "WhisperBeamSearch "
 )

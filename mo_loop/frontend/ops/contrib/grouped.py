@@ -7,8 +7,6 @@ the cache the new ones stand behind those of the past; rows behind them are 0. T
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,25 +15,12 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.arithmetic import as_type
+from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.rotary import rotated
-from mo_loop.frontend.ops.shared import dimension, joined, vector
+from mo_loop.frontend.ops.shared import dimension, vector
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.types import f32
-
-
-@dataclass(frozen=True)
-class Scores:
-    """The attributes that scores depend on."""
-
-    heads: int
-    kv_heads: int
-    scale: float | None
-    softcap: float
-    causal: bool
-    window: int
-    smooth: bool
 
 
 @translates("GroupQueryAttention", since=1, domain=MICROSOFT)
@@ -57,7 +42,7 @@ def group_query_attention(
         )
     if k_quant_type != "NONE" or v_quant_type != "NONE":
         raise UnsupportedError("a quantised cache: export with a cache of floats", code="ML314")
-    q, k, v = _separate(query, key, value, num_heads, kv_num_heads)
+    q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
     if q_norm_weight is not None:
         q = _normalised(q, q_norm_weight, qk_norm_epsilon if q_norm_epsilon is None else q_norm_epsilon)
         k = _normalised(k, k_norm_weight, qk_norm_epsilon if k_norm_epsilon is None else k_norm_epsilon)
@@ -72,22 +57,14 @@ def group_query_attention(
         q, k = (rotated(each, cos, sin, rotary_interleaved) for each in (q, k))
     present_k, present_v = (_cached(past, each, first, total) for past, each in ((past_key, k), (past_value, v)))
     if past_key is not None:
-        k, v = (_beginning(each, total) for each in (present_k, present_v))
+        k, v = (groups.beginning(each, total) for each in (present_k, present_v))
     window = local_window_size if local_window_size > 0 else 0
-    task = Scores(num_heads, kv_num_heads, scale, softcap or 0.0, bool(causal), window, smooth_softmax == 1)
-    keeps = _kept(task, places, ends, dimension(k, 2), q)
-    y, scores, weights = _attended(task, [q, k, v], keeps, attention_bias, head_sink)
+    task = groups.Scores(num_heads, kv_num_heads, scale, softcap or 0.0, smooth_softmax == 1)
+    keeps = _kept(places, ends, dimension(k, 2), bool(causal), window)
+    mask = parts.filled(keeps, parts.LOWEST)
+    y, scores, weights = groups.attended(task, [q, k, v], mask, attention_bias, head_sink)
     shown = weights if qk_output == 2 else ops.Select(keeps, scores, np.float32(0)).output
     return [parts.merge_heads(y), present_k, present_v, as_type(shown, q.dtype)]
-
-
-def _separate(query: Value, key: Value | None, value: Value | None, heads: int, kv_heads: int) -> Sequence[Value]:
-    """Q, K and V as [batch, heads, S, size]."""
-    if key is not None and value is not None:
-        counts = (heads, kv_heads, kv_heads)
-        return [parts.split_heads(x, count) for x, count in zip((query, key, value), counts, strict=True)]
-    every = parts.split_heads(query, heads + 2 * kv_heads)
-    return parts.pieces(every, 1, [heads, kv_heads, kv_heads])
 
 
 def _normalised(x: Value, weight: Value, epsilon: float) -> Value:
@@ -120,65 +97,19 @@ def _cached(past: Value | None, new: Value, first: Value, total: Any) -> Value:
     joint = ops.Concat(past, ops.Pad(new, [0, 0, 0, 0], [0, 0, 1, 0], np.zeros((), new.dtype.numpy)), axis=2)
     fresh_row = ops.Add(ops.Minimum(behind, rows), held)
     row = ops.Select(ops.Less(behind, 0), places, fresh_row)
-    if 1 in (joint.output.type.dims[0], row.output.type.dims[0]):  # the runtime crashes on batch_dims of one sequence
-        return ops.Gather(joint, ops.Squeeze(row, [0]), 2).output
-    return ops.Gather(joint, row, 2, batch_dims=1).output
+    return groups.chosen(joint.output, row.output)
 
 
 def _larger(a: Any, b: Any) -> Value:
     return ops.Maximum(a, b).output if isinstance(a, Value) else ops.Maximum(b, a).output
 
 
-def _beginning(cache: Value, total: Any) -> Value:
-    if cache.type.dims[2] == total:
-        return cache
-    return ops.Slice(cache, [0], joined([total], cache), [1], [2]).output
-
-
-def _kept(task: Scores, places: Value, ends: Value, total: Any, q: Value) -> Value:
-    """[batch, 1, S, T]: which keys a query reads."""
-    keys, rows = parts.places(total, q), ops.Unsqueeze(places, [1, 3])
+def _kept(places: Value, ends: Value, total: Any, causal: bool, window: int) -> Value:
+    """[batch, 1, S, T]: which keys a query reads; those within a window, if that is not 0."""
+    keys, rows = parts.places(total, places), ops.Unsqueeze(places, [1, 3])
     kept = ops.Less(keys, ops.Unsqueeze(ends, [1, 2, 3]))
-    if task.causal:
+    if causal:
         kept = ops.LogicalAnd(kept, ops.LessEqual(keys, rows))
-    if task.window:
-        kept = ops.LogicalAnd(kept, ops.Greater(keys, ops.Subtract(rows, task.window)))
+    if window:
+        kept = ops.LogicalAnd(kept, ops.Greater(keys, ops.Subtract(rows, window)))
     return kept.output
-
-
-def _attended(
-    task: Scores, tensors: Sequence[Value], keeps: Value, bias: Value | None, sink: Value | None
-) -> tuple[Value, Value, Value]:
-    """The result [batch, heads, S, size], the scores before the softmax, and the weights after it."""
-    q, k, v = tensors
-    scores = as_type(_grouped_product(parts.scaled(q, task.scale), k, task, transpose_b=True), f32)
-    if task.softcap > 0:
-        scores = ops.Multiply(ops.Tanh(ops.Divide(scores, task.softcap)), task.softcap).output
-    if bias is not None:
-        scores = ops.Add(scores, as_type(bias, f32)).output
-    masked = ops.Add(scores, parts.filled(keeps, parts.LOWEST)).output
-    weights = _softmax(masked, sink, task)
-    return _grouped_product(as_type(weights, v.dtype), v, task, transpose_b=False), scores, weights
-
-
-def _softmax(scores: Value, sink: Value | None, task: Scores) -> Value:
-    """The softmax; a sink is one more score for each head, of no key; `smooth` is a sink of 0."""
-    if sink is None and not task.smooth:
-        return ops.Softmax(scores, axis=3).output
-    column = ops.Slice(scores, [0], [1], [1], [3])
-    none = ops.Multiply(column, np.float32(0))
-    extra = none if sink is None else ops.Add(none, ops.Reshape(as_type(sink, f32), [1, task.heads, 1, 1]))
-    every = ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)
-    return ops.Slice(every, [0], [-1], [1], [3]).output
-
-
-def _grouped_product(a: Value, b: Value, task: Scores, *, transpose_b: bool) -> Value:
-    """a [batch, heads, S, X] times b [batch, kv heads, ..], each of which several heads share."""
-    if task.heads == task.kv_heads:
-        return ops.MatMul(a, b, transpose_b=transpose_b).output
-    width = a.type.dims[3] if isinstance(a.type.dims[3], int) else dimension(a, 3)
-    # The heads of one group are rows of one matrix.
-    tall = ops.Reshape(a, joined([dimension(a, 0), task.kv_heads, -1, width], a))
-    product = ops.MatMul(tall, b, transpose_b=transpose_b).output
-    shape = joined([dimension(a, 0), task.heads, dimension(a, 2), -1], a)
-    return ops.Reshape(product, shape).output

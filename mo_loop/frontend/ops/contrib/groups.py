@@ -1,0 +1,93 @@
+"""Heads of keys and values that several heads of queries share, and their caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.frontend.ops.arithmetic import as_type
+from mo_loop.frontend.ops.contrib import heads as parts
+from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.graph import Value
+from mo_loop.graph.types import f32
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The attributes that scores depend on."""
+
+    heads: int
+    kv_heads: int
+    scale: float | None
+    softcap: float = 0.0
+    smooth: bool = False
+
+
+def separate(query: Value, key: Value | None, value: Value | None, heads: int, kv_heads: int) -> Sequence[Value]:
+    """Q, K and V as [batch, heads, S, size]."""
+    if key is not None and value is not None:
+        counts = (heads, kv_heads, kv_heads)
+        return [parts.split_heads(x, count) for x, count in zip((query, key, value), counts, strict=True)]
+    every = parts.split_heads(query, heads + 2 * kv_heads)
+    return parts.pieces(every, 1, [heads, kv_heads, kv_heads])
+
+
+# -- caches
+
+
+def chosen(rows: Value, at: Value) -> Value:
+    """Of rows [batch, kv heads, T, size] those `at` [batch, R]."""
+    if 1 in (rows.type.dims[0], at.type.dims[0]):  # the runtime crashes on batch_dims of one sequence
+        return ops.Gather(rows, ops.Squeeze(at, [0]), 2).output
+    return ops.Gather(rows, at, 2, batch_dims=1).output
+
+
+def beginning(cache: Value, total: Any) -> Value:
+    """The first `total` rows of a cache."""
+    if cache.type.dims[2] == total:
+        return cache
+    return ops.Slice(cache, [0], joined([total], cache), [1], [2]).output
+
+
+# -- products
+
+
+def attended(
+    task: Scores, tensors: Sequence[Value], mask: Value, bias: Value | None, sink: Value | None
+) -> tuple[Value, Value, Value]:
+    """The result [batch, heads, S, size], the scores before the softmax, and the weights after it."""
+    q, k, v = tensors
+    scores = as_type(_grouped_product(parts.scaled(q, task.scale), k, task, transpose_b=True), f32)
+    if task.softcap > 0:
+        scores = ops.Multiply(ops.Tanh(ops.Divide(scores, task.softcap)), task.softcap).output
+    if bias is not None:
+        scores = ops.Add(scores, as_type(bias, f32)).output
+    weights = _softmax(ops.Add(scores, mask).output, sink, task)
+    return _grouped_product(as_type(weights, v.dtype), v, task, transpose_b=False), scores, weights
+
+
+def _softmax(scores: Value, sink: Value | None, task: Scores) -> Value:
+    """The softmax; a sink is one more score for each head, of no key; `smooth` is a sink of 0."""
+    if sink is None and not task.smooth:
+        return ops.Softmax(scores, axis=3).output
+    column = ops.Slice(scores, [0], [1], [1], [3])
+    none = ops.Multiply(column, np.float32(0))
+    extra = none if sink is None else ops.Add(none, ops.Reshape(as_type(sink, f32), [1, task.heads, 1, 1]))
+    every = ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)
+    return ops.Slice(every, [0], [-1], [1], [3]).output
+
+
+def _grouped_product(a: Value, b: Value, task: Scores, *, transpose_b: bool) -> Value:
+    """a [batch, heads, S, X] times b [batch, kv heads, ..], each of which several heads share."""
+    if task.heads == task.kv_heads:
+        return ops.MatMul(a, b, transpose_b=transpose_b).output
+    width = a.type.dims[3] if isinstance(a.type.dims[3], int) else dimension(a, 3)
+    # The heads of one group are rows of one matrix.
+    tall = ops.Reshape(a, joined([dimension(a, 0), task.kv_heads, -1, width], a))
+    product = ops.MatMul(tall, b, transpose_b=transpose_b).output
+    shape = joined([dimension(a, 0), task.heads, dimension(a, 2), -1], a)
+    return ops.Reshape(product, shape).output
