@@ -45,16 +45,16 @@ def _kind(result: Result) -> str:
 
 def _add_case(suite: ET.Element, result: Result, kind: str) -> None:
     folder, _, name = result.model.name.rpartition("/")
-    facts = {"classname": _text(folder.replace("/", ".") or "models"), "name": _text(name)}
+    facts = {"classname": xml_text(folder.replace("/", ".") or "models"), "name": xml_text(name)}
     case = ET.SubElement(suite, "testcase", {**facts, "time": f"{result.seconds:.3f}"})
     if kind == "skipped":
-        ET.SubElement(case, kind, {"message": _text(_why_skipped(result))})
+        ET.SubElement(case, kind, {"message": xml_text(_why_skipped(result))})
     elif kind:
         code = result.errors[0].code if result.errors else result.status
-        found = ET.SubElement(case, kind, {"type": code, "message": _text(result.said.partition("\n")[0])})
-        found.text = _text("\n".join(filter(None, (result.said, result.detail))))
+        found = ET.SubElement(case, kind, {"type": code, "message": xml_text(result.said.partition("\n")[0])})
+        found.text = xml_text("\n".join(filter(None, (result.said, result.detail))))
     if result.warnings:
-        ET.SubElement(case, "system-err").text = _text("\n".join(f"warning: {each}" for each in result.warnings))
+        ET.SubElement(case, "system-err").text = xml_text("\n".join(f"warning: {each}" for each in result.warnings))
 
 
 def _why_skipped(result: Result) -> str:
@@ -63,6 +63,6 @@ def _why_skipped(result: Result) -> str:
     return "known: " + result.said.partition("\n")[0]
 
 
-def _text(text: str) -> str:
+def xml_text(text: str) -> str:
     """Without characters that XML forbids: control characters, lone surrogates of names that are not UTF-8."""
     return _NOT_XML.sub("\ufffd", text)

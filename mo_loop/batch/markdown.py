@@ -49,7 +49,7 @@ def _lines(results: Results) -> Iterator[str]:
 
 
 def _bad(result: Result, is_known: bool) -> tuple[str, ...]:
-    return _code(result.model.name), result.status + (", known" if is_known else ""), _cell(result.said)
+    return _code(result.model.name), result.status + (", known" if is_known else ""), cell(result.said)
 
 
 _HEAD = ("model", "status", "seconds", "layers", "control flow", "bytes", "warnings")
@@ -65,7 +65,7 @@ def _good(result: Result) -> tuple[str, ...]:
         str(result.facts.layers if result.facts else ""),
         ", ".join(f"{count} {kind}" for kind, count in flow.items()),
         f"{size:,}",
-        _cell("\n".join(result.warnings)),
+        cell("\n".join(result.warnings)),
     )
 
 
@@ -82,10 +82,10 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> It
 
 def _code(text: str) -> str:
     """A name as code, with any characters."""
-    return f"<code>{_cell(text)}</code>"
+    return f"<code>{cell(text)}</code>"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Text in one line of a table, with the special characters of Markdown and HTML escaped."""
     printable = "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
     short = printable if len(printable) <= LETTERS else f"{printable[:LETTERS]}..."

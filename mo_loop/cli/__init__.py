@@ -13,6 +13,7 @@ from mo_loop import __version__
 COMMANDS = {
     "convert": "Convert one ONNX model to OpenVINO IR.",
     "batch": "Convert many ONNX models.",
+    "verify": "Compare the IR of a model with ONNX Runtime.",
     "check": "List everything that would stop or worsen a conversion.",
     "inspect": "Show the contents of an ONNX model or an IR.",
     "ops": "Show how ONNX operators are converted.",

@@ -6,7 +6,7 @@ import click
 
 GROUPS = {
     "Inputs and outputs": (
-        "--output-model", "--output-dir", "--input", "--output", "--freeze", "--rename", "--sequence-io", "--mapping",
+        "--output-model", "--output-dir", "--inputs", "--sets", "--seed", "--save", "--input", "--output", "--freeze", "--rename", "--sequence-io", "--mapping",
     ),
     "Preparation of images": (
         "--layout", "--source-layout", "--target-layout", "--mean-values", "--scale-values", "--scale",
@@ -15,6 +15,7 @@ GROUPS = {
     "Conversion": (
         "--compress-to-fp16", "--unroll", "--target", "--quantization", "--strict", "--extension", "--no-plugins",
     ),
+    "Comparison": ("--rtol", "--atol", "--device", "--precision", "--against"),
     "Run": ("--jobs", "--timeout", "--memory", "--keep-going", "--force"),
     "Passes and debugging": (
         "--passes", "--disable-pass", "--enable-pass", "--stop-after", "--explain-pass", "--profile", "--profile-json",

@@ -7,7 +7,11 @@
 `inferred`     inferred shapes against those of arrays
 `judge`        one model, converted, run and compared, and the result in one word
 `isolated`     calls of any of these in a worker process, which may crash or hang
+`hosted`       an object of any of these in a worker process
 `elsewhere`    the same as `runtime` on another OpenVINO release, in another interpreter
+`verifying`    `mo-loop verify`: a model, its IR and several sets of inputs; `report`, `report_formats` tell the result
+`generated`    inputs made from the types of a model, and from `roles`; `given` reads those of files
+`cut_model`    the ONNX model between other inputs and outputs
 =============  ====================================================================================
 
 OpenVINO, ONNX Runtime and onnx are imported inside functions, so importing this package is fast.

@@ -23,9 +23,11 @@ Named = tuple[str, Any]
 class Comparison:
     """The result for one array. It is false in a boolean context if the arrays differ.
 
-    `kind` is one of "equal", "shape", "type", "values", "missing". `largest_abs` and `largest_rel` are the
-    largest differences of finite pairs; `index` is the first differing element in row-major order; `count` is
-    the number of differing elements.
+    `kind` is one of "equal", "shape", "type", "values", "missing". `largest_abs`, `largest_rel` and `mean_abs` are
+    the largest differences and the mean difference of finite pairs, `cosine` is the cosine of the angle between both
+    arrays as vectors of their finite pairs. `index` is the first differing element in row-major order; `count` is the
+    number of differing elements of `size`; `worst` is the element that exceeds the tolerance by most, or is nearest to
+    it, and `pair` has its expected and its actual value as text.
     """
 
     name: str
@@ -35,6 +37,11 @@ class Comparison:
     largest_rel: float = 0.0
     index: tuple[int, ...] | None = None
     count: int = 0
+    mean_abs: float = 0.0
+    cosine: float = 1.0
+    size: int = 0
+    worst: tuple[int, ...] | None = None
+    pair: tuple[str, str] = ("", "")
 
     def __bool__(self) -> bool:
         return self.kind == "equal"
@@ -61,9 +68,16 @@ def compare(
     if dtype and left.dtype != right.dtype:
         return Comparison(name, "type", f"element type {right.dtype} instead of {left.dtype}")
     if _is_float(left.dtype):
-        default = (RTOL, ATOL) if left.dtype.itemsize > 2 else (SMALL_FLOAT, SMALL_FLOAT)
-        return _close(name, left, right, default[0] if rtol is None else rtol, default[1] if atol is None else atol)
+        usual = tolerance(left.dtype)
+        return _close(name, left, right, usual[0] if rtol is None else rtol, usual[1] if atol is None else atol)
     return _exact(name, left, right)
+
+
+def tolerance(dtype: np.dtype) -> tuple[float, float]:
+    """The usual relative and absolute tolerance of an element type; 0 for types that are compared exactly."""
+    if not _is_float(dtype):
+        return 0.0, 0.0
+    return (RTOL, ATOL) if dtype.itemsize > 2 else (SMALL_FLOAT, SMALL_FLOAT)
 
 
 def compare_all(
@@ -92,36 +106,65 @@ def _close(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, ato
     same = (left == right) | (np.isnan(left) & np.isnan(right))
     with np.errstate(invalid="ignore", over="ignore"):
         difference = np.where(finite, np.abs(left - right), 0.0)
+        # Infinite where only one is finite, or an infinity meets another value.
+        excess = np.where(finite, difference - atol - rtol * np.abs(left), np.where(same, -np.inf, np.inf))
     relative = np.divide(difference, np.abs(left), out=np.zeros_like(difference), where=finite & (left != 0))
-    wrong = np.where(finite, difference > atol + rtol * np.abs(np.where(finite, left, 0.0)), ~same)
-    largest = (float(difference.max(initial=0.0)), float(relative.max(initial=0.0)))
-    if not wrong.any():
-        return Comparison(name, largest_abs=largest[0], largest_rel=largest[1])
-    return _differing(name, expected, actual, wrong, largest)
+    return _measured(name, expected, actual, difference, relative, excess, _cosine(left[finite], right[finite]))
 
 
 def _exact(name: str, expected: np.ndarray, actual: np.ndarray) -> Comparison:
     wrong = np.asarray(expected != actual)
+    if expected.dtype.kind not in "iub":
+        none = np.zeros(wrong.shape)
+        return _measured(name, expected, actual, none, none, np.where(wrong, 1.0, -1.0), float(not wrong.any()))
     if not wrong.any():
-        return Comparison(name)
-    largest = (0.0, 0.0)
-    if expected.dtype.kind in "iub":
-        difference = np.abs(expected.astype(np.float64) - actual.astype(np.float64))
-        scale = np.maximum(np.abs(expected.astype(np.float64)), 1.0)
-        largest = (float(difference.max()), float((difference / scale).max()))
-    return _differing(name, expected, actual, wrong, largest)
+        return _measured(name, expected, actual, *(np.zeros(wrong.shape),) * 2, np.full(wrong.shape, -1.0), 1.0)
+    left, right = expected.astype(np.float64), actual.astype(np.float64)
+    difference = np.abs(left - right)
+    relative = difference / np.maximum(np.abs(left), 1.0)
+    # Large integers that differ can be equal as float64.
+    excess = np.where(wrong, np.maximum(difference, 0.5), -1.0)
+    return _measured(name, expected, actual, difference, relative, excess, _cosine(left.ravel(), right.ravel()))
 
 
-def _differing(
-    name: str, expected: np.ndarray, actual: np.ndarray, wrong: np.ndarray, largest: tuple[float, float]
-) -> Comparison:
-    index = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
-    count = int(wrong.sum())
+def _cosine(left: np.ndarray, right: np.ndarray) -> float:
+    """The cosine of the angle between two vectors; 1 if both are zero, 0 if one is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = float(np.linalg.norm(left)), float(np.linalg.norm(right))
+        if not all(sizes):
+            return float(sizes[0] == sizes[1])
+        return float(abs(np.vdot(left / sizes[0], right / sizes[1])) if left.dtype.kind == "c"
+                     else np.dot(left / sizes[0], right / sizes[1]))  # fmt: skip
+
+
+def _measured(
+    name: str, expected: np.ndarray, actual: np.ndarray, difference: np.ndarray, relative: np.ndarray,
+    excess: np.ndarray, cosine: float,
+) -> Comparison:  # fmt: skip
+    """The result for arrays of one shape; an element differs if its `excess` over the tolerance is positive."""
+    wrong = excess > 0
+    size, count = int(wrong.size), int(wrong.sum())
+    facts: dict[str, Any] = {
+        "largest_abs": float(difference.max(initial=0.0)), "largest_rel": float(relative.max(initial=0.0)),
+        "mean_abs": float(difference.mean()) if size else 0.0, "cosine": cosine, "size": size, "count": count,
+    }  # fmt: skip
+    if not size:
+        return Comparison(name, **facts)
+    worst = _index(int(excess.argmax()), excess.shape)
+    facts |= {"worst": worst, "pair": (str(expected[worst]), str(actual[worst]))}
+    if not count:
+        return Comparison(name, **facts)
+    index = _index(int(wrong.argmax()), wrong.shape)
     text = (
-        f"{count} of {wrong.size} values differ, largest difference {largest[0]:.3g} (relative {largest[1]:.3g}), "
+        f"{count} of {size} values differ, largest difference {facts['largest_abs']:.3g} "
+        f"(relative {facts['largest_rel']:.3g}), "
         f"first at {_list(index)}: {actual[index]!s} instead of {expected[index]!s}"
     )
-    return Comparison(name, "values", text, largest[0], largest[1], index, count)
+    return Comparison(name, "values", text, index=index, **facts)
+
+
+def _index(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(each) for each in np.unravel_index(place, shape))
 
 
 def _plain(array: np.ndarray) -> np.ndarray:

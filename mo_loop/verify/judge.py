@@ -219,10 +219,12 @@ def brief(error: BaseException) -> str:
     parts = getattr(error, "errors", [error] if hasattr(error, "exit_code") else None)
     if parts:
         return " | ".join(dict.fromkeys(f"{part.code}: {part.message}" for part in parts))
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # The text of an error in a worker process begins with its class.
+    text = str(error) if not hasattr(error, "status") else str(error).removeprefix("RuntimeError: ")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     essential = [line for line in lines if not line.startswith(("Exception from src", "Check '", "While validating"))]
     text = " | ".join((essential or lines)[:1] + (essential or lines)[1:][-2:])
-    return f"{type(error).__name__}: {text}"[:400]
+    return (text if hasattr(error, "status") else f"{type(error).__name__}: {text}")[:400]
 
 
 def _last_line(text: str) -> str:

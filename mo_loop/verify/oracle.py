@@ -68,17 +68,51 @@ def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
 
     Every other error of ONNX Runtime is raised: a model that it refuses has no expected values.
     """
-    exact = sorted(EXACT_OPERATORS.intersection(_operators(model)))
+    exact = exact_operators(model)
     if exact:
         return _by_reference(model, sets, f"{', '.join(exact)}: exact integer arithmetic")
     try:
         runtime = OnnxRuntime(model)
         return Expected([runtime.run(feeds) for feeds in sets])
     except Exception as error:  # its errors share no base class
-        text = " ".join(str(error).split())
-        if not any(mark in text for mark in NOT_IMPLEMENTED):
+        text = not_implemented(error)
+        if not text:
             raise
         return _by_reference(model, sets, text)
+
+
+class Oracle:
+    """ONNX Runtime with all processors, or the reference evaluator where ONNX Runtime has no implementation.
+
+    `facts` are the source of the values, and why it is not ONNX Runtime.
+    """
+
+    def __init__(self, model: Any) -> None:
+        """Raises the error of ONNX Runtime for a model that it refuses."""
+        self._evaluator: OnnxRuntime | Reference
+        self.facts = (ONNX_RUNTIME, "")
+        try:
+            self._evaluator = OnnxRuntime(model, threads=0)
+        except Exception as error:  # its errors share no base class
+            text = not_implemented(error)
+            if not text:
+                raise
+            self._evaluator, self.facts = Reference(model), (REFERENCE, text)
+
+    def run(self, feeds: Mapping[str, Any]) -> Named:
+        """One inference."""
+        return self._evaluator.run(feeds)
+
+
+def not_implemented(error: Exception) -> str:
+    """The text of an error with which ONNX Runtime says that it lacks an implementation; empty for others."""
+    text = " ".join(str(error).split())
+    return text if any(mark in text for mark in NOT_IMPLEMENTED) else ""
+
+
+def exact_operators(model: Any) -> list[str]:
+    """The operators of the model whose sums of products saturate in ONNX Runtime on some processors."""
+    return sorted(EXACT_OPERATORS.intersection(_operators(model)))
 
 
 def _by_reference(model: Any, sets: Sequence[Mapping[str, Any]], reason: str) -> Expected:
@@ -107,17 +141,18 @@ def _proto(model: Any) -> Any:
 
 
 class OnnxRuntime:
-    """ONNX Runtime on one CPU thread.
+    """ONNX Runtime on the CPU.
 
     `model` is a path, the bytes of a model, or a ModelProto. `optimise` is one of none, basic, extended, all: the
-    unoptimised graph is the better reference, the optimised one is faster.
+    unoptimised graph is the better reference, the optimised one is faster. `threads` is the number of threads, 0 for
+    one on each processor.
     """
 
-    def __init__(self, model: Any, optimise: str = "none") -> None:
+    def __init__(self, model: Any, optimise: str = "none", threads: int = 1) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
+        options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
         options.add_session_config_entry("session.x64quantprecision", "1")

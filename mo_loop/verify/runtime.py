@@ -44,10 +44,15 @@ class Compiled:
     """A compiled model with one inference request."""
 
     def __init__(self, model: Any, properties: Mapping[str, Any] | None = None, device: str = "CPU") -> None:
-        """`model` is an openvino.Model; `properties` are added to `PROPERTIES`."""
-        merged = {**PROPERTIES, **(properties or {})}
+        """`model` is an openvino.Model; `properties` are added to `PROPERTIES`, of which None removes one."""
+        merged = {name: value for name, value in {**PROPERTIES, **(properties or {})}.items() if value is not None}
         self._model = _core().compile_model(model, device, merged)
         self._request = self._model.create_infer_request()
+
+    @property
+    def facts(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+        """For each input all its names, and for each output."""
+        return self.input_names, self.output_names
 
     @property
     def input_names(self) -> list[tuple[str, ...]]:
@@ -112,9 +117,9 @@ def read_ir(path: str | Path) -> Any:
     return _core().read_model(str(path))
 
 
-def compile_ir(path: str | Path, properties: Mapping[str, Any] | None = None) -> Compiled:
-    """Read an .xml file and compile it for the CPU device."""
-    return Compiled(read_ir(path), properties)
+def compile_ir(path: str | Path, properties: Mapping[str, Any] | None = None, device: str = "CPU") -> Compiled:
+    """Read an .xml file and compile it for a device."""
+    return Compiled(read_ir(path), properties, device)
 
 
 def compile_model(model: Any, properties: Mapping[str, Any] | None = None) -> Compiled:

@@ -300,6 +300,7 @@ class TestPasses:
 SHARED_NAMES = {
     "ops": "the operations, the translators to them, and the command that lists the translators",
     "batch": "the command and the package that it serves",
+    "verify": "the command and the package that it serves",
     "front": "the operations that the file cannot hold, and the passes that replace them",
     "report": "what is reported of one conversion, and of a batch of conversions",
     "runtime": "the passes that avoid errors of the runtime, and the module that runs models on it",

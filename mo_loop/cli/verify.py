@@ -1,0 +1,127 @@
+"""mo-loop verify."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mo_loop.cli.conversion_options import conversion_options, options_of
+from mo_loop.cli.error_output import printed_warnings, reported
+from mo_loop.cli.file_checks import opened
+from mo_loop.cli.option_groups import GroupedCommand
+from mo_loop.cli.output import is_terminal, painted, show, table
+from mo_loop.cli.pass_options import pass_choice
+
+if TYPE_CHECKING:
+    from mo_loop.verify.report import Report
+
+FORMATS = ("text", "json", "markdown", "junit")
+
+
+@click.command(cls=GroupedCommand)
+@click.argument("model", type=click.Path(), metavar="MODEL")
+@click.argument("ir", type=click.Path(), metavar="[IR]", required=False)
+@click.option(
+    "--inputs", "given", metavar="FILE", multiple=True, type=click.Path(),
+    help="A set of inputs: an .npz by tensor name, .npy files (NAME=FILE.npy), or a folder of .pb files in the layout "
+    "of ONNX's tests. May be given more than once. The default is generated inputs.",
+)  # fmt: skip
+@click.option(
+    "--sets", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
+    help="The number of generated sets; one more for each of two dynamic dimensions has size 0, if ONNX Runtime "
+    "accepts it.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of generated inputs.")
+@click.option("--rtol", type=click.FloatRange(min=0), help="The relative tolerance.  [default: 1e-3; 1e-2 for 16 bits]")
+@click.option("--atol", type=click.FloatRange(min=0), help="The absolute tolerance.  [default: 1e-5; 1e-2 for 16 bits]")
+@click.option("--device", default="CPU", show_default=True, metavar="NAME", help="The device that runs the IR.")
+@click.option(
+    "--precision", type=click.Choice(["f32", "f16", "bf16", "default"]), default="f32", show_default=True,
+    help="Run the IR in this precision too, beside f32; default is that of the device.",
+)  # fmt: skip
+@click.option(
+    "--against", type=click.Choice(["ovc"]), multiple=True, help="Compare the IR of this converter as well."
+)
+@click.option("--save", type=click.Path(), metavar="DIR", help="Write the inputs and the outputs of all sides as .npz.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
+    help="The time that one call of a runtime may take.",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="The format of the report."
+)
+@click.option(
+    "--input", "inputs", metavar="TEXT", help='Inputs of the conversion, as for convert: "x[1,3,?,224..512]".',
+)  # fmt: skip
+@click.option("--output", "outputs", metavar="NAMES", help="Tensors that become the outputs, separated by commas.")
+@conversion_options
+@pass_choice
+@click.option("-q", "--quiet", is_flag=True, help="Print no report; the exit code tells the result.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def command(
+    context: click.Context,
+    model: str,
+    ir: str | None,
+    given: tuple[str, ...],
+    form: str,
+    inputs: str | None,
+    outputs: str | None,
+    quiet: bool,
+    debug: bool,
+    **settings: Any,
+) -> None:
+    """Compare the IR of an ONNX model with ONNX Runtime, output by output.
+
+    Without IR, the model is converted with the given options. ONNX Runtime and OpenVINO run the same inputs, all sets
+    one after another on one compiled model, forwards and backwards. The table has, for each output, the largest
+    differences, the mean, the cosine, the number of elements beyond the tolerance, and the worst element.
+
+    \b
+    mo-loop verify model.onnx
+    mo-loop verify model.onnx model.xml --inputs a.npz --inputs b.npz
+    mo-loop verify model.onnx --inputs test_data_set_0 --rtol 1e-4
+    mo-loop verify model.onnx --precision default --against ovc
+    mo-loop verify model.onnx --save report --format markdown > report.md
+
+    \b
+    Exit codes: 0 every output agrees, 1 a difference, or OpenVINO cannot run the
+    IR, 2 bad input or usage, 3 unsupported by the conversion, 4 a bug of mo-loop.
+    """
+    with reported(debug), printed_warnings(quiet=quiet):
+        from mo_loop.verify.verifying import verify
+
+        options = options_of(context, input=inputs, output=None if outputs is None else _names(outputs))
+        limit, save = settings.pop("timeout"), settings.pop("save")
+        with opened(model) as path:
+            report = verify(
+                path, ir, inputs=given, options=options, limit=limit, save=None if save is None else Path(save),
+                **settings,
+            )  # fmt: skip
+        if not quiet:
+            show(_formatted(report, form))
+    sys.exit(report.exit_code)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _formatted(report: Report, form: str) -> str:
+    from mo_loop.verify.report_formats import as_junit, as_markdown, as_text
+
+    if form == "json":
+        return json.dumps(report.as_json(), indent=1, ensure_ascii=False)
+    if form == "markdown":
+        return as_markdown(report)
+    if form == "junit":
+        return as_junit(report)
+    text = as_text(report, table)
+    if not is_terminal(sys.stdout):
+        return text
+    head, _, rest = text.partition("\n")
+    return f"{painted(head, bold=True, fg='green' if report.passed else 'red')}\n{rest}"

@@ -1,0 +1,134 @@
+"""A Report as text, Markdown and JUnit XML; JSON is `report.as_json()`."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator, Sequence
+
+from mo_loop.batch.junit import xml_text
+from mo_loop.batch.markdown import cell
+from mo_loop.tables import aligned
+from mo_loop.verify.report import AGAINST, Report, Row, Side
+
+HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "beyond", "worst element", "expected",
+        "actual", "inputs")  # fmt: skip
+RIGHT = (2, 3, 4, 5, 6, 8, 9)
+"""The columns of numbers."""
+
+Table = Callable[[Sequence[Sequence[str]], Sequence[int], str], str]
+
+
+def as_text(report: Report, table: Table = aligned) -> str:
+    """The report for a terminal: for each side one line for each output, with its worst set of inputs."""
+    return "\n".join(_lines(report, table))
+
+
+def _lines(report: Report, table: Table) -> Iterator[str]:
+    yield f"{report.model}: {title(report)}"
+    yield f"  {summary(report)}"
+    for side in report.sides:
+        yield f"  {heading(report, side)}"
+        if side.rows:
+            yield table([HEAD, *(_cells(report, row) for row in side.worst)], RIGHT, "    ")
+    for name, answer in (("layers", report.layers), ("passes", report.passes)):
+        if answer is not None:
+            yield from (f"  {line}" for line in f"{name}: {answer}".splitlines())
+    yield from (f"  note: {each}" for each in report.notes)
+
+
+def title(report: Report) -> str:
+    """The result in a few words."""
+    if report.passed:
+        return "every output agrees"
+    first, *others = report.sides
+    if first.passed:
+        bad = [each.name for each in others if not each.passed and not each.name.startswith(AGAINST)]
+        return f"every output agrees in f32, not in {', '.join(bad)}: the precision of the device makes the difference"
+    return "outputs differ" if first.status == "differs" else f"{first.status}: {first.message}"
+
+
+def summary(report: Report) -> str:
+    """What was compared with what."""
+    versions = report.versions
+    return (
+        f"{report.oracle} {versions.get('onnxruntime', '')} and OpenVINO {versions.get('openvino', '')} on "
+        f"{report.device}: {_counted(len(report.sets), 'set')} of inputs, {_counted(len(report.order), 'inference')}, "
+        f"{report.seconds:.1f} s"
+    )
+
+
+def heading(report: Report, side: Side) -> str:
+    """The name of a side and its result."""
+    text = f"{side.name}: {side.status}"
+    return f"{text}: {side.message}" if side.message else text
+
+
+def _cells(report: Report, row: Row) -> tuple[str, ...]:
+    result = row.result
+    kind = row.found if row.found == row.expected else f"{row.found} instead of {row.expected}"
+    name = report.sets[row.set].name
+    if result.kind in ("shape", "type", "missing"):
+        return (row.output, kind, *[""] * 5, result.message, "", "", name)
+    worst = "" if result.worst is None else f"[{', '.join(map(str, result.worst))}]"
+    return (
+        row.output, kind, f"{result.largest_abs:.3g}", f"{result.largest_rel:.3g}", f"{result.mean_abs:.3g}",
+        f"{result.cosine:.6f}", f"{result.count} of {result.size}", worst, *result.pair, name,
+    )  # fmt: skip
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# -- Markdown
+
+
+def as_markdown(report: Report) -> str:
+    """The report for the page of a CI job."""
+    return "\n".join(_markdown(report)) + "\n"
+
+
+def _markdown(report: Report) -> Iterator[str]:
+    yield f"## {cell(report.model)}: {cell(title(report))}"
+    yield ""
+    yield cell(summary(report))
+    for side in report.sides:
+        yield ""
+        yield f"**{cell(heading(report, side))}**"
+        if side.rows:
+            yield ""
+            yield f"| {' | '.join(HEAD)} |"
+            yield "|" + "|".join("---:" if place in RIGHT else "---" for place in range(len(HEAD))) + "|"
+            for row in side.worst:
+                yield f"| {' | '.join(cell(each) for each in _cells(report, row))} |"
+    for name, answer in (("layers", report.layers), ("passes", report.passes)):
+        if answer is not None:
+            yield f"\n{name}: {cell(str(answer))}"
+    for each in report.notes:
+        yield f"\nNote: {cell(each)}"
+
+
+# -- JUnit
+
+
+def as_junit(report: Report) -> str:
+    """The report as JUnit XML: a test case for each output of each side, and one for a side that ended early."""
+    suites = ET.Element("testsuites", {"name": "mo-loop verify"})
+    for side in report.sides:
+        cases = [(row.output, "" if row.result else "failure", str(row.result)) for row in side.worst]
+        if side.status not in ("passed", "differs"):
+            cases.append((side.status, "error", side.message))
+        kinds = [kind for _, kind, _ in cases]
+        counts = {
+            "tests": str(len(cases)), "failures": str(kinds.count("failure")), "errors": str(kinds.count("error")),
+            "time": f"{side.seconds:.3f}",
+        }  # fmt: skip
+        suite = ET.SubElement(suites, "testsuite", {"name": xml_text(f"{report.model} {side.name}"), **counts})
+        for name, kind, text in cases:
+            case = ET.SubElement(
+                suite, "testcase", {"classname": xml_text(report.model), "name": xml_text(name), "time": "0"}
+            )
+            if kind:
+                ET.SubElement(case, kind, {"type": side.status, "message": xml_text(text.partition("\n")[0])})
+    ET.indent(suites, " ")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, "unicode") + "\n"

@@ -1,0 +1,98 @@
+"""`mo-loop verify` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from mo_loop.api import convert_model, save_model
+from tests.harness import parsed
+
+from .commands import saved
+from .installed import installed, mo_loop
+
+TEXT = """
+main (float[N,2] x, int64 n) => (float[N,2] y) <float[2] w = {0.5, 2.0}> {
+  [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[N,2] s) => (bool d, float[N,2] t) {
+    d = Identity (c) [times] t = Mul (s, w) }>
+}"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model, its IR, and the IR of a model with another weight."""
+    model = parsed(TEXT)
+    save_model(convert_model(saved(model, tmp_path)), tmp_path / "model.xml")
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.array([0.5, 3.0], np.float32), "w"))
+    save_model(convert_model(model), tmp_path / "other.xml")
+    np.savez(tmp_path / "inputs.npz", x=np.ones((1, 2), np.float32), n=np.array(2))
+    return tmp_path
+
+
+def test_the_installed_command_agrees_and_disagrees(folder: Path) -> None:
+    good = installed("verify", "model.onnx", cwd=folder)
+    assert (good.returncode, good.stderr) == (0, "")
+    assert good.stdout.startswith("model.onnx: every output agrees\n")
+    bad = installed("verify", "model.onnx", "other.xml", "--inputs", "inputs.npz", cwd=folder)
+    assert (bad.returncode, bad.stderr) == (1, "")
+    line = next(each for each in bad.stdout.splitlines() if each.lstrip().startswith("y "))
+    assert line.split() == [
+        "y", "float32[1,2]", "5", "1.25", "2.5", "0.999400", "1", "of", "2", "[0,", "1]", "4.0", "9.0", "inputs.npz",
+    ]  # fmt: skip
+
+
+def test_formats(folder: Path) -> None:
+    arguments = ("verify", "model.onnx", "other.xml", "--inputs", "inputs.npz", "--format")
+    found = json.loads(mo_loop(*arguments, "json", cwd=folder).stdout)
+    assert (found["model"], found["ir"], found["status"]) == ("model.onnx", "other.xml", "differs")
+    assert found["sides"][0]["rows"][0]["values"] == ["4.0", "9.0"]
+    suites = ET.fromstring(mo_loop(*arguments, "junit", cwd=folder).stdout)
+    assert [each.get("name") for each in suites.iter("testcase")] == ["y"]
+    assert len(list(suites.iter("failure"))) == 1
+    assert mo_loop(*arguments, "markdown", cwd=folder).stdout.startswith("## model.onnx: outputs differ\n")
+
+
+def test_the_flags_of_the_conversion_apply(folder: Path) -> None:
+    done = mo_loop("verify", "model.onnx", "--unroll", "8", "--freeze", "n=2", "--input", "x[3,2]", cwd=folder)
+    assert done.returncode == 2  # --freeze is a flag of convert alone
+    done = mo_loop("verify", "model.onnx", "--unroll", "8", "--input", "x[3,2],n->2", "--format", "json", cwd=folder)
+    assert done.returncode == 0, done.stdout
+    assert json.loads(done.stdout)["sets"][0]["types"] == {"x": "float32[3,2]"}
+
+
+def test_quiet_prints_nothing(folder: Path) -> None:
+    done = mo_loop("verify", "model.onnx", "other.xml", "--quiet", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("missing.onnx",), 2, "ML210: the file missing.onnx does not exist"),
+        (("model.onnx", "missing.xml"), 2, "missing.xml"),
+        (("model.onnx", "--inputs", "missing.npz"), 2, "ML210: the file missing.npz does not exist"),
+        (("model.onnx", "--mean-values", "[1]"), 2, "verify does not compare with --mean-values"),
+        (("model.onnx", "--device", "NPU9"), 1, "not compilable"),
+    ],
+)  # fmt: skip
+def test_bad_usage_has_a_code_and_no_traceback(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = mo_loop("verify", *arguments, cwd=folder)
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_missing_packages_are_named_with_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "openvino" else found(name))
+    done = mo_loop("verify", "model.onnx", cwd=folder)
+    assert done.returncode == 2
+    assert "openvino cannot be imported" in done.stderr
+    assert "pip install 'mo_loop[verify]'" in done.stderr

@@ -1,0 +1,222 @@
+"""mo_loop.verify on models of which the answer is known, and on IR with a planted fault."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from mo_loop.api import convert_model, save_model
+from mo_loop.errors import ConversionErrors, FileError, InputError, UsageError
+from mo_loop.ops.base import Constant
+from mo_loop.options import ConvertOptions
+from mo_loop.verify.report_formats import as_junit, as_markdown, as_text
+from mo_loop.verify.verifying import verify
+from tests.cli.commands import saved
+from tests.harness import floats, parsed
+
+LOOP = """
+main (float[N,2] x, int64 n) => (float[N,2] y, int64[K] z) <float[2] w = {0.5, 2.0}, int64[2] k = {5, 6}> {
+  y = Loop (n, "", x) <body = step (int64 i, bool c, float[N,2] s) => (bool d, float[N,2] t) {
+    d = Identity (c) t = Mul (s, w) }>
+  z = Add (k, n) }"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return saved(parsed(LOOP), tmp_path)
+
+
+def faulty(model: Path, old: float, new: float) -> Path:
+    """The IR of a model in which a constant has one other element."""
+    converted = convert_model(model)
+    for scope in converted.graph.scopes():
+        for node in list(scope.of(Constant)):
+            array = np.array(node.output.constant)
+            if array.dtype == np.float32 and (array == old).any():
+                node.output.replace_with(Constant(np.where(array == old, np.float32(new), array), graph=scope).output)
+    target = model.with_name("faulty.xml")
+    save_model(converted, target)
+    return target
+
+
+def test_a_model_that_converts_rightly_passes_in_several_inferences(model: Path) -> None:
+    report = verify(model)
+    assert report, as_text(report)
+    assert report.exit_code == 0
+    assert report.order == (*range(len(report.sets)), *reversed(range(len(report.sets))))
+    assert {each.types["x"] for each in report.sets} >= {"float32[2,2]", "float32[1,2]", "float32[0,2]"}
+    assert {row.output for row in report.sides[0].rows} == {"y", "z"}
+    row = next(each for each in report.sides[0].worst if each.output == "z")
+    assert (row.result.count, row.result.size, row.result.cosine) == (0, 2, 1.0)
+
+
+def test_a_wrong_weight_in_a_body_is_found_with_its_worst_element(model: Path) -> None:
+    x = np.array([[1, 1], [1, 3]], np.float32)
+    report = verify(model, faulty(model, 2.0, 2.5), inputs=[{"x": x, "n": np.array(2)}])
+    assert (report.status, report.exit_code) == ("differs", 1)
+    y, z = report.sides[0].worst
+    assert (y.result.count, y.result.size, y.result.worst, y.result.pair) == (2, 4, (1, 1), ("12.0", "18.75"))
+    assert y.result.largest_abs == pytest.approx(6.75)
+    assert y.result.largest_rel == pytest.approx(0.5625)
+    assert y.result.mean_abs == pytest.approx((6.75 + 2.25) / 4)
+    left, right = np.array([0.25, 4, 0.25, 12]), np.array([0.25, 6.25, 0.25, 18.75])
+    assert y.result.cosine == pytest.approx(left @ right / math.hypot(*left) / math.hypot(*right))
+    assert z.result
+    assert "outputs differ" in as_text(report)
+
+
+def test_the_tolerances_are_those_that_are_given(model: Path) -> None:
+    ir = faulty(model, 2.0, 2.0004)
+    x = [{"x": floats(2, 2), "n": np.array(1)}]
+    assert verify(model, ir, inputs=x).passed
+    assert not verify(model, ir, inputs=x, rtol=1e-5).passed
+
+
+def test_inputs_come_from_files(model: Path, tmp_path: Path) -> None:
+    x, n = floats(3, 2), np.array(2)
+    np.savez(tmp_path / "a.npz", x=x, n=n)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "n.npy", n)
+    folder = tmp_path / "test_data_set_0"
+    folder.mkdir()
+    (folder / "input_0.pb").write_bytes(onnx.numpy_helper.from_array(x).SerializeToString())
+    (folder / "input_1.pb").write_bytes(onnx.numpy_helper.from_array(n, "n").SerializeToString())
+    files = [tmp_path / "a.npz", tmp_path / "x.npy", f"n={tmp_path / 'n.npy'}", folder]
+    report = verify(model, inputs=files)
+    assert report.passed
+    assert [dict(each.types) for each in report.sets] == [{"x": "float32[3,2]", "n": "int64[]"}] * 3
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "said"),
+    [
+        (None, FileError, "does not exist"), (b"no arrays", FileError, "not a file of arrays"),
+        ({"x": np.zeros((1, 2), np.float32)}, UsageError, "no value for the input 'n'"),
+        ({"x": np.zeros((1, 3), np.float32), "n": np.array(1)}, InputError, "does not accept the inputs"),
+    ],
+)  # fmt: skip
+def test_wrong_inputs_are_refused(model: Path, tmp_path: Path, content: Any, error: Any, said: str) -> None:
+    path = tmp_path / "inputs.npz"
+    if isinstance(content, dict):
+        np.savez(path, **content)
+    elif content is not None:
+        path.write_bytes(content)
+    with pytest.raises(error, match=said):
+        verify(model, inputs=[path])
+
+
+def test_what_was_compared_can_be_saved_and_repeated(model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    first = verify(model, sets=2, save=folder)
+    names = {each.name for each in folder.iterdir()}
+    assert {"set0-inputs.npz", "set0-onnxruntime.npz", "set0-f32.npz"} <= names
+    assert len(names) == 3 * len(first.sets)
+    again = verify(model, inputs=sorted(folder.glob("*-inputs.npz")))
+    assert again.passed
+    assert [each.types for each in again.sets] == [each.types for each in first.sets]
+    kept, computed = np.load(folder / "set0-onnxruntime.npz"), np.load(folder / "set0-f32.npz")
+    assert np.allclose(kept["y"], computed["y"])
+
+
+def test_a_cut_model_is_compared_with_the_model_cut_at_the_same_tensors(tmp_path: Path) -> None:
+    path = saved(parsed("""
+        main (float[2,3] x, float[3] w) => (float[2,3] y) {
+          a = Add (x, w) b = Neg (a) y = Mul (b, b) }"""), tmp_path)  # fmt: skip
+    options = ConvertOptions(input="a,w->[1.0,2.0,3.0]", output="b")
+    report = verify(path, options=options)
+    assert report.passed, as_text(report)
+    assert [dict(each.types) for each in report.sets] == [{"a": "float32[2,3]"}] * 3
+    assert {row.output for row in report.sides[0].rows} == {"b"}
+
+
+def test_new_shapes_of_inputs_are_those_of_the_generated_arrays(tmp_path: Path) -> None:
+    path = saved(parsed("main (float[2,3] x) => (float[2,3] y) { y = Neg (x) }"), tmp_path)
+    report = verify(path, options=ConvertOptions(input="x[4,3]"))
+    assert report.passed
+    assert report.sets[0].types == {"x": "float32[4,3]"}
+
+
+def test_packed_sequences_are_compared_element_by_element(tmp_path: Path) -> None:
+    path = saved(parsed("""
+        main (seq(float[?,2]) s, float[2] x) => (seq(float[?,2]) t) {
+          e = Neg (x) zero = Constant <value_ints = [0]> () row = Unsqueeze (e, zero)
+          t = SequenceInsert (s, row) }"""), tmp_path)  # fmt: skip
+    report = verify(path, options=ConvertOptions(sequence_io="packed"))
+    assert report.passed, as_text(report)
+    assert {row.output for row in report.sides[0].rows} == {"length of t", "t[0]", "t[1]", "t[2]", "t[3]"}
+
+
+def test_the_cost_of_a_precision_is_told_apart(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    weight = onnx.numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), "w")
+    model = parsed("main (float[4,64] x) => (float[4,64] y) { y = MatMul (x, w) }")
+    model.graph.initializer.append(weight)
+    report = verify(saved(model, tmp_path), precision="bf16", atol=1e-4, rtol=1e-4)
+    f32, bf16 = report.sides
+    assert (f32.name, f32.passed, bf16.name) == ("f32", True, "bf16")
+    if not bf16.passed:  # a processor without bf16 computes in f32
+        assert report.exit_code == 1
+        assert "the precision of the device makes the difference" in as_text(report)
+
+
+def test_another_converter_does_not_decide(model: Path) -> None:
+    report = verify(model, against=["ovc"], sets=1)
+    assert [side.name for side in report.sides] == ["f32", "against ovc"]
+    assert report.passed
+
+
+def test_a_runtime_that_refuses_empty_tensors_is_a_note(tmp_path: Path) -> None:
+    text = "main (float[N,1,4,4] x) => (float[N,1,2,2] y) { y = MaxPool <kernel_shape = [3,3]> (x) }"
+    path = saved(parsed(text), tmp_path)
+    report = verify(path)
+    assert report.passed
+    if "N = 0" in {each.name for each in report.sets}:
+        assert any("does not run the inputs N = 0" in each for each in report.notes)
+
+
+def test_an_ir_that_does_not_run_is_a_difference(model: Path) -> None:
+    other = saved(parsed("main (float[2,2] x, int64 n) => (float[2,2] y) { y = Neg (x) }"), model.parent, "other.onnx")
+    target = model.with_name("other.xml")
+    save_model(convert_model(other), target)
+    report = verify(model, target, inputs=[{"x": floats(3, 2), "n": np.array(1)}])
+    assert (report.exit_code, report.passed) == (1, False)
+
+
+def test_models_that_cannot_be_converted_or_read_raise(tmp_path: Path) -> None:
+    with pytest.raises(ConversionErrors, match="StringConcat"):
+        verify(saved(parsed("main (string[2] x) => (string[2] y) { y = StringConcat (x, x) }", opset=20), tmp_path))
+    with pytest.raises(FileError):
+        verify(tmp_path / "missing.onnx")
+    with pytest.raises(UsageError, match="--mean-values"):
+        verify(saved(parsed("main (float[1,3] x) => (float[1,3] y) { y = Neg (x) }"), tmp_path),
+               options=ConvertOptions(mean_values=[1.0]))  # fmt: skip
+
+
+def test_limits_of_the_comparison_are_notes(tmp_path: Path) -> None:
+    path = saved(parsed("""
+        main (float[3,2] x, uint8[2,2] a, uint8[2,2] b) => (float[3,2] y, int32[2,2] m, float[2] last) {
+          zero = Constant <value = float[2] {0.0, 0.0}> ()
+          last, y = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] e) => (float[2] t, float[2] e) {
+            t = Add (s, e) }> (zero, x)
+          m = MatMulInteger (a, b) }"""), tmp_path)  # fmt: skip
+    text = " ".join(verify(path, sets=1).notes)
+    assert "MatMulInteger: products of u8 and s8 saturate" in text
+    assert "a body of Scan returns one of its inputs" in text
+
+
+def test_the_report_in_all_formats(model: Path) -> None:
+    report = verify(model, faulty(model, 2.0, 9.0), sets=1)
+    found = json.loads(json.dumps(report.as_json()))
+    assert (found["passed"], found["status"], found["exit_code"]) == (False, "differs", 1)
+    bad = next(row for row in found["sides"][0]["rows"] if row["output"] == "y" and row["kind"] == "values")
+    assert bad["beyond"] > 0
+    assert len(bad["values"]) == 2
+    assert "**f32&#58; differs**" in as_markdown(report)
+    assert 'failures="1"' in as_junit(report)
+    assert '<testcase classname=' in as_junit(report)

@@ -1,0 +1,100 @@
+"""The inputs that `mo-loop verify` generates: their roles, types and sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.model import load
+from mo_loop.verify.generated import COUNTS, Generator
+from mo_loop.verify.roles import Role, roles
+from tests.harness import parsed
+
+
+def generator(text: str, **known: Any) -> Generator:
+    return Generator(load(parsed(text)), known)
+
+
+def test_indices_stay_below_the_length_of_the_table() -> None:
+    made = generator("""
+        main (int64[N] tokens) => (float[N,2] y) <float[5,2] w = {1,2,3,4,5,6,7,8,9,10}> {
+          wide = Unsqueeze (tokens, zero) zero = Constant <value_ints = [0]> ()
+          flat = Squeeze (wide) y = Gather (w, flat) }""")
+    drawn = np.concatenate([made.draw(number)["tokens"] for number in range(20)])
+    assert made.inputs[0].role == Role("index", 5)
+    assert set(drawn.tolist()) == {0, 1, 2, 3, 4}
+
+
+def test_trip_counts_and_conditions_vary_also_through_bodies() -> None:
+    made = generator("""
+        main (float[2] x, int64 n, bool go) => (float[2] y) {
+          y = If (go) <then_branch = a () => (float[2] p) {
+            p = Loop (n, "", x) <body = step (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
+              d = Identity (c) t = Add (s, s) }> },
+            else_branch = b () => (float[2] q) { q = Identity (x) }> }""")
+    sets = [made.draw(number) for number in range(5)]
+    assert [int(each["n"]) for each in sets] == list(COUNTS)
+    assert {bool(each["go"]) for each in sets} == {True, False}
+
+
+def test_a_captured_name_that_a_body_defines_itself_has_no_role() -> None:
+    text = """
+        main (int64[2] k, int64 n, float[4] x) => (int64[2] z) {
+          z = Loop (n, "", k) <body = step (int64 i, bool c, int64[2] k) => (bool d, int64[2] t) {
+            d = Identity (c) t = Add (k, k) }> }"""
+    assert set(roles(load(parsed(text)))) == {"n"}
+
+
+def test_dimensions_of_one_name_have_one_size_and_expressions_are_computed() -> None:
+    made = generator("main (float[N,past] a, float[N,3] b) => (float[N,past] c) { c = Identity (a) }")
+    entry = made.inputs[0]
+    made.inputs.append(entry.__class__("mask", entry.dtype, ("N", "past + 1"), Role()))
+    drawn = made.draw(0)
+    assert drawn["a"].shape == (2, 3)
+    assert drawn["b"].shape == (2, 3)
+    assert drawn["mask"].shape == (2, 4)
+
+
+def test_sizes_differ_between_sets_and_one_set_has_only_ones() -> None:
+    made = generator("main (float[N,T] x) => (float[N,T] y) { y = Neg (x) }")
+    assert [made.draw(number)["x"].shape for number in range(3)] == [(2, 3), (1, 1), (5, 2)]
+    assert made.zero(0, "T")["x"].shape == (2, 0)
+
+
+def test_sizes_of_the_ir_are_used() -> None:
+    made = generator("main (float[N,T] x) => (float[N,T] y) { y = Neg (x) }", x=(4, None))
+    assert made.draw(1)["x"].shape == (4, 1)
+
+
+def test_the_same_seed_gives_the_same_arrays() -> None:
+    text = "main (float[3] x, uint8[9] b) => (float[3] y) { y = Neg (x) }"
+    first, again, other = (Generator(load(parsed(text)), {}, seed).draw(0) for seed in (1, 1, 2))
+    assert np.array_equal(first["x"], again["x"])
+    assert not np.array_equal(first["x"], other["x"])
+    assert first["b"].dtype == np.uint8
+    assert first["b"].max() > 127
+
+
+def test_a_mask_begins_with_ones() -> None:
+    made = generator("main (int64[N,T] attention_mask) => (int64[N,T] y) { y = Neg (attention_mask) }")
+    for number in range(5):
+        mask = made.draw(number)["attention_mask"]
+        assert (mask[:, 0] == 1).all()
+        assert (np.diff(mask, axis=1) <= 0).all()
+
+
+def test_a_sequence_is_a_list_of_tensors() -> None:
+    made = generator("main (seq(float[?,2]) s) => (float[A,2] y) { y = ConcatFromSequence <axis = 0> (s) }")
+    drawn = made.draw(0)["s"]
+    assert [each.shape[1:] for each in drawn] == [(2,)] * 3
+
+
+def test_an_input_without_a_type_is_refused_with_the_option_that_helps() -> None:
+    model = parsed("main (float[2] x) => (float[2] y) { y = Neg (x) }")
+    model.graph.input[0].type.tensor_type.elem_type = 0
+    with pytest.raises(UnsupportedError, match=r"no values .* 'x'") as raised:
+        Generator(load(model), {})
+    assert "--inputs" in raised.value.hint
