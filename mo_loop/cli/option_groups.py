@@ -6,7 +6,8 @@ import click
 
 GROUPS = {
     "Inputs and outputs": (
-        "--output-model", "--output-dir", "--inputs", "--sets", "--seed", "--save", "--input", "--output", "--freeze", "--rename", "--sequence-io", "--mapping",
+        "--output-model", "--output-dir", "--inputs", "--sets", "--seed", "--save",
+        "--input", "--output", "--freeze", "--rename", "--sequence-io", "--mapping",
     ),
     "Preparation of images": (
         "--layout", "--source-layout", "--target-layout", "--mean-values", "--scale-values", "--scale",

@@ -94,10 +94,11 @@ class Page:
 
     def console(self, block: Block) -> None:
         for command, wanted in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
+            command, _, comment = command.partition("  # ")
             program, *arguments = shlex.split(command)
             assert program == "mo-loop", f"line {block.line} runs {program}"
             done = CliRunner().invoke(main, arguments)
-            failed = wanted.startswith("error:")
+            failed = wanted.startswith("error:") or comment.startswith("exit code")
             if bool(done.exit_code) is not failed or not doctest.OutputChecker().check_output(
                 wanted, done.output, FLAGS
             ):
