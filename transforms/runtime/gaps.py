@@ -341,6 +341,12 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "CountAxesFromEnd", "an axis below 0, which is not recognised",
     ),
     Gap(
+        "gather-of-inserted-axis",
+        "a `Gather` along the axis that an `Unsqueeze` inserts is removed with it, and the dimensions of its indices "
+        "are lost",
+        WRONG, "CountAxesFromEnd", "an axis below 0, which is not recognised",
+    ),
+    Gap(
         "reduced-concat",
         "`ReduceMax` and `ReduceMin` of two joined tensors become the elementwise maximum and minimum of the tensors",
         WRONG, "CountAxesFromEnd", "an axis below 0, which is not recognised", until="2026.0.0",

@@ -22,12 +22,14 @@ from transforms.runtime.local.rule import LocalRule, inputs_of
 
 class CountAxesFromEnd(LocalRule):
     """Gather(x, [2, 0, 1], 1)  ->  Gather(x, [2, 0, 1], 1 - rank), and Concat of a Split in this order likewise
+    Gather(Unsqueeze(x, 1), [0, 0], 1)  ->  Gather(Unsqueeze(x, 1), [0, 0], 1 - rank)
     ReduceMax(Concat(x, y) along 0)  ->  ReduceMax(Concat(x, y) along -rank), and ReduceMin
 
     The runtime moves the order of channels into the weights of the Convolutions behind, but takes the inverse order.
     The slopes of a PReLU between them stay in the old order. An order that is its own inverse, as that of reversed
     channels, is correct without PReLU, and faster. Of the maximum of two joined tensors the runtime makes max(x, y),
-    although they may be longer than 1. It does not recognise an axis below 0.
+    although they may be longer than 1. A Gather along the axis that an Unsqueeze inserts is removed together with
+    it, which is correct for a scalar index only. The runtime does not recognise an axis below 0.
     """
 
     pattern = wrap_type((ops.Gather, ops.Concat))
@@ -37,12 +39,10 @@ class CountAxesFromEnd(LocalRule):
 
     def _gather(self, node: ops.Gather) -> Node | None:
         x, indices, axis = inputs_of(node)
-        at, order = axis.type.integers, indices.type.integers
-        if x.rank is None or at is None or at[0] < 0 or order is None or indices.rank != 1 or node.batch_dims:
+        at = axis.type.integers
+        if x.rank is None or at is None or at[0] < 0 or node.batch_dims:
             return None
-        size = x.type.dims[at[0]]
-        places = [each % len(order) for each in order]
-        if (isinstance(size, int) and size != len(order)) or not _is_inverted(node, places):
+        if not _is_repeated(x, at[0], indices) and not _is_permuted(node, x.type.dims[at[0]], indices):
             return None
         node.graph.set_input(node, 2, Constant(np.int64(at[0] - x.rank), graph=node.graph).output)
         drop_dead([axis.node])
@@ -54,6 +54,19 @@ class CountAxesFromEnd(LocalRule):
             return None
         node.axis -= rank
         return node
+
+
+def _is_repeated(x: Value, axis: int, indices: Value) -> bool:
+    """Whether the runtime removes a Gather with the Unsqueeze before it, and loses the dimensions of the indices."""
+    return isinstance(x.node, ops.Unsqueeze) and x.type.dims[axis] == 1 and indices.rank != 0
+
+
+def _is_permuted(node: ops.Gather, size: Dimension, indices: Value) -> bool:
+    """Whether the indices are an order of channels that the runtime would apply wrongly."""
+    order = indices.type.integers
+    if order is None or indices.rank != 1 or (isinstance(size, int) and size != len(order)):
+        return False
+    return _is_inverted(node, [each % len(order) for each in order])
 
 
 def _is_reduced(node: Node) -> bool:
