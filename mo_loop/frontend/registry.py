@@ -78,7 +78,7 @@ CONTRIB: dict[str, str] = {
     "sparse": "SparseAttention",
     "repeats": "NGramRepeatBlock",
     "causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
-    "linear_attention": "LinearAttentionGate",
+    "linear_attention": "LinearAttention LinearAttentionGate",
     "rotary": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
     "fused": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul FusedMatMulActivation "

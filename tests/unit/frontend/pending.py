@@ -8,7 +8,6 @@ _MICROSOFT = (
     "DynamicSparseAttention "
     "GatedDeltaNet "
     "GatedRelativePositionBias "
-    "LinearAttention "
     "LongformerAttention "
     "MoE "
     "NhwcMaxPool "

@@ -1,0 +1,101 @@
+"""Linear attention: rules of the state, heads that share a state, and states that are carried on."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError
+from tests.harness import check_model, check_node
+from tests.nodes import node_model
+
+RNG = np.random.default_rng(3)
+LINEAR = "com.microsoft::LinearAttention"
+dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+
+
+def floats(*shape, dtype=np.float32):
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def tokens(count, heads=2, states=2, keys=None, size=3, width=4, per_key=False, dtype=np.float32):
+    """The inputs for `count` tokens of two sequences."""
+    return {
+        "q": floats(2, count, heads * size, dtype=dtype),
+        "k": floats(2, count, (keys or states) * size, dtype=dtype) / 2,
+        "v": floats(2, count, states * width, dtype=dtype), "past": floats(2, states, size, width, dtype=dtype),
+        "decay": -np.abs(floats(2, count, states * (size if per_key else 1), dtype=dtype)),
+        "beta": np.abs(floats(2, count, states, dtype=dtype)) / 3,
+    }  # fmt: skip
+
+
+def check(inputs, heads=2, states=2, dynamic=False, **attributes):
+    attributes |= {"q_num_heads": heads, "kv_num_heads": states}
+    check_node(LINEAR, inputs, attributes, opset=1, outputs=["y", "state"], dynamic=dynamic, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rule", ["linear", "gated", "delta", "gated_delta"])
+@dynamic_or_not
+def test_rules_of_the_state(rule, dynamic):
+    check(tokens(5), update_rule=rule, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@dynamic_or_not
+def test_few_tokens(count, dynamic):
+    check(tokens(count), dynamic=dynamic)
+
+
+@dynamic_or_not
+def test_a_decay_for_each_element_of_a_key(dynamic):
+    check(tokens(4, per_key=True), dynamic=dynamic)
+
+
+@pytest.mark.parametrize(("heads", "states", "keys"), [(4, 2, 2), (2, 4, 4), (4, 4, 2), (1, 3, 1)])
+@dynamic_or_not
+def test_heads_that_share(heads, states, keys, dynamic):
+    check(tokens(3, heads, states, keys), heads, states, dynamic)
+
+
+@dynamic_or_not
+def test_states_of_another_type(dynamic):
+    inputs = tokens(3, dtype=np.float16)
+    check({**inputs, "past": inputs["past"].astype(np.float32)}, dynamic=dynamic)
+
+
+def test_a_window_of_states_is_refused():
+    inputs = tokens(3)
+    attributes = {"q_num_heads": 2, "kv_num_heads": 2, "state_window": 2}
+    with pytest.raises(MoLoopError, match="ML314"):
+        convert_model(node_model(LINEAR, inputs, attributes, opset=1, outputs=["y", "state"]))
+
+
+IN_A_LOOP = """
+<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+main (int64 n, {type}[2,T,6] q, {type}[2,T,6] k, {type}[2,T,8] v, {type}[2,T,2] decay, {type}[2,T,2] beta,
+      {type}[2,3,8] conv_past, {type}[8,1,4] w, {type}[2,2,3,4] past)
+  => ({type}[2,2,3,4] state, {type}[2,3,8] conv_state, {type}[N,2,T,8] y)
+{{
+  go = Constant <value = bool {{1}}> ()
+  state, conv_state, y = Loop (n, go, past, conv_past) <body = step (
+      int64 i, bool cond, {type}[2,2,3,4] held, {type}[2,3,8] before)
+    => (bool next, {type}[2,2,3,4] after, {type}[2,3,8] behind, {type}[2,T,8] read)
+  {{
+    next = Identity (cond)
+    mixed, behind = com.microsoft.CausalConvWithState <channels_last = 1, activation = "silu"> (v, w, , before)
+    read, after = com.microsoft.LinearAttention <q_num_heads = 2, kv_num_heads = 2> (q, k, mixed, held, decay, beta)
+  }}>
+}}
+"""
+
+
+@pytest.mark.parametrize("kind", ["float", "float16"])
+def test_states_are_carried_by_a_loop(kind):
+    dtype = np.float32 if kind == "float" else np.float16
+    inputs = tokens(3, dtype=dtype)
+    inputs |= {"conv_past": floats(2, 3, 8, dtype=dtype), "w": floats(8, 1, 4, dtype=dtype), "n": np.int64(3)}
+    model = onnx.parser.parse_model(IN_A_LOOP.format(type=kind))
+    rtol = 1e-4 if dtype == np.float32 else 2e-2
+    check_model(model, inputs, {**inputs, **tokens(1, dtype=dtype), "n": np.int64(2)}, rtol=rtol, atol=rtol)
