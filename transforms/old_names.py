@@ -1,7 +1,7 @@
 """Earlier names of passes, which stay valid for one version in options and configurations.
 
-    current_name("BindConstants")       # "PushConstantToSubgraph", and a DeprecationWarning
-    current_name("LoopToTI")            # "LoopToTI"
+current_name("BindConstants")       # "PushConstantToSubgraph", and a DeprecationWarning
+current_name("LoopToTI")            # "LoopToTI"
 """
 
 from __future__ import annotations

@@ -174,9 +174,7 @@ FAST_QUANTIZATION = (DequantizeBeforeMovement, QuantizeToFakeQuantize, IntegerMa
 """Passes after which a quantised tensor may differ by one step from that of ONNX."""
 
 
-def default_pipeline(
-    unroll: int = 0, target: Target | None = None, quantization: str = "fast"
-) -> list[FunctionPass]:
+def default_pipeline(unroll: int = 0, target: Target | None = None, quantization: str = "fast") -> list[FunctionPass]:
     """New instances of the passes of a conversion. Loops of at most `unroll` iterations are unrolled. Rules that no
     release of `target` needs are disabled by default, and those of `FAST_QUANTIZATION` if it is "exact"."""
     target = target or Target()

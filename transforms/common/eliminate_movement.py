@@ -27,9 +27,7 @@ LARGEST = 1 << 16
 
 def all_are(wanted: int) -> Predicate:
     """A predicate: every element is known to be `wanted`. True for a tensor without elements."""
-    return Predicate(
-        f"only {wanted}", lambda v: v.type.integers is not None and set(v.type.integers) <= {wanted}
-    )
+    return Predicate(f"only {wanted}", lambda v: v.type.integers is not None and set(v.type.integers) <= {wanted})
 
 
 def _counts_up(value: Value) -> bool:

@@ -580,6 +580,17 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "MaximumBeforeNormalisation", "`max(x, x)` before the `MVN`",
     ),
     Gap(
+        "average-of-padding",
+        "the zero point of a quantised tensor is moved behind an `AvgPool` that counts the zeros of the padding",
+        WRONG, "MaximumBeforeAverage", "`max(x, x)` before the `AvgPool`",
+    ),
+    Gap(
+        "constants-merged-to-infinity",
+        "the constants of `(x + c) * s` and `(x * s) * t` are multiplied with each other, also where the product is "
+        "infinite or 0",
+        WRONG, "MaximumBetweenConstants", "`max(y, y)` between the two operations",
+    ),
+    Gap(
         "attention-with-as-many-queries-as-heads",
         "static attention gives wrong values if there are as many queries as heads, a computed operand is added or "
         "multiplied, and a `Transpose` stands directly at only one of Q and the result",

@@ -15,6 +15,7 @@ from transforms.runtime.local.elementwise import (
     SoftSignToQuotient,
     UnsqueezeToConstantRank,
 )
+from transforms.runtime.local.merged_constants import MaximumBetweenConstants
 from transforms.runtime.local.moves import (
     CountAxesFromEnd,
     CountIndicesFromStart,
@@ -32,7 +33,7 @@ from transforms.runtime.local.products import (
     SliceConvolution,
 )
 from transforms.runtime.local.rule import LocalRule
-from transforms.runtime.local.scales import MaximumBeforeNormalisation
+from transforms.runtime.local.scales import MaximumBeforeAverage, MaximumBeforeNormalisation
 
 RULES: tuple[type[LocalRule], ...] = (
     IdentityToLogicalOr,
@@ -57,7 +58,9 @@ RULES: tuple[type[LocalRule], ...] = (
     MaximumBeforeSum,
     AddOutputChannel,
     MaximumBeforeNormalisation,
+    MaximumBeforeAverage,
     MaximumBetweenHeads,
+    MaximumBetweenConstants,
 )
 
 

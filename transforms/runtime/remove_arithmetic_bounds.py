@@ -14,7 +14,6 @@ WRONG_BELOW_0 = (ops.Mod, ops.Abs, ops.Power, ops.ReduceProd)
 KINDS = (ops.FloorMod, *WRONG_BELOW_0)
 
 
-
 class RemoveArithmeticBounds(FunctionPass):
     """FloorMod(n, 4), where n is a dimension of 4..8  ->  FloorMod(Barrier(n, bounds), 4)
 

@@ -87,7 +87,6 @@ def _borrowed(result: Value, initial: Shape, outer: set[Symbol]) -> list[int]:
     ]  # fmt: skip
 
 
-
 def _bounded(value: Value) -> list[int]:
     """The axes of unknown size that is known not to be 0, or to have an upper bound."""
     dims = enumerate(() if has_hidden_sizes(value) else value.shape or ())

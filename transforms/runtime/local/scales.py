@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
 from mo_loop.ops.base import Constant
@@ -10,6 +12,7 @@ from transforms.runtime.local.rule import LocalRule, inputs_of
 
 MOVING = (ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)
+PRODUCTS = (ops.MatMul, ops.Convolution, ops.ConvolutionBackpropData)
 NEGLIGIBLE = 0.01
 """An epsilon of less than this part of a squared step changes less than the quantisation, whose variance is 1 / 12."""
 
@@ -40,6 +43,49 @@ class MaximumBeforeNormalisation(LocalRule):
             if isinstance(use.node, ops.Maximum) and use.node.inputs == (value, value):
                 return use.node.output
         return self.register_new_node(ops.Maximum(value, value)).output
+
+
+class MaximumBeforeAverage(LocalRule):
+    """AvgPool(x)  ->  AvgPool(max(x, x)), where x is a quantised tensor with a zero point and padding is counted
+
+    In a graph with a FakeQuantize the runtime moves the zero point behind the AvgPool, where the padding, which is 0
+    before it, becomes the zero point. It does not pass the maximum.
+    """
+
+    pattern = wrap_type(ops.AvgPool, attributes={"exclude_pad": False})
+
+    def form(self, node: ops.AvgPool) -> Node | None:
+        (value,) = inputs_of(node)
+        is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
+        if not is_padded or not node.graph.of(ops.FakeQuantize) or not _has_zero_point(value):
+            return None
+        node.graph.set_input(node, 0, self.register_new_node(ops.Maximum(value, value)).output)
+        return node
+
+
+def _has_zero_point(value: Value) -> bool:
+    """Whether a quantised tensor with a zero point, or a sum, comes here without a product or a maximum between."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        current = pending.pop()
+        node = current.node
+        if current in seen or isinstance(node, (Constant, ops.Maximum, *PRODUCTS)):
+            continue
+        seen.add(current)
+        if isinstance(node, SUMS) or (isinstance(node, ops.FakeQuantize) and _is_asymmetric(node)):
+            return True
+        pending += [] if isinstance(node, ops.FakeQuantize) else inputs_of(node)
+    return False
+
+
+def _is_asymmetric(node: ops.FakeQuantize) -> bool:
+    """Whether one of its zero points is neither the least integer nor the middle."""
+    bounds = [each.node for each in inputs_of(node)[3:]]
+    if not all(isinstance(each, Constant) for each in bounds):
+        return True
+    low, high = (each.array.astype(np.float64) for each in bounds if isinstance(each, Constant))
+    steps = np.maximum(high - low, 1e-30) / (node.levels - 1)
+    return not np.all(np.isin(np.round(-low / steps), (0, node.levels // 2)))
 
 
 def _scaled(start: Use, epsilon: float) -> list[Use]:

@@ -1,0 +1,83 @@
+"""Constants that the runtime merges where their product or sum is no number of the type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.graph.types import f16
+from mo_loop.ops.base import Constant
+from transforms.pattern import wrap_type
+from transforms.runtime.local.rule import LocalRule, inputs_of
+
+FACTORS = (ops.Multiply, ops.Divide)
+ADDENDS = (ops.Add, ops.Subtract)
+Array = np.ndarray[Any, Any]
+
+
+class MaximumBetweenConstants(LocalRule):
+    """(x + c) * s  ->  max(x + c, x + c) * s, where c * s is beyond the largest number of the type
+
+    The runtime computes x * s + c * s, x * (s * t) for (x * s) * t, and x + (c + d) for (x + c) + d. A product of
+    constants may be infinite, or 0, where the result is an ordinary number: a zero point of 128 times the scale of a
+    quantised attention mask, for example. No constant passes the maximum.
+    """
+
+    pattern = wrap_type((*FACTORS, *ADDENDS))
+
+    def form(self, node: Node) -> Node | None:
+        operand = _operand(node)
+        if operand is None or not _leave_the_type(node):
+            return None
+        value, port = operand
+        node.graph.set_input(node, port, self.register_new_node(ops.Maximum(value, value)).output)
+        return node
+
+
+def _leave_the_type(node: Node) -> bool:
+    """Whether the constants of `node` and of the operations before it have a product or a sum that is infinite, or a
+    product that is 0."""
+    numbers = np.finfo(np.float16 if node.outputs[0].dtype is f16 else np.float32)
+    tiny, huge = float(numbers.tiny), float(numbers.max)
+    most, least, total = 1.0, 1.0, 0.0
+    current: Node | None = node
+    while current is not None and (operand := _operand(current)) is not None:
+        sizes = _sizes(current)
+        if sizes is None:
+            return False
+        if isinstance(current, FACTORS):
+            most, least = most * float(sizes.max()), least * float(sizes.min())
+        elif isinstance(current, ADDENDS):
+            total += most * float(sizes.max())
+        is_merged = current is not node
+        if is_merged and (max(most, total) > huge or least < tiny):
+            return True
+        value, _ = operand
+        current = value.node if value.only_use is not None else None
+    return False
+
+
+def _operand(node: Node) -> tuple[Value, int] | None:
+    """The one operand that is no constant, and its port."""
+    if isinstance(node, ops.Negative):
+        return inputs_of(node)[0], 0
+    if not isinstance(node, FACTORS + ADDENDS) or not node.outputs[0].dtype.is_float:
+        return None
+    found = [(value, port) for port, value in enumerate(inputs_of(node)) if not isinstance(value.node, Constant)]
+    return found[0] if len(found) == 1 else None
+
+
+def _sizes(node: Node) -> Array | None:
+    """What the constant multiplies or adds, without its sign; [1] for no constant, and None where one is not finite."""
+    constants = [each.node for each in inputs_of(node) if isinstance(each.node, Constant)]
+    if not constants:
+        return np.ones(1)
+    array = np.abs(constants[0].array.astype(np.float64)).ravel()
+    array = array[array != 0] if isinstance(node, FACTORS) else array
+    if not array.size or not np.all(np.isfinite(array)):
+        return None
+    is_divisor = isinstance(node, ops.Divide) and constants[0].output is node.inputs[1]
+    return 1 / array if is_divisor else array
