@@ -84,12 +84,13 @@ CONTRIB: dict[str, str] = {
     "fused": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul FusedMatMulActivation "
     "GemmFastGelu",
     "biased": "BiasAdd BiasSplitGelu BiasSoftmax BiasDropout SwiGLU ScaledSiLU GatedAdd",
-    "tensor_operators": "Trilu GatherND GridSample Pad Range Unique ExpandDims UnfoldTensor TorchEmbedding IsAllFinite",
+    "tensor_operators": "Trilu GatherND GridSample Pad Range Unique ExpandDims UnfoldTensor TorchEmbedding IsAllFinite "
+    "SampleOp",
     "mathematics": "Inverse CDist ComplexMul ComplexMulConj Rfft Irfft",
-    "images": "CropAndResize ConvTransposeWithDynamicPads",
+    "images": "CropAndResize ConvTransposeWithDynamicPads NhwcMaxPool",
     "streams": "EngramGate HyperConnectionPreMix HyperConnectionPostMix HyperConnectionLowRankMix",
-    "skip_normalisation": "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization GroupNorm "
-    "SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
+    "skip_normalisation": "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization "
+    "QEmbedLayerNormalization GroupNorm SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
     "packed_weights": "MatMulNBits",
     "generation_greedy": "GreedySearch",
     "quantized": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat QLinearWhere QLinearSigmoid "

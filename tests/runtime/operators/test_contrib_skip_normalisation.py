@@ -86,5 +86,22 @@ def test_embeddings_lack_a_scale() -> None:
     ids, table = np.zeros((1, 2), np.int32), floats(3, 4)
     inputs = {"ids": ids, "kinds": None, "words": table, "places": table, "types": None, "gamma": None, "beta": table}
     model = node_model("com.microsoft::EmbedLayerNormalization", inputs, opset=1, outputs=2)
-    with pytest.raises(MoLoopError, match="needs the inputs word_embedding, position_embedding, gamma and beta"):
+    with pytest.raises(MoLoopError, match="EmbedLayerNormalization lacks the input gamma"):
         convert_model(model)
+
+
+def test_quantised_embeddings_count_the_words() -> None:
+    """The mask has other numbers than 0 and 1: the kernel counts the 1."""
+    bytes_of = lambda *shape: RNG.integers(0, 256, shape).astype(np.uint8)  # noqa: E731
+    tables = {"words": bytes_of(7, 4), "places": bytes_of(5, 4), "kinds": None, "gamma": bytes_of(4)}
+    given: dict[str, Any] = {"ids": RNG.integers(0, 7, (2, 3)).astype(np.int32), "segments": None, **tables}
+    given |= {"beta": bytes_of(4), "mask": np.array([[1, 1, 0], [1, 2, 0]], np.int32)}
+    names = ("words", "places", "kinds", "gamma", "beta")
+    given |= {f"{each}_scale": None if each == "kinds" else np.array(0.02, np.float32) for each in names}
+    given |= {f"{each}_zero": None if each == "kinds" else np.array(120, np.uint8) for each in names}
+    constants = [each for each, array in given.items() if array is not None and each not in ("ids", "mask")]
+    _, counts = check_node(
+        "com.microsoft::QEmbedLayerNormalization", given, opset=1, outputs=2, constants=constants,
+        dynamic=["ids", "mask"],
+    )  # fmt: skip
+    assert counts.tolist() == [2, 1]

@@ -9,11 +9,8 @@ _MICROSOFT = (
     "GatedDeltaNet "
     "GatedRelativePositionBias "
     "LongformerAttention "
-    "MoE "
-    "NhwcMaxPool "
-    "QEmbedLayerNormalization "
-    "QMoE "
-    "RelativePositionBias SampleOp "
+    "MoE QMoE "
+    "RelativePositionBias "
     "SparseAttentionIndexer "
     "WhisperBeamSearch "
 )

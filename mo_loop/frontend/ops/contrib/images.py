@@ -1,4 +1,4 @@
-"""Operators on images: regions resized to one size, and transposed convolutions whose pads are an input."""
+"""Operators on images: regions resized to one size, transposed convolutions whose pads are an input, windows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.arithmetic import as_type, number
+from mo_loop.frontend.ops.contrib.channels import channels_first, channels_last
 from mo_loop.frontend.ops.convolution import biased, conv_transpose, spatial_rank
+from mo_loop.frontend.ops.pooling import max_pool
 from mo_loop.frontend.ops.shared import as_i64, dimension, joined
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
@@ -111,3 +114,19 @@ def conv_transpose_with_dynamic_pads(
     axes = list(range(2, 2 + count))
     cut = ops.Slice(whole, begin, ops.Subtract(sizes, end), [1] * count, axes).output
     return biased(cut, b, count)
+
+
+# -- windows of images whose channels are last
+
+
+@translates("NhwcMaxPool", since=1, domain=MICROSOFT)
+def nhwc_max_pool(
+    x, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints | None = None, kernel_shape: Ints,
+    pads: Ints | None = None, strides: Ints | None = None, node: Context,
+):  # fmt: skip
+    """MaxPool of integers of 8 bits."""
+    y, _ = max_pool(
+        channels_first(x), auto_pad=auto_pad, ceil_mode=ceil_mode, dilations=dilations, kernel_shape=kernel_shape,
+        pads=pads, strides=strides, node=node,
+    )  # fmt: skip
+    return channels_last(y)

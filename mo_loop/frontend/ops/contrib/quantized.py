@@ -42,7 +42,7 @@ def contrib_dequantize(x, x_scale, x_zero_point=None, *, axis: int | None = None
     return dequantize(x, x_scale, x_zero_point, axis=1 if axis is None else axis)
 
 
-def _one(parameter: Value | None) -> Value | None:
+def one(parameter: Value | None) -> Value | None:
     """A scale or zero point as a scalar; None stays None."""
     if parameter is None or parameter.rank == 0:
         return parameter
@@ -50,13 +50,13 @@ def _one(parameter: Value | None) -> Value | None:
 
 
 def _numbers(x: Value, scale: Value, zero_point: Value | None) -> Value:
-    one: Any = _one(scale)
-    return real(x, one, _one(zero_point), 0)
+    parameter: Any = one(scale)
+    return real(x, parameter, one(zero_point), 0)
 
 
 def _quantized(x: Value, scale: Value, zero_point: Value | None, to: ElementType, *, rounds_sum: bool = False) -> Value:
-    one: Any = _one(scale)
-    return ops.Quantize(x, one, unless_zero(_one(zero_point)), to=to, axis=0, rounds_sum=rounds_sum).output
+    parameter: Any = one(scale)
+    return ops.Quantize(x, parameter, unless_zero(one(zero_point)), to=to, axis=0, rounds_sum=rounds_sum).output
 
 
 # -- element by element
@@ -78,11 +78,11 @@ def qlinear_mul(
     """The product. That of the integers is exact."""
     numbers = ops.Multiply(_numbers(a, a_scale, a_zero_point), _numbers(b, b_scale, b_zero_point)).output
     integers = ops.Multiply(
-        *(centred(x, unless_zero(_one(zero)), 0) for x, zero in ((a, a_zero_point), (b, b_zero_point)))
+        *(centred(x, unless_zero(one(zero)), 0) for x, zero in ((a, a_zero_point), (b, b_zero_point)))
     ).output
-    factor = ops.Multiply(_one(a_scale), _one(b_scale)).output
-    scale: Any = _one(c_scale)
-    return requantized(numbers, integers, factor, scale, _one(c_zero_point), 0, a.dtype, rounds_sum=True)
+    factor = ops.Multiply(one(a_scale), one(b_scale)).output
+    scale: Any = one(c_scale)
+    return requantized(numbers, integers, factor, scale, one(c_zero_point), 0, a.dtype, rounds_sum=True)
 
 
 @translates("QLinearSigmoid", since=1, domain=MICROSOFT)
@@ -162,10 +162,10 @@ def qlinear_global_average_pool(x, x_scale, x_zero_point, y_scale, y_zero_point,
     """The mean of each channel. The sum of the integers is exact."""
     x = channels_first(x) if channels_last else x
     axes = spatial_axes(x)
-    total = ops.ReduceSum(centred(x, unless_zero(_one(x_zero_point)), 0), axes, keep_dims=True).output
+    total = ops.ReduceSum(centred(x, unless_zero(one(x_zero_point)), 0), axes, keep_dims=True).output
     count = ops.ReduceProd(ops.Gather(ops.ShapeOf(x), axes, 0), [0], keep_dims=False)
-    factor = ops.Divide(_one(x_scale), as_float(count.output)).output
+    factor = ops.Divide(one(x_scale), as_float(count.output)).output
     numbers = global_average_pool(_numbers(x, x_scale, x_zero_point)).output
-    scale: Any = _one(y_scale)
-    y = requantized(numbers, total, factor, scale, _one(y_zero_point), 0, x.dtype)
+    scale: Any = one(y_scale)
+    y = requantized(numbers, total, factor, scale, one(y_zero_point), 0, x.dtype)
     return to_channels_last(y) if channels_last else y

@@ -11,7 +11,9 @@ from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.arithmetic import as_type
+from mo_loop.frontend.ops.contrib.quantized import one
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
+from mo_loop.frontend.ops.quantization import real
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i32
@@ -55,14 +57,16 @@ def embed_layer_normalization(
 
     Without position_ids, positions count from 0. A mask has 1 for each word, and one per sample counts them;
     `mask_index_type` 0 says that nothing reads this number. Required inputs follow optional ones in the schema."""
-    if any(each is None for each in (word_embedding, position_embedding, gamma, beta)):
-        raise ModelError(
-            "EmbedLayerNormalization needs the inputs word_embedding, position_embedding, gamma and beta", code="ML227"
-        )
+    _require(
+        "EmbedLayerNormalization",
+        word_embedding=word_embedding,
+        position_embedding=position_embedding,
+        gamma=gamma,
+        beta=beta,
+    )
     words = ops.Gather(word_embedding, input_ids, 0).output
     if position_ids is None:
-        length = ops.Slice(ops.ShapeOf(input_ids), [1], [2], [1], [0])
-        positions = ops.Slice(position_embedding, [0], length, [1], [0]).output
+        positions = _first_rows(position_embedding, input_ids)
     else:
         positions = ops.Gather(position_embedding, position_ids, 0).output
     total = ops.Add(words, positions).output
@@ -70,6 +74,55 @@ def embed_layer_normalization(
         total = ops.Add(total, ops.Gather(segment_embedding, segment_ids, 0)).output
     normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT").output
     return [affine(normal, gamma, beta), _words(input_ids, mask), total]
+
+
+@translates("QEmbedLayerNormalization", since=1, domain=MICROSOFT)
+def q_embed_layer_normalization(
+    input_ids, segment_ids=None, word_embedding=None, position_embedding=None, segment_embedding=None, gamma=None,
+    beta=None, mask=None, word_scale=None, position_scale=None, segment_scale=None, gamma_scale=None, beta_scale=None,
+    word_zero=None, position_zero=None, segment_zero=None, gamma_zero=None, beta_zero=None,
+    *, epsilon: float = _EPSILON,
+):  # fmt: skip
+    """EmbedLayerNormalization of integers of 8 bits: each tensor has one scale and one zero point."""
+    _require(
+        "QEmbedLayerNormalization",
+        word_embedding=word_embedding,
+        position_embedding=position_embedding,
+        gamma=gamma,
+        beta=beta,
+        word_embedding_scale=word_scale,
+        position_embedding_scale=position_scale,
+        gamma_scale=gamma_scale,
+        beta_scale=beta_scale,
+    )
+    words = _numbers(ops.Gather(word_embedding, input_ids, 0).output, word_scale, word_zero)
+    positions = _numbers(_first_rows(position_embedding, input_ids), position_scale, position_zero)
+    total = ops.Add(words, positions).output
+    if segment_ids is not None and segment_embedding is not None:
+        _require("QEmbedLayerNormalization", segment_embedding_scale=segment_scale)
+        segments = ops.Gather(segment_embedding, segment_ids, 0).output
+        total = ops.Add(total, _numbers(segments, segment_scale, segment_zero)).output
+    normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT").output
+    y = affine(normal, _numbers(gamma, gamma_scale, gamma_zero), _numbers(beta, beta_scale, beta_zero))
+    return [y, _words(input_ids, mask)]
+
+
+def _require(operator: str, **inputs: Value | None) -> None:
+    """ModelError if an input is absent that the schema lists behind optional ones."""
+    absent = [name for name, value in inputs.items() if value is None]
+    if absent:
+        raise ModelError(f"{operator} lacks the input{'s' * (len(absent) > 1)} {', '.join(absent)}", code="ML227")
+
+
+def _first_rows(table: Value, input_ids: Value) -> Value:
+    """A row of the table for each place of a sample."""
+    length = ops.Slice(ops.ShapeOf(input_ids), [1], [2], [1], [0])
+    return ops.Slice(table, [0], length, [1], [0]).output
+
+
+def _numbers(integers: Value, scale: Value, zero_point: Value | None) -> Value:
+    parameter: Any = one(scale)
+    return real(integers, parameter, one(zero_point), 0)
 
 
 def _words(input_ids: Value, mask: Value | None):

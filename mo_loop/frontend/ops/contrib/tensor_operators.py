@@ -8,6 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.detection import grid_sample_16
@@ -15,6 +16,7 @@ from mo_loop.frontend.ops.filling import pad_11, range_11, trilu
 from mo_loop.frontend.ops.indexing import gather_nd
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import as_i64, dimension, integers, scalar, vector
+from mo_loop.frontend.ops.tensors import identity
 from mo_loop.frontend.ops.unique import unique_elements
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
@@ -114,3 +116,9 @@ def _not_finite(x: Value, nan: bool, infinite: bool) -> list[Value]:
     """Scalars: whether an element is NaN, whether one is infinite."""
     kinds = ([ops.IsNaN(x).output] if nan else []) + ([ops.IsInf(x).output] if infinite else [])
     return [ops.ReduceLogicalOr(each, [0]).output for each in kinds]
+
+
+@translates("SampleOp", since=1, domain=MICROSOFT)
+def sample_op(x, *, node: Context):
+    """Identity of ONNX."""
+    return identity(x, node=node)

@@ -1,11 +1,11 @@
-"""Regions of images, and transposed convolutions whose pads are an input."""
+"""Regions of images, transposed convolutions whose pads are an input, and windows of channels that are last."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..convolution import window
-from ..draw import Draw, Node
+from ..convolution import large_enough, padding, window
+from ..draw import OMITTED, Draw, Node
 
 
 def regions(d: Draw) -> Node:
@@ -38,6 +38,23 @@ def transposed(d: Draw) -> Node:
     )  # fmt: skip
 
 
+def pooled(d: Draw) -> Node:
+    """NhwcMaxPool."""
+    kind, spatial = d.dtype("T"), d.pick(1, 2, 2, 3)
+    w = window(d, spatial)
+    pads = padding(d, w["kernel"], 0.3)
+    dilated = d.chance(0.5) and not str(pads["auto_pad"]).startswith("SAME")
+    dilations = w["dilations"] if dilated else [1] * spatial
+    x = d.data([d.size(empty=0), *large_enough(d, w["kernel"], dilations), d.size(1, 20, 0)], kind)
+    info = np.iinfo(kind)
+    x.array = d.values.integers(info.min, info.max + 1, x.shape).astype(kind)
+    return d.node(
+        [x], kernel_shape=w["kernel"], strides=d.maybe(w["strides"]), dilations=dilations if dilated else OMITTED,
+        ceil_mode=d.maybe(d.pick(0, 1), 0.5), **pads,
+    )  # fmt: skip
+
+
 OPERATORS = {
     "com.microsoft::CropAndResize": regions, "com.microsoft::ConvTransposeWithDynamicPads": transposed,
+    "com.microsoft::NhwcMaxPool": pooled,
 }  # fmt: skip

@@ -52,6 +52,32 @@ def embed_layer(d: Draw) -> Node:
     )  # fmt: skip
 
 
+def quantised_embed_layer(d: Draw) -> Node:
+    """The same with integers of 8 bits, each with a scale and a zero point; the schema has two outputs."""
+    kind = d.dtype("T2")
+    info = np.iinfo(kind)
+    batch, length, size = d.size(empty=0), d.size(1, 5, empty=0), d.size(3, 6, 0)
+    words, places, segments = d.integer(3, 8), d.integer(6, 9), d.chance(0.6)
+
+    def indices(end: int) -> Port:
+        return d.given(d.values.integers(0, end, [batch, length]).astype(np.int32), 0.1)
+
+    def integers(shape: list[int]) -> Port:
+        return d.given(d.values.integers(info.min, info.max + 1, shape).astype(kind), 0.7, fixed=True)
+
+    ids, kinds, mask = indices(words), indices(2), indices(2)
+    shape = [1] if d.chance(0.3) else []
+    tables = [integers(dims) for dims in ([words, size], [places, size], [2, size], [size], [size])]
+    scales = [d.given(d.values.uniform(0.01, 0.1, shape).astype(np.float32), 0.7, fixed=True) for _ in tables]
+    zeros = [integers(shape) for _ in tables]
+    if not segments:
+        tables[2] = scales[2] = zeros[2] = None  # type: ignore[call-overload]
+    return d.node(
+        [ids, kinds if segments else None, *tables, d.optional(mask), *scales, *zeros], outputs=2,
+        epsilon=_epsilon(d), atol=1e-4,
+    )  # fmt: skip
+
+
 def branches(d: Draw) -> Node:
     """Rows of their own, or all branches in the last dimension."""
     dtype = d.dtype("T")
@@ -78,6 +104,7 @@ OPERATORS = {
     "com.microsoft::SkipLayerNormalization": skip_layer,
     "com.microsoft::SkipSimplifiedLayerNormalization": skip_layer,
     "com.microsoft::EmbedLayerNormalization": embed_layer,
+    "com.microsoft::QEmbedLayerNormalization": quantised_embed_layer,
     "com.microsoft::BranchwiseRMSNorm": branches,
     "com.microsoft::GatedRMSNorm": gated,
 }

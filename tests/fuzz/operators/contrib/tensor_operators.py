@@ -67,8 +67,14 @@ def unfold(d: Draw) -> Node:
     return d.node([x], dim=dim, size=size, step=d.maybe(d.integer(1, 3)))
 
 
+def echo(d: Draw) -> Node:
+    """SampleOp."""
+    return d.node([d.data(d.shape(0, 4), d.dtype("T"))])
+
+
 OPERATORS = {
     "com.microsoft::Trilu": triangle, "com.microsoft::GatherND": gather_nd, "com.microsoft::GridSample": grid_sample,
     "com.microsoft::Pad": pad, "com.microsoft::Range": arange, "com.microsoft::Unique": unique,
     "com.microsoft::ExpandDims": expand, "com.microsoft::UnfoldTensor": unfold,
+    "com.microsoft::SampleOp": echo,
 }  # fmt: skip
