@@ -106,10 +106,9 @@ def _larger(a: Any, b: Any) -> Value:
 
 def _kept(places: Value, ends: Value, total: Any, causal: bool, window: int) -> Value:
     """[batch, 1, S, T]: which keys a query reads; those within a window, if that is not 0."""
-    keys, rows = parts.places(total, places), ops.Unsqueeze(places, [1, 3])
-    kept = ops.Less(keys, ops.Unsqueeze(ends, [1, 2, 3]))
-    if causal:
-        kept = ops.LogicalAnd(kept, ops.LessEqual(keys, rows))
+    keys = parts.places(total, places)
+    kept = groups.earlier(keys, places, ends) if causal else parts.within(ends, None, total, places)
     if window:
-        kept = ops.LogicalAnd(kept, ops.Greater(keys, ops.Subtract(rows, window)))
-    return kept.output
+        first = ops.Subtract(ops.Unsqueeze(places, [1, 3]), window)
+        kept = ops.LogicalAnd(kept, ops.Greater(keys, first)).output
+    return kept

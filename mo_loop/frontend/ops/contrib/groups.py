@@ -53,6 +53,26 @@ def beginning(cache: Value, total: Any) -> Value:
     return ops.Slice(cache, [0], joined([total], cache), [1], [2]).output
 
 
+# -- masks
+
+
+def earlier(keys: Value, places: Value, ends: Value) -> Value:
+    """[batch, 1, S, T]: whether a key is not after the query at its place [batch, S], nor behind the end [batch]."""
+    last = ops.Minimum(places, ops.Subtract(ops.Unsqueeze(ends, [1]), 1))
+    return ops.LessEqual(keys, ops.Unsqueeze(last, [1, 3])).output
+
+
+def _masked(scores: Value, mask: Value, task: Scores) -> Value:
+    """The scores plus a mask; heads have one mask, or masks in turn, or masks of their own."""
+    count = mask.type.dims[1]
+    if count in (1, task.heads) or not isinstance(count, int):
+        return ops.Add(scores, mask).output
+    batch, rows = dimension(scores, 0), dimension(scores, 2)
+    apart = ops.Reshape(scores, joined([batch, task.heads // count, count, rows, -1], scores))
+    added = ops.Add(apart, ops.Unsqueeze(mask, [1]))
+    return ops.Reshape(added, joined([batch, task.heads, rows, -1], scores)).output
+
+
 # -- products
 
 
@@ -66,7 +86,7 @@ def attended(
         scores = ops.Multiply(ops.Tanh(ops.Divide(scores, task.softcap)), task.softcap).output
     if bias is not None:
         scores = ops.Add(scores, as_type(bias, f32)).output
-    weights = _softmax(ops.Add(scores, mask).output, sink, task)
+    weights = _softmax(_masked(scores, mask, task), sink, task)
     return _grouped_product(as_type(weights, v.dtype), v, task, transpose_b=False), scores, weights
 
 

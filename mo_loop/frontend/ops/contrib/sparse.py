@@ -20,10 +20,13 @@ from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.rotary import rotated
-from mo_loop.frontend.ops.shared import dimension, vector
+from mo_loop.frontend.ops.shared import dimension, joined, vector
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32
+
+UNREAD = parts.LOWEST / 2
+"""The score of an earlier key in a block that is not read; a finite number in 16 bits too, unlike `LOWEST`."""
 
 
 @translates("SparseAttention", since=1, domain=MICROSOFT)
@@ -42,7 +45,7 @@ def sparse_attention(
     if do_rotary:
         cos, sin = (ops.Unsqueeze(ops.Gather(each, places, 0), [1]).output for each in (cos_cache, sin_cache))
         q, k = (rotated(each, cos, sin, rotary_interleaved) for each in (q, k))
-    present_k, present_v = (_written(past, each, first) for past, each in ((past_key, k), (past_value, v)))
+    present_k, present_v = (_written(past, each, places) for past, each in ((past_key, k), (past_value, v)))
     k, v = (groups.beginning(each, total) for each in (present_k, present_v))
     layouts = _layouts(block_row_indices, block_col_indices)
     mask = _mask(_of_heads(layouts, num_heads), places, ends, dimension(k, 2), sparse_block_size)
@@ -50,14 +53,14 @@ def sparse_attention(
     return [parts.merge_heads(y), present_k, present_v]
 
 
-def _written(past: Value, new: Value, first: Value) -> Value:
-    """The buffer with the rows from `first` [batch] on replaced by the new ones."""
-    held, rows = dimension(past, 2), dimension(new, 2)
-    places = parts.places(held, past)
-    behind = ops.Subtract(places, ops.Unsqueeze(first, [1]))  # [batch, held]
-    is_new = ops.LogicalAnd(ops.GreaterEqual(behind, 0), ops.Less(behind, rows))
-    row = ops.Select(is_new, ops.Add(behind, held), places)
-    return groups.chosen(ops.Concat(past, new, axis=2).output, row.output)
+def _written(past: Value, new: Value, places: Value) -> Value:
+    """The buffer [batch, kv heads, T, size] with the new rows at the places [batch, S] of each sequence."""
+    counts = [dimension(new, axis) for axis in range(3)]
+    shape = joined([*counts, 1], new)
+    sequences, heads = (parts.places(count, new) for count in counts[:2])
+    numbers = ops.Unsqueeze(sequences, [1, 2, 3]), ops.Unsqueeze(heads, [0, 2, 3]), ops.Unsqueeze(places, [1, 3])
+    at = ops.Concat(*(ops.Broadcast(each, shape) for each in numbers), axis=3)
+    return ops.ScatterNDUpdate(past, at, new).output
 
 
 # -- layouts
@@ -93,22 +96,19 @@ def _one_less(count: Any) -> Any:
 
 
 def _of_heads(layouts: Value, heads: int) -> Value:
-    """[heads, blocks, blocks]; one layout stays as it is."""
+    """[heads, blocks, blocks], unless the number of layouts is known."""
     count = dimension(layouts, 0)
-    if count in (1, heads):
+    if isinstance(count, int):
         return layouts
-    numbers = np.arange(heads, dtype=np.int64)
-    return ops.Gather(layouts, numbers % count if isinstance(count, int) else ops.FloorMod(numbers, count), 0).output
+    return ops.Gather(layouts, ops.FloorMod(np.arange(heads, dtype=np.int64), count), 0).output
 
 
 def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> Value:
-    """What is added to the scores [batch, heads, S, T].
+    """What is added to the scores, [batch, layouts, S, T].
 
     A row without blocks reads all earlier keys alike, as in ONNX Runtime: later ones have the score of minus infinity.
     """
     keys = parts.places(total, places)
-    of_queries = ops.Transpose(ops.Gather(layouts, ops.Divide(places, size), 1), [1, 0, 2, 3])
-    in_blocks = ops.Gather(of_queries, ops.Divide(keys, size), 3).output
-    is_key = ops.Less(keys, ops.Unsqueeze(ends, [1, 2, 3]))
-    is_earlier = ops.LogicalAnd(is_key, ops.LessEqual(keys, ops.Unsqueeze(places, [1, 3])))
-    return ops.Select(is_earlier, parts.filled(in_blocks, parts.LOWEST), parts.real(-np.inf, keys)).output
+    of_queries = ops.Gather(parts.filled(layouts, UNREAD), ops.Divide(places, size), 1)
+    of_keys = ops.Gather(ops.Transpose(of_queries, [1, 0, 2, 3]), ops.Divide(keys, size), 3)
+    return ops.Select(groups.earlier(keys, places, ends), of_keys, parts.real(-np.inf, keys)).output
