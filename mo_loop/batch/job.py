@@ -1,6 +1,6 @@
-"""The conversion of one model in a worker: hash the inputs, convert, hash the outputs.
+"""The conversion of one model in a worker: hash the inputs, convert, hash the outputs, compare the numbers.
 
-    done = convert(Task("model.onnx", "out/.draft/3/model.xml", "out/model.xml", options, digest))
+    done = convert(Task("model.onnx", "out/.draft/3/model.xml", "out/model.xml", Work(options, digest)))
 
 The .xml and .bin are written to a draft folder, and the parent moves them: a worker may be killed at any time.
 """
@@ -33,7 +33,7 @@ def convert(task: Task) -> Done:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
-            done = Done(_converted(task))
+            done = _compared(Done(_converted(task)), task)
         except Exception as error:
             if _wanted_memory(error):
                 raise MemoryError(f"{type(error).__name__}: {error}") from error
@@ -49,10 +49,27 @@ def _converted(task: Task) -> Entry:
     # Hashed before they are read for conversion: a change in between is detected by the next batch.
     source = stamp(task.source)
     external = {os.path.relpath(file, home): stamp(file) for file in files}
-    graph = Conversion(task.options).run(task.source)
-    save_model(Model(graph), task.draft, task.options.compress_to_fp16)
+    graph = Conversion(task.work.options).run(task.source)
+    save_model(Model(graph), task.draft, task.work.options.compress_to_fp16)
     xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
-    return Entry(Made(task.digest, source, external, xml, data), _facts(graph))
+    return Entry(Made(task.work.digest, source, external, xml, data), _facts(graph))
+
+
+def _compared(done: Done, task: Task) -> Done:
+    """The result with that of the comparison, if there is to be one. A model whose numbers differ has no entry."""
+    comparing = task.work.comparing
+    if comparing is None:
+        return done
+    from mo_loop.verify.report_formats import differences
+    from mo_loop.verify.verifying import verify
+
+    report = verify(
+        task.source, task.draft, inputs=comparing.inputs, sets=comparing.sets, seed=comparing.seed,
+        rtol=comparing.rtol, atol=comparing.atol, limit=comparing.seconds, options=task.work.options,
+    )  # fmt: skip
+    if report.passed:
+        return replace(done, comparison=report.as_json())
+    return Done(exit_code=report.exit_code, difference=differences(report), comparison=report.as_json())
 
 
 def _keep(files: list[str], task: Task) -> None:

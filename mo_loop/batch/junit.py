@@ -1,7 +1,8 @@
 """The results of a batch as JUnit XML, in the form that Ant writes and Jenkins, GitLab and others read.
 
-Each model is a test case: its folder is the class, its file the name. A refused model is a failure. A crash, a timeout,
-too much memory or a bug is an error. Models that are up to date or cancelled, and known failures, are skipped.
+Each model is a test case: its folder is the class, its file the name. A refused model, and one whose numbers differ, is
+a failure. A crash, a timeout, too much memory or a bug is an error. A model that is up to date has passed. One that was
+cancelled, and a known failure, is skipped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 import xml.etree.ElementTree as ET
 
 from mo_loop.batch.report import About
-from mo_loop.batch.result import CANCELLED, FAILED, GOOD, SKIPPED, Result, Results
+from mo_loop.batch.result import CANCELLED, DIFFERS, FAILED, GOOD, Result, Results
 
 _SUITE = "mo-loop batch"
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -36,11 +37,11 @@ def as_junit(about: About, results: Results) -> str:
 
 
 def _kind(result: Result) -> str:
-    if result.status in (SKIPPED, CANCELLED):
+    if result.status == CANCELLED:
         return "skipped"
     if result.status in GOOD:
         return ""
-    return "failure" if result.status == FAILED and result.exit_code != 4 else "error"
+    return "failure" if result.status in (FAILED, DIFFERS) and result.exit_code != 4 else "error"
 
 
 def _add_case(suite: ET.Element, result: Result, kind: str) -> None:
@@ -58,8 +59,8 @@ def _add_case(suite: ET.Element, result: Result, kind: str) -> None:
 
 
 def _why_skipped(result: Result) -> str:
-    if result.status in (SKIPPED, CANCELLED):
-        return "up to date" if result.status == SKIPPED else "not reached"
+    if result.status == CANCELLED:
+        return "not reached"
     return "known: " + result.said.partition("\n")[0]
 
 

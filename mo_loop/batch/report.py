@@ -3,18 +3,18 @@
     {"schema": "mo-loop batch report", "version": 1,
      "mo_loop": "0.1.0", "started": "2026-01-31T12:00:00Z", "seconds": 12.5, "exit_code": 1, "signal": null,
      "root": "models", "output": "out", "jobs": 2, "timeout": 600.0, "memory": null, "options": {...},
-     "totals": {"models": 3, "converted": 1, "skipped": 1, "failed": 1, "crash": 0, "timeout": 0, "memory": 0,
-                "cancelled": 0, "warnings": 0},
+     "totals": {"models": 3, "converted": 1, "skipped": 1, "failed": 1, "differs": 0, "crash": 0, "timeout": 0,
+                "memory": 0, "cancelled": 0, "warnings": 0},
      "models": [{"name": "a/b.onnx", "source": "models/a/b.onnx", "output": "out/a/b.xml", "status": "converted",
                  "exit_code": 0, "seconds": 0.12, "errors": [], "warnings": [], "message": "", "detail": "",
                  "sizes": {"model": 300, "external": 0, "xml": 2000, "bin": 40},
-                 "layers": 12, "control_flow": {"Loop": 1}, "known": false}]}
+                 "layers": 12, "control_flow": {"Loop": 1}, "known": false, "comparison": null}]}
 
 An error is {"code", "message", "where": [scope paths], "why", "hint", "exit_code"}. `sizes` are bytes; without output
 files they and `layers` are null. `exit_code` of a model is that of `mo-loop convert`, null if its process was ended;
-`known` is true if the model failed here and in the baseline. `signal` is the one that ended the batch. Times are in
-seconds, the start is UTC. The version increases when a key is removed or changes its meaning; keys can be added at any
-time.
+`known` is true if the model failed here and in the baseline. `comparison` is the report of `mo-loop verify --format
+json` for the IR, null without a comparison. `signal` is the one that ended the batch. Times are in seconds, the start
+is UTC. The version increases when a key is removed or changes its meaning; keys can be added at any time.
 """
 
 from __future__ import annotations
@@ -77,4 +77,5 @@ def _model(result: Result, is_known: bool) -> dict[str, Any]:
         "layers": result.facts.layers if result.facts else None,
         "control_flow": dict(result.facts.control_flow) if result.facts else {},
         "known": is_known,
+        "comparison": result.comparison,
     }

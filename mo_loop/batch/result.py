@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from mo_loop.batch.plan import Planned
 from mo_loop.errors import ConversionErrors, MoLoopError
 
-CONVERTED, SKIPPED, FAILED, CRASH, TIMEOUT, MEMORY, CANCELLED = STATUSES = (
-    "converted", "skipped", "failed", "crash", "timeout", "memory", "cancelled"
+CONVERTED, SKIPPED, FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY, CANCELLED = STATUSES = (
+    "converted", "skipped", "failed", "differs", "crash", "timeout", "memory", "cancelled"
 )  # fmt: skip
-"""The statuses: converted; up to date already; failed with errors; the process ended; the time limit; the memory limit;
-not converted because the batch ended."""
+"""The statuses: converted; up to date already; failed with errors; converted, but its numbers are not those of ONNX
+Runtime; the process ended; the time limit; the memory limit; not converted because the batch ended."""
 
 GOOD = (CONVERTED, SKIPPED)
-BAD = (FAILED, CRASH, TIMEOUT, MEMORY)
+BAD = (FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY)
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class Result:
     """The result of one model.
 
     `exit_code` is that of `mo-loop convert`, or None if the process ended early. `message` says what happened to the
-    process, `detail` is its last output or the traceback of a bug. `facts` and `sizes` belong to existing files.
+    process, or which outputs differ; `detail` is its last output or the traceback of a bug. `facts` and `sizes` belong
+    to existing files. `comparison` is the report of the comparison with ONNX Runtime as plain data.
     """
 
     model: Planned
@@ -75,6 +77,7 @@ class Result:
     detail: str = ""
     facts: Facts | None = None
     sizes: Sizes | None = None
+    comparison: Any = None
 
     @property
     def said(self) -> str:

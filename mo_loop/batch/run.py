@@ -1,6 +1,6 @@
 """Batch: runs workers on a plan, reports results, and ends on a signal.
 
-    batch = Batch(plan, folder, options, digest, limits)
+    batch = Batch(plan, folder, lambda model: Work(options, digest), limits)
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
 
 Each thread feeds one worker. The thread that calls `run` moves the .xml and .bin files to their places, updates the
@@ -26,6 +26,7 @@ from mo_loop.batch.result import (
     CANCELLED,
     CONVERTED,
     CRASH,
+    DIFFERS,
     FAILED,
     GOOD,
     MEMORY,
@@ -36,10 +37,9 @@ from mo_loop.batch.result import (
     Sizes,
 )
 from mo_loop.batch.state import Entry, State
-from mo_loop.batch.task import Task
+from mo_loop.batch.task import Task, Work
 from mo_loop.errors import FileError, UsageError
 from mo_loop.ir.pair import move_pair
-from mo_loop.options import ConvertOptions
 from mo_loop.workers import ERROR, Outcome, Pool, WorkerStartError
 
 SAVE_EVERY = 5.0
@@ -76,18 +76,17 @@ class Batch:
     """
 
     def __init__(
-        self, plan: Plan, folder: Path, options: ConvertOptions, digest: str, limits: Limits, *, force: bool = False,
+        self, plan: Plan, folder: Path, work: Callable[[Planned], Work], limits: Limits, *, force: bool = False,
         fail_fast: bool = False,
     ) -> None:  # fmt: skip
-        """`options` are those of each conversion, and `digest` is their hash.
+        """`work` tells what is done with each model.
 
         `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure.
         """
         self.plan = plan
         self.folder = folder
         self.state = State(folder)
-        self._options = options
-        self._digest = digest
+        self._work_of = work
         self._limits = limits
         self._force = force
         self._fail_fast = fail_fast
@@ -159,12 +158,15 @@ class Batch:
         """The entry of a model that is up to date, or the outcome of its conversion; and the seconds it took."""
         start = time.perf_counter()
         entry = None if self._force else self.state.get(self._key(model))
-        if entry is not None and is_current(entry.made, model, self._digest):
+        work = self._work_of(model)
+        if entry is not None and is_current(entry.made, model, work.digest):
             return entry, time.perf_counter() - start, draft
-        task = Task(str(model.source), str(draft / _DRAFT), str(model.target), self._options, self._digest)
-        found = pool.call(task)
+        task = Task(str(model.source), str(draft / _DRAFT), str(model.target), work)
+        limit = self._limits.seconds + (work.comparing.seconds if work.comparing else 0.0)
+        found = pool.call(task, limit)
         if not found.first and _status(found) in (CRASH, MEMORY):
-            found = pool.call(task, fresh=True)  # the cause may be the state that an earlier model left in the worker
+            # The cause may be the state that an earlier model left in the worker.
+            found = pool.call(task, limit, fresh=True)
         return found, found.seconds, draft
 
     def _start_error(self, error: BaseException) -> BaseException:
@@ -221,12 +223,16 @@ class Batch:
             if not found.ok:
                 return Result(model, _status(found), message=_message(found), detail=found.detail)
             done = found.value
+            if done.difference:
+                return Result(
+                    model, DIFFERS, 0, done.exit_code, (), done.warnings, done.difference, comparison=done.comparison
+                )
             if done.entry is None:
                 return Result(model, FAILED, 0, done.exit_code, done.errors, done.warnings, detail=done.detail)
             entry = replace(done.entry, warnings=done.warnings)
             self._place(model, draft)
             self.state.put(self._key(model), entry)
-            return _good(model, CONVERTED, entry)
+            return replace(_good(model, CONVERTED, entry), comparison=done.comparison)
         except FileError as error:
             reported = Error(error.code, error.message, (), "", error.hint, error.exit_code)
             return Result(model, FAILED, 0, error.exit_code, (reported,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mo_loop.batch.result import Error
 from mo_loop.batch.state import Entry
@@ -10,22 +11,47 @@ from mo_loop.options import ConvertOptions
 
 
 @dataclass(frozen=True)
+class Comparing:
+    """How the IR is compared with ONNX Runtime: the arguments of `mo_loop.verify`, and `seconds` for all of it."""
+
+    inputs: tuple[str, ...] = ()
+    sets: int = 2
+    seed: int = 0
+    rtol: float | None = None
+    atol: float | None = None
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done with a model: the options of its conversion, the comparison, and the hash of both."""
+
+    options: ConvertOptions
+    digest: str
+    comparing: Comparing | None = None
+
+
+@dataclass(frozen=True)
 class Task:
-    """A model, its draft .xml, its final .xml, the options of the conversion, and their hash."""
+    """A model, its draft .xml, its final .xml, and what is done with it."""
 
     source: str
     draft: str
     target: str
-    options: ConvertOptions
-    digest: str
+    work: Work
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of one conversion: an entry if it succeeded, else errors; `detail` is a traceback."""
+    """The result of one conversion: an entry if it succeeded, else errors; `detail` is a traceback.
+
+    `comparison` is the report of the comparison as plain data; `difference` says what differs, and there is no entry.
+    """
 
     entry: Entry | None = None
     errors: tuple[Error, ...] = ()
     exit_code: int = 0
     detail: str = ""
     warnings: tuple[str, ...] = ()
+    difference: str = ""
+    comparison: Any = None

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.cli.batch_config import Works, comparing_options, config_option
 from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.option_groups import GroupedCommand
-from mo_loop.cli.output import show
+from mo_loop.cli.output import is_terminal, show
 from mo_loop.cli.pass_options import PassOptions, pass_choice
 from mo_loop.cli.preprocessing_options import preprocessing_flags
 from mo_loop.errors import UsageError
@@ -82,6 +83,8 @@ class Size(click.ParamType):
     help="The report of an earlier batch. Models that failed there do not count for the exit code.",
 )  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Print errors alone: no progress, no warnings, no last line.")
+@config_option
+@comparing_options
 @conversion_options
 @pass_choice
 @click.option("--debug", is_flag=True, help="Show the traceback of an error of the batch itself.")
@@ -101,6 +104,7 @@ def command(
     baseline: str | None,
     quiet: bool,
     debug: bool,
+    **comparing: Any,
 ) -> None:
     """Convert many ONNX models, each in a worker process: a crash or a hang fails only one model.
 
@@ -111,6 +115,7 @@ def command(
     mo-loop batch models -o ir -j 4
     mo-loop batch "zoo/**/*.onnx" -o ir --timeout 60 --memory 4G --junit junit.xml
     mo-loop batch @models.txt -o ir --summary "$GITHUB_STEP_SUMMARY"
+    mo-loop batch models -o ir --verify --config mo-loop.toml
 
     A model is not converted again if the model, its external data, the options, extension files and the version of
     mo-loop are the same as before. DIR/.mo-loop.json stores the hashes.
@@ -136,15 +141,21 @@ def command(
         allowed = memory if can_limit_memory() else None
         if allowed != memory:
             message("warning", f"--memory has no effect: {NO_MEMORY_LIMIT}")
-        options, flags = options_of(context), flags_of(context)
-        _check(context, options)
+        flags = {**flags_of(context), **comparing}
+        works = Works(context)
+        _check(context, options_of(context))
         known = frozenset[str]() if baseline is None else known_failures(Path(baseline))
         plan = planned(paths, Path(folder))
         limits = Limits(min(jobs or _processors(), len(plan.models)), timeout, allowed)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         about = About(started, str(plan.root), folder, limits.jobs, timeout, memory, flags)
-        digest = _digest(flags)
-        batch = Batch(plan, Path(folder), options, digest, limits, force=force, fail_fast=not keep_going)
+        if flags["verify"]:
+            from mo_loop.verify.packages import require_packages
+
+            require_packages()
+        for pattern in works.without_models(plan.models):
+            message("warning", f"no model matches {pattern!r} in the file of --config")
+        batch = Batch(plan, Path(folder), works, limits, force=force, fail_fast=not keep_going)
         if batch.state.note and not quiet:
             message("note", batch.state.note)
         shown = display(len(plan.models), quiet)
@@ -174,14 +185,6 @@ def _check(context: click.Context, options: ConvertOptions) -> None:
 
     with printed_warnings():
         Inspection(passes, Conversion(options))
-
-
-def _digest(flags: dict[str, Any]) -> str:
-    """The hash of everything that determines a conversion, except the model."""
-    from mo_loop.batch.fingerprint import of_options
-
-    facts = {name: value for name, value in flags.items() if name != "extension"}
-    return of_options(facts, flags["extension"], plugins=not flags["no_plugins"])
 
 
 @contextmanager
@@ -244,7 +247,7 @@ def _write(
 
 def _print(results: Results, folder: str, is_quiet: bool) -> None:
     from mo_loop.batch.markdown import counted
-    from mo_loop.batch.result import CANCELLED
+    from mo_loop.batch.result import BAD, CANCELLED
     from mo_loop.cli.batch_progress import printable
 
     for note in results.notes:
@@ -267,4 +270,9 @@ def _print(results: Results, folder: str, is_quiet: bool) -> None:
     for text, names in models_of.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         message("warning", f"{printable(text)} ({printable(names[0])}{more})")
+    if not is_terminal(sys.stderr):  # on a terminal they stand above the last line
+        for each in results.results:
+            if each.status in BAD:
+                head = printable(each.said.partition("\n")[0])
+                message("error", f"{each.status} {printable(each.model.name)}: {head}")
     show(f"{printable(folder)}: {counted(results)}, {results.seconds:.2f} s")

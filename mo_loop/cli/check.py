@@ -14,6 +14,7 @@ import click
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.file_checks import opened
+from mo_loop.cli.model_options import names
 from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import painted, show, table
 from mo_loop.cli.pass_options import pass_choice
@@ -92,7 +93,7 @@ def command(
         if not models:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
         with printed_warnings():
-            options = options_of(context, input=inputs, output=_names(outputs))
+            options = options_of(context, input=inputs, output=names(outputs))
             reports = list(_reports(models, options, debug))
         from mo_loop.diagnostics.diagnostic import exit_code
 
@@ -108,10 +109,6 @@ def _files(models: tuple[str, ...]) -> Iterator[str]:
     for model in models:
         found = sorted(models_below(model)) if os.path.isdir(model) else []
         yield from found or [model]  # an empty folder is reported as a file that is not a model
-
-
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> Iterator[Report]:

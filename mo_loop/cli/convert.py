@@ -19,6 +19,7 @@ from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import opened, require_places
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
+from mo_loop.cli.model_options import frozen, names, renamed
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_inspection import Inspection
 from mo_loop.cli.pass_listing import listing
@@ -102,8 +103,8 @@ def command(
         target = target_of(model, target, legacy)
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
         options = options_of(
-            context, input=with_shapes(inputs, legacy.input_shape), output=_names(outputs),
-            freeze=dict(_frozen(freeze)), rename=dict(_renamed(rename)),
+            context, input=with_shapes(inputs, legacy.input_shape), output=names(outputs),
+            freeze=dict(frozen(freeze)), rename=dict(renamed(rename)),
         )  # fmt: skip
         given = given.with_variables(os.environ)
         record, progress = Record(tensors=mapping is not None), Progress()
@@ -143,40 +144,6 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
     for one, is_given, other, is_given_too, why in pairs:
         if is_given and is_given_too:
             raise UsageError(f"{one} and {other} contradict each other", why=why, hint="give one of them")
-
-
-def _names(text: str | None) -> list[str] | None:
-    """Names separated by commas; UsageError if there are none."""
-    if text is None:
-        return None
-    found = [name.strip() for name in text.split(",") if name.strip()]
-    if not found:
-        raise UsageError("--output has no name", why="a model needs an output", hint="name a tensor, or omit --output")
-    return found
-
-
-def _frozen(texts: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    from mo_loop.frontend.input_text import value_of
-
-    yield from ((name, value_of(value)) for name, value in _pairs("--freeze", "name=value", texts))
-
-
-def _renamed(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    yield from _pairs("--rename", "old=new", texts)
-
-
-def _pairs(flag: str, form: str, texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The texts before and after the last `=`; UsageError if one is missing or a name occurs twice."""
-    known: set[str] = set()
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.rpartition("="))
-        if not equals or not name or not value:
-            why = "the name, the value or the = is missing"
-            raise UsageError(f"{flag} {text!r} cannot be understood", why=why, hint=f"write {flag} {form}")
-        if name in known:
-            raise UsageError(f"{flag} names {name!r} twice", why="only one of the two can be used", hint="name it once")
-        known.add(name)
-        yield name, value
 
 
 def _show_phase(event: Step | Phase) -> None:

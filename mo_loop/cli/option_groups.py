@@ -16,8 +16,8 @@ GROUPS = {
     "Conversion": (
         "--compress-to-fp16", "--unroll", "--target", "--quantization", "--strict", "--extension", "--no-plugins",
     ),
-    "Comparison": ("--rtol", "--atol", "--device", "--precision", "--against"),
-    "Run": ("--jobs", "--timeout", "--memory", "--keep-going", "--force"),
+    "Comparison": ("--verify", "--rtol", "--atol", "--device", "--precision", "--against", "--verify-timeout"),
+    "Run": ("--config", "--jobs", "--timeout", "--memory", "--keep-going", "--force"),
     "Passes and debugging": (
         "--passes", "--disable-pass", "--enable-pass", "--stop-after", "--explain-pass", "--profile", "--profile-json",
         "--dump", "--dump-format", "--visualize", "--visualize-after", "--visualize-shapes", "--visualize-types",

@@ -12,6 +12,7 @@ import click
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import opened
+from mo_loop.cli.model_options import frozen, names
 from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import is_terminal, painted, show, table
 from mo_loop.cli.pass_options import pass_choice
@@ -58,6 +59,7 @@ FORMATS = ("text", "json", "markdown", "junit")
     "--input", "inputs", metavar="TEXT", help='Inputs of the conversion, as for convert: "x[1,3,?,224..512]".',
 )  # fmt: skip
 @click.option("--output", "outputs", metavar="NAMES", help="Tensors that become the outputs, separated by commas.")
+@click.option("--freeze", metavar="NAME=VALUE", multiple=True, help="Make an input a constant, as for convert.")
 @conversion_options
 @pass_choice
 @click.option("-q", "--quiet", is_flag=True, help="Print no report; the exit code tells the result.")
@@ -71,6 +73,7 @@ def command(
     form: str,
     inputs: str | None,
     outputs: str | None,
+    freeze: tuple[str, ...],
     quiet: bool,
     debug: bool,
     **settings: Any,
@@ -95,7 +98,7 @@ def command(
     with reported(debug), printed_warnings(quiet=quiet):
         from mo_loop.verify.verifying import verify
 
-        options = options_of(context, input=inputs, output=None if outputs is None else _names(outputs))
+        options = options_of(context, input=inputs, output=names(outputs), freeze=dict(frozen(freeze)))
         limit, save = settings.pop("timeout"), settings.pop("save")
         with opened(model) as path:
             report = verify(
@@ -105,10 +108,6 @@ def command(
         if not quiet:
             show(_formatted(report, form))
     sys.exit(report.exit_code)
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _formatted(report: Report, form: str) -> str:

@@ -80,6 +80,16 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def differences(report: Report) -> str:
+    """The outputs that differ, one line each; the message of a side that ended early."""
+    lines = []
+    for side in report.sides:
+        if side.message:
+            lines.append(heading(report, side))
+        lines += [f"{row.result} (inputs: {report.sets[row.set].name})" for row in side.worst if not row.result]
+    return "\n".join(lines)
+
+
 # -- Markdown
 
 

@@ -38,6 +38,7 @@ from mo_loop.verify.hosted import Hosted
 from mo_loop.verify.isolated import IsolatedError
 from mo_loop.verify.judge import PEER, brief, convert_with_ovc
 from mo_loop.verify.oracle import ONNX_RUNTIME, Oracle, exact_operators
+from mo_loop.verify.packages import require_packages
 from mo_loop.verify.report import AGAINST, DIFFERS, ENDED, PASSED, InputSet, Report, Row, Side
 from mo_loop.verify.runtime import compile_ir
 from mo_loop.workers import Pool
@@ -110,18 +111,6 @@ def verify(
     )  # fmt: skip
     with _as_file(model) as path:
         return _Verification(path, None if ir is None else Path(ir), options or ConvertOptions(), settings).run()
-
-
-def require_packages() -> None:
-    """InputError unless OpenVINO and ONNX Runtime can be imported; neither is loaded."""
-    from importlib.util import find_spec
-
-    missing = [name for name in ("onnxruntime", "openvino") if find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"{' and '.join(missing)} cannot be imported", why="verify runs the model and its IR", code="ML203",
-            hint="pip install 'mo_loop[verify]'",
-        )  # fmt: skip
 
 
 def _require(device: str, precision: str, against: Sequence[str], sets: int) -> None:

@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.verify import packages
 from tests.harness import parsed
 
 from .commands import saved
@@ -58,9 +59,8 @@ def test_formats(folder: Path) -> None:
 
 
 def test_the_flags_of_the_conversion_apply(folder: Path) -> None:
-    done = mo_loop("verify", "model.onnx", "--unroll", "8", "--freeze", "n=2", "--input", "x[3,2]", cwd=folder)
-    assert done.returncode == 2  # --freeze is a flag of convert alone
-    done = mo_loop("verify", "model.onnx", "--unroll", "8", "--input", "x[3,2],n->2", "--format", "json", cwd=folder)
+    shape = ("--unroll", "8", "--freeze", "n=2", "--input", "x[3,2]")
+    done = mo_loop("verify", "model.onnx", *shape, "--format", "json", cwd=folder)
     assert done.returncode == 0, done.stdout
     assert json.loads(done.stdout)["sets"][0]["types"] == {"x": "float32[3,2]"}
 
@@ -88,10 +88,7 @@ def test_bad_usage_has_a_code_and_no_traceback(folder: Path, arguments: tuple[st
 
 
 def test_missing_packages_are_named_with_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib.util
-
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "openvino" else found(name))
+    monkeypatch.setattr(packages, "find_spec", lambda name: None if name == "openvino" else name)
     done = mo_loop("verify", "model.onnx", cwd=folder)
     assert done.returncode == 2
     assert "openvino cannot be imported" in done.stderr

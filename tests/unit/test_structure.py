@@ -42,7 +42,7 @@ NEVER = {
     "mo_loop.report": ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verify"),
     "mo_loop.verify": ("mo_loop.cli",),
     "mo_loop.workers": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph"),
-    "mo_loop.batch": ("mo_loop.cli", "mo_loop.verify"),
+    "mo_loop.batch": ("mo_loop.cli",),
 }
 
 # The modules of mo_loop that the transformation library may import.

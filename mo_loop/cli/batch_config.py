@@ -1,0 +1,224 @@
+"""The file of `mo-loop batch --config`, and what is done with each model.
+
+    # mo-loop.toml: the keys are the flags
+    jobs = 4
+    target = "2026.4"
+    verify = true
+
+    [[models]]
+    match = "vision/*"
+    input = "x[1,3,224,224]"
+    rtol = 1e-2
+
+The keys at the top are defaults of the flags of the command. A table `models` has options of the models whose names
+match; a later table takes precedence over earlier ones, a flag of the command line over the file.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from mo_loop.batch.task import Comparing, Work
+from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
+from mo_loop.cli.error_output import reported
+from mo_loop.cli.model_options import frozen, names, renamed
+from mo_loop.cli.pass_options import pass_choice
+from mo_loop.errors import FileError, UsageError
+
+if TYPE_CHECKING:
+    from mo_loop.batch.plan import Planned
+
+F = TypeVar("F", bound=Callable[..., Any])
+MODELS, MATCH = "models", "match"
+_ENTRIES = "mo_loop.cli.batch_config"
+
+
+def config_option(command: F) -> F:
+    """Add --config to the command, before all options that it gives defaults to."""
+    return click.option(
+        "--config", type=click.Path(dir_okay=False), metavar="FILE", is_eager=True, expose_value=False,
+        callback=_read,
+        help="A TOML file with options: keys as the flags, and tables [[models]] with a glob `match` and the options "
+        "of these models.",
+    )(command)  # fmt: skip
+
+
+def comparing_options(command: F) -> F:
+    """Add the options of the comparison with ONNX Runtime."""
+    for option in reversed(_COMPARING):
+        command = option(command)
+    return command
+
+
+_COMPARING: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--verify", is_flag=True,
+        help="Compare each IR with ONNX Runtime, on generated inputs. A model whose numbers differ fails, and its "
+        "files are not written.",
+    ),
+    click.option(
+        "--inputs", multiple=True, type=click.Path(), metavar="FILE",
+        help="Inputs for --verify instead of generated ones. May be given more than once.",
+    ),
+    click.option("--sets", type=click.IntRange(min=1), default=2, show_default=True, metavar="N",
+                 help="The number of generated sets of --verify."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of these inputs."),
+    click.option("--rtol", type=click.FloatRange(min=0), help="The relative tolerance of --verify."),
+    click.option("--atol", type=click.FloatRange(min=0), help="The absolute tolerance of --verify."),
+    click.option(
+        "--verify-timeout", type=click.FloatRange(0, 1e6, min_open=True), default=300.0, show_default=True,
+        metavar="SECONDS", help="Stop the comparison of a model that takes longer.",
+    ),
+)  # fmt: skip
+
+
+@click.command()
+@click.option("--input")
+@click.option("--output")
+@click.option("--freeze", multiple=True)
+@click.option("--rename", multiple=True)
+@comparing_options
+@conversion_options
+@pass_choice
+def _of_one_model(**_: Any) -> None:
+    """The options of one model; the command is never called, but click reads and checks its options."""
+
+
+class Works:
+    """What is done with each model, from the flags and the file."""
+
+    def __init__(self, context: click.Context) -> None:
+        """UsageError if an option of a table is not valid."""
+        self._entries: list[tuple[Sequence[str], dict[str, Any]]] = context.meta.get(_ENTRIES, [])
+        self._common = dict(_values(context))
+        self._made: dict[tuple[int, ...], Work] = {}
+        for places in ((), *((place,) for place in range(len(self._entries)))):
+            self._of(places)  # a wrong option is an error of the command, not of each model
+
+    def __call__(self, model: Planned) -> Work:
+        """What is done with this model."""
+        return self._of(tuple(place for place in range(len(self._entries)) if self._matches(place, model)))
+
+    def without_models(self, models: Sequence[Planned]) -> list[str]:
+        """The patterns of the file that match none of the models."""
+        unused = [n for n in range(len(self._entries)) if not any(self._matches(n, each) for each in models)]
+        return [", ".join(self._entries[place][0]) for place in unused]
+
+    def _matches(self, place: int, model: Planned) -> bool:
+        return any(fnmatchcase(model.name, pattern) for pattern in self._entries[place][0])
+
+    def _of(self, places: tuple[int, ...]) -> Work:
+        if places not in self._made:
+            given = dict(self._common["defaults"])
+            for place in places:
+                given.update(self._entries[place][1])
+            self._made[places] = _work({**given, **self._common["flags"]})
+        return self._made[places]
+
+
+def _values(context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The options of models: those of the file or defaults, and those of the command line."""
+    flags = flags_of(context)
+    values = {**flags, **flags["preprocessing"], **context.params}
+    known = {each.name for each in _of_one_model.params}
+    kept = {name: value for name, value in values.items() if name in known and value is not None}
+    typed = {name for name in kept if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
+    yield "flags", {name: value for name, value in kept.items() if name in typed}
+    yield "defaults", {name: value for name, value in kept.items() if name not in typed}
+
+
+def _work(values: dict[str, Any]) -> Work:
+    from mo_loop.batch.fingerprint import of_options
+
+    with _of_one_model.make_context("models", [], default_map=values) as context:
+        given = context.params
+        options = options_of(
+            context, input=given["input"], output=names(given["output"]), freeze=dict(frozen(given["freeze"])),
+            rename=dict(renamed(given["rename"])),
+        )  # fmt: skip
+        flags = flags_of(context)
+    comparing = None
+    if given["verify"]:
+        comparing = Comparing(
+            given["inputs"], given["sets"], given["seed"], given["rtol"], given["atol"], given["verify_timeout"]
+        )
+    facts = {name: value for name, value in {**flags, **given}.items() if name != "extension"}
+    return Work(options, of_options(facts, flags["extension"], plugins=not flags["no_plugins"]), comparing)
+
+
+# -- the file
+
+
+def _read(context: click.Context, _: click.Parameter, file: str | None) -> None:
+    """Make the keys of the file the defaults of the command, and keep its tables of models."""
+    if file is None:
+        return
+    with reported(debug=False):  # click calls this before the command begins
+        content = _content(file)
+        entries = content.pop(MODELS, [])
+        context.default_map = dict(_options(content, context.command.params, file))
+        if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+            raise _wrong(file, f"{MODELS} is not a list of tables", "write [[models]] before each")
+        context.meta[_ENTRIES] = [_entry(each, place, file) for place, each in enumerate(entries)]
+
+
+def _entry(entry: dict[str, Any], place: int, file: str) -> tuple[list[str], dict[str, Any]]:
+    """The patterns and the options of a table."""
+    where = f"{file}, table {place + 1} of [[{MODELS}]]"
+    match = entry.pop(MATCH, None)
+    patterns = [match] if isinstance(match, str) else match
+    if not patterns or not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+        raise _wrong(where, f"it has no {MATCH}", 'write match = "folder/*.onnx"')
+    return patterns, dict(_options(entry, _of_one_model.params, where))
+
+
+def _content(file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(file).read_text("utf-8"))
+    except FileNotFoundError:
+        raise FileError(f"the file {file} does not exist", code="ML210", hint="check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{file} cannot be read", why=str(error), code="ML212") from None
+    except tomllib.TOMLDecodeError as error:
+        raise _wrong(file, str(error), "write the file as TOML") from None
+
+
+def _options(
+    content: Mapping[str, Any], parameters: Sequence[click.Parameter], where: str
+) -> Iterator[tuple[str, Any]]:
+    """The names of parameters and their values; the keys are flags without their dashes."""
+    known: dict[str, tuple[click.Parameter, bool]] = {}
+    for each in parameters:
+        for flags, is_on in ((each.opts, True), (each.secondary_opts, False)):
+            known.update({flag.lstrip("-"): (each, is_on) for flag in flags if flag.startswith("--")})
+    for key, value in content.items():
+        name = key.replace("_", "-")
+        if name not in known or name in ("config", "help"):
+            close = get_close_matches(name, known, 1, 0.5)
+            raise _wrong(
+                where, f"there is no option {key!r}", f"did you mean {close[0]!r}?" if close else "the keys are flags"
+            )
+        parameter, is_on = known[name]
+        assert parameter.name is not None
+        yield parameter.name, _value(parameter, value if is_on or not isinstance(value, bool) else not value)
+
+
+def _value(parameter: click.Parameter, value: Any) -> Any:
+    if parameter.multiple:
+        return value if isinstance(value, list) else [value]
+    is_text = isinstance(value, list) or (isinstance(value, float | int) and not isinstance(value, bool)
+                                          and parameter.type is click.STRING)  # fmt: skip
+    return json.dumps(value) if is_text else value
+
+
+def _wrong(where: str, why: str, hint: str) -> UsageError:
+    return UsageError(f"{where}: the configuration is not valid", why=why, hint=hint)

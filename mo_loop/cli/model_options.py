@@ -1,0 +1,44 @@
+"""The values of the options that belong to one model: --output, --freeze, --rename."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mo_loop.errors import UsageError
+
+
+def names(text: str | None) -> list[str] | None:
+    """The names of `--output`, separated by commas; UsageError if there are none."""
+    if text is None:
+        return None
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise UsageError("--output has no name", why="a model needs an output", hint="name a tensor, or omit --output")
+    return found
+
+
+def frozen(texts: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """The names and values of `--freeze`."""
+    from mo_loop.frontend.input_text import value_of
+
+    yield from ((name, value_of(value)) for name, value in _pairs("--freeze", "name=value", texts))
+
+
+def renamed(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The old and new names of `--rename`."""
+    yield from _pairs("--rename", "old=new", texts)
+
+
+def _pairs(flag: str, form: str, texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The texts before and after the last `=`; UsageError if one is missing or a name occurs twice."""
+    known: set[str] = set()
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.rpartition("="))
+        if not equals or not name or not value:
+            why = "the name, the value or the = is missing"
+            raise UsageError(f"{flag} {text!r} cannot be understood", why=why, hint=f"write {flag} {form}")
+        if name in known:
+            raise UsageError(f"{flag} names {name!r} twice", why="only one of the two can be used", hint="name it once")
+        known.add(name)
+        yield name, value
