@@ -43,8 +43,7 @@ def test_first_step_of_padded_sequences(dynamic):
     check_node(OP, step(2, 4, 4, 9, [1, 3]), COUNTS, opset=1, outputs=NAMES, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("interleaved", [0, 1])
-@dynamic_or_not
+@pytest.mark.parametrize(("interleaved", "dynamic"), [(0, True), (1, False)])
 def test_positions_of_the_first_step_follow_the_first(interleaved, dynamic):
     inputs = step(2, 4, 4) | rotary() | {"positions": np.array([[3, 1, 0, 7], [5, 5, 2, 1]], np.int64)}
     attributes = {**COUNTS, "do_rotary": 1, "rotary_interleaved": interleaved}
@@ -59,16 +58,14 @@ def test_window_of_a_buffer_with_a_sink(dynamic):
     check_node(OP, inputs, attributes, opset=1, outputs=NAMES, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("kind", [1, 2])
-@dynamic_or_not
+@pytest.mark.parametrize(("kind", "dynamic"), [(1, False), (2, True)])
 def test_scores_and_weights_are_an_output(kind, dynamic):
     attributes = {**COUNTS, "qk_output": kind, "softcap": 2.0}
     check_node(OP, step(1, 3, 5, 6), attributes, opset=1, outputs=[*NAMES, "qk"], dynamic=dynamic)
 
 
-@dynamic_or_not
-def test_keys_of_later_tokens(dynamic):
-    check_node(OP, step(2, 4, 4, ends=[1, 3]), {**COUNTS, "causal": 0}, opset=1, outputs=NAMES, dynamic=dynamic)
+def test_keys_of_later_tokens():
+    check_node(OP, step(2, 4, 4, ends=[1, 3]), {**COUNTS, "causal": 0}, opset=1, outputs=NAMES, dynamic=True)
 
 
 def test_cache_of_one_sequence():
