@@ -79,6 +79,7 @@ CONTRIB: dict[str, str] = {
     "repeats": "NGramRepeatBlock",
     "causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
     "linear_attention": "LinearAttention LinearAttentionGate",
+    "gated_delta_net": "GatedDeltaNet",
     "rotary": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
     "gelu": "Gelu BiasGelu FastGelu QuickGelu",
     "fused": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul FusedMatMulActivation "

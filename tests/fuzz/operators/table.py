@@ -30,7 +30,7 @@ FAMILIES = (
     "tensors", "arithmetic", "logic", "activation", "reduction", "linear", "normalisation", "convolution", "pooling",
     "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing",
     "contrib.attention", "contrib.grouped", "contrib.sparse", "contrib.repeats", "contrib.rotary",
-    "contrib.causal_convolution", "contrib.linear_attention",
+    "contrib.causal_convolution", "contrib.linear_attention", "contrib.gated_delta_net",
     "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized", "contrib.quantized_products",
     "contrib.packed_tables",
     "contrib.skip_normalisation",

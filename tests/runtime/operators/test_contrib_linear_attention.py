@@ -99,3 +99,55 @@ def test_states_are_carried_by_a_loop(kind):
     model = onnx.parser.parse_model(IN_A_LOOP.format(type=kind))
     rtol = 1e-4 if dtype == np.float32 else 2e-2
     check_model(model, inputs, {**inputs, **tokens(1, dtype=dtype), "n": np.int64(2)}, rtol=rtol, atol=rtol)
+
+
+# -- GatedDeltaNet
+
+NET = "com.microsoft::GatedDeltaNet"
+
+
+def packed(ends, heads=2, states=4, size=3, width=2, per_key=False):
+    """Tokens of sequences that end at these places."""
+    count = ends[-1]
+    return {
+        "q": floats(count, heads, size), "k": floats(count, heads, size) / 2, "v": floats(count, states, width),
+        "ends": np.array([0, *ends], np.int32), "decay": -np.abs(floats(count, states, *([size] if per_key else []))),
+        "beta": np.abs(floats(count, states)) / 3, "state": floats(len(ends), states, width, size),
+    }  # fmt: skip
+
+
+def check_net(inputs, attributes=None, outputs=("y", "final"), dynamic=False):
+    check_node(NET, inputs, attributes, opset=1, outputs=outputs, dynamic=dynamic, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("ends", [[2, 3, 7], [0, 4, 4]])
+@dynamic_or_not
+def test_sequences_of_different_lengths(ends, dynamic):
+    check_net(packed(ends), dynamic=dynamic)
+
+
+@pytest.mark.parametrize("gate", ["softplus", "sigmoid"])
+@dynamic_or_not
+def test_gates_and_keys_of_length_one(gate, dynamic):
+    """The kernel adds another number to the squares of short keys if the gate is a sigmoid."""
+    inputs = packed([3, 5], per_key=True) | {"a": floats(4), "dt": floats(12)}
+    inputs |= {"q": inputs["q"] / 100, "k": inputs["k"] / 100}
+    attributes = {"gate_activation": gate, "beta_activation": "sigmoid", "qk_l2_norm": 1}
+    names = ["q", "k", "v", "ends", "decay", "beta", "state"] if dynamic else False
+    check_net(inputs, attributes, dynamic=names)
+
+
+@dynamic_or_not
+def test_queries_keys_and_values_side_by_side(dynamic):
+    inputs = packed([3, 6])
+    parts = [inputs[name].reshape(6, -1) for name in ("q", "k", "v")]
+    inputs |= {"q": np.concatenate(parts, axis=1), "k": None, "v": None, "ends": None}
+    check_net(inputs, dynamic=["decay", "beta"] if dynamic else False)
+
+
+@pytest.mark.parametrize("active", [0, 1])
+@dynamic_or_not
+def test_the_first_changes_are_captured(active, dynamic):
+    inputs = packed([1, 3, 6]) | {"a": None, "dt": None, "count": np.array([2, 1, -1], np.int32)}
+    inputs["active"] = np.array([active], np.int32)
+    check_net(inputs, {"state_update_capacity": 2}, ["y", "final", "update"], dynamic)

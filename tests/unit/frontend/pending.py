@@ -6,7 +6,6 @@ _DEFAULT_DOMAIN = ""
 _MICROSOFT = (
     "DecoderMaskedMultiHeadAttention "
     "DynamicSparseAttention "
-    "GatedDeltaNet "
     "GatedRelativePositionBias "
     "LongformerAttention "
     "MoE QMoE "

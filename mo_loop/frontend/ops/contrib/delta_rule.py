@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.ops.contrib.heads import places
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import TensorType
@@ -27,8 +28,9 @@ from mo_loop.ops.control import Concatenated, Final, Merged, Sliced
 
 def recurrence(
     queries: Value, keys: Value, values: Value, decay: Value | None, beta: Value | None, state: Value
-) -> tuple[Value, Value]:
-    """What the queries read, [batch, T, heads, R, V], and the last state, [batch, heads, K, V]; all in f32.
+) -> tuple[Value, Value, Value]:
+    """What the queries read, [batch, T, heads, R, V], the last state, [batch, heads, K, V], and u, [batch, T, heads,
+    1, V]; all in f32.
 
     Queries are [batch, T, heads, R, K]: R of them read one state. Keys are [batch, T, heads, K], values [batch, T,
     heads, V], logarithms of the decay [batch, T, heads, K or 1]; beta, [batch, T, heads or 1, 1], is that of the delta
@@ -50,7 +52,7 @@ def recurrence(
         retrieved, read = ops.VariadicSplit(read, 3, [1, -1]).outputs
         added = ops.Subtract(added, retrieved).output
     overlap = ops.ReduceSum(ops.Multiply(queries, rows), [4], keep_dims=True)
-    return ops.Add(read, ops.Multiply(overlap, added)).output, last
+    return ops.Add(read, ops.Multiply(overlap, added)).output, last, added
 
 
 def _scanned(
@@ -87,12 +89,11 @@ def _element(body: Graph, outer: Value) -> Parameter:
     return Parameter(graph=body, type=TensorType(outer.dtype, (batch, *rest)))
 
 
-def shared(x: Value, heads: int) -> Value:
+def shared(x: Value, heads: Any) -> Value:
     """[batch, T, N, size] as [batch, T, heads, size]: each of the N heads as often as several that follow share it."""
     count = dimension(x, 2)
     if count == heads:
         return x
-    numbers = np.arange(heads, dtype=np.int64)
-    if isinstance(count, int):
-        return ops.Gather(x, numbers * count // heads, 2).output
-    return ops.Gather(x, ops.Divide(ops.Multiply(count, numbers), np.int64(heads)), 2).output
+    if isinstance(count, int) and isinstance(heads, int):
+        return ops.Gather(x, np.arange(heads, dtype=np.int64) * count // heads, 2).output
+    return ops.Gather(x, ops.Divide(ops.Multiply(places(heads, x), count), heads), 2).output

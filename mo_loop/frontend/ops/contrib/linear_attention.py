@@ -49,7 +49,7 @@ def linear_attention(
     state = past_state
     if state is None:
         state = _zeros([dimension(query, 0), kv_num_heads, size, dimension(v, 3)], query)
-    y, last = recurrence(q, k, v, decay, beta, as_type(state, f32))
+    y, last, _ = recurrence(q, k, v, decay, beta, as_type(state, f32))
     hidden = times(dimension(v, 3), max(q_num_heads, kv_num_heads))
     flat = ops.Reshape(y, joined([0, 0, hidden], y), special_zero=True).output
     return [as_type(flat, query.dtype), as_type(last, state.dtype)]
