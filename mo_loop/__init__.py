@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mo_loop.api import convert_model as convert_model
     from mo_loop.api import read_model as read_model
     from mo_loop.api import save_model as save_model
+    from mo_loop.differences.comparing import diff as diff
     from mo_loop.errors import MoLoopError as MoLoopError
     from mo_loop.extensions import Extensions as Extensions
     from mo_loop.graph import Graph as Graph
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
+    "mo_loop.differences.comparing": ("diff",),
     "mo_loop.errors": ("MoLoopError",),
     "mo_loop.extensions": ("Extensions",),
     "mo_loop.graph": ("Graph", "Node", "Value"),

@@ -16,6 +16,7 @@ COMMANDS = {
     "verify": "Compare the IR of a model with ONNX Runtime.",
     "check": "List everything that would stop or worsen a conversion.",
     "inspect": "Show the contents of an ONNX model or an IR.",
+    "diff": "Compare two models node by node.",
     "ops": "Show how ONNX operators are converted.",
     "completion": "Print a completion script for a shell.",
 }

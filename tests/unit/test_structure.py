@@ -39,6 +39,7 @@ NEVER = {
     "mo_loop.dump": ("mo_loop.cli",),
     "mo_loop.diagnostics": ("mo_loop.cli", "mo_loop.verify"),
     "mo_loop.inspection": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verify"),
+    "mo_loop.differences": ("transforms", *OFFERS),
     "mo_loop.report": ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verify"),
     "mo_loop.verify": ("mo_loop.cli",),
     "mo_loop.workers": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph"),

@@ -1,0 +1,81 @@
+"""mo-loop diff."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from mo_loop.cli.error_output import reported
+from mo_loop.cli.output import painted, show
+
+ASPECTS = ("names", "shapes", "weights", "metadata")
+
+
+@click.command()
+@click.argument("old", type=click.Path(), metavar="A")
+@click.argument("new", type=click.Path(), metavar="B")
+@click.option(
+    "--ignore", "ignored", type=click.Choice(ASPECTS), multiple=True,
+    help="What does not count as a difference. Can be given several times.",
+)  # fmt: skip
+@click.option("--scope", metavar="PATH", help="Compare only this body and the bodies in it.")
+@click.option(
+    "--tolerance", type=click.FloatRange(min=0), default=0.0, metavar="X",
+    help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
+    help="The format of the output.",
+)  # fmt: skip
+@click.option("--all", "complete", is_flag=True, help="List every node and every detail in the text.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing: the exit code tells whether there is a difference.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(
+    old: str,
+    new: str,
+    ignored: tuple[str, ...],
+    scope: str | None,
+    tolerance: float,
+    form: str,
+    complete: bool,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Compare two models node by node, with the bodies of their control flow.
+
+    A and B are two .onnx files, two .xml files of an IR, or two files that convert --dump wrote (.json or .txt).
+
+    Nodes are matched by name and by structure, so that renamed and renumbered nodes are found again. The output lists
+    by scope the nodes that were added (+), removed (-) and changed (~): operators, attributes, inputs that read
+    another value, port maps of Loop, Scan, TensorIterator and If (slices, back edges), types, shapes and weights, and
+    the inputs, outputs, opsets and metadata of the model.
+
+    \b
+    mo-loop diff old.onnx new.onnx
+    mo-loop diff old.xml new.xml --ignore names --ignore metadata
+    mo-loop diff fp32.xml fp16.xml --tolerance 0.001
+    mo-loop diff old.xml new.xml --scope loop/body --all
+    mo-loop diff steps/010_LoopToTI.json steps/066_PortRenumbering.json
+
+    \b
+    Exit codes: 0 no difference, 1 a difference, 2 bad input or usage, 4 a bug of mo-loop.
+    """
+    with reported(debug):
+        from mo_loop.differences.comparing import diff
+
+        found = diff(old, new, ignore=ignored, scope=scope, tolerance=tolerance)
+        if quiet:
+            text = ""
+        elif form == "json":
+            text = json.dumps(found.as_json(), indent=1, ensure_ascii=False)
+        else:
+            text = "\n".join(found.lines(_painted, complete=complete))
+    if text:
+        show(text)
+    sys.exit(0 if found.equal else 1)
+
+
+def _painted(text: str, colour: str) -> str:
+    return painted(text, bold=True) if colour == "bold" else painted(text, fg=colour)

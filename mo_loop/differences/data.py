@@ -1,0 +1,209 @@
+"""The data of a constant, and how much two of them differ.
+
+    data = Data.of(tensor)
+    data.key                        # equal data have equal keys; different data can have, too
+    changed(data, other)            # None if they are equal, else a DataChange
+
+Data are first compared as bytes, block by block up to the first difference. Only data that differ are read as numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from mo_loop.graph.tensor import BLOCK, FileTensor, Tensor
+
+SHOWN = 8
+"""The largest number of elements that are shown with their values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The data of a constant: a tensor, or only a text that stands for it, as in a dump."""
+
+    key: tuple[Any, ...]
+    tensor: Tensor | None = None
+    text: str = ""
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Data:
+        return cls((tensor.dtype.name, tensor.shape, _fingerprint(tensor)), tensor)
+
+    @classmethod
+    def written(cls, type_: str, text: str) -> Data:
+        """Data of which only a text is known."""
+        return cls((type_, text), None, text)
+
+    @property
+    def brief(self) -> str:
+        """The values of a very small constant as text, else ""."""
+        if self.tensor is None:
+            return self.text if len(self.text) <= 20 else ""
+        if self.tensor.size > 4 or self.tensor.dtype.bits == 0:
+            return ""
+        text = str(self.tensor.array().tolist())
+        return text if len(text) <= 40 else ""
+
+    @property
+    def kind(self) -> Any:
+        """What does not depend on the values: element type and shape."""
+        return self.key[:-1]
+
+
+def _fingerprint(tensor: Tensor) -> bytes | int:
+    """A few bytes of the content; large enough to tell most weights apart without reading them."""
+    return hash(tensor.sample())
+
+
+@dataclass(frozen=True, slots=True)
+class DataChange:
+    """How the data of a constant differ.
+
+    `count` of `size` elements differ, None where the values are not known. `largest` is the largest absolute
+    difference, `relative` the largest one relative to the larger of both magnitudes; `index` is the place of the
+    largest difference, `old` and `new` the values there, or all values of a small constant.
+    """
+
+    size: int
+    count: int | None = None
+    largest: float | None = None
+    relative: float | None = None
+    index: tuple[int, ...] | None = None
+    old: str = ""
+    new: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        found = {
+            "size": self.size, "count": self.count, "largest": _number(self.largest),
+            "relative": _number(self.relative), "index": None if self.index is None else list(self.index),
+            "old": self.old, "new": self.new,
+        }  # fmt: skip
+        return {key: value for key, value in found.items() if value is not None and value != ""}
+
+    def __str__(self) -> str:
+        if self.count is None:
+            return f"{self.old} -> {self.new}" if self.old else "other values"
+        if self.size <= SHOWN:
+            return f"{self.old} -> {self.new}"
+        parts = [f"{self.count} of {self.size} elements differ"]
+        if self.largest is not None:
+            at = f" at {list(self.index)}" if self.index else ""
+            parts.append(f"by at most {self.largest:.3g}{at} ({self.old} -> {self.new})")
+        if self.relative is not None:
+            parts.append(f"relatively {self.relative:.3g}")
+        return ", ".join(parts)
+
+
+def _number(value: float | None) -> float | str | None:
+    """JSON has no infinity."""
+    return value if value is None or math.isfinite(value) else str(value)
+
+
+def changed(old: Data, new: Data, tolerance: float = 0.0) -> DataChange | None:
+    """The difference of two constants; None without one.
+
+    With a tolerance, numbers may differ by that part of the largest magnitude in the old constant. Shapes are not
+    compared: constants of different shapes differ in their values only if their elements do, in row-major order.
+    """
+    if old.tensor is None or new.tensor is None:
+        if old.text == new.text:
+            return None
+        small = max(len(old.text), len(new.text)) <= 80
+        return DataChange(0, old=old.text, new=new.text) if small else DataChange(0)
+    if _same_bytes(old.tensor, new.tensor):
+        return None
+    if old.tensor.size != new.tensor.size:
+        return DataChange(new.tensor.size)
+    return _measured(old.tensor, new.tensor, tolerance)
+
+
+def _same_bytes(old: Tensor, new: Tensor) -> bool:
+    if old.dtype is not new.dtype or old.nbytes != new.nbytes:
+        return False
+    if isinstance(old, FileTensor) and isinstance(new, FileTensor) and (old.path, old.offset) == (new.path, new.offset):
+        return True
+    return all(a == b for a, b in zip_longest(old.pieces(), new.pieces()))
+
+
+def _measured(old: Tensor, new: Tensor, tolerance: float) -> DataChange | None:
+    """The elements of both compared as numbers, piece by piece."""
+    size, count, start = old.size, 0, 0
+    largest, relative, magnitude = -1.0, 0.0, 0.0
+    place: int | None = None
+    values: tuple[Any, Any] = ("", "")
+    if "O" in (old.dtype.numpy.kind, new.dtype.numpy.kind):
+        return _differing_items(old, new)
+    for raw in _pieces(old, new):
+        a, b = map(_wide, raw)
+        other = _other(*raw)
+        with np.errstate(all="ignore"):
+            gap = np.abs(a - b)
+        gap = np.where(other & ~(np.isnan(a) & np.isnan(b)), np.where(np.isnan(gap), np.inf, gap), 0)
+        count += int(np.count_nonzero(other))
+        finite = np.abs(a[np.isfinite(a)])
+        magnitude = max(magnitude, float(finite.max()) if finite.size else 0.0)
+        if gap.size and float(gap.max()) > largest and other.any():
+            at = int(gap.argmax())
+            largest, place, values = float(gap[at]), start + at, (a[at], b[at])
+        scale = np.maximum(np.abs(a), np.abs(b))
+        with np.errstate(all="ignore"):
+            part = np.where(other, np.where(np.isfinite(gap), gap / np.where(scale > 0, scale, 1), np.inf), 0)
+        relative = max(relative, float(part.max()) if part.size else 0.0)
+        start += a.size
+    if not count or (tolerance and largest <= tolerance * magnitude):
+        return None
+    index = tuple(int(each) for each in np.unravel_index(place or 0, old.shape)) if old.shape else ()
+    if size <= SHOWN:
+        shown = [str(each.array().reshape(old.shape).tolist()) for each in (old, new)]
+    else:
+        shown = [_shown(each) for each in values]
+    return DataChange(size, count, largest, relative, index, *shown)
+
+
+def _shown(value: Any) -> str:
+    return f"{complex(value):.6g}" if np.iscomplexobj(value) else f"{float(value):.6g}"
+
+
+def _differing_items(old: Tensor, new: Tensor) -> DataChange | None:
+    """Of strings only the number that differs is known."""
+    a, b = old.array().reshape(-1), new.array().reshape(-1)
+    places = [place for place in range(a.size) if _text(a[place]) != _text(b[place])]
+    if not places:
+        return None
+    index = tuple(int(each) for each in np.unravel_index(places[0], old.shape)) if old.shape else ()
+    return DataChange(old.size, len(places), index=index, old=_text(a[places[0]]), new=_text(b[places[0]]))
+
+
+def _text(item: Any) -> str:
+    return item.decode(errors="replace") if isinstance(item, bytes) else str(item)
+
+
+def _pieces(old: Tensor, new: Tensor) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """The elements of both, in pieces of one length."""
+    if min(old.dtype.bits, new.dtype.bits) < 8:
+        yield old.array().reshape(-1), new.array().reshape(-1)
+        return
+    count = BLOCK // 8
+    one, other = old.dtype.numpy, new.dtype.numpy
+    pieces = zip(old.pieces(count * one.itemsize), new.pieces(count * other.itemsize), strict=True)
+    for a, b in pieces:
+        yield np.frombuffer(a, one), np.frombuffer(b, other)
+
+
+def _other(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Which elements differ: of one type in any bit, so that -0 is not 0; of two types in their value."""
+    if a.dtype == b.dtype and a.dtype.itemsize in (1, 2, 4, 8):
+        bits = np.dtype(f"u{a.dtype.itemsize}")
+        found: np.ndarray[Any, Any] = a.view(bits) != b.view(bits)
+        return found
+    return np.asarray(a != b)
+
+
+def _wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array if array.dtype.kind == "c" else array.astype(np.float64)

@@ -1,0 +1,110 @@
+"""Opens what is compared: a path, a ModelProto, a Model, a Graph; and says what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mo_loop.differences.structure import DUMP, IR, ONNX, Structure
+from mo_loop.errors import FileError, InputError, UsageError
+from mo_loop.graph import Graph
+
+_WORDS = {ONNX: "an ONNX model", IR: "an IR", DUMP: "a dump"}
+
+_HEAD = 4096
+
+
+def opened(source: Any) -> Structure:
+    """The structure of a model.
+
+    Raises:
+        FileError: the file cannot be read, or is of another kind.
+        InputError: the model is damaged.
+    """
+    if isinstance(source, Graph):
+        return _of_graph(source, IR, source.name or "graph")
+    if isinstance(getattr(source, "graph", None), Graph):
+        return _of_graph(source.graph, IR, source.graph.name or "model")
+    if isinstance(source, str | os.PathLike):
+        return _of_file(Path(source), os.fspath(source))
+    return _of_onnx(source, "model")
+
+
+def require_same_kind(old: Structure, new: Structure) -> None:
+    """UsageError if the models are of different kinds."""
+    if old.kind == new.kind:
+        return
+    one, other = _WORDS[old.kind], _WORDS[new.kind]
+    hint = "compare files of one kind: two .onnx, two .xml, or two files of --dump"
+    if {old.kind, new.kind} == {ONNX, IR}:
+        hint = "convert the ONNX model and compare its IR; whether both compute the same, mo-loop verify tells"
+    if DUMP in (old.kind, new.kind) and IR in (old.kind, new.kind):
+        hint = "a dump names operations and types otherwise than an IR: compare two files of --dump, or two .xml"
+    raise UsageError(f"{old.source} is {one}, {new.source} is {other}", why="they have different nodes", hint=hint)
+
+
+def _of_file(path: Path, source: str) -> Structure:
+    kind = _kind(path)
+    if kind == IR:
+        from mo_loop.ir.reader import read
+
+        return _of_graph(read(path), IR, source)
+    if kind == "json":
+        from mo_loop.differences.of_dump import structure_of_json
+
+        return structure_of_json(_json(path), source)
+    if kind == "text":
+        from mo_loop.text import parse
+
+        try:
+            graph = parse(path.read_text("utf-8"))
+        except (InputError, UnicodeDecodeError) as error:
+            raise FileError(
+                f"{source} is not a graph of --dump", why=str(error).splitlines()[0], code="ML211",
+                hint="give a .json or .txt file that mo-loop convert --dump wrote",
+            ) from None  # fmt: skip
+        return _of_graph(graph, DUMP, source)
+    return _of_onnx(path, source)
+
+
+def _kind(path: Path) -> str:
+    """The kind of a file, by its content, else by its name. A file that cannot be read counts as an ONNX model, which
+    gives the right error."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except OSError:
+        return IR if path.suffix.lower() == ".xml" and not path.is_dir() else ONNX
+    if path.suffix.lower() == ".xml" or head.startswith((b"<?xml", b"<net")):
+        return IR
+    if path.suffix.lower() == ".json" or (head.startswith(b"{") and b'"directed"' in head):
+        return "json"
+    return "text" if path.suffix.lower() == ".txt" else ONNX
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise FileError(
+            f"{path} is not a graph of --dump", why=f"it is not JSON: {error}", code="ML211",
+            hint="give a .json or .txt file that mo-loop convert --dump wrote",
+        ) from None  # fmt: skip
+
+
+def _of_graph(graph: Graph, kind: str, source: str) -> Structure:
+    from mo_loop.differences.of_graph import structure_of
+
+    return structure_of(graph, kind, source, dumped=kind == DUMP)
+
+
+def _of_onnx(source: Any, name: str) -> Structure:
+    from mo_loop.differences.of_onnx import structure_of_onnx
+    from mo_loop.frontend.model import opened as opened_onnx
+    from mo_loop.frontend.utf8 import check_names_on_error
+
+    model = opened_onnx(source)
+    with check_names_on_error(model.proto):
+        return structure_of_onnx(model, name)

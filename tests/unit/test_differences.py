@@ -1,0 +1,477 @@
+"""The difference of two models: which nodes correspond, and what differs between them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import mo_loop
+from mo_loop import diff
+from mo_loop.differences.change import Change
+from mo_loop.differences.difference import Difference
+from mo_loop.dump import Dumper
+from mo_loop.errors import FileError, UsageError
+from mo_loop.graph import Graph
+from mo_loop.text import parse, to_text
+from tests.harness import parsed
+from tests.planting import planted
+
+PLAIN = """
+main (float[2,3] x, float[2,3] z) => (float[2,3] y) <float[3] w = {1.0, 2.0, 3.0}, float[3] v = {4.0, 5.0, 6.0}> {
+  [scale] a = Mul (x, w)
+  [shift] b = Add (a, v)
+  [soft] c = Softmax <axis = 1> (b)
+  [sum] y = Add (c, z)
+}"""
+
+LOOP = """
+main (float[3] x, float[4,3] z, int64 n) => (float[3] y, float[K,3] r) <float[3] w = {1.0, 2.0, 3.0}> {
+  [loop] y, o, r = Loop (n, "", x, x) <body = step (int64 i, bool c, float[3] s, float[3] t) =>
+      (bool d, float[3] u, float[3] v, float[3] q) {
+    d = Identity (c)
+    [grow] u = Mul (t, w)
+    [fall] v = Sub (s, t)
+    [join] q = Add (u, v)
+  }>
+}"""
+
+SCAN = """
+main (float[3] x, float[3,3] z) => (float[3] y, float[3,3] r) {
+  [scan] y, r = Scan (x, z) <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] t, float[3] q) {
+    [add] t = Add (s, e)
+    [neg] q = Neg (t)
+  }>
+}"""
+
+IF = """
+main (float[3] x, bool f) => (float[3] y) {
+  [choice] y = If (f) <then_branch = yes () => (float[3] p) { [one] p = Neg (x) },
+                       else_branch = no () => (float[3] q) { [two] q = Sin (x) }>
+}"""
+
+
+def shown(found: Difference) -> list[tuple[str, str, list[str]]]:
+    """(kind, path, details) of each change."""
+    return [(each.kind, each.path, [str(detail) for detail in each.details]) for each in found.changes]
+
+
+def changed(text: str, *edits: tuple[str, str], **options: Any) -> Difference:
+    """The difference of a model and the one whose text has these replacements."""
+    after = text
+    for before, replacement in edits:
+        assert before in after, before
+        after = after.replace(before, replacement, 1)
+    return diff(parsed(text), parsed(after), **options)
+
+
+# -- what differs
+
+CASES: dict[str, tuple[str, list[tuple[str, str]], list[tuple[str, str, list[str]]]]] = {
+    "an attribute": (PLAIN, [("axis = 1", "axis = 0")], [("changed", "soft", ["attribute axis 1 -> 0"])]),
+    "an attribute that is left out": (PLAIN, [("<axis = 1> ", "")], [
+        ("changed", "soft", ["attribute axis 1 -> none"]),
+    ]),
+    "an operator": (PLAIN, [("Softmax", "LogSoftmax")], [("changed", "soft", ["operator Softmax -> LogSoftmax"])]),
+    "an input": (PLAIN, [("y = Add (c, z)", "y = Add (b, z)")], [
+        ("changed", "sum", ["input 0 soft -> shift"]),
+    ]),
+    "exchanged inputs": (PLAIN, [("Add (c, z)", "Add (z, c)")], [
+        ("changed", "sum", ["input 0 soft -> z", "input 1 z -> soft"]),
+    ]),
+    "an insertion": (PLAIN, [("y = Add (c, z)", "k = Neg (c) [end] y = Add (k, z)"), ("[sum]", "[neg]")], [
+        ("changed", "end", ["input 0 soft -> neg", "name sum -> end"]), ("added", "neg", []),
+    ]),
+    "the shape of an input": (PLAIN, [("float[2,3] x", "float[N,3] x")], [("changed", "x", ["shape [2,3] -> [N,3]"])]),
+    "the type of an input": (PLAIN, [("float[2,3] z", "double[2,3] z")], [("changed", "z", ["type f32 -> f64"])]),
+    "the order of the inputs": (PLAIN, [("float[2,3] x, float[2,3] z", "float[2,3] z, float[2,3] x")], [
+        ("changed", "", ["order of inputs x, z -> z, x"]),
+    ]),
+    "another output": (PLAIN, [("(float[2,3] y)", "(float[2,3] y, float[2,3] b)")], [("added", "b", [])]),
+    "an output of another value": (PLAIN, [
+        ("c = Softmax", "y = Softmax"), ("(c, z)", "(y, z)"), ("y = Add", "c = Add"),
+    ], [
+        ("changed", "y", ["value sum -> soft"]), ("changed", "soft", ["tensor name c -> y"]),
+        ("changed", "sum", ["tensor name y -> c"]),
+    ]),
+    "a weight": (PLAIN, [("{1.0, 2.0, 3.0}", "{1.0, 2.5, 3.0}")], [
+        ("changed", "w", ["weights: [1.0, 2.0, 3.0] -> [1.0, 2.5, 3.0]"]),
+    ]),
+    "exchanged back edges": (LOOP, [("float[3] u, float[3] v, float[3] q)", "float[3] v, float[3] u, float[3] q)")], [
+        ("changed", "loop", [
+            "back edge of s grow -> fall", "back edge of t fall -> grow",
+            "inner value of output y grow -> fall", "inner value of output o fall -> grow",
+        ]),
+    ]),
+    "a scan output": (LOOP, [("float[3] v, float[3] q)", "float[3] v, float[3] u)")], [
+        ("changed", "loop", ["inner value of output r join -> grow"]),
+    ]),
+    "a trip count": (LOOP, [("Loop (n,", "Loop (m,"), ("int64 n", "int64 n, int64 m")], [
+        ("changed", "loop", ["input trip count n -> m"]), ("added", "m", []),
+    ]),
+    "the condition of a body": (LOOP, [("d = Identity", "[always] k = Not (c) d = Or (k, c) e = Identity")], [
+        ("changed", "loop", ["condition of the body d -> d"]),
+        ("changed", "loop/step/e", ["tensor name d -> e"]),
+        ("added", "loop/step/always", []), ("added", "loop/step/d", []),
+    ]),
+    "an initial value": (LOOP, [("x, x)", "x, k)"), ("[loop]", "[new] k = Neg (x) [loop]")], [
+        ("changed", "loop", ["outer value of t x -> new"]), ("added", "new", []),
+    ]),
+    "a scan that runs backwards": (SCAN, [("num_scan_inputs", "scan_input_directions = [1], num_scan_inputs")], [
+        ("changed", "scan", ["slice of e: direction forward -> reverse"]),
+    ]),
+    "the axis of a scan input": (SCAN, [("num_scan_inputs", "scan_input_axes = [1], num_scan_inputs")], [
+        ("changed", "scan", ["slice of e: axis 0 -> 1"]),
+    ]),
+    "the axis of a scan output": (SCAN, [("num_scan_inputs", "scan_output_axes = [1], num_scan_inputs")], [
+        ("changed", "scan", ["slices of output r: axis 0 -> 1"]),
+    ]),
+    "a node of a branch": (IF, [("q = Sin", "q = Cos")], [
+        ("changed", "choice/no/two", ["operator Sin -> Cos"]),
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_differs(name: str) -> None:
+    text, edits, expected = CASES[name]
+    found = shown(changed(text, *edits))
+    assert sorted(found) == sorted(expected)
+
+
+@pytest.mark.parametrize("text", [PLAIN, LOOP, SCAN, IF])
+def test_a_model_equals_itself_in_all_forms(text: str, tmp_path: Path) -> None:
+    model = parsed(text)
+    xml, again = tmp_path / "a.xml", tmp_path / "b.xml"
+    converted = mo_loop.convert_model(model, observers=[Dumper(tmp_path / "steps")])
+    mo_loop.save_model(converted, xml)
+    mo_loop.save_model(mo_loop.read_model(xml), again)
+    steps = sorted((tmp_path / "steps").glob("0*.json"))
+    pairs = [(model, copy.deepcopy(model)), (xml, again), (converted, mo_loop.convert_model(model))]
+    pairs += [(each, each.with_suffix(".txt")) for each in (steps[0], steps[-1])]
+    for old, new in pairs:
+        found = diff(old, new)
+        assert found.equal and not found and not len(found), str(found)
+        assert found.as_json()["equal"] is True
+
+
+def test_names_numbered_anew_do_not_matter() -> None:
+    """An exporter numbers all names; one node more shifts them."""
+    count, place = 30, 12
+
+    def chain(insert: int | None) -> onnx.ModelProto:
+        rng = np.random.default_rng(1)
+        operators = [("Relu", "Sigmoid", "Neg")[number % 3] for number in range(count)]
+        weights = [rng.normal(size=4).astype(np.float32) for _ in range(count)]
+        nodes, data, last, number = [], [], "x", 0
+        for each, (operator, weight) in enumerate(zip(operators, weights, strict=True)):
+            steps = [(operator, None), ("Mul", weight)]
+            for kind, factor in [("Tanh", None), *steps] if each == insert else steps:
+                number += 1
+                inputs = [last]
+                if factor is not None:
+                    inputs.append(f"w{number}")
+                    data.append(numpy_helper.from_array(factor, f"w{number}"))
+                last = f"t{number}"
+                nodes.append(helper.make_node(kind, inputs, [last], name=f"{kind}_{number}"))
+        nodes.append(helper.make_node("Identity", [last], ["y"], name="end"))
+        value = helper.make_tensor_value_info
+        ends = [value("x", TensorProto.FLOAT, [4])], [value("y", TensorProto.FLOAT, [4])]
+        return helper.make_model(helper.make_graph(nodes, "chain", *ends, data))
+
+    found = diff(chain(None), chain(place), ignore="names")
+    assert [(each.kind, each.operator) for each in found.changes] == [("changed", "Relu"), ("added", "Tanh")]
+    assert found.changes[0].details[0].what == "input" and found.changes[1].node == f"Tanh_{2 * place + 1}"
+
+
+def stripped(graph: Graph, prefix: str) -> None:
+    """Give all nodes other names, and all tensors none."""
+    for number, node in enumerate(graph.ordered()):
+        node.name = f"{prefix}{number * 7 % 10007}x"
+        for value in node.outputs:
+            value.names = ()
+        for body in node.bodies:
+            stripped(body, prefix)
+
+
+def names_place(found: Difference, path: tuple[str, ...], layer: str, readers: tuple[str, ...]) -> bool:
+    """Whether the layer, or a constant that it or its readers read, is among the changes of its scope."""
+    wanted = {layer, *readers}
+    return any(
+        each.scope == "/".join(path) and not each.follows
+        and (layer in (each.node, each.old_node) or wanted & set(each.readers))
+        for each in found.changes
+    )  # fmt: skip
+
+
+def test_faults_in_converted_models_are_named(tmp_path: Path) -> None:
+    """Of 100 faults in written IR all, at the right place, with few other changes; under other names all as well."""
+    missed: list[str] = []
+    for each in planted(100, seed=18):
+        fault = each.fault
+        old, new = tmp_path / "old.xml", tmp_path / "new.xml"
+        mo_loop.save_model(mo_loop.Model(each.graph), old)
+        mo_loop.save_model(mo_loop.Model(fault.graph), new)
+        found = diff(old, new)
+        if not names_place(found, fault.scope, fault.layer, fault.readers):
+            missed.append(f"{each.name}: {fault.kind} of {fault.path}, {fault.change}\n{found}")
+        if sum(not change.follows for change in found.changes) > 4:
+            missed.append(f"{each.name}: {fault.kind} of {fault.path} changes much\n{found}")
+        renamed = mo_loop.read_model(new)
+        stripped(renamed.graph, "other")
+        again = diff(old, renamed, ignore="names")
+        if not any(change.scope == "/".join(fault.scope) and not change.follows for change in again.changes):
+            missed.append(f"{each.name}, renamed: {fault.kind} of {fault.path}, {fault.change}\n{again}")
+    assert not missed, "\n".join(missed)
+
+
+def test_shapes_that_follow_from_others_are_marked() -> None:
+    text = """
+    %x = Parameter : f32[2,{size}]
+    %a = Sigmoid(%x)
+    %b = Tanh(%a)
+    Result(%b)"""
+    found = diff(parse(text.format(size=3)), parse(text.format(size=4)))
+    assert [(each.operator, each.follows) for each in found.changes] == [
+        ("Parameter", False), ("Sigmoid", True), ("Tanh", True),
+    ]  # fmt: skip
+    assert diff(parse(text.format(size=3)), parse(text.format(size=4)), ignore="shapes").equal
+
+
+# -- weights
+
+
+def constants(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any], **options: Any) -> Change | None:
+    """The change of a constant."""
+
+    def model(array: np.ndarray[Any, Any]) -> onnx.ModelProto:
+        tensor = numpy_helper.from_array(array, "w")
+        output = helper.make_tensor_value_info("y", tensor.data_type, None)
+        return helper.make_model(
+            helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [output], [tensor])
+        )
+
+    found = [each for each in diff(model(old), model(new), **options).changes if each.node == "w"]
+    return found[0] if found else None
+
+
+def test_how_much_weights_differ() -> None:
+    old = np.arange(3000, dtype=np.float32).reshape(30, 100)
+    new = old.copy()
+    new[7, 9], new[29, 99] = 700, -2999
+    found = constants(old, new)
+    assert found is not None
+    (detail,) = found.details
+    assert detail.data == {
+        "size": 3000, "count": 2, "largest": 5998.0, "relative": 2.0, "index": [29, 99], "old": "2999", "new": "-2999",
+    }  # fmt: skip
+    assert (
+        str(detail) == "weights: 2 of 3000 elements differ, by at most 6e+03 at [29, 99] (2999 -> -2999), relatively 2"
+    )
+    assert constants(old, new, ignore="weights") is None
+
+
+def test_tolerance_is_a_part_of_the_largest_magnitude() -> None:
+    old = np.linspace(-4, 4, 50, dtype=np.float32)
+    new = old + np.float32(0.01)
+    assert constants(old, new, tolerance=0.002) is not None
+    assert constants(old, new, tolerance=0.003) is None
+    new[0] = np.nan
+    assert constants(old, new, tolerance=1e9) is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count"),
+    [
+        (np.array([2**53, 1] * 8), np.array([2**53 + 1, 1] * 8), 8),
+        (np.zeros(20, np.float32), -np.zeros(20, np.float32), 20),
+        (np.full(20, np.nan, np.float32), np.ones(20, np.float32), 20),
+        (np.array([True] * 20), np.array([True] * 19 + [False]), 1),
+        (np.array(["a", "b"] * 10, object), np.array(["a", "c"] * 10, object), 10),
+        (np.ones(20, np.complex64), np.full(20, 1 + 1j, np.complex64), 20),
+    ],
+    ids=["integers beyond 2**53", "signs of 0", "nan", "booleans", "strings", "complex numbers"],
+)
+def test_every_element_counts(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any], count: int) -> None:
+    found = constants(old, new)
+    assert found is not None and found.details[0].data["count"] == count
+    assert constants(old, old.copy()) is None and constants(new, new.copy()) is None
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+def test_weights_of_another_type_are_compared_as_numbers() -> None:
+    old = np.linspace(1, 2, 64, dtype=np.float32)
+    found = constants(old, old.astype(np.float16), tolerance=1e-3)
+    assert found is not None and [detail.what for detail in found.details] == ["type"]
+    found = constants(old, old.astype(np.float16))
+    assert found is not None and [detail.what for detail in found.details] == ["type", "weights"]
+
+
+def test_a_constant_that_is_stored_twice_reads_the_same() -> None:
+    once = """
+    %x = Parameter : f32[2]
+    %w = Constant [1.0, 2.0] : f32[2]
+    %a = Add(%x, %w)
+    %b = Multiply(%a, %w)
+    Result(%b)"""
+    twice = once.replace("%a = Add", "%v = Constant [1.0, 2.0] : f32[2]\n    %a = Add").replace("%a, %w", "%a, %v")
+    found = diff(parse(once), parse(twice))
+    assert [(each.kind, each.operator, each.follows) for each in found.changes] == [("added", "Const", True)]
+
+
+# -- options and errors
+
+
+def test_scope() -> None:
+    edits = [("axis = 1", "axis = 0")]
+    text = IF.replace("Neg (x)", "Softmax <axis = 1> (x)").replace("Sin (x)", "Softmax <axis = -1> (x)")
+    assert [each.path for each in changed(text, *edits, scope="choice/yes").changes] == ["choice/yes/one"]
+    assert changed(text, *edits, scope="choice/no").equal
+    with pytest.raises(UsageError, match="no model has a scope 'choice/yess'") as error:
+        changed(text, *edits, scope="choice/yess")
+    assert "choice/yes" in error.value.hint
+
+
+def test_scope_has_the_port_map_of_its_owner() -> None:
+    edit = ("float[3] u, float[3] v, float[3] q)", "float[3] v, float[3] u, float[3] q)")
+    assert [each.path for each in changed(LOOP, edit, scope="loop/step").changes] == ["loop"]
+
+
+def test_metadata_and_opsets() -> None:
+    old, new = parsed(PLAIN), parsed(PLAIN, opset=19)
+    new.producer_name = "exporter"
+    new.metadata_props.add(key="task", value="test")
+    assert shown(diff(old, new)) == [
+        ("changed", "", [
+            "opset ai.onnx 18 -> 19", "metadata metadata/task none -> test", "metadata producer_name none -> exporter",
+        ]),
+    ]  # fmt: skip
+    assert shown(diff(old, new, ignore="metadata")) == [("changed", "", ["opset ai.onnx 18 -> 19"])]
+
+
+def test_functions() -> None:
+    text = """
+    main (float[3] x) => (float[3] y) { [call] y = local.twice (x) }
+    <opset_import: ["" : 18], domain: "local"> twice (a) => (b) { [add] b = Add (a, a) }"""
+    old = parsed(text, local=1)
+    assert shown(diff(old, parsed(text.replace("Add (a, a)", "Mul (a, a)"), local=1))) == [
+        ("changed", "local::twice/add", ["operator Add -> Mul"]),
+    ]
+    other = parsed(text.replace("twice (", "double ("), local=1)
+    assert [(each.kind, each.path) for each in diff(old, other).changes] == [
+        ("removed", "local::twice"), ("added", "local::double"), ("changed", "call"),
+    ]  # fmt: skip
+
+
+def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
+    model = parsed(PLAIN)
+    xml, dumped = tmp_path / "a.xml", tmp_path / "dump.txt"
+    converted = mo_loop.convert_model(model)
+    mo_loop.save_model(converted, xml)
+    dumped.write_text(to_text(converted.graph))
+    for old, new, hint in (
+        (model, xml, "convert"),
+        (xml, model, "convert"),
+        (dumped, xml, "dump"),
+        (model, dumped, "kind"),
+    ):
+        with pytest.raises(UsageError, match=r" is an? ") as error:
+            diff(old, new)
+        assert hint in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", "{"),
+        ("a.json", "[]"),
+        ("a.json", '{"directed": true, "graph": {}, "nodes": [{}]}'),
+        ("a.txt", "%x = ?"),
+    ],
+)
+def test_other_files_are_refused(name: str, content: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(FileError, match="is not a graph of --dump"):
+        diff(path, path)
+
+
+def test_wrong_options() -> None:
+    model = parsed(PLAIN)
+    with pytest.raises(UsageError, match="cannot ignore 'colours'"):
+        diff(model, model, ignore=["colours"])
+    with pytest.raises(UsageError, match="tolerance"):
+        diff(model, model, tolerance=float("nan"))
+
+
+# -- form
+
+
+def test_json_can_be_written_and_repeats(tmp_path: Path) -> None:
+    """The same in another process, where hashes of strings differ."""
+    old, new = tmp_path / "old.onnx", tmp_path / "new.onnx"
+    onnx.save(parsed(LOOP), old)
+    onnx.save(parsed(LOOP.replace("Mul (t, w)", "Div (w, t)").replace("[join] q = Add", "[end] q = Max")), new)
+    code = f"import json, mo_loop; print(json.dumps(mo_loop.diff({str(old)!r}, {str(new)!r}).as_json()))"
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(texts) == 1
+    found = json.loads(texts.pop())
+    assert found["schema"] == "mo-loop diff" and found["old"]["source"] == str(old)
+    assert [each["node"] for each in found["changes"]] == ["grow", "end"]
+
+
+def test_long_lists_are_cut() -> None:
+    nodes = "\n".join(f"[n{number}a] t{number} = Neg (x)" for number in range(50))
+    outputs = ", ".join(f"float[2] t{number}" for number in range(50))
+    old = parsed(f"main (float[2] x) => ({outputs}) {{ {nodes} }}")
+    new = parsed(f"main (float[2] x) => ({outputs}) {{ {nodes.replace('Neg', 'Abs')} }}")
+    found = diff(old, new)
+    brief, whole = [*found.lines()], [*found.lines(complete=True)]
+    assert len(found.changes) == 50 and len(brief) < 30 and len(whole) > 50
+    assert brief[-1].strip() == "... and 30 changed more"
+
+
+def test_renamed_nodes_are_counted() -> None:
+    renamed = changed(PLAIN, ("[scale]", "[first]"), ("[soft]", "[second]"))
+    assert [*renamed.lines()][-1].strip() == "~ 2 nodes renamed: scale => first, soft => second"
+    assert changed(PLAIN, ("[scale]", "[first]"), ignore="names").equal
+
+
+@pytest.mark.parametrize("make", [parsed, lambda text: mo_loop.convert_model(parsed(text)).graph])
+def test_a_long_chain_takes_seconds_and_no_recursion(make: Callable[[str], Any]) -> None:
+    """The chain is deeper than Python's stack; renamed, with one node more."""
+    count = 4000
+
+    def chain(prefix: str, more: bool) -> str:
+        names = ["x", *(f"{prefix}{number}" for number in range(count))]
+        operators = [("Sin", "Cos", "Neg")[number * number % 7 % 3] for number in range(count)]
+        steps = [f"{b} = {each} ({a})" for each, (a, b) in zip(operators, pairwise(names), strict=True)]
+        steps += [f"extra = Tanh ({names[-1]}) y = Abs (extra)" if more else f"y = Abs ({names[-1]})"]
+        return f"main (float[2] x) => (float[2] y) {{ {' '.join(steps)} }}"
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        old, new = make(chain("a", False)), make(chain("b", True))
+    start = time.process_time()
+    found = diff(old, new, ignore="names")
+    assert time.process_time() - start < 10
+    assert [(each.kind, each.operator) for each in found.changes] == [("changed", "Abs"), ("added", "Tanh")]
