@@ -76,6 +76,7 @@ CONTRIB: dict[str, str] = {
     "decoders": "DecoderAttention DecoderMaskedSelfAttention",
     "grouped": "GroupQueryAttention",
     "sparse": "SparseAttention",
+    "position_bias": "RelativePositionBias GatedRelativePositionBias",
     "repeats": "NGramRepeatBlock",
     "causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
     "linear_attention": "LinearAttention LinearAttentionGate",

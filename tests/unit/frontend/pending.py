@@ -6,10 +6,8 @@ _DEFAULT_DOMAIN = ""
 _MICROSOFT = (
     "DecoderMaskedMultiHeadAttention "
     "DynamicSparseAttention "
-    "GatedRelativePositionBias "
     "LongformerAttention "
     "MoE QMoE "
-    "RelativePositionBias "
     "SparseAttentionIndexer "
     "WhisperBeamSearch "
 )

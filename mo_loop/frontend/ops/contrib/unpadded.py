@@ -44,7 +44,7 @@ def _where(flags: Value) -> Value:
 @translates("RestorePadding", since=1, domain=MICROSOFT)
 def restore_padding(x, token_offset):
     """[batch, S, hidden]: the tokens at their offsets, and zeros between them."""
-    return _restored(x, token_offset, _used(token_offset, x))
+    return restored(x, token_offset, token_offsets(token_offset, x))
 
 
 @translates("PackedAttention", since=1, domain=MICROSOFT)
@@ -53,8 +53,8 @@ def packed_attention(
     *, num_heads: int, qkv_hidden_sizes: tuple[int, ...] | None = None, scale: float | None = None,
 ):  # fmt: skip
     """The weights [input size, D + D + D_v] project the tokens to Q, K and V."""
-    used = _used(token_offset, x)
-    product = _restored(ops.Add(ops.MatMul(x, weights), bias).output, token_offset, used)
+    used = token_offsets(token_offset, x)
+    product = restored(ops.Add(ops.MatMul(x, weights), bias).output, token_offset, used)
     tensors = [parts.split_heads(each, num_heads) for each in parts.thirds(product, qkv_hidden_sizes)]
     return _attended(tensors, cumulative_sequence_length, attention_bias, scale, used)
 
@@ -68,11 +68,11 @@ def packed_multi_head_attention(
 
     `mask_filter_value` has no effect: the keys of padding do not exist.
     """
-    used = _used(token_offset, query)
+    used = token_offsets(token_offset, query)
     if key is not None and value is not None:
-        tensors = [_restored(each, token_offset, used) for each in (query, key, value)]
+        tensors = [restored(each, token_offset, used) for each in (query, key, value)]
     elif ranked(query, "PackedMultiHeadAttention") == 4:
-        tensors = parts.split_packed(_restored(query, token_offset, used), 3)
+        tensors = parts.split_packed(restored(query, token_offset, used), 3)
     else:
         raise ModelError(
             "PackedMultiHeadAttention has neither a key and a value, nor a query of [tokens, heads, 3, size]",
@@ -81,12 +81,12 @@ def packed_multi_head_attention(
     return _attended(parts.all_split(tensors, bias, num_heads), cumulative_sequence_length, attention_bias, scale, used)
 
 
-def _used(token_offset: Value, x: Value) -> Value:
+def token_offsets(token_offset: Value, x: Value) -> Value:
     """The offsets of the tokens [tokens, ..], which precede those of padding."""
     return ops.Slice(ops.Reshape(token_offset, [-1]), [0], joined([dimension(x, 0)], x), [1], [0]).output
 
 
-def _restored(x: Value, token_offset: Value, used: Value) -> Value:
+def restored(x: Value, token_offset: Value, used: Value) -> Value:
     """[tokens, ..] as [batch, S, ..]."""
     rest = [dimension(x, axis) for axis in range(1, ranked(x, "a packed tensor"))]
     count = dimension(ops.Reshape(token_offset, [-1]).output, 0)
