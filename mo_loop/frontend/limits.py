@@ -184,6 +184,29 @@ LIMITS: dict[str, Limit] = {
         "sliding_window_cache, or a quantised cache",
         "refused; export with a cache of floats of the whole length",
     ),
+    "windows of states": Limit(
+        "com.microsoft::LinearAttention com.microsoft::CausalConvWithState",
+        "state_window",
+        "refused, as by the CPU kernel of ONNX Runtime",
+    ),
+    "selected channels": Limit(
+        "com.microsoft::CausalConvWithState",
+        "ndim above 1, state_length, state_channels_last, input_channels, state_update_capacity",
+        "refused, as by the CPU kernel of ONNX Runtime",
+    ),
+    "no positions": Limit(
+        "com.microsoft::CausalConvWithState",
+        "a length of 0 that is known only at run time",
+        "OpenVINO 2025.1.0 and older ones report an error",
+    ),
+    "weights of each token": Limit(
+        "com.microsoft::VarlenCausalConvWithState", "kernel_delta", "refused, as by the CPU kernel of ONNX Runtime"
+    ),
+    "biases of beams": Limit(
+        "com.microsoft::DecoderMaskedMultiHeadAttention",
+        "beams, and an attention_bias of each sequence",
+        "each sequence has its own bias; ONNX Runtime reads that of another",
+    ),
     "far trips": Limit(
         "Loop",
         "a trip count above 2^31 - 1 that is known only at run time",

@@ -75,6 +75,7 @@ CONTRIB: dict[str, str] = {
     "unpadded": "PackedAttention PackedMultiHeadAttention RemovePadding RestorePadding",
     "decoders": "DecoderAttention DecoderMaskedSelfAttention",
     "grouped": "GroupQueryAttention",
+    "decoder_attention": "DecoderMaskedMultiHeadAttention",
     "sparse": "SparseAttention",
     "position_bias": "RelativePositionBias GatedRelativePositionBias",
     "repeats": "NGramRepeatBlock",

@@ -218,6 +218,16 @@ AVOIDED: tuple[tuple[str, str, str], ...] = (
     ("Dropout", "training", "the result is random"),
     ("ReduceLogSum ReduceLogSumExp", "integers", "which side of a whole number a logarithm falls on is an accident"),
     ("InstanceNormalization", "no elements", "ONNX Runtime crashes"),
+    (
+        "com.microsoft::DecoderMaskedMultiHeadAttention",
+        "beams with a bias of each sequence",
+        "ONNX Runtime reads the bias of another sequence",
+    ),
+    (
+        "com.microsoft::DecoderMaskedMultiHeadAttention",
+        "a mask without any key",
+        "which key has the largest score is decided by rounding at -10000",
+    ),
 )
 """Configurations that are not drawn: the operators, the condition, the reason."""
 

@@ -29,7 +29,8 @@ Choice = Callable[[Draw], Any]
 FAMILIES = (
     "tensors", "arithmetic", "logic", "activation", "reduction", "linear", "normalisation", "convolution", "pooling",
     "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing",
-    "contrib.attention", "contrib.grouped", "contrib.sparse", "contrib.repeats", "contrib.rotary",
+    "contrib.attention", "contrib.grouped", "contrib.decoder_attention", "contrib.sparse", "contrib.repeats",
+    "contrib.rotary",
     "contrib.causal_convolution", "contrib.linear_attention", "contrib.gated_delta_net",
     "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized", "contrib.quantized_products",
     "contrib.packed_tables",

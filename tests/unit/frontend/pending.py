@@ -4,7 +4,6 @@ from __future__ import annotations
 
 _DEFAULT_DOMAIN = ""
 _MICROSOFT = (
-    "DecoderMaskedMultiHeadAttention "
     "DynamicSparseAttention "
     "LongformerAttention "
     "MoE QMoE "

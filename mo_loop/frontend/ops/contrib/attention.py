@@ -36,7 +36,7 @@ def multi_head_attention(
     """Q, K and V are inputs of their own, or packed as [batch, S, heads, 3 or 2, size]."""
     if cache_indirection is not None:
         raise UnsupportedError("cache_indirection is an input of DecoderMaskedMultiHeadAttention only", code="ML314")
-    q, k, v = _projections(query, key, value, bias, num_heads)
+    q, k, v = projections(query, key, value, bias, num_heads)
     new, same = dimension(k, 2), q.type.dims[2] == k.type.dims[2]
     past: Any = 0
     if past_key is None:
@@ -59,7 +59,7 @@ def multi_head_attention(
     return [parts.merge_heads(y), present_k, present_v, scores]
 
 
-def _projections(query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int) -> list[Value]:
+def projections(query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int) -> list[Value]:
     """Q, K and V as [batch, heads, S or T, size], with their parts of the bias added."""
     if key is None:
         packed = parts.split_packed(query, 3) if ranked(query, "MultiHeadAttention") == 5 else None
