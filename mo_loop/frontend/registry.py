@@ -77,6 +77,7 @@ CONTRIB: dict[str, str] = {
     "grouped": "GroupQueryAttention",
     "decoder_attention": "DecoderMaskedMultiHeadAttention",
     "sparse": "SparseAttention",
+    "longformer": "LongformerAttention",
     "position_bias": "RelativePositionBias GatedRelativePositionBias",
     "repeats": "NGramRepeatBlock",
     "causal_convolution": "CausalConvWithState VarlenCausalConvWithState",

@@ -5,7 +5,6 @@ from __future__ import annotations
 _DEFAULT_DOMAIN = ""
 _MICROSOFT = (
     "DynamicSparseAttention "
-    "LongformerAttention "
     "MoE QMoE "
     "SparseAttentionIndexer "
     "WhisperBeamSearch "
