@@ -85,6 +85,13 @@ class TestNumbers:
         assert counts.values == 4 * 3 * 3 * 3 + 4 + 4 * 5
         assert counts.saved == 2 * counts.values
 
+    def test_a_product_of_constants(self, tmp_path: Path) -> None:
+        """One that is too large to be folded: the runtime computes it once, and the sum would overwrite it."""
+        model = parsed("main (float[2,600] x) => (float[2,600] y) { c = MatMul (a, w) y = Add (c, x) }")
+        for name, array in (("a", floats(2, 512)), ("w", floats(512, 600, seed=1))):
+            model.graph.initializer.append(numpy_helper.from_array(array, name))
+        assert loses_only_digits(tmp_path, model, {"x": floats(2, 600)}, {"x": floats(2, 600, seed=2)}).compressed == 2
+
     def test_a_loop(self, tmp_path: Path) -> None:
         """Weights in the body, a captured weight, and a state whose initial value is a constant."""
         text = f"""main (float[2,4] x, int64 n) => (float[2,4] y, float[2,4] z, float[k,2,4] all)

@@ -19,21 +19,41 @@ ELEMENTWISE = (Binary, Select, PReLU)
 first input of the chain may be any input of its nodes."""
 
 
+PASSED_ON = (ops.Transpose, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
+"""Operations between compressed weights and the product that reads them."""
+
+
 class CopyComputedConstants(FunctionPass):
     """Maximum(v, x)  ->  Maximum(Barrier(v, memory), x), where v depends on constants alone and x does not
+       MatMul(c, w)  ->  MatMul(Barrier(c, memory), w), where c is constant and w compressed
 
     The runtime computes v once, when it compiles the model: the result of a TensorIterator over constants for one. An
     elementwise operation writes its result into v, and the second inference reads that. What the runtime folds is safe,
-    because it never writes into constants: that is what has a numpy form here too.
+    because it never writes into constants: that is what has a numpy form here too. It folds no Gather of compressed
+    weights, and no MatMul of them: constants that are left in one are too large to be folded here, and compressed to
+    f16 later. A MatMul whose weights have at most 8 bits does not even compile.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        once = _computed_once(graph)
         changed = False
+        constant = _constant(graph)
+        for product in self.candidates(graph, ops.MatMul):
+            if product in constant and self._compute_at_run_time(product):
+                changed, constant = True, _constant(graph)
+        once = _computed_once(graph)
         for kind in ELEMENTWISE:
             for node in self.candidates(graph, kind):
                 changed = self._isolate(node, once) or changed
         return changed
+
+    def _compute_at_run_time(self, product: Op) -> bool:
+        """2024.6 packs a second factor that is hidden before it is computed: always hide the first."""
+        first = product.inputs[0]
+        assert first is not None
+        if not any(map(_is_compressed, product.inputs)):
+            return self.refuse(product, "no factor is compressed")
+        product.graph.set_input(product, 0, ops.Barrier(first, hides="memory").output)
+        return self.accept(product)
 
     def _isolate(self, node: Op, once: set[Node]) -> bool:
         values = [] if node in once else [each for each in node.inputs if each and each.node in once]
@@ -46,17 +66,24 @@ class CopyComputedConstants(FunctionPass):
         return self.accept(node)
 
 
-def _computed_once(graph: Graph) -> set[Node]:
-    """The nodes that depend on constants alone and that the runtime does not fold."""
-    constant: set[Node] = set()
+def _constant(graph: Graph) -> set[Node]:
+    """The nodes that depend on constants alone."""
     found: set[Node] = set()
     for node in graph.ordered():
-        if isinstance(node, Constant):
-            constant.add(node)
-        elif _is_constant(node) and all(each is None or each.node in constant for each in node.inputs):
-            constant.add(node)
-            if not _is_folded(node) or any(each is not None and each.node in found for each in node.inputs):
-                found.add(node)
+        is_computed = _is_constant(node) and all(each is None or each.node in found for each in node.inputs)
+        if is_computed or isinstance(node, Constant):
+            found.add(node)
+    return found
+
+
+def _computed_once(graph: Graph) -> set[Node]:
+    """The nodes that depend on constants alone and that the runtime does not fold."""
+    constant, found = _constant(graph), set[Node]()
+    for node in graph.ordered():
+        if node not in constant or isinstance(node, Constant):
+            continue
+        if not _is_folded(node) or any(each is not None and each.node in found for each in node.inputs):
+            found.add(node)
     return found
 
 
@@ -69,7 +96,16 @@ def _is_constant(node: Node) -> bool:
 def _is_folded(node: Node) -> bool:
     if isinstance(node, ops.Dequantize):  # its simple operations are
         return True
+    if isinstance(node, ops.MatMul) or (isinstance(node, ops.Gather) and _is_compressed(node.inputs[0])):
+        return False
     return isinstance(node, Op) and not isinstance(node, Control) and type(node).evaluate is not Op.evaluate
+
+
+def _is_compressed(value: Value | None) -> bool:
+    """Whether a value has at most 8 bits, with scales, in the file."""
+    while value is not None and isinstance(value.node, PASSED_ON):
+        value = value.node.inputs[0]
+    return value is not None and isinstance(value.node, ops.Dequantize)
 
 
 def _fits(value: Value, result: Value) -> bool:

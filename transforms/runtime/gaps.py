@@ -330,6 +330,17 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "CopyComputedConstants", "`Tile` by a number known only at run time",
     ),
     Gap(
+        "compressed-constant-in-place",
+        "so is a `MatMul` or `Gather` of constants if one of them is compressed, to 8 bits or less, or to f16 in a "
+        "`MatMul`",
+        WRONG, "CopyComputedConstants", "`Tile` by a number known only at run time",
+    ),
+    Gap(
+        "constant-times-compressed",
+        "`MatMul` of a constant and weights of at most 8 bits does not compile",
+        ERROR, "CopyComputedConstants", "`Tile` of the constant by a number known only at run time", since="2025.0.0",
+    ),
+    Gap(
         "channel-order",
         "a `Gather`, or a `Concat` of a `Split`, that permutes channels is moved into the weights of the Convolutions "
         "behind as the inverse permutation",

@@ -136,16 +136,23 @@ def _is_from_start(indices: Value) -> bool:
     node = indices.node
     if isinstance(node, Constant):
         return bool((node.array >= 0).all())
-    return isinstance(node, ops.Select) and _is_below_zero(node)
+    return isinstance(node, ops.TopK) or (isinstance(node, ops.Select) and _is_below_zero(node))
 
 
 def _is_below_zero(node: ops.Select) -> bool:
-    """Whether its condition is that its last input is below 0."""
-    condition, _, indices = inputs_of(node)
+    """Whether its condition is that its last input is below 0. Later rules place Barriers between the operations."""
+    condition, _, indices = map(_bare, inputs_of(node))
     if not isinstance(condition.node, ops.Less):
         return False
     compared, zero = inputs_of(condition.node)
-    return compared is indices and zero.type.integers == (0,)
+    return _bare(compared) is indices and zero.type.integers == (0,)
+
+
+def _bare(value: Value) -> Value:
+    """The value that Barriers hide."""
+    while isinstance(value.node, ops.Barrier):
+        (value,) = inputs_of(value.node)
+    return value
 
 
 class TransposeToSqueezeUnsqueeze(LocalRule):
