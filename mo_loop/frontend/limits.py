@@ -230,6 +230,17 @@ LIMITS: dict[str, Limit] = {
         "presence_penalty with presence_mask, the output filtered_logits",
         "refused; ONNX Runtime computes the penalty otherwise than it says, and the output on GPUs only",
     ),
+    "sparse mixers": Limit(
+        "com.microsoft::MoE com.microsoft::QMoE", "use_sparse_mixer", "refused; ONNX Runtime ignores it on CPUs"
+    ),
+    "rounded tokens": Limit(
+        "com.microsoft::QMoE",
+        "blocks of 8-bit weights",
+        "activations are not rounded; ONNX Runtime rounds them to 8 bits",
+    ),
+    "experts of devices": Limit(
+        "com.microsoft::QMoE", "quant_type other than int, weights_prepacked 1, weights of 3 bits", "refused"
+    ),
     "Whisper": Limit("com.microsoft::BeamSearch", "model_type 2", "refused"),
 }
 """Name -> limit. Those of all operators come first."""

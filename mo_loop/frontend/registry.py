@@ -104,6 +104,7 @@ CONTRIB: dict[str, str] = {
     "quantized_products": "DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger "
     "ReduceSumInteger QLinearConv DynamicQuantizeLSTM",
     "packed_tables": "GatherBlockQuantized MatMulBnb4",
+    "experts": "MoE QMoE",
 }
 """Module of mo_loop.frontend.ops.contrib -> the operators of com.microsoft that it translates."""
 

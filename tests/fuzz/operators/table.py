@@ -33,7 +33,7 @@ FAMILIES = (
     "contrib.rotary",
     "contrib.causal_convolution", "contrib.linear_attention", "contrib.gated_delta_net",
     "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized", "contrib.quantized_products",
-    "contrib.packed_tables",
+    "contrib.packed_tables", "contrib.experts",
     "contrib.skip_normalisation",
     "contrib.fused", "contrib.biased",
     "contrib.tensor_operators", "contrib.mathematics", "contrib.images", "contrib.streams",

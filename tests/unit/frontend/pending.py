@@ -5,7 +5,6 @@ from __future__ import annotations
 _DEFAULT_DOMAIN = ""
 _MICROSOFT = (
     "DynamicSparseAttention "
-    "MoE QMoE "
     "SparseAttentionIndexer "
     "WhisperBeamSearch "
 )
