@@ -73,9 +73,9 @@ FAMILIES: dict[str, str] = {
 CONTRIB: dict[str, str] = {
     "attention": "Attention MultiHeadAttention QAttention",
     "unpadded": "PackedAttention PackedMultiHeadAttention RemovePadding RestorePadding",
-    "decoders": "DecoderAttention DecoderMaskedSelfAttention",
+    "decoders": "DecoderAttention",
     "grouped": "GroupQueryAttention",
-    "decoder_attention": "DecoderMaskedMultiHeadAttention",
+    "decoder_attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention",
     "sparse": "SparseAttention",
     "longformer": "LongformerAttention",
     "position_bias": "RelativePositionBias GatedRelativePositionBias",

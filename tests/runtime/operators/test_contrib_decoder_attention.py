@@ -61,6 +61,12 @@ def test_keys_of_an_encoder(dynamic):
     check(inputs, {"past_present_share_buffer": 0, "scale": 0.3}, outputs=1, dynamic=dynamic)
 
 
+def test_keys_without_a_past_include_their_bias():
+    """They may have 3 dimensions, too."""
+    inputs = step(0) | dict.fromkeys(("bias", "past_k", "past_v", "past"))
+    check(inputs, {"past_present_share_buffer": 0}, outputs=1)
+
+
 def softmax(x):
     e = np.exp(x - x.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)

@@ -1,4 +1,5 @@
-"""DecoderMaskedMultiHeadAttention: attention of one new token, over a buffer of keys and values or those of an encoder.
+"""DecoderMaskedMultiHeadAttention and DecoderMaskedSelfAttention: attention of one new token, over a buffer of keys and
+values or those of an encoder.
 
 With beams, the cache indirection [batch, beams, length] says from which beam of its batch a beam has the key and the
 value of a place; the buffer itself stays as it is.
@@ -6,10 +7,12 @@ value of a place; the buffer itself stays as it is.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.errors import ModelError
+from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.attention import projections
@@ -25,33 +28,61 @@ def decoder_masked_attention(
     *, mask_filter_value: float | None = None, num_heads: int, output_qk: int | None = None,
     past_present_share_buffer: int | None = None, scale: float | None = None,
 ):  # fmt: skip
-    """The query is [beams, 1, heads * size]; keys of 4 dimensions are those of an encoder."""
-    is_cross = key is not None and key.rank == 4
+    """The query is [beams, 1, heads * size]; keys without a past are those of an encoder, which include their bias."""
+    is_cross = key is not None and (key.rank == 4 or past_key is None)
     if key is None:
         query, key, value = ops.Split(query, 2, num_splits=3).outputs
+    elif is_cross and key.rank != 4:
+        key, value = (parts.split_heads(each, num_heads) for each in (key, value))
     q, k, v = projections(query, key, value, bias, num_heads)
-    presents: list[Value | None] = [None, None]
+    presents: list[Any] = [k, v]
     if not is_cross:
         pasts = past_key, past_value
         presents, (k, v) = _with_past(pasts, (k, v), past_sequence_length, bool(past_present_share_buffer))
         k, v = _of_beams([k, v], beam_width, cache_indirection)
-    mask = None if mask_index is None else parts.filled(parts.positive(mask_index, [1, 2]), mask_filter_value)
-    y, scores = parts.attend(q, k, v, scale, parts.with_bias(mask, attention_bias))
+    y, scores = parts.attend(q, k, v, scale, _mask(mask_index, mask_filter_value, attention_bias))
     return [parts.merge_heads(y), *presents, scores]
+
+
+@translates("DecoderMaskedSelfAttention", since=1, domain=MICROSOFT)
+def decoder_masked_self_attention(
+    x, weights, bias, mask_index=None, past=None, attention_bias=None, past_sequence_length=None, beam_width=None,
+    cache_indirection=None,
+    *, num_heads: int, do_rotary: int | None = None, mask_filter_value: float | None = None,
+    past_present_share_buffer: int | None = None, scale: float | None = None,
+):  # fmt: skip
+    """The weights [input size, 3 * D] project the token to Q, K and V."""
+    if do_rotary:
+        raise UnsupportedError(
+            "do_rotary has no CPU kernel to compare with: export RotaryEmbedding and MultiHeadAttention", code="ML314"
+        )
+    product = ops.Add(ops.MatMul(x, weights), bias).output
+    q, k, v = (parts.split_heads(each, num_heads) for each in parts.thirds(product, None))
+    past_k, past_v = (ops.Squeeze(each, [0]).output for each in ops.Split(past, 0, num_splits=2).outputs)
+    is_shared = bool(past_present_share_buffer)
+    pasts = _in_rows(past_k) if is_shared else past_k, past_v
+    (present_k, present_v), (k, v) = _with_past(pasts, (k, v), past_sequence_length, is_shared)
+    k, v = _of_beams([k, v], beam_width, cache_indirection)
+    y, _ = parts.attend(q, k, v, scale, _mask(mask_index, mask_filter_value, attention_bias))
+    return [parts.merge_heads(y), parts.stacked(_in_blocks(present_k) if is_shared else present_k, present_v)]
+
+
+def _mask(mask_index: Value | None, filter_value: float | None, bias: Value | None) -> Value | None:
+    mask = None if mask_index is None else parts.filled(parts.positive(mask_index, [1, 2]), filter_value)
+    return parts.with_bias(mask, bias)
 
 
 def _with_past(
     pasts: tuple[Value | None, Value | None], new: tuple[Value, Value], length: Value | None, is_shared: bool
-) -> tuple[list[Value | None], list[Value]]:
+) -> tuple[list[Any], list[Value]]:
     """The keys and values that become the past, and those that are read: of a buffer the part in use."""
     if not is_shared:
         every = [parts.appended(past, each) for past, each in zip(pasts, new, strict=True)]
         return [*every], every
     if length is None or None in pasts:
         raise ModelError(
-            "DecoderMaskedMultiHeadAttention with past_present_share_buffer has no past_key, past_value or "
-            "past_sequence_length", code="ML227",
-        )  # fmt: skip
+            "past_present_share_buffer needs a past and past_sequence_length, of which one is missing", code="ML227"
+        )
     both = [parts.written(past, each, length) for past, each in zip(pasts, new, strict=True) if past is not None]
     return [buffer for buffer, _ in both], [used for _, used in both]
 
@@ -81,3 +112,27 @@ def _gathered(cache: Value, place: Value) -> Value:
     rows = ops.Transpose(cache, [0, 2, 1, 3]).output
     flat = ops.Reshape(rows, joined([-1, dimension(cache, 1), dimension(cache, 3)], cache))
     return ops.Transpose(ops.Gather(flat, place, 0), [0, 2, 1, 3]).output
+
+
+# -- buffers of DecoderMaskedSelfAttention
+
+
+def _block(keys: Value) -> int:
+    """How many numbers of a key are neighbours in a buffer: 16 bytes."""
+    return 16 // keys.dtype.numpy.itemsize
+
+
+def _in_rows(keys: Value) -> Value:
+    """A buffer of [batch, heads, size / block, length, block], declared as [batch, heads, length, size], in rows."""
+    block = _block(keys)
+    length, size = dimension(keys, 2), dimension(keys, 3)
+    blocks = ops.Reshape(keys, joined([0, 0, -1, length, block], keys), special_zero=True)
+    return ops.Reshape(ops.Transpose(blocks, [0, 1, 3, 2, 4]), joined([0, 0, 0, size], keys), special_zero=True).output
+
+
+def _in_blocks(keys: Value) -> Value:
+    """Rows of keys as they lie in a buffer."""
+    block = _block(keys)
+    blocks = ops.Reshape(keys, [0, 0, 0, -1, block], special_zero=True)
+    shape: Any = ops.ShapeOf(keys)
+    return ops.Reshape(ops.Transpose(blocks, [0, 1, 3, 2, 4]), shape).output

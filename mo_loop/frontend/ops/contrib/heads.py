@@ -185,11 +185,9 @@ def stacked(k: Value, v: Value) -> Value:
 def written(buffer: Value, new: Value, start: Value) -> tuple[Value, Value]:
     """The buffer with the rows from `start` on replaced by the new ones, and its part up to their end."""
     first = ops.Reshape(as_i64(start), [1]).output
-    end = ops.Add(first, joined([dimension(new, 2)], new)).output
-    head = ops.Slice(buffer, [0], first, [1], [2]).output
-    tail = ops.Slice(buffer, end, [2**31 - 1], [1], [2]).output
-    used = ops.Concat(head, new, axis=2).output
-    return ops.Concat(used, tail, axis=2).output, used
+    rows = dimension(new, 2)
+    whole = ops.ScatterUpdate(buffer, ops.Add(first, places(rows, new)), new, 2).output
+    return whole, ops.Slice(whole, [0], ops.Add(first, joined([rows], new)), [1], [2]).output
 
 
 def total_of(past: Any, new: Any) -> Any:

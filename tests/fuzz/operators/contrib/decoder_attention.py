@@ -10,14 +10,15 @@ from ..draw import Draw, Node
 
 
 def masked(d: Draw) -> Node:
-    """Over a buffer, with beams or without, or over the keys and values of an encoder."""
-    is_cross = d.chance(0.3)
+    """Over a buffer, with beams or without, over the keys and values of an encoder, or over its own."""
+    way = d.pick("buffer", "buffer", "buffer", "encoder", "own")
+    is_cross = way != "buffer"
     beams, batch, heads, size = d.pick(1, 1, 2, 3), d.size(1, 2, 0), d.integer(1, 3), d.integer(1, 5)
     kind, rows, hidden = np.dtype(d.dtype("T", "float float16")), beams * batch, heads * size
     past, spare = d.size(0, 4, 0.05), d.size(0, 3, 0)
-    total = past + 1
+    total = 1 if way == "own" else past + 1
     buffer = [rows, heads, total + spare, size]
-    shape = [rows, heads, total, size] if is_cross else [rows, 1, hidden]
+    shape = [rows, heads, total, size] if way == "encoder" else [rows, 1, hidden]
     q, k, v = d.data([rows, 1, hidden], kind), *(d.data(shape, kind, constant=0.05) for _ in range(2))
     pasts: list[Any] = [d.data(buffer, kind, constant=0) for _ in range(2)]
     kept = d.values.integers(0, 2, (rows, total)).astype(np.int32)
