@@ -8,6 +8,8 @@
 `judge`        one model, converted, run and compared, and the result in one word
 `isolated`     calls of any of these in a worker process, which may crash or hang
 `hosted`       an object of any of these in a worker process
+`layers`       the first tensor that differs, also inside bodies, node by node of the ONNX model
+`passes`       the pass of a conversion that changed the numbers
 `elsewhere`    the same as `runtime` on another OpenVINO release, in another interpreter
 `verifying`    `mo-loop verify`: a model, its IR and several sets of inputs; `report`, `report_formats` tell the result
 `generated`    inputs made from the types of a model, and from `roles`; `given` reads those of files

@@ -1,0 +1,70 @@
+"""What the answer says about a difference, besides the tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mo_loop.frontend.onnx_graphs import label
+from mo_loop.graph import Graph
+from mo_loop.graph.origin import Origin
+from mo_loop.ops.base import Constant
+from mo_loop.verify.compare import Comparison, compare
+from mo_loop.verify.layers.counterparts import is_for
+from mo_loop.verify.layers.difference import Elements, number
+from mo_loop.verify.layers.ir_side import IrSide
+from mo_loop.verify.layers.onnx_side import OnnxFrame
+
+
+def message(result: Comparison, elements: Elements | None) -> str:
+    """How two arrays differ, in words."""
+    if elements is None:
+        return f"OpenVINO has {result.message.replace(' instead of ', ', ONNX Runtime has ')}"
+    place = ", ".join(map(str, elements.index))
+    return (
+        f"{elements.count} of {elements.size} elements differ, the largest difference is {elements.largest_abs:.3g} "
+        f"(relative {elements.largest_rel:.3g}); at [{place}] ONNX Runtime has {number(elements.expected)} "
+        f"and OpenVINO has {number(elements.actual)}"
+    )
+
+
+def uncompared(frame: OnnxFrame, place: int) -> list[str]:
+    """The nodes before a node whose outputs could not be compared, back to tensors that agree, in their order."""
+    plan = frame.plan
+    makers = {name: number for number, node in enumerate(plan.nodes[:place]) for name in node.output if name}
+    found: set[int] = set()
+    stack = list(plan.reads[place])
+    while stack:
+        name = stack.pop()
+        maker = makers.get(name)
+        if maker is None or maker in found or name in frame.agreed or name in plan.constants:
+            continue
+        found.add(maker)
+        stack += plan.reads[maker]
+    return [f"{label(plan.nodes[each])} ({plan.nodes[each].op_type})" for each in sorted(found)]
+
+
+def layers_of(graph: Graph, origin: Origin) -> list[str]:
+    """The layers that were made for an ONNX node, without constants."""
+    return [
+        f"{node.path} ({getattr(node, 'type', type(node).__name__)})"
+        for each in graph.scopes()
+        for node in each.ordered()
+        if not isinstance(node, Constant) and node.outputs and is_for(node, origin)
+    ]
+
+
+def other_weights(
+    frame: OnnxFrame, names: Iterable[str], graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None]
+) -> Iterator[str]:
+    """Of the initializers and Constant nodes among `names` those for which the IR has other values."""
+    rtol, atol = tolerances
+    for name in names:
+        held = frame.constant(name)
+        if held is None:
+            continue
+        plan, _ = held
+        nodes = (value.node for each in graph.scopes() for value in side.index(each).get((plan.scope, name), ()))
+        arrays = [node.array for node in nodes if isinstance(node, Constant)]
+        results = (compare(plan.array(name), each, rtol=rtol, atol=atol, dtype=False) for each in arrays)
+        if any(result.kind == "values" for result in results):
+            yield name

@@ -1,0 +1,159 @@
+"""Origins for a graph that was read from files: which ONNX node and tensor each layer and value comes from.
+
+    graph = read_model("model.xml").graph
+    assign_origins(graph, "model.onnx")             # then first_difference("model.onnx", graph, feeds)
+
+The model is converted again with the options in the rt_info of the IR, and layers are matched by their path and type.
+Where this gives nothing (the IR of another converter, a changed model), values are matched by their tensor names.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from mo_loop.conversion import Conversion
+from mo_loop.errors import MoLoopError
+from mo_loop.frontend.model import load
+from mo_loop.frontend.onnx_graphs import OnnxGraph, label, main_graph
+from mo_loop.graph import Graph, Node
+from mo_loop.graph.origin import Origin
+from mo_loop.ir.xml import layer_names, layer_order
+from mo_loop.ops.control import If
+from mo_loop.options import ConvertOptions
+from mo_loop.target import Target
+from transforms.config import PassConfig
+from transforms.manager import Observer
+
+
+def assign_origins(
+    graph: Graph, model: Any, options: ConvertOptions | None = None, observers: Iterable[Observer] = ()
+) -> None:
+    """Set the origins of all nodes and values of `graph`, as far as they are found.
+
+    `options` are those of its conversion, if they are known better than from its rt_info; `observers` see the
+    conversion that is made for the comparison, for example a History.
+    """
+    for each in (options, recorded_options(graph.rt_info), ConvertOptions()):
+        again = None if each is None else _converted(model, each, observers)
+        if again is not None and _by_layers(again, graph):
+            break
+    _by_names(graph, main_graph(load(model)))
+
+
+def recorded_options(info: Mapping[str, Any]) -> ConvertOptions | None:
+    """The options that the rt_info of an IR records; None if they cannot be had from it."""
+    recorded = info.get("conversion_parameters", {})
+    converter = info.get("converter", {})
+    if not isinstance(recorded, Mapping) or not isinstance(converter, Mapping):
+        return None
+    kinds = {each.name: each.default for each in fields(ConvertOptions)}
+    values: dict[str, Any] = {}
+    for name, text in recorded.items():
+        if name in ("disable_pass", "enable_pass"):
+            config = values.setdefault("config", PassConfig())
+            (config.disable if name == "disable_pass" else config.enable)(*str(text).split(","))
+        elif name in kinds and name not in ("extensions", "compress_to_fp16"):
+            values[name] = _value(str(text), kinds[name])
+    target = str(converter.get("target", ""))
+    if target not in ("", str(Target())):
+        values["target"] = target
+    try:
+        return ConvertOptions(**values)
+    except MoLoopError:
+        return None
+
+
+def _value(text: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        return text == "True"
+    if isinstance(default, int) or (default is None and text.isdigit()):
+        return int(text)
+    return text
+
+
+def _converted(model: Any, options: ConvertOptions, observers: Iterable[Observer]) -> Graph | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return Conversion(options, observers).run(model)
+        except (MoLoopError, ValueError):
+            return None
+
+
+# -- by layers
+
+
+def _by_layers(source: Graph, target: Graph) -> bool:
+    """Take the origins of the layers with the same path and type; whether most layers have one."""
+    pairs = [(source, target)]
+    matched = total = 0
+    while pairs:
+        a, b = pairs.pop()
+        order = layer_order(a)
+        known = {(name, _type(node)): node for node, name in zip(order, layer_names(order), strict=True)}
+        b.scope = a.scope
+        for node in b.ordered():
+            total += 1
+            twin = known.get((node.name, _type(node)))
+            if twin is None or len(twin.outputs) != len(node.outputs):
+                continue
+            matched += 1
+            node.origins = twin.origins
+            for mine, other in zip(node.outputs, twin.outputs, strict=True):
+                mine.origins = other.origins
+            pairs += zip(twin.bodies, node.bodies, strict=False)
+    return 2 * matched > total
+
+
+def _type(node: Node) -> str:
+    return str(getattr(node, "type", ""))
+
+
+# -- by names
+
+
+def _by_names(graph: Graph, onnx: OnnxGraph) -> None:
+    """Find the origins of values without any by their tensor names, in bodies of matched nodes too."""
+    stack = [(graph, onnx)]
+    while stack:
+        here, source = stack.pop()
+        here.scope = source.scope
+        tensors = _tensors(source)
+        labels = {label(node): source.origin_of(node) for node in source.nodes}
+        for node in here.ordered():
+            for value in node.outputs:
+                if not value.origins:
+                    value.origins = tuple(tensors[name] for name in value.names if name in tensors)
+            if not node.origins:
+                made = next((each.of_node() for value in node.outputs for each in value.origins if each.node), None)
+                made = made or labels.get(node.name)
+                node.origins = () if made is None else (made,)
+            if node.bodies:
+                stack += _bodies(node, source)
+
+
+def _tensors(source: OnnxGraph) -> dict[str, Origin]:
+    """The origins of the tensors of a graph and of those around it."""
+    found = {} if source.outer is None else _tensors(source.outer)
+    for name in (*source.input_names, *(each.name for each in source.initializers)):
+        found[name] = Origin(source.scope, output=name)
+    for node in source.nodes:
+        for name in filter(None, node.output):
+            found[name] = source.origin_of(node)._replace(output=name)
+    return found
+
+
+def _bodies(node: Node, source: OnnxGraph) -> list[tuple[Graph, OnnxGraph]]:
+    """The bodies of a layer, each with that of its ONNX node."""
+    owners = {label(each): each for each in source.nodes}
+    owner = next(
+        (owners[each.node] for each in node.origins if each.scope == source.scope and each.node in owners), None
+    )
+    if owner is None:
+        return []
+    bodies = {each.kind: each for each in source.bodies(owner)}
+    names = ("then_branch", "else_branch") if isinstance(node, If) else ("body",)
+    return [(graph, bodies[name]) for graph, name in zip(node.bodies, names, strict=False) if name in bodies]

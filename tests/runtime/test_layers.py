@@ -1,0 +1,330 @@
+"""first_difference: the first tensor of an ONNX model that differs in its IR, also inside bodies."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+from mo_loop import ops
+from mo_loop.api import Model, read_model, save_model
+from mo_loop.conversion import Conversion
+from mo_loop.graph import Graph, Node
+from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.ops.base import Constant
+from mo_loop.ops.control import Iteration, Loop
+from mo_loop.options import ConvertOptions
+from mo_loop.verify.isolated import isolated
+from mo_loop.verify.layers import History, LayerDifference, assign_origins, first_difference
+from mo_loop.verify.layers.difference import elements_of
+from tests.fuzz.control_flow.generator import generate
+from tests.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
+
+X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+
+LOOP = """<ir_version: 8, opset_import: ["" : 17]>
+    main (float[3,4] x, int64 n) => (float[3,4] y) {
+      r = Relu (x)
+      [loop] f = Loop (n, "", r) <body = step (int64 i, bool c, float[3,4] s) => (bool d, float[3,4] t) {
+        d = Identity (c)
+        k = Cast <to = 1> (i)
+        a = Tanh (s)
+        b = Mul (a, k)
+        t = Add (b, s)
+      }>
+      y = Sigmoid (f)
+    }"""
+
+NESTED = """<ir_version: 8, opset_import: ["" : 17]>
+    main (float[3,4] x, float[T,3,4] z, int64 n) => (float[3,4] y) {
+      [outer] f, ys = Loop (n, "", x) <
+          body = one (int64 i, bool c, float[3,4] s) => (bool d, float[3,4] t, float[3,4] q) {
+        d = Identity (c)
+        [inner] q, parts = Scan (s, z) <num_scan_inputs = 1, scan_input_directions = [1],
+          body = two (float[3,4] u, float[3,4] p) => (float[3,4] w, float[3,4] v) {
+            v = Sub (p, u)
+            e = Abs (v)
+            half = Constant <value = float {0.5}> ()
+            w = Mul (e, half)
+        }>
+        sums = ReduceSum <keepdims = 0> (q)
+        zero = Constant <value = float {1.0}> ()
+        isbig = Greater (sums, zero)
+        [choice] m = If (isbig) <then_branch = big () => (float[3,4] a) { a = Tanh (q) },
+                                 else_branch = small () => (float[3,4] b) { b = Neg (q) }>
+        t = Add (m, s)
+      }>
+      y = Relu (f)
+    }"""
+
+FUNCTION = """<ir_version: 10, opset_import: ["" : 18, "own" : 1]>
+    main (float[3,4] x) => (float[3,4] y) {
+      a = Abs (x)
+      [call] b = own.Twice <rate = 3.0> (a)
+      y = Relu (b)
+    }
+    <domain: "own", opset_import: ["" : 18]>
+    Twice <rate> (v) => (w) {
+      t = LeakyRelu <alpha: float = @rate> (v)
+      n = Neg (t)
+      w = Add (t, n)
+    }"""
+
+
+def converted(text: str | onnx.ModelProto, *observers: Any, **options: Any) -> tuple[onnx.ModelProto, Graph]:
+    model = parse_model(text) if isinstance(text, str) else text
+    return model, Conversion(ConvertOptions(**options), observers).run(model)
+
+
+def layers(graph: Graph, kind: type) -> list[Any]:
+    return [node for each in graph.scopes() for node in each.ordered() if isinstance(node, kind)]
+
+
+def replaced(graph: Graph, node: Node, make: Callable[[Any], Node]) -> None:
+    """Put another layer in the place of one; it keeps the names and origins."""
+    new = make(node.inputs)
+    new.origins = node.origins
+    new.outputs[0].take_names(node.outputs[0])
+    node.outputs[0].replace_with(new.outputs[0])
+    node.graph.remove(node)
+    graph.validate()
+
+
+def found_in(model: Any, graph: Graph, feeds: dict[str, Any], **more: Any) -> LayerDifference:
+    found = first_difference(model, graph, feeds, **more)
+    assert found is not None
+    return found
+
+
+NESTED_FEEDS = {"x": X, "z": np.stack([X + k for k in range(3)]), "n": np.array(3)}
+
+
+@pytest.mark.parametrize("text", [LOOP, NESTED, FUNCTION])
+def test_all_tensors_of_a_right_graph_agree(text: str) -> None:
+    model, graph = converted(text)
+    for trips in (0, 3):
+        assert first_difference(model, graph, {**NESTED_FEEDS, "n": np.array(trips)}) is None
+
+
+def test_a_wrong_layer_in_a_loop_is_named_with_the_iteration() -> None:
+    model, graph = converted(LOOP)
+    (layer,) = [each for each in layers(graph, ops.Multiply) if each.graph.owner is not None]
+    replaced(graph, layer, lambda inputs: ops.Maximum(inputs[0], inputs[1]))
+    found = found_in(model, graph, {"x": np.zeros_like(X) + np.float32(0.5), "n": np.array(4)})
+    # Iteration 0: max(tanh, 0) is not 0.
+    assert (found.path, found.operator, found.tensor) == ("loop/step/b", "Mul", "b")
+    assert found.iterations == (("loop", 0),)
+    assert set(found.agreeing) == {"a", "k"}
+    assert found.elements is not None and found.elements.expected == 0.0
+    assert found.elements.count == found.elements.size == 12
+
+
+def test_the_iteration_is_the_first_in_which_numbers_differ() -> None:
+    model, graph = converted(LOOP)
+    (layer,) = [each for each in layers(graph, ops.Multiply) if each.graph.owner is not None]
+    replaced(graph, layer, lambda inputs: ops.Multiply(inputs[0], ops.Minimum(inputs[1], 2.0)))
+    found = found_in(model, graph, {"x": X, "n": np.array(5)})
+    assert (found.path, found.iterations) == ("loop/step/b", (("loop", 3),))
+
+
+def test_a_weight_in_the_body_of_a_scan_in_a_loop_is_named_with_both_iterations() -> None:
+    model, graph = converted(NESTED)
+    (constant,) = [each for each in layers(graph, Constant) if "half" in each.output.names]
+    constant.__dict__["tensor"] = ArrayTensor(np.array(0.25, np.float32))
+    found = found_in(model, graph, NESTED_FEEDS)
+    assert found.scope == ("outer", "one", "inner", "two")
+    assert found.node in ("half", "w") and found.iterations == (("outer", 0), ("outer/one/inner", 0))
+
+
+def test_a_reversed_slice_is_named_by_the_node_that_slices() -> None:
+    model, graph = converted(NESTED)
+    inner = next(each for each in layers(graph, Iteration) if each.graph.owner is not None)
+    entries = list(inner.input_map)
+    place = next(n for n, each in enumerate(entries) if hasattr(each, "stride"))
+    old = entries[place]
+    entries[place] = type(old)(old.parameter, old.axis, old.end, old.start, -old.stride, old.part_size)
+    inner.input_map = tuple(entries)
+    graph.validate()
+    found = found_in(model, graph, NESTED_FEEDS)
+    assert (found.path, found.role, found.tensor) == ("outer/one/inner", "body input", "p")
+    assert [number for _, number in found.iterations] == [0, 0]
+
+
+def test_a_wrong_branch_is_a_difference_of_the_if() -> None:
+    model, graph = converted(NESTED)
+    (choice,) = layers(graph, ops.If)
+    # A layer that no tensor of ONNX belongs to: the condition itself agrees.
+    choice.graph.set_input(choice, 0, ops.LogicalNot(choice.inputs[0]).output)
+    graph.validate()
+    found = found_in(model, graph, NESTED_FEEDS)
+    assert (found.path, found.kind) == ("outer/one/choice", "branch")
+
+
+def test_a_loop_that_ends_too_early_is_a_difference_of_the_loop() -> None:
+    model, graph = converted(LOOP)
+    (loop,) = layers(graph, Loop)
+    graph.set_input(loop, 0, ops.Minimum(loop.inputs[0], np.array(2)).output)
+    graph.validate()
+    found = found_in(model, graph, {"x": X, "n": np.array(4)})
+    assert (found.path, found.kind, found.iterations) == ("loop", "iterations", (("loop", 2),))
+    assert "OpenVINO ends the loop after 2 iterations" in str(found)
+
+
+def test_a_shape_is_compared_before_values() -> None:
+    model, graph = converted(LOOP)
+    (layer,) = layers(graph, ops.ReLU)
+    replaced(graph, layer, lambda inputs: ops.Concat(ops.ReLU(inputs[0]), ops.ReLU(inputs[0]), axis=0))
+    found = found_in(model, graph, {"x": X, "n": np.array(2)})
+    assert (found.path, found.kind) == ("r", "shape")
+    assert "[6, 4]" in found.message and "[3, 4]" in found.message
+
+
+def test_a_node_of_a_function_is_named_with_its_call() -> None:
+    model, graph = converted(FUNCTION)
+    (layer,) = layers(graph, ops.Negative)
+    replaced(graph, layer, lambda inputs: ops.Abs(inputs[0]))
+    assert found_in(model, graph, {"x": X}).path == "call/n"
+
+
+def test_the_body_of_a_sequence_map_is_compared_for_each_element() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+        main (float[N,4] x) => (float[N,4] y) {
+          s = SplitToSequence <axis = 0> (x)
+          [map] r = SequenceMap (s) <body = each (float[1,4] e) => (float[1,4] g) { t = Tanh (e) g = Abs (t) }>
+          y = ConcatFromSequence <axis = 0> (r)
+        }"""
+    model, graph = converted(text)
+    feeds = {"x": np.array([[1, 2, 3, 4], [-1, 2, 3, 4], [1, 1, 1, 1]], np.float32)}
+    assert first_difference(model, graph, feeds) is None
+    for layer in layers(graph, ops.Abs):
+        replaced(graph, layer, lambda inputs: ops.ReLU(inputs[0]))
+    found = found_in(model, graph, feeds)
+    assert (found.path, found.iterations) == ("map/each/g", (("map", 1),))
+
+
+def test_fused_nodes_before_the_difference_are_listed() -> None:
+    model, graph = converted(LOOP)
+    (tanh,) = layers(graph, ops.Tanh)
+    replaced(graph, tanh, lambda inputs: ops.Sigmoid(inputs[0]))
+    for value in [value for node in layers(graph, ops.Sigmoid) for value in node.outputs if "a" in value.names]:
+        value.origins, value.names = (), ()
+    found = found_in(model, graph, {"x": X, "n": np.array(3)})
+    assert (found.node, found.between) == ("b", ("a (Tanh)",))
+    assert found.iterations == (("loop", 1),), "in iteration 0 the product with 0 hides it"
+
+
+def test_an_output_of_the_model_that_is_connected_wrongly() -> None:
+    model, graph = converted(LOOP)
+    (result,) = graph.results
+    (relu,) = layers(graph, ops.ReLU)
+    result.value.names = ()
+    graph.set_input(result, 0, relu.output)
+    result.__dict__["output_names"] = ("y",)
+    found = found_in(model, graph, {"x": X, "n": np.array(3)})
+    assert found.tensor == "y"
+
+
+def test_a_loop_that_became_a_sequence_layer_is_compared_as_a_whole() -> None:
+    lstm = """<ir_version: 8, opset_import: ["" : 17]>
+        main (float[T,2,3] x, float[1,16,3] w, float[1,16,4] r) => (float[T,1,2,4] y) {
+          [lstm] y = LSTM <hidden_size = 4> (x, w, r)
+        }"""
+    model, graph = converted(lstm)
+    numbers = np.random.default_rng(1)
+    shapes = {"x": (5, 2, 3), "w": (1, 16, 3), "r": (1, 16, 4)}
+    feeds = {name: numbers.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    assert first_difference(model, graph, feeds) is None
+
+
+@pytest.mark.parametrize("index", [3, 63, 84])
+def test_random_models_have_no_difference(index: int) -> None:
+    """Lists, functions, Scan with axes and directions, loops without iterations, values of one layer for two nodes."""
+    case = generate(2026, index)
+    _, graph = converted(case.model)
+    for feeds in case.feeds[:1]:
+        assert isolated(first_difference, case.model.SerializeToString(), graph, feeds) is None
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_planted_faults_are_found(number: int) -> None:
+    """`make faults` plants many more."""
+    what, _, _, trial = isolated(tried_number, (7, number, None))
+    assert trial.result in (RIGHT, UNSEEN, UNJUDGED), f"{what}: {trial.result}\n{trial.expected}\n{trial.found}"
+
+
+def test_the_memory_limit_changes_no_answer() -> None:
+    nodes = "".join(f"a{n + 1} = Tanh (a{n}) b{n} = Sin (a{n + 1}) " for n in range(6))
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[N,64] a0) => (float[N,64] y) {{ {nodes} y = Sum (a6, {", ".join(f"b{n}" for n in range(6))}) }}"""
+    model, graph = converted(text)
+    feeds = {"a0": np.ones((256, 64), np.float32)}
+    assert first_difference(model, graph, feeds, memory=1 << 18) is None
+    layer = layers(graph, ops.Sin)[4]
+    replaced(graph, layer, lambda inputs: ops.Cos(inputs[0]))
+    answers = {found_in(model, graph, feeds, memory=size).tensor for size in (1 << 16, 1 << 30)}
+    assert answers == {"b4"}
+
+
+def test_the_history_names_the_passes() -> None:
+    history = History()
+    model, graph = converted(NESTED, history)
+    inner = next(each for each in layers(graph, Iteration) if each.graph.owner is not None)
+    assert inner.origin.node == "inner"
+    assert "ScanLowering" in history.passes_of(inner.origin)
+    (layer,) = layers(graph, ops.ReLU)
+    replaced(graph, layer, lambda inputs: ops.Sin(inputs[0]))
+    assert found_in(model, graph, NESTED_FEEDS, history=pickle.loads(pickle.dumps(history))).path == "y"
+
+
+def test_an_ir_from_files_gets_its_origins_back(tmp_path: Any) -> None:
+    model, graph = converted(NESTED)
+    save_model(Model(graph), tmp_path / "model.xml")
+    read = read_model(tmp_path / "model.xml").graph
+    assign_origins(read, model)
+    assert first_difference(model, read, NESTED_FEEDS) is None
+    (layer,) = [each for each in layers(read, ops.Tanh) if each.graph.owner is not None]
+    replaced(read, layer, lambda inputs: ops.ReLU(inputs[0]))
+    feeds = {**NESTED_FEEDS, "x": X + 5}
+    assert found_in(model, read, feeds).path == "outer/one/choice/big/a"
+
+
+def test_an_ir_whose_layers_have_other_names_is_matched_by_its_tensors(tmp_path: Any) -> None:
+    model, graph = converted(LOOP)
+    save_model(Model(graph), tmp_path / "model.xml")
+    read = read_model(tmp_path / "model.xml").graph
+    for each in read.scopes():
+        for number, node in enumerate(each.ordered()):
+            if not isinstance(node, Iteration):
+                node.name = f"layer{number}"
+    assign_origins(read, model)
+    (layer,) = layers(read, ops.Tanh)
+    replaced(read, layer, lambda inputs: ops.ReLU(inputs[0]))
+    found = found_in(model, read, {"x": X, "n": np.array(3)})
+    assert (found.path, found.iterations) == ("loop/step/a", (("loop", 0),))
+
+
+def test_the_answer_is_data_and_a_text_of_sentences() -> None:
+    model, graph = converted(LOOP)
+    (layer,) = layers(graph, ops.Tanh)
+    replaced(graph, layer, lambda inputs: ops.ReLU(inputs[0]))
+    found = pickle.loads(pickle.dumps(found_in(model, graph, {"x": X, "n": np.array(3)})))
+    data = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert data["path"] == "loop/step/a" and data["iterations"] == [{"loop": "loop", "iteration": 0}]
+    text = str(found).splitlines()
+    assert text[0] == (
+        "The first tensor that differs is 'a', an output of the node loop/step/a (Tanh), in iteration 0 of loop "
+        "(counted from 0)."
+    )
+    assert all(line.endswith(".") or " has " in line for line in text)
+
+
+def test_infinities_and_nan_are_the_worst_elements() -> None:
+    left = np.array([1, 2, np.nan, 4], np.float32)
+    found = elements_of(left, np.array([1, 3, 5, 4], np.float32), 1e-3, 1e-5)
+    assert (found.index, found.count, found.actual) == ((2,), 2, 5.0)

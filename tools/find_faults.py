@@ -1,0 +1,69 @@
+"""Plant faults in converted models with control flow, and see whether `first_difference` finds them.
+
+    python tools/find_faults.py --count 100 --seed 1
+    python tools/find_faults.py --count 20 --verbose
+
+The faults are those of tests/planting.py; a fault that changes no output does not count. tests/judging.py says what the
+right answer is: the ONNX node and the iteration. The exit code is 1 if fewer than 97 of 100 answers are right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mo_loop.workers import Pool
+from tests.judging import RIGHT, UNJUDGED, UNSEEN, Trial
+
+LEAST = 0.97
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Look for faults; 1 if too few are found, else 0."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first fault")
+    parser.add_argument("--verbose", "-v", action="store_true", help="print all faults, not only those that are missed")
+    options = parser.parse_args(arguments)
+    counts: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    judged = 0
+    with Pool("tests.judging:tried_number", limit=300) as pool:
+        for number in range(options.first, 100 * options.count):
+            what, kind, depth, trial = _trial(pool, options.seed, number)
+            counts[trial.result] += 1
+            missed = trial.result not in (RIGHT, UNSEEN)
+            if missed or options.verbose:
+                print(f"{number} {what}: {trial.result}", flush=True)
+            if missed:
+                print(f"  expected: {trial.expected}\n  found: {trial.found}", flush=True)
+            if trial.result in (UNSEEN, UNJUDGED):
+                continue
+            kinds[f"{kind}, depth {depth}"] += 1
+            judged += 1
+            if judged == options.count:
+                break
+    print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
+    print("; ".join(f"{count} of {name}" for name, count in sorted(kinds.items())))
+    return int(counts[RIGHT] < LEAST * judged)
+
+
+def _trial(pool: Pool, seed: int, number: int) -> tuple[str, str, int, Trial]:
+    """One fault. If the whole graph crashes with some inputs, then or later, the fault is looked for with these."""
+    outcome = pool.call((seed, number, None))
+    if not outcome.ok:
+        stage, _, chosen = outcome.stage.partition(" ")
+        outcome = pool.call((seed, number, int(chosen) if stage == "whole" else 0))
+    if outcome.ok:
+        found: tuple[str, str, int, Trial] = outcome.value
+        return found
+    return f"fault {number}", outcome.status, 0, Trial(outcome.status, None, f"{outcome.stage}: {outcome.message}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
