@@ -25,7 +25,7 @@ from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, body_protos, called, domain_of, function_graph
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.origin import Origin
-from mo_loop.verify.oracle import NOT_IMPLEMENTED, OnnxRuntime, Reference
+from mo_loop.verify.oracle import OnnxRuntime, Reference, not_implemented
 
 OF_LISTS = frozenset((
     "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
@@ -262,10 +262,9 @@ class Piece:
         return found
 
     def _run_by_reference(self, frame: OnnxFrame, feeds: dict[str, Any], error: Exception) -> dict[str, Any]:
-        text = " ".join(str(error).split())
-        if isinstance(self._runner, Reference) or not any(mark in text for mark in NOT_IMPLEMENTED):
+        if isinstance(self._runner, Reference) or not not_implemented(error):
             node = self.plan.nodes[self.places[0]]
-            raise OnnxError(self.plan.graph.path_of(node), text) from error
+            raise OnnxError(self.plan.graph.path_of(node), " ".join(str(error).split())) from error
         try:
             self._runner = Reference(self._model(frame, feeds))
             return dict(self._runner.run(feeds))
