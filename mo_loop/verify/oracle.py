@@ -148,10 +148,12 @@ class OnnxRuntime:
     one on each processor.
     """
 
-    def __init__(self, model: Any, optimise: str = "none", threads: int = 1) -> None:
+    def __init__(self, model: Any, optimise: str = "none", threads: int = 1, arena: bool = True) -> None:
+        """Without `arena`, each result has memory of its own: with it, one keeps the memory of all of an inference."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
+        options.enable_cpu_mem_arena = arena
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 4

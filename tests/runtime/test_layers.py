@@ -22,7 +22,8 @@ from mo_loop.ops.control import Iteration, Loop
 from mo_loop.options import ConvertOptions
 from mo_loop.verify.isolated import isolated
 from mo_loop.verify.layers import History, LayerDifference, assign_origins, first_difference
-from mo_loop.verify.layers.difference import elements_of
+from mo_loop.verify.layers.layer_difference import elements_of
+from mo_loop.verify.layers.onnx_side import OnnxFrame
 from tests.fuzz.control_flow.generator import generate
 from tests.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
 
@@ -258,7 +259,7 @@ def test_planted_faults_are_found(number: int) -> None:
     assert trial.result in (RIGHT, UNSEEN, UNJUDGED), f"{what}: {trial.result}\n{trial.expected}\n{trial.found}"
 
 
-def test_the_memory_limit_changes_no_answer() -> None:
+def test_the_memory_limit_makes_smaller_pieces_and_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = "".join(f"a{n + 1} = Tanh (a{n}) b{n} = Sin (a{n + 1}) " for n in range(6))
     text = f"""<ir_version: 8, opset_import: ["" : 17]>
         main (float[N,64] a0) => (float[N,64] y) {{ {nodes} y = Sum (a6, {", ".join(f"b{n}" for n in range(6))}) }}"""
@@ -267,6 +268,20 @@ def test_the_memory_limit_changes_no_answer() -> None:
     assert first_difference(model, graph, feeds, memory=1 << 18) is None
     layer = layers(graph, ops.Sin)[4]
     replaced(graph, layer, lambda inputs: ops.Cos(inputs[0]))
+    held: list[int] = []
+
+    class Measured(OnnxFrame):
+        def compute(self, start: int, end: int) -> None:
+            super().compute(start, end)
+            held.append(self.size)
+
+    monkeypatch.setattr("mo_loop.verify.layers.lockstep.OnnxFrame", Measured)
+    size = feeds["a0"].nbytes
+    for limit in (12 * size, 1 << 30):
+        held.clear()
+        first_difference(model, graph, feeds, memory=limit)
+        assert max(held) <= limit
+        assert (len(held) > 3) == (limit < 1 << 30), "a small limit makes several pieces"
     answers = {found_in(model, graph, feeds, memory=size).tensor for size in (1 << 16, 1 << 30)}
     assert answers == {"b4"}
 

@@ -3,21 +3,21 @@
     found = first_difference("model.onnx", graph, {"x": x})
     print(found)                # the node, the iteration, both values, what the node became; None: all tensors agree
 
-=============  ====================================================================================
-`lockstep`     both sides, node by node of the ONNX model
-`onnx_side`    the ONNX model in pieces             `onnx_loops`   its Loop, Scan and If
-`ir_side`      the IR in segments, on demand        `ir_loops`     its Loop and TensorIterator
-`counterparts` which nodes with bodies belong together
-`sizes`        how large the tensors of a piece are
-`history`      which passes made the layers of each ONNX node
-`matching`     origins for a graph that was read from files
-`difference`   the answer                           `answer`       what it says besides the tensor
-=============  ====================================================================================
+==================  ===============================================================================
+`lockstep`          both sides, node by node of the ONNX model
+`onnx_side`         the ONNX model in pieces        `onnx_loops`   its Loop, Scan and If
+`ir_side`           the IR in segments, on demand   `ir_loops`     its Loop and TensorIterator
+`counterparts`      which nodes with bodies belong together
+`sizes`             how large the tensors of a piece are
+`history`           which passes made the layers of each ONNX node
+`matching`          origins for a graph that was read from files
+`layer_difference`  the answer                      `answer`       what it says besides the tensor
+==================  ===============================================================================
 """
 
-from mo_loop.verify.layers.difference import LayerDifference
 from mo_loop.verify.layers.first_difference import first_difference
 from mo_loop.verify.layers.history import History
+from mo_loop.verify.layers.layer_difference import LayerDifference
 from mo_loop.verify.layers.matching import assign_origins
 
 __all__ = ["History", "LayerDifference", "assign_origins", "first_difference"]

@@ -13,9 +13,9 @@ from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.packed_sequences import pack_sequence
-from mo_loop.verify.layers.difference import LayerDifference
 from mo_loop.verify.layers.history import History
 from mo_loop.verify.layers.ir_side import IrSide
+from mo_loop.verify.layers.layer_difference import LayerDifference
 from mo_loop.verify.layers.lockstep import Lockstep
 
 

@@ -21,9 +21,11 @@ from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import If, Iteration
 from mo_loop.verify.compare import ATOL, RTOL, SMALL_FLOAT, compare
-from mo_loop.verify.layers.answer import layers_of, message, other_weights, uncompared
+from mo_loop.verify.layers.answer import is_close, layers_of, message, other_weights, uncompared
 from mo_loop.verify.layers.counterparts import counterpart
-from mo_loop.verify.layers.difference import (
+from mo_loop.verify.layers.ir_loops import IrLoop, as_element
+from mo_loop.verify.layers.ir_side import IrError, IrFrame, IrSide
+from mo_loop.verify.layers.layer_difference import (
     BODY_INPUT,
     BRANCH,
     COUNT,
@@ -34,8 +36,6 @@ from mo_loop.verify.layers.difference import (
     LayerDifference,
     elements_of,
 )
-from mo_loop.verify.layers.ir_loops import IrLoop, as_element
-from mo_loop.verify.layers.ir_side import IrError, IrFrame, IrSide
 from mo_loop.verify.layers.onnx_loops import BatchedScan, OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
 from mo_loop.verify.layers.onnx_side import OnnxFrame, OnnxPlan
 from mo_loop.verify.layers.sizes import Sizes
@@ -308,6 +308,8 @@ class Lockstep:
         self, frame: OnnxFrame, place: int, name: str, expected: Any, actual: Any, role: str, at: Iterations
     ) -> None:
         rtol, atol = self.tolerances
+        if is_close(expected, actual, RTOL if rtol is None else rtol, ATOL if atol is None else atol):
+            return
         result = compare(expected, actual, name, rtol=rtol, atol=atol)
         if result or (result.kind == "shape" and _are_empty(expected, actual)):
             return

@@ -279,7 +279,7 @@ class Piece:
         lists = any(value is None or isinstance(value, list) for value in feeds.values())
         if lists or any(node.op_type in OF_LISTS and not domain_of(node) for node in nodes):
             return Reference(self._model(frame, feeds))
-        return OnnxRuntime(self._model(frame, feeds))
+        return OnnxRuntime(self._model(frame, feeds), arena=self.plan.is_repeated)
 
     def _model(self, frame: OnnxFrame, feeds: dict[str, Any]) -> Any:
         from onnx import helper
