@@ -3,6 +3,7 @@
     python tools/check_optimised.py -j 2                            # the committed models, every variant
     python tools/check_optimised.py bert --variant "fused dynamic"  # models whose names contain `bert`, one variant
     python tools/check_optimised.py --folder out/transformers       # models that tools/export_transformers.py wrote
+    python tools/check_optimised.py --folder fused                  # those of tests/models/fused.py
     python tools/check_optimised.py --against ovc
 
 tests/models/optimising.py lists the variants: the graph optimiser at each level, the fusions for transformers, static
@@ -22,9 +23,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.tables import aligned
-from mo_loop.workers import Pool
+from mo_loop.workers import Outcome, Pool
 from tests import MODELS
-from tests.models.optimised import EXPLAINED, NOT_MADE, PASSED, REFUSED, Row, reason
+from tests.models import fused
+from tests.models.optimised import BUILT, EXPLAINED, MAKING, NOT_MADE, PASSED, REFUSED, Row, reason
 from tests.models.optimising import VARIANTS
 from tests.models.sources.exporting.inputs import read_cases
 
@@ -50,9 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> list[Row]:
     """The rows of the chosen models and variants."""
     tasks = [
-        (options.against, str(folder), name, variant)
+        (options.against, folder, name, variant)
         for folder in options.folders
-        for name in sorted(read_cases(folder / "cases.toml"))
+        for name in sorted(fused.MODELS if folder == BUILT else read_cases(Path(folder) / "cases.toml"))
         for variant in options.variant or VARIANTS
         if not options.names or any(part in name for part in options.names)
     ]
@@ -60,11 +62,16 @@ def run(options: argparse.Namespace) -> list[Row]:
     with Pool("tests.models.optimised:checked", jobs=options.jobs, limit=LIMIT, memory=MEMORY) as pool:
         for outcome in pool.map(tasks):
             _, _, name, variant = outcome.task
-            row = outcome.value if outcome.ok else Row(name, variant, outcome.status, outcome.message)
+            row = outcome.value if outcome.ok else Row(name, variant, _status(outcome), outcome.message)
             rows.append(row)
             if options.verbose and row.status not in (PASSED, NOT_MADE):
                 print(f"{row.name}, {row.variant}: {row.status} {row.text}", file=sys.stderr, flush=True)
     return sorted(rows, key=lambda row: (row.name, row.variant))
+
+
+def _status(outcome: Outcome) -> str:
+    """How a worker failed; a quantiser may not end."""
+    return NOT_MADE if outcome.stage == MAKING else outcome.status
 
 
 def _is_of(row: Row, key: tuple[str, str]) -> bool:
@@ -93,13 +100,13 @@ def _print_tables(rows: list[Row], against: str) -> None:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Convert what ONNX Runtime's tools make of models, and compare.")
     parser.add_argument("names", nargs="*", help="parts of the names of models; default: all")
-    parser.add_argument("--folder", dest="folders", action="append", type=Path, help="a folder with a cases.toml")
+    parser.add_argument("--folder", dest="folders", action="append", help="a folder with a cases.toml")
     parser.add_argument("--variant", action="append", choices=VARIANTS, help="only this variant; may be repeated")
     parser.add_argument("--against", choices=("mo_loop", "ovc"), default="mo_loop", help="the converter")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="number of worker processes")
     parser.add_argument("--verbose", action="store_true", help="print every failure as it occurs")
     options = parser.parse_args(arguments)
-    options.folders = options.folders or [MODELS / name for name in FOLDERS]
+    options.folders = options.folders or [*(str(MODELS / name) for name in FOLDERS), BUILT]
     return options
 
 

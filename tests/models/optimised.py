@@ -9,17 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 from mo_loop.workers import report_stage
+from tests.models import fused
 from tests.models.optimising import Feeds, made
 from tests.models.sources.exporting.inputs import read_cases
 
 PASSED, NOT_MADE, REFUSED, FAILED, WRONG = "passed", "not made", "refused", "failed", "wrong"
+MAKING = "making the variant"
+BUILT = "fused"
+"""The name of the models of tests/models/fused.py, which are in no folder."""
 FLOAT, HALF = 2e-4, 2e-2
 """Largest difference, as a share of the largest number of the output."""
 COSINES = {"exact": 0.999, "fast": 0.995}
 """Smallest cosine between the outputs of a quantised file, by the conversion's `quantization`."""
-NOT_QUANTISED = {"basic", "extended", "all", "fused", "f16"}
+NOT_QUANTISED = {"", "basic", "extended", "all", "fused", "heads", "f16"}
 EXPLAINED: dict[tuple[str, str], str] = {}
 """(model, variant) -> why it fails."""
 
@@ -42,11 +47,11 @@ def reason(row: Row) -> str:
 def checked(task: tuple[str, str, str, str]) -> Row:
     """The result for (converter, folder, model, variant). Runs in a worker process."""
     converter, folder, name, variant = task
-    sets = read_cases(Path(folder) / "cases.toml")[name].sets
     with tempfile.TemporaryDirectory() as scratch:
-        report_stage("variant")
+        report_stage(MAKING)
+        source, sets = _source(folder, name, scratch)
         try:
-            path = made(Path(folder) / f"{name}.onnx", variant, sets, Path(scratch))
+            path = made(source, variant, sets, Path(scratch))
         except Exception as error:
             return Row(name, variant, NOT_MADE, f"{variant}: {type(error).__name__}: {_line(error)}")
         report_stage("onnxruntime")
@@ -71,6 +76,15 @@ def checked(task: tuple[str, str, str, str]) -> Row:
             for right, each in zip(expected, found, strict=True):
                 worst = max(worst, _difference(right, each, HALF if "f16" in variant else FLOAT, cosine))
     return Row(name, variant, WRONG if worst[0] > 1 else PASSED, worst[1])
+
+
+def _source(folder: str, name: str, scratch: str) -> tuple[Path, Sequence[Feeds]]:
+    """The file of a model, and its sets of inputs."""
+    if folder != BUILT:
+        return Path(folder) / f"{name}.onnx", read_cases(Path(folder) / "cases.toml")[name].sets
+    path = Path(scratch) / f"{name}.onnx"
+    onnx.save(fused.MODELS[name](fused.SMALL), path)
+    return path, fused.feeds(name, fused.SMALL)
 
 
 def _expected(path: Path, sets: Sequence[Feeds]) -> list[Any]:

@@ -2,10 +2,11 @@
 
     made(Path("bert.onnx"), "fused dynamic extended", sets, folder)        # the path of the last file
 
-A variant is a list of steps, each of which writes a file from the one before:
+A variant is a list of steps, none for the model itself, each of which writes a file from the one before:
 
     basic, extended, all     ONNX Runtime's optimiser at this level; `all` uses layouts of this machine
     fused                    onnxruntime.transformers.optimizer: attention, normalisations, GELU
+    heads                    the same with MultiHeadAttention instead of Attention
     f16                      onnxruntime.transformers.float16
     dynamic                  weights of 8 bits, activations quantised in the model
     qdq, signed              QuantizeLinear and DequantizeLinear around the operators: u8 activations, or s8 by channel
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +67,16 @@ def _optimised(level: str) -> Step:
     return step
 
 
-def _fused(source: Path, target: Path, sets: Sequence[Feeds]) -> None:
+def _fused(source: Path, target: Path, sets: Sequence[Feeds], heads: bool = False) -> None:
+    from onnxruntime.transformers.fusion_options import FusionOptions
     from onnxruntime.transformers.optimizer import optimize_model
 
     kind = next((kind for start, kind in FAMILIES.items() if source.stem.startswith(start)), "bert")
+    options = FusionOptions(kind)
+    options.use_multi_head_attention = heads
     with _quiet():
-        optimize_model(str(source), kind, opt_level=0).save_model_to_file(str(target))
+        model = optimize_model(str(source), kind, opt_level=1, optimization_options=options)
+        model.save_model_to_file(str(target))
 
 
 def _halved(source: Path, target: Path, sets: Sequence[Feeds]) -> None:
@@ -84,7 +90,7 @@ def _dynamic(source: Path, target: Path, sets: Sequence[Feeds]) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with _quiet():
-        quantize_dynamic(source, target, weight_type=QuantType.QInt8)
+        quantize_dynamic(_typed(source), target, weight_type=QuantType.QInt8)
 
 
 def _static(form: str, **given: Any) -> Step:
@@ -98,10 +104,40 @@ def _static(form: str, **given: Any) -> Step:
                 return next(self.samples, None)
 
         kinds = {"activation_type": QuantType.QInt8 if given else QuantType.QUInt8, "weight_type": QuantType.QInt8}
+        options = {"ActivationSymmetric": bool(given)}
         with _quiet():
-            quantize_static(source, target, Reader(), quant_format=getattr(QuantFormat, form), **kinds, **given)
+            quantize_static(
+                _typed(source), target, Reader(), quant_format=getattr(QuantFormat, form), extra_options=options,
+                **kinds, **given,
+            )  # fmt: skip
 
     return step
+
+
+def _typed(source: Path) -> onnx.ModelProto:
+    """The model with ONNX Runtime's types of all values: the quantisers do not infer those of com.microsoft."""
+    import onnxruntime
+
+    model, shown = onnx.load(source), onnx.load(source)
+    names = [name for node in model.graph.node for name in node.output if name]
+    del shown.graph.output[:]
+    shown.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(shown.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    given = {each.name for each in model.graph.output}
+    del model.graph.value_info[:]
+    model.graph.value_info.extend(_declared(each) for each in session.get_outputs() if each.name not in given)
+    return model
+
+
+def _declared(value: Any) -> onnx.ValueInfoProto:
+    kind = value.type.removeprefix("tensor(").removesuffix(")")
+    number = dict(onnx.TensorProto.DataType.items()).get(kind.upper())
+    if number is None:  # a sequence
+        return onnx.ValueInfoProto(name=value.name)
+    return onnx.helper.make_tensor_value_info(value.name, number, value.shape)
 
 
 def _blocks(form: str, bits: int) -> Step:
@@ -131,13 +167,13 @@ class _quiet:
 
 STEPS: dict[str, Step] = {
     **{level: _optimised(level) for level in ("basic", "extended", "all")},
-    "fused": _fused, "f16": _halved, "dynamic": _dynamic,
-    "qdq": _static("QDQ"), "signed": _static("QDQ", per_channel=True, extra_options={"ActivationSymmetric": True}),
+    "fused": _fused, "heads": partial(_fused, heads=True), "f16": _halved, "dynamic": _dynamic,
+    "qdq": _static("QDQ"), "signed": _static("QDQ", per_channel=True),
     "qoperator": _static("QOperator"),
     "nbits": _blocks("QOperator", 4), "nbits8": _blocks("QOperator", 8), "blocks": _blocks("QDQ", 4),
 }  # fmt: skip
 VARIANTS = (
-    "basic", "extended", "all", "fused", "fused extended", "fused f16", "dynamic", "dynamic extended",
+    "", "basic", "extended", "all", "fused", "fused extended", "fused f16", "heads", "dynamic", "dynamic extended",
     "fused dynamic", "fused dynamic extended", "qdq", "qdq extended", "fused qdq", "signed", "signed extended",
     "qoperator", "qoperator extended", "fused qoperator", "nbits", "nbits8", "fused nbits", "blocks",
 )  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests import MODELS
-from tests.models.optimised import PASSED, REFUSED, Row, checked
+from tests.models import fused
+from tests.models.optimised import BUILT, PASSED, REFUSED, Row, checked
 
 CASES = (
     ("transformers", "bert", "extended"),
@@ -16,12 +17,15 @@ CASES = (
     ("transformers", "t5_encoder", "dynamic"),
     ("transformers", "vit_dynamo", "qoperator extended"),
     ("pytorch", "cnn", "qoperator"),
+    *(("fused", name, "") for name in fused.MODELS),
+    ("fused", "gpt2", "dynamic"),
+    ("fused", "llama", "qdq extended"),
 )
 
 
-@pytest.mark.parametrize(("folder", "name", "variant"), CASES, ids=[f"{n}-{v}" for _, n, v in CASES])
+@pytest.mark.parametrize(("folder", "name", "variant"), CASES, ids=["-".join(each) for each in CASES])
 def test_file(folder: str, name: str, variant: str) -> None:
-    row = checked(("mo_loop", str(MODELS / folder), name, variant))
+    row = checked(("mo_loop", folder if folder == BUILT else str(MODELS / folder), name, variant))
     assert row.status == PASSED, row
 
 
