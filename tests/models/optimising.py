@@ -115,10 +115,13 @@ def _static(form: str, **given: Any) -> Step:
 
 
 def _typed(source: Path) -> onnx.ModelProto:
-    """The model with ONNX Runtime's types of all values: the quantisers do not infer those of com.microsoft."""
+    """The model, with ONNX Runtime's types of all values if it has operators of com.microsoft, which the quantisers do
+    not infer."""
     import onnxruntime
 
     model, shown = onnx.load(source), onnx.load(source)
+    if all(node.domain != "com.microsoft" for node in model.graph.node):
+        return model
     names = [name for node in model.graph.node for name in node.output if name]
     del shown.graph.output[:]
     shown.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)

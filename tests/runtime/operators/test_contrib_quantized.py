@@ -37,6 +37,26 @@ def test_halves_are_rounded_after_adding_the_zero_point(op):
     assert found[1] == 2
 
 
+def test_halves_of_a_sum_of_other_scales():
+    """erf(x) + 1 in a quantised GELU: each sum is a half of a step, which the products with the scales would miss."""
+    a = np.arange(256, dtype=np.uint8)
+    given = {"a": a, "a_scale": number(2 / 255), "a_zero": number(127, np.uint8)}
+    given |= {"b": number([255], np.uint8), "b_scale": number(1 / 255), "b_zero": number(0, np.uint8)}
+    given |= {"c_scale": number(2 / 255), "c_zero": number(0, np.uint8)}
+    (found,) = check_node("com.microsoft::QLinearAdd", given, opset=1, constants=list(given)[1:], dynamic=True)
+    assert np.array_equal(found, np.rint(a + 0.5).clip(0, 255))
+
+
+def test_softmax_counts_whole_steps():
+    """1 / y_scale is 254.99998 in f32, of which ONNX Runtime's kernel takes 254."""
+    given = {"x": number([[255, 0]], np.uint8), "x_scale": number(1), "x_zero": number(0, np.uint8)}
+    given |= {"y_scale": number(1 / 255), "y_zero": number(0, np.uint8)}
+    (found,) = check_node(
+        "com.microsoft::QLinearSoftmax", given, {"axis": -1, "opset": 13}, opset=1, constants=list(given)[1:]
+    )
+    assert found.tolist() == [[254, 0]]
+
+
 @pytest.mark.parametrize(("count", "expected"), [(2, 1), (3, 2)])
 def test_halves_of_means(count, expected):
     """The kernel for windows rounds after adding the zero point, that for one window with all elements before."""

@@ -54,9 +54,12 @@ def _numbers(x: Value, scale: Value, zero_point: Value | None) -> Value:
     return real(x, parameter, one(zero_point), 0)
 
 
-def _quantized(x: Value, scale: Value, zero_point: Value | None, to: ElementType, *, rounds_sum: bool = False) -> Value:
+def _quantized(
+    x: Value, scale: Value, zero_point: Value | None, to: ElementType, exact: Any = None, *, rounds_sum: bool = False
+) -> Value:
+    """`exact` is x / scale as the kernel computes it, where that differs from the quotient."""
     parameter: Any = one(scale)
-    return ops.Quantize(x, parameter, unless_zero(one(zero_point)), to=to, axis=0, rounds_sum=rounds_sum).output
+    return ops.Quantize(x, parameter, unless_zero(one(zero_point)), exact, to=to, axis=0, rounds_sum=rounds_sum).output
 
 
 # -- element by element
@@ -66,9 +69,18 @@ def _quantized(x: Value, scale: Value, zero_point: Value | None, to: ElementType
 def qlinear_add(
     a, a_scale, a_zero_point=None, b=None, b_scale=None, b_zero_point=None, c_scale=None, c_zero_point=None
 ):
-    """The sum."""
-    total = ops.Add(_numbers(a, a_scale, a_zero_point), _numbers(b, b_scale, b_zero_point)).output
-    return _quantized(total, c_scale, c_zero_point, a.dtype, rounds_sum=True)
+    """The sum. The kernel divides the scales, so that halves stay halves: erf(x) + 1 of GELU has many of them."""
+    terms = (a, a_scale, a_zero_point), (b, b_scale, b_zero_point)
+    total = ops.Add(*(_numbers(*term) for term in terms)).output
+    exact = ops.Add(*(_in_steps_of(c_scale, *term) for term in terms))
+    return _quantized(total, c_scale, c_zero_point, a.dtype, exact, rounds_sum=True)
+
+
+def _in_steps_of(target: Any, x: Value, scale: Any, zero_point: Value | None) -> Value:
+    """(x - zero point) * (scale / target)"""
+    scale, target = one(scale), one(target)
+    ratio = ops.Divide(as_float(scale), as_float(target))
+    return ops.Multiply(as_float(centred(x, unless_zero(one(zero_point)), 0)), ratio).output
 
 
 @translates("QLinearMul", since=1, domain=MICROSOFT)
@@ -119,10 +131,13 @@ def qlinear_concat(y_scale, y_zero_point, *inputs, axis: int):
 
 @translates("QLinearSoftmax", since=1, domain=MICROSOFT)
 def qlinear_softmax(x, x_scale, x_zero_point=None, y_scale=None, y_zero_point=None, *, axis: int = -1, opset: int):
-    """Softmax of the `opset`: before 13 over all axes from `axis` on."""
+    """Softmax of the `opset`: before 13 over all axes from `axis` on. The kernel multiplies by the whole part of
+    1 / y_scale, which is 254 for the f32 that is nearest to 1 / 255."""
     numbers = _numbers(x, x_scale, x_zero_point)
     y = softmax(numbers, axis) if opset >= 13 else flattened(numbers, axis, softmax)
-    return _quantized(y.output, y_scale, y_zero_point, x.dtype)
+    scale: Any = one(y_scale)
+    steps = ops.Floor(ops.Divide(1, as_float(scale)))
+    return _quantized(y.output, scale, y_zero_point, x.dtype, ops.Multiply(y, steps))
 
 
 @translates("QLinearReduceMean", since=1, domain=MICROSOFT)
