@@ -17,7 +17,7 @@ from mo_loop.differences.change import (
     Detail,
 )
 from mo_loop.differences.data import changed
-from mo_loop.differences.pairing import Pairs
+from mo_loop.differences.pairs import Pairs
 from mo_loop.differences.port_changes import port_details
 from mo_loop.differences.structure import Item, Output, Result, Scope, Structure, shown
 
@@ -45,7 +45,7 @@ def _of_scope(
     old: Scope, new: Scope, pairs: Pairs, found: Mapping[tuple[Item, Item], Details], moved: set[Item]
 ) -> Iterator[Change]:
     path = old.text
-    details = _texts("rt_info", old.info, new.info, METADATA)
+    details = [*_texts("", old.settings, new.settings), *_texts("rt_info", old.info, new.info, METADATA)]
     if old.owner is None:
         details += _order("inputs", old.parameters, new.parameters, pairs)
     if details:

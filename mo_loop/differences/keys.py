@@ -1,6 +1,6 @@
 """Keys: numbers that are equal for items of equal structure in two scopes.
 
-    left, right = Keys(old, new, pairs.number).groups(EXACT, forward=True, ends=True)     # key -> items, not yet paired
+    left, right = Keys(old, new, pairs.number).of(EXACT, forward=True, ends=True)     # item -> key
 
 A forward key tells what an item computes: its operator, attributes and data, and the keys of its inputs. A backward key
 tells what it is computed for: the same, and the keys of its readers with their ports. An item that is paired has the
@@ -10,13 +10,16 @@ both scopes share: each is made in one step from those of its neighbours, in the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mo_loop.differences.structure import Item, Ref, Scope
 
 EXACT, DATA, OPERATOR = 0, 1, 2
 """What has to be equal: everything; all but the data of constants; the operator and the kind of data."""
+
+ROUNDS = 16
+"""How often keys are refined."""
 
 Number = Callable[[Item], int | None]
 
@@ -32,20 +35,40 @@ class Keys:
         self._contents: dict[Item, tuple[Any, ...]] = {}
         self._results = {each.name for each in old.results} & {each.name for each in new.results}
 
-    def groups(self, level: int, forward: bool, ends: bool) -> tuple[dict[int, list[Item]], dict[int, list[Item]]]:
-        """For both scopes: key -> the items that have it and are not paired. With `ends` the outputs of a scope differ
-        from each other, else only by kind."""
-        left, right = (
-            self._grouped(scope, self._forward(scope, level) if forward else self._backward(scope, level, ends))
-            for scope in self._scopes
-        )
-        return left, right
+    def of(self, level: int, forward: bool, ends: bool) -> Iterator[dict[Item, int]]:
+        """For both scopes: item -> key. With `ends` outputs of a scope differ from each other, else only by kind."""
+        for scope in self._scopes:
+            yield self._forward(scope, level) if forward else self._backward(scope, level, ends)
 
-    def _grouped(self, scope: Scope, keys: dict[Item, int]) -> dict[int, list[Item]]:
-        found: dict[int, list[Item]] = {}
+    def refined(self, level: int) -> list[list[dict[Item, int]]]:
+        """Keys for both scopes, each made from those before it: first forwards and backwards, then with the keys of
+        inputs and readers, as long as more items differ from each other."""
+        both = zip(*(self.of(level, forward, ends=True) for forward in (True, False)), strict=True)
+        sides = [
+            {item: self._key((key, backward[item])) for item, key in forward.items()} for forward, backward in both
+        ]
+        found = [sides]
+        for _ in range(ROUNDS):
+            sides = [self._refined(scope, keys) for scope, keys in zip(self._scopes, found[-1], strict=True)]
+            if all(len({*new.values()}) == len({*old.values()}) for new, old in zip(sides, found[-1], strict=True)):
+                break
+            found.append(sides)
+        return found
+
+    def _refined(self, scope: Scope, keys: dict[Item, int]) -> dict[Item, int]:
+        found: dict[Item, int] = {}
+        readers = self._readers_in(scope)
         for item in scope.items:
-            if self._number(item) is None:
-                found.setdefault(keys[item], []).append(item)
+            number = self._number(item)
+            if number is not None:
+                found[item] = -1 - number
+                continue
+            inputs = tuple(None if ref is None else (keys.get(ref.item), ref.output) for ref in item.inputs)
+            uses = sorted(
+                (index, kind, keys.get(reader, 0) if isinstance(reader, Item) else 0, port)
+                for index, kind, reader, port in readers.get(item, ())
+            )
+            found[item] = self._key((keys[item], inputs, tuple(uses), "refined"))
         return found
 
     def _key(self, parts: Any) -> int:
@@ -79,18 +102,25 @@ class Keys:
             if number is not None:
                 keys[item] = -1 - number
                 continue
-            sources = tuple(self._source(ref, keys) for ref in (*item.inputs, *item.captures))
+            sources = tuple(self._source(ref, keys, level) for ref in (*item.inputs, *item.captures))
             keys[item] = self._key((self._content(item, level), sources, places.get(item)))
         return keys
 
-    def _source(self, ref: Ref | None, keys: dict[Item, int]) -> Any:
+    def _source(self, ref: Ref | None, keys: dict[Item, int], level: int) -> Any:
         if ref is None:
             return None
         key = keys.get(ref.item)
-        if key is None:  # of an outer scope, or of a cycle
-            number = self._number(ref.item)
-            key = -1 - number if number is not None else self._key(("outer", ref.item.operator, ref.item.name))
+        if key is None:
+            key = self._outer(ref.item, level)
         return key, ref.output
+
+    def _outer(self, item: Item, level: int) -> int:
+        """The key of an item of an outer scope, or of a cycle. Constants of outer scopes are paired by what is known
+        there: which of equal data a body reads does not matter."""
+        if item.data is not None:
+            return self._key(("outer", item.data.key if level == EXACT else item.data.kind))
+        number = self._number(item)
+        return -1 - number if number is not None else self._key(("outer", item.operator, item.name))
 
     # -- backward
 
@@ -121,8 +151,8 @@ class Keys:
             for port, ref in enumerate(item.inputs):
                 if ref is not None:
                     found.setdefault(ref.item, []).append((ref.output, "input", item, str(port)))
-            for ref in item.captures:
-                found.setdefault(ref.item, []).append((ref.output, "captured", item, ""))
+            for ref, uses in _captured(item) if item.captures else ():
+                found.setdefault(ref.item, []).append((ref.output, "captured", item, uses))
         for kind, place, ref in self._ends(scope):
             if ref is not None:
                 found.setdefault(ref.item, []).append((ref.output, kind, place, ""))
@@ -146,7 +176,14 @@ class Keys:
         found.append(("condition", "", owner.condition))
         return found
 
-    # -- neighbours that are paired
+    # -- neighbours
+
+    def neighbours(self, item: Item) -> Iterator[Item]:
+        """The producers of its inputs, and its readers."""
+        yield from (ref.item for ref in (*item.inputs, *item.captures) if ref is not None)
+        for _, _, reader, _ in self._readers_in(item.scope).get(item, ()):
+            if isinstance(reader, Item):
+                yield reader
 
     def inputs(self, item: Item) -> tuple[Any, ...]:
         """For each input the number of the pair of its producer and the output, None if that is not paired."""
@@ -163,3 +200,15 @@ class Keys:
             number = self._number(reader) if isinstance(reader, Item) else str(reader)
             found.append(None if number is None else (index, kind, str(number), port))
         return (None,) if None in found else tuple(sorted(found))
+
+
+def _captured(owner: Item) -> Iterator[tuple[Ref, str]]:
+    """The values that the bodies of an item capture, each with the operators that read it and their ports."""
+    uses: dict[Ref, list[str]] = {ref: [] for ref in owner.captures}
+    for body in owner.bodies.values():
+        for scope in body.all():
+            for item in scope.items:
+                for port, ref in enumerate(item.inputs):
+                    if ref in uses:
+                        uses[ref].append(f"{item.operator} {port}")
+    yield from ((ref, ", ".join(sorted(found))) for ref, found in uses.items())

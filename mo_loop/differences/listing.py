@@ -59,7 +59,7 @@ def _briefly(changes: Sequence[Change], paint: Paint) -> Iterator[str]:
     shapes = sum(change.follows and change.kind == CHANGED for change in changes)
     constants = sum(change.follows and change.kind != CHANGED for change in changes)
     parts = [f"{_nodes(shapes)} with shapes that follow from these"] * bool(shapes)
-    parts += [f"{constants:,} constant{'s' * (constants != 1)} that belong to these"] * bool(constants)
+    parts += [f"{constants:,} constant{'s' * (constants != 1)} for these or stored once more"] * bool(constants)
     if parts:
         yield f"  ({', '.join(parts)}: see --all)"
 

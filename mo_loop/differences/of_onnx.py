@@ -40,6 +40,7 @@ def structure_of_onnx(model: OnnxModel, source: str) -> Structure:
     for (domain, name, overload), function in model.functions.items():
         full = "::".join(each for each in (domain, name, overload) if each)
         functions[full] = reader.scope(function_graph(model, function, (full,)), Scope((full,)), {})
+        functions[full].settings = reader.settings(function)
     metadata = {f"metadata/{each.key}": each.value for each in proto.metadata_props}
     for key in ("ir_version", "producer_name", "producer_version", "domain", "model_version", "doc_string"):
         if getattr(proto, key):
@@ -74,8 +75,10 @@ class _Reader:
         held = {item.name for item in constants}
         for name in graph.input_names:
             if name not in held:
-                parameter = Item("input", name, scope, outputs=[_output(name, types)])
-                scope.parameters.append(add(parameter))
+                output = _output(name, types)
+                if graph.kind == "model":
+                    output = Output(output.names, output.dtype or "?", output.shape or "[...]")
+                scope.parameters.append(add(Item("input", name, scope, outputs=[output])))
         for item in constants:
             add(item)
         made = [(node, add(self._item(node, scope, types))) for node in graph.nodes]
@@ -90,9 +93,17 @@ class _Reader:
                 item.captures = _captured(item)
         scope.items = in_order(items)
         for name in graph.output_names:
-            shown = types.get(name, ("", ""))
-            scope.results.append(Result(name, self._ref(name, names, scope), *shown))
+            dtype, shape = types.get(name, ("", ""))
+            if graph.kind == "model":
+                dtype, shape = dtype or "?", shape or "[...]"
+            scope.results.append(Result(name, self._ref(name, names, scope), dtype, shape))
         return scope
+
+    def settings(self, function: Any) -> dict[str, str]:
+        """The opsets and attributes of a function."""
+        found = {f"opset {each.domain or 'ai.onnx'}": str(each.version) for each in function.opset_import}
+        found |= {f"attribute {name}": "required" for name in function.attribute}
+        return found | {f"attribute {each.name}": self._text(each) for each in function.attribute_proto}
 
     def _ref(self, name: str, names: Names, scope: Scope) -> Ref | None:
         """The value of a name; a name that nothing defines stands for itself."""

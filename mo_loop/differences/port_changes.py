@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mo_loop.differences.change import Detail
-from mo_loop.differences.pairing import Pairs, bodies_of
+from mo_loop.differences.pairs import Pairs, bodies_of
 from mo_loop.differences.structure import Drain, Feed, Item, Scope, shown
 
 

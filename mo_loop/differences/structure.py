@@ -128,7 +128,10 @@ class Result(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """A graph. `path` has the name of each enclosing node, followed by the tag of its body."""
+    """A graph. `path` has the name of each enclosing node, followed by the tag of its body.
+
+    `info` is its rt_info, `settings` are the opsets and attributes of a function.
+    """
 
     path: tuple[str, ...] = ()
     owner: Item | None = None
@@ -137,6 +140,7 @@ class Scope:
     parameters: list[Item] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     info: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
