@@ -42,7 +42,7 @@ LIMITS: dict[str, Limit] = {
     # -- operators that ONNX does not have
     "operators of PyTorch": Limit(
         "ATen org.pytorch.aten::ATen",
-        "other operators than embedding, and embedding_bag of sums and means",
+        "other operators than embedding and embedding_bag",
         "refused; they have no translation",
     ),
     "order of prior boxes": Limit(

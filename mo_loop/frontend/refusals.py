@@ -52,8 +52,6 @@ REASONS: dict[str, str] = {
     "--output, and compute it in the application",
     "com.microsoft::DynamicTimeWarping": "it follows a path of unknown length back through a matrix: cut it off "
     "the model with --output, and compute the path in the application",
-    "com.microsoft::MaxpoolWithMask": "an internal operator that reads its mask differently for each rank: use Where "
-    "and MaxPool instead",
     "com.microsoft::MurmurHash3": _HASHES,
     "com.microsoft::NGramHashMapping": _HASHES,
     "com.microsoft::WordConvEmbedding": "it embeds words letter by letter: export it as Gather, Conv and ReduceMax",

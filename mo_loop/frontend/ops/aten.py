@@ -12,9 +12,10 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import vector
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.types import i64
 
-SUM, MEAN = 0, 1
-"""The modes of embedding_bag; the third one is the maximum."""
+SUM, MEAN, MAX = 0, 1, 2
+"""The modes of embedding_bag."""
 
 
 class Bags(NamedTuple):
@@ -48,13 +49,14 @@ def aten(
     else:
         weights = inputs[-1] if _has_weights(inputs) else None
         given = Bags(mode, weights, bool(include_last_offset), padding_idx)
-    if given.mode not in (SUM, MEAN) or (given.mode == MEAN and given.weights is not None):
+    if given.mode not in (SUM, MEAN, MAX) or (given.mode != SUM and given.weights is not None):
         raise UnsupportedError(
             f"embedding_bag of mode {given.mode}{' with weights' if given.weights is not None else ''}", code="ML302",
-            hint="modes 0 (sum) and 1 (mean) are translated",
+            hint="the modes are 0 (sum), 1 (mean) and 2 (maximum); in PyTorch, only sums have weights",
         )  # fmt: skip
     packed = len(inputs) == 2 or (inputs[1].rank == 2 and _has_weights(inputs))
-    return _summed(inputs[0], inputs[1], None if packed else inputs[2], given)
+    reduced = _largest if given.mode == MAX else _summed
+    return reduced(inputs[0], inputs[1], None if packed else inputs[2], given)
 
 
 def _has_weights(inputs: tuple[Any, ...]) -> bool:
@@ -72,23 +74,65 @@ def _number(inputs: tuple[Any, ...], place: int, default: int = 0) -> int:
     return int(array.item())
 
 
+def _counted(indices: Value, bags: Bags, dtype: Any) -> Value | None:
+    """1 for each index that counts, 0 for padding; None if all count."""
+    if bags.padding < 0:
+        return None
+    return ops.Convert(ops.NotEqual(indices, _padding(indices, bags)), destination_type=dtype).output
+
+
+def _padding(indices: Value, bags: Bags) -> Any:
+    return np.array(bags.padding, indices.dtype.numpy)
+
+
+def _starts(offsets: Value | None, bags: Bags) -> Value | None:
+    if offsets is None or not bags.ends_with_length:
+        return offsets
+    return ops.Slice(offsets, [0], [-1], [1], [0]).output
+
+
 def _summed(table: Value, indices: Value, offsets: Value | None, bags: Bags):
-    weights = bags.weights
-    if bags.padding >= 0:
-        counts = ops.Convert(
-            ops.NotEqual(indices, np.array(bags.padding, indices.dtype.numpy)), destination_type=table.dtype
-        )
-        weights = counts.output if weights is None else ops.Multiply(weights, counts).output
-    if offsets is not None and bags.ends_with_length:
-        offsets = ops.Slice(offsets, [0], [-1], [1], [0]).output
-    total = _bags(table, indices, offsets, weights)
-    if bags.mode == SUM:
-        return total
+    weights, counts = bags.weights, _counted(indices, bags, table.dtype)
+    if counts is not None:
+        weights = counts if weights is None else ops.Multiply(weights, counts).output
+    total = _bags(table, indices, _starts(offsets, bags), weights)
+    return total if bags.mode == SUM else ops.Divide(total, ops.Maximum(_sizes(table, indices, offsets, bags), 1))
+
+
+def _sizes(table: Value, indices: Value, offsets: Value | None, bags: Bags) -> Value:
+    """[bags, 1]: how many indices of each bag count."""
     ones = ops.Broadcast(
         np.ones((), table.dtype.numpy), ops.Concat(ops.Gather(ops.ShapeOf(table), [0], 0), np.array([1]), axis=0)
     )
-    count = _bags(ones.output, indices, offsets, weights)
-    return ops.Divide(total, ops.Maximum(count, 1))
+    return _bags(ones.output, indices, _starts(offsets, bags), _counted(indices, bags, table.dtype))
+
+
+def _largest(table: Value, indices: Value, offsets: Value | None, bags: Bags):
+    """The maxima of the rows of each bag; a bag without rows has zeros."""
+    lowest = np.array(-np.inf, table.dtype.numpy)
+    indices = indices if offsets is None else vector(indices)
+    rows = ops.Gather(table, indices, 0).output
+    if bags.padding >= 0:
+        rows = ops.Select(ops.Unsqueeze(ops.Equal(indices, _padding(indices, bags)), [-1]), lowest, rows).output
+    if offsets is None:
+        found = ops.ReduceMax(rows, [1]).output
+    else:
+        starts = _starts(offsets, bags)
+        bag = ops.Subtract(_passed(starts, indices), 1)
+        places = ops.Broadcast(ops.Unsqueeze(bag, [1]), ops.ShapeOf(rows))
+        shape = ops.Concat(ops.ShapeOf(starts), ops.Slice(ops.ShapeOf(table), [1], [2], [1], [0]), axis=0)
+        none = ops.Broadcast(lowest, shape)
+        found = ops.ScatterElementsUpdate12(none, places, rows, 0, reduction="max").output
+    is_empty = ops.Equal(_sizes(table, indices, offsets, bags), 0)
+    return ops.Select(is_empty, np.zeros((), table.dtype.numpy), found)
+
+
+def _passed(starts: Value, indices: Value) -> Value:
+    """For each place among the indices, how many bags start there or before."""
+    count = ops.Gather(ops.ShapeOf(indices), 0, 0)
+    places = ops.Unsqueeze(ops.Range(0, count, 1, output_type=i64), [1])
+    before = ops.LessEqual(ops.Convert(starts, destination_type=i64), places)
+    return ops.ReduceSum(ops.Convert(before, destination_type=i64), [1]).output
 
 
 def _bags(table: Value, indices: Value, offsets: Value | None, weights: Value | None):

@@ -41,6 +41,20 @@ def dimension(x: Value, axis: int):
     return length if isinstance(length, int) else ops.Gather(ops.ShapeOf(x), axis, 0).output
 
 
+def quotient(length: Any, size: Any) -> Any:
+    """How many pieces of `size` a length has, ints or scalar Values; of a size of 0, as many as the length."""
+    if isinstance(length, int) and isinstance(size, int):
+        return length // max(size, 1)
+    divisor = max(size, 1) if isinstance(size, int) else ops.Maximum(size, 1)
+    return ops.Divide(length, divisor).output
+
+
+def divided(x: Value, count: Any, size: Any) -> Value:
+    """The last dimension as `count` rows of `size` elements. (A size of -1 does not exist in an empty tensor.)"""
+    leading = ops.Slice(ops.ShapeOf(x), [0], [-1], [1], [0])
+    return ops.Reshape(x, ops.Concat(leading, joined([count, size], x), axis=0)).output
+
+
 def joined(items: Sequence[Any], like: Value) -> Value:
     """Ints and scalar Values as one vector of type i64, in the graph of `like`."""
     if all(isinstance(item, int) for item in items):

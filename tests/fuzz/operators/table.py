@@ -36,7 +36,7 @@ FAMILIES = (
     "contrib.packed_tables", "contrib.experts",
     "contrib.skip_normalisation",
     "contrib.fused", "contrib.biased",
-    "contrib.tensor_operators", "contrib.mathematics", "contrib.images", "contrib.streams",
+    "contrib.tensor_operators", "contrib.mathematics", "contrib.images", "contrib.masked_pooling", "contrib.streams",
 )  # fmt: skip
 """The families with descriptions; control flow and lists have fuzzers of their own."""
 

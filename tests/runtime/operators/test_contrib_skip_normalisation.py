@@ -105,3 +105,28 @@ def test_quantised_embeddings_count_the_words() -> None:
         dynamic=["ids", "mask"],
     )  # fmt: skip
     assert counts.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)], ids=["no sequence", "no token"])
+def test_parts_of_rows_that_do_not_exist(shape: tuple[int, int], dynamic: bool) -> None:
+    """The last dimension is divided into parts in a tensor without elements too."""
+    x, none = floats(*shape, 12), np.zeros((*shape, 12), np.float32)
+    check_node(
+        "com.microsoft::BranchwiseRMSNorm", {"x": x, "scale": floats(4)}, {"num_branches": 3}, opset=1,
+        dynamic=dynamic, expected=[none],
+    )  # fmt: skip
+    check_node(
+        "com.microsoft::GatedRMSNorm", {"x": x, "scale": floats(4), "gate": x}, opset=1, dynamic=dynamic,
+        expected=[none],
+    )  # fmt: skip
+    mixed = {"streams": x, "gates": floats(*shape, 12)}
+    check_node(
+        "com.microsoft::HyperConnectionPreMix", mixed, {"num_branches": 3}, opset=1, dynamic=dynamic,
+        expected=[none[..., :4]],
+    )  # fmt: skip
+    added = {"streams": x, "block": floats(*shape, 4), "gates": floats(*shape, 3), "mix": floats(*shape, 3, 3)}
+    check_node(
+        "com.microsoft::HyperConnectionPostMix", added, {"num_branches": 3}, opset=1, dynamic=dynamic,
+        expected=[none],
+    )  # fmt: skip

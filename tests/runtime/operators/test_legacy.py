@@ -79,13 +79,13 @@ WEIGHTS = RNG.standard_normal(5).astype(np.float32)
 
 
 def bags(mode: int, weights: Any = None, padding: int = -1) -> Any:
-    """The sum or the mean of each bag; an empty bag has zeros."""
+    """The sum, the mean or the maximum of each bag; an empty bag has zeros."""
     rows = TABLE[INDICES] * (1 if weights is None else weights[:, None])
     found = []
     for first, last in ((0, 2), (2, 2), (2, 5)):
         kept = [row for row, index in zip(rows[first:last], INDICES[first:last], strict=True) if index != padding]
-        total = np.sum(kept, axis=0) if kept else np.zeros(4, np.float32)
-        found.append(total / max(len(kept), 1) if mode else total)
+        reduced = (np.sum, np.mean, np.max)[mode]
+        found.append(reduced(kept, axis=0) if kept else np.zeros(4, np.float32))
     return np.array(found, np.float32)
 
 
@@ -96,6 +96,15 @@ BAGS: dict[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
     "padding": ({"i": INDICES, "o": OFFSETS}, {"mode": 1, "padding_idx": 3}, bags(1, padding=3)),
     "padding and weights": ({"i": INDICES, "o": OFFSETS, "w": WEIGHTS}, {"padding_idx": 3}, bags(0, WEIGHTS, 3)),
     "last offset": ({"i": INDICES, "o": np.array([0, 2, 2, 5])}, {"mode": 0, "include_last_offset": 1}, bags(0)),
+    "maximum": ({"i": INDICES, "o": OFFSETS}, {"mode": 2}, bags(2)),
+    "maximum and last offset": (
+        {"i": INDICES, "o": np.array([0, 2, 2, 5])}, {"mode": 2, "include_last_offset": 1}, bags(2),
+    ),
+    "maximum and padding": ({"i": INDICES, "o": OFFSETS}, {"mode": 2, "padding_idx": 3}, bags(2, padding=3)),
+    "packed maximum": ({"i": INDICES[:4].reshape(2, 2)}, {"mode": 2}, TABLE[INDICES[:4].reshape(2, 2)].max(axis=1)),
+    "packed maximum and padding": (
+        {"i": np.array([[5, 3], [3, 3]])}, {"mode": 2, "padding_idx": 3}, np.stack([TABLE[5], 0 * TABLE[5]]),
+    ),
     "packed": ({"i": INDICES[:4].reshape(2, 2)}, {"mode": 0}, TABLE[INDICES[:4].reshape(2, 2)].sum(axis=1)),
     "packed mean": ({"i": INDICES[:4].reshape(2, 2)}, {"mode": 1}, TABLE[INDICES[:4].reshape(2, 2)].mean(axis=1)),
 }
@@ -107,6 +116,20 @@ def test_embedding_bag(case: str, domain: str) -> None:
     inputs, attributes, expected = BAGS[case]
     attributes = {"operator": "embedding_bag", **attributes}
     check_node(f"{domain}ATen", {"t": TABLE, **inputs}, attributes, opset=1 if domain else 11, expected=[expected])
+
+
+def test_maxima_of_bags_of_unknown_sizes() -> None:
+    check_node(
+        "ATen", {"t": TABLE, "i": INDICES, "o": OFFSETS}, {"operator": "embedding_bag", "mode": 2}, opset=11,
+        dynamic=True, expected=[bags(2)],
+    )  # fmt: skip
+
+
+def test_weighted_maxima_do_not_exist() -> None:
+    """In PyTorch neither."""
+    inputs = {"t": TABLE, "i": INDICES, "o": OFFSETS, "w": WEIGHTS}
+    with pytest.raises(MoLoopError, match="embedding_bag of mode 2 with weights"):
+        convert_model(node_model("ATen", inputs, {"operator": "embedding_bag", "mode": 2}, opset=11))
 
 
 def test_embedding_bag_with_arguments_as_inputs() -> None:
@@ -139,7 +162,7 @@ def test_embedding() -> None:
 @pytest.mark.parametrize(
     ("attributes", "text"),
     [
-        ({"operator": "embedding_bag", "mode": 2}, "embedding_bag of mode 2"),
+        ({"operator": "embedding_bag", "mode": 3}, "embedding_bag of mode 3"),
         ({"operator": "cdist"}, "the operator 'cdist' of PyTorch has no translation"),
     ],
 )

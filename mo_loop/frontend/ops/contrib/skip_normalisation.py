@@ -14,6 +14,7 @@ from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib.quantized import one
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
 from mo_loop.frontend.ops.quantization import real
+from mo_loop.frontend.ops.shared import dimension, divided, joined, quotient
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i32
@@ -175,16 +176,19 @@ def _group_norm(
 def branchwise_rms_norm(x, scale=None, *, epsilon: float = 1e-5, num_branches: int = 0):
     """Each branch, a row of [..., branches, size], is normalised in f32. `num_branches` divides a last dimension that
     holds all branches."""
-    branches = _parts(x, num_branches, -1) if num_branches else x
+    branches = divided(x, num_branches, quotient(dimension(x, -1), num_branches)) if num_branches else x
     y, _ = rms_normal(as_type(branches, f32), [-1], epsilon)
     if scale is not None:
         scale = as_type(scale, f32)
         if ranked(scale, "BranchwiseRMSNorm") == 1:
             # One number for each element of a branch, or of all branches.
-            size = ops.Slice(ops.ShapeOf(y), [-1], [2**31 - 1], [1], [0])
-            scale = ops.Reshape(scale, ops.Concat(np.array([-1]), size, axis=0)).output
+            size = dimension(y, -1)
+            rows = quotient(dimension(scale, 0), size)
+            at_least_one = max(rows, 1) if isinstance(rows, int) else ops.Maximum(rows, 1).output
+            scale = ops.Reshape(scale, joined([at_least_one, size], y)).output
         y = ops.Multiply(y, scale).output
-    return _joined(as_type(y, x.dtype), x) if num_branches else as_type(y, x.dtype)
+    y = as_type(y, x.dtype)
+    return ops.Reshape(y, ops.ShapeOf(x)).output if num_branches else y
 
 
 @translates("GatedRMSNorm", since=1, domain=MICROSOFT)
@@ -192,24 +196,11 @@ def gated_rms_norm(x, scale, gate, *, activation: str = "silu", epsilon: float =
     """Rows of the length of the scale are normalised in f32, and multiplied by an activation of the gate."""
     if activation not in ("silu", "swish", "sigmoid"):
         raise ModelError(f"activation {activation!r}: the operator has silu, swish and sigmoid", code="ML227")
-    rows = ops.Reshape(x, ops.Concat(_leading(x), np.array([-1]), ops.ShapeOf(scale), axis=0)).output
+    ranked(x, "GatedRMSNorm")
+    size = dimension(scale, 0)
+    rows = divided(x, quotient(dimension(x, -1), size), size)
     y, _ = rms_normal(as_type(rows, f32), [-1], epsilon)
     y = ops.Reshape(ops.Multiply(y, as_type(scale, f32)), ops.ShapeOf(x)).output
     wide = as_type(gate, f32)
     factor = ops.Sigmoid(wide) if activation == "sigmoid" else ops.Swish(wide)
     return as_type(ops.Multiply(y, factor).output, x.dtype)
-
-
-def _leading(x: Value):
-    """All sizes but the last."""
-    return ops.Slice(ops.ShapeOf(x), [0], [-1], [1], [0])
-
-
-def _parts(x: Value, count: int, size: int) -> Value:
-    """The last dimension as `count` rows of `size` elements."""
-    return ops.Reshape(x, ops.Concat(_leading(x), np.array([count, size]), axis=0)).output
-
-
-def _joined(parts: Value, x: Value) -> Value:
-    """The reverse of `_parts`."""
-    return ops.Reshape(parts, ops.ShapeOf(x)).output

@@ -8,7 +8,8 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.arithmetic import as_type
-from mo_loop.frontend.ops.normalisation import rms_normal
+from mo_loop.frontend.ops.normalisation import ranked, rms_normal
+from mo_loop.frontend.ops.shared import dimension, divided, quotient
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32
@@ -42,8 +43,8 @@ def _normalised(x: Value, scale: Value, epsilon: float) -> Value:
 @translates("HyperConnectionPreMix", since=1, domain=MICROSOFT)
 def hyper_connection_pre_mix(streams, pre_mix, *, num_branches: int = 0, reduction_scale: float = 1.0):
     """The sum of all rows times their gates; a row has one gate, or one for each element."""
-    rows, shape = _rows(streams, num_branches)
-    gates = _gates(pre_mix, shape)
+    rows = _rows(streams, num_branches)
+    gates = _gates(pre_mix, rows, num_branches)
     total = ops.ReduceSum(ops.Multiply(rows, gates), [-2])
     return as_type(ops.Multiply(total, np.float32(reduction_scale)).output, streams.dtype)
 
@@ -51,28 +52,27 @@ def hyper_connection_pre_mix(streams, pre_mix, *, num_branches: int = 0, reducti
 @translates("HyperConnectionPostMix", since=1, domain=MICROSOFT)
 def hyper_connection_post_mix(streams, block_output, post_mix, stream_mix=None, *, num_branches: int = 0):
     """The rows, mixed by the transposed matrix `stream_mix`, plus `block_output` times the gate of each row."""
-    rows, shape = _rows(streams, num_branches)
+    rows = _rows(streams, num_branches)
     if stream_mix is not None:
         rows = ops.MatMul(as_type(stream_mix, f32), rows, transpose_a=True).output
-    added = ops.Multiply(_gates(post_mix, shape), ops.Unsqueeze(as_type(block_output, f32), -2))
+    added = ops.Multiply(_gates(post_mix, rows, num_branches), ops.Unsqueeze(as_type(block_output, f32), -2))
     y = as_type(ops.Add(rows, added).output, streams.dtype)
     return ops.Reshape(y, ops.ShapeOf(streams)) if num_branches else y
 
 
-def _rows(streams: Value, count: int) -> tuple[Value, Value]:
-    """The rows in f32, and all their sizes but the last."""
-    end = -1 if count else -2
-    leading = ops.Slice(ops.ShapeOf(streams), [0], [end], [1], [0]).output
-    if not count:
-        rows = as_type(streams, f32)
-        return rows, ops.Slice(ops.ShapeOf(streams), [0], [-1], [1], [0]).output
-    shape = ops.Concat(leading, np.array([count]), axis=0).output
-    return ops.Reshape(as_type(streams, f32), ops.Concat(shape, np.array([-1]), axis=0)).output, shape
+def _rows(streams: Value, count: int) -> Value:
+    """The rows [..., C, H] in f32."""
+    x = as_type(streams, f32)
+    ranked(x, "the streams of an operator")
+    return divided(x, count, quotient(dimension(x, -1), count)) if count else x
 
 
-def _gates(mix: Value, shape: Value) -> Value:
-    """Gates [..., C], [..., C, 1], [..., C, H] or [..., C * H] as [..., C, 1] or [..., C, H]."""
-    return ops.Reshape(as_type(mix, f32), ops.Concat(shape, np.array([-1]), axis=0)).output
+def _gates(mix: Value, rows: Value, count: int) -> Value:
+    """Gates [..., C], [..., C, 1], [..., C, H] or [..., C * H] in f32 as [..., C, 1] or [..., C, H]."""
+    gates = as_type(mix, f32)
+    if ranked(gates, "the gates of streams") == rows.rank:
+        return gates
+    return divided(gates, count, quotient(dimension(gates, -1), count)) if count else ops.Unsqueeze(gates, -1).output
 
 
 @translates("HyperConnectionLowRankMix", since=1, domain=MICROSOFT)
@@ -87,16 +87,17 @@ def hyper_connection_low_rank_mix(
     dtype = streams.dtype
     if (prev_block_output is None) != (prev_post_gate is None):
         raise ModelError("prev_block_output and prev_post_gate must be given together", code="ML227")
-    rows, shape = _rows(streams, num_branches)
+    rows = _rows(streams, num_branches)
     flat_shape = ops.ShapeOf(streams)
     if prev_block_output is not None:
-        added = ops.Multiply(_gates(prev_post_gate, shape), ops.Unsqueeze(as_type(prev_block_output, f32), -2))
+        gates = _gates(prev_post_gate, rows, num_branches)
+        added = ops.Multiply(gates, ops.Unsqueeze(as_type(prev_block_output, f32), -2))
         rows = ops.Add(rows, added).output
     normal, _ = rms_normal(rows, [-1], epsilon)
     flat = ops.Multiply(ops.Reshape(normal, flat_shape), as_type(norm_scale, f32)).output
     down = ops.Multiply(ops.MatMul(flat, as_type(down_weight, f32)), np.float32(silu_alpha))
     gates = ops.Sigmoid(ops.MatMul(ops.Swish(down), as_type(up_weight, f32)))
-    products = _gates(ops.Multiply(flat, gates).output, shape)
+    products = _gates(ops.Multiply(flat, gates).output, rows, num_branches)
     pre_output = ops.Multiply(ops.ReduceSum(products, [-2]), np.float32(reduction_scale))
     inject = ops.Divide(ops.MatMul(flat, as_type(inject_weight, f32)), np.float32(gate_div))
     post_gate = ops.Multiply(ops.Sigmoid(inject), np.float32(gate_mul))
