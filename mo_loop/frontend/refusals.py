@@ -57,6 +57,8 @@ REASONS: dict[str, str] = {
     "com.microsoft::WordConvEmbedding": "it embeds words letter by letter: export it as Gather, Conv and ReduceMax",
     "com.microsoft::RMSNormRotary": "it rounds as kernels for CUDA do: export the model for the CPU provider, with "
     "SimplifiedLayerNormalization and RotaryEmbedding instead",
+    "com.microsoft::SparseAttentionIndexer": "it selects keys for an attention on GPUs, and keeps parts of pooled keys "
+    "as its state: export the model with attention to all keys, or pass the selection to the model (--input)",
     "com.microsoft::SparseToDenseMatMul": "the IR has no sparse tensors: store the matrix as a dense one for MatMul",
 }
 """Operator, with its domain unless that is the default one -> why it is not translated."""

@@ -77,6 +77,7 @@ CONTRIB: dict[str, str] = {
     "grouped": "GroupQueryAttention",
     "decoder_attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention",
     "sparse": "SparseAttention",
+    "selected": "DynamicSparseAttention",
     "masked_pooling": "MaxpoolWithMask",
     "longformer": "LongformerAttention",
     "position_bias": "RelativePositionBias GatedRelativePositionBias",

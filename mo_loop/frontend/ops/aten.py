@@ -55,8 +55,9 @@ def aten(
             hint="the modes are 0 (sum), 1 (mean) and 2 (maximum); in PyTorch, only sums have weights",
         )  # fmt: skip
     packed = len(inputs) == 2 or (inputs[1].rank == 2 and _has_weights(inputs))
+    starts = None if packed else _starts(inputs[2], given)
     reduced = _largest if given.mode == MAX else _summed
-    return reduced(inputs[0], inputs[1], None if packed else inputs[2], given)
+    return reduced(inputs[0], inputs[1], starts, given)
 
 
 def _has_weights(inputs: tuple[Any, ...]) -> bool:
@@ -85,45 +86,42 @@ def _padding(indices: Value, bags: Bags) -> Any:
     return np.array(bags.padding, indices.dtype.numpy)
 
 
-def _starts(offsets: Value | None, bags: Bags) -> Value | None:
-    if offsets is None or not bags.ends_with_length:
-        return offsets
-    return ops.Slice(offsets, [0], [-1], [1], [0]).output
+def _starts(offsets: Value, bags: Bags) -> Value:
+    return ops.Slice(offsets, [0], [-1], [1], [0]).output if bags.ends_with_length else offsets
 
 
-def _summed(table: Value, indices: Value, offsets: Value | None, bags: Bags):
+def _summed(table: Value, indices: Value, starts: Value | None, bags: Bags):
     weights, counts = bags.weights, _counted(indices, bags, table.dtype)
     if counts is not None:
         weights = counts if weights is None else ops.Multiply(weights, counts).output
-    total = _bags(table, indices, _starts(offsets, bags), weights)
-    return total if bags.mode == SUM else ops.Divide(total, ops.Maximum(_sizes(table, indices, offsets, bags), 1))
+    total = _bags(table, indices, starts, weights)
+    return total if bags.mode == SUM else ops.Divide(total, ops.Maximum(_sizes(table, indices, starts, bags), 1))
 
 
-def _sizes(table: Value, indices: Value, offsets: Value | None, bags: Bags) -> Value:
+def _sizes(table: Value, indices: Value, starts: Value | None, bags: Bags) -> Value:
     """[bags, 1]: how many indices of each bag count."""
     ones = ops.Broadcast(
         np.ones((), table.dtype.numpy), ops.Concat(ops.Gather(ops.ShapeOf(table), [0], 0), np.array([1]), axis=0)
     )
-    return _bags(ones.output, indices, _starts(offsets, bags), _counted(indices, bags, table.dtype))
+    return _bags(ones.output, indices, starts, _counted(indices, bags, table.dtype))
 
 
-def _largest(table: Value, indices: Value, offsets: Value | None, bags: Bags):
+def _largest(table: Value, indices: Value, starts: Value | None, bags: Bags):
     """The maxima of the rows of each bag; a bag without rows has zeros."""
     lowest = np.array(-np.inf, table.dtype.numpy)
-    indices = indices if offsets is None else vector(indices)
+    indices = indices if starts is None else vector(indices)
     rows = ops.Gather(table, indices, 0).output
     if bags.padding >= 0:
         rows = ops.Select(ops.Unsqueeze(ops.Equal(indices, _padding(indices, bags)), [-1]), lowest, rows).output
-    if offsets is None:
+    if starts is None:
         found = ops.ReduceMax(rows, [1]).output
     else:
-        starts = _starts(offsets, bags)
         bag = ops.Subtract(_passed(starts, indices), 1)
         places = ops.Broadcast(ops.Unsqueeze(bag, [1]), ops.ShapeOf(rows))
         shape = ops.Concat(ops.ShapeOf(starts), ops.Slice(ops.ShapeOf(table), [1], [2], [1], [0]), axis=0)
         none = ops.Broadcast(lowest, shape)
         found = ops.ScatterElementsUpdate12(none, places, rows, 0, reduction="max").output
-    is_empty = ops.Equal(_sizes(table, indices, offsets, bags), 0)
+    is_empty = ops.Equal(_sizes(table, indices, starts, bags), 0)
     return ops.Select(is_empty, np.zeros((), table.dtype.numpy), found)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 _DEFAULT_DOMAIN = ""
 _MICROSOFT = (
-    "DynamicSparseAttention "
-    "SparseAttentionIndexer "
     "WhisperBeamSearch "
 )
 PENDING = {*_DEFAULT_DOMAIN.split(), *(f"com.microsoft::{name}" for name in _MICROSOFT.split())}

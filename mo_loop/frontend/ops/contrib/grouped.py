@@ -44,8 +44,8 @@ def group_query_attention(
         raise UnsupportedError("a quantised cache: export with a cache of floats", code="ML314")
     q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
     if q_norm_weight is not None:
-        q = _normalised(q, q_norm_weight, qk_norm_epsilon if q_norm_epsilon is None else q_norm_epsilon)
-        k = _normalised(k, k_norm_weight, qk_norm_epsilon if k_norm_epsilon is None else k_norm_epsilon)
+        q = normalised(q, q_norm_weight, qk_norm_epsilon if q_norm_epsilon is None else q_norm_epsilon)
+        k = normalised(k, k_norm_weight, qk_norm_epsilon if k_norm_epsilon is None else k_norm_epsilon)
     rows, total = dimension(q, 2), parts.known_length(total_sequence_length)
     ends = ops.Add(parts.as_i64(vector(seqlens_k)), 1).output
     new = rows if query_seqlens is None else parts.as_i64(vector(query_seqlens))
@@ -67,7 +67,7 @@ def group_query_attention(
     return [parts.merge_heads(y), present_k, present_v, as_type(shown, q.dtype)]
 
 
-def _normalised(x: Value, weight: Value, epsilon: float) -> Value:
+def normalised(x: Value, weight: Value, epsilon: float) -> Value:
     """x / sqrt(mean of squares of a head), times the weight."""
     mean = ops.ReduceMean(ops.Multiply(x, x), [3], keep_dims=True)
     return ops.Multiply(ops.Multiply(x, ops.Divide(1, ops.Sqrt(ops.Add(mean, epsilon)))), weight).output

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,11 @@ def _largest_of_rows(x: Value, kept: Value, length: int, at: Window) -> Value:
     begin, end = (joined([*[0] * axis, pad], x) for pad in _pads(x, length, at))
     x = ops.Pad(x, begin, end, _LOWEST).output
     kept = ops.Pad(ops.Convert(kept, destination_type=f32), begin, end, np.float32(1)).output
-    alive = largest = None
+    alive: Any = None
+    shown: list[Value] = []
     for first in range(length):
         last = first - length + 1
         elements, flags = (ops.Slice(each, [first], [last or FAR], [stride], [axis]) for each in (x, kept))
         alive = flags.output if alive is None else ops.Minimum(alive, flags).output
-        shown = ops.Select(ops.Greater(alive, 0), elements, _LOWEST).output
-        largest = shown if largest is None else ops.Maximum(largest, shown).output
-    return largest
+        shown.append(ops.Select(ops.Greater(alive, 0), elements, _LOWEST).output)
+    return reduce(lambda a, b: ops.Maximum(a, b).output, shown)

@@ -45,7 +45,7 @@ def sparse_attention(
     if do_rotary:
         cos, sin = (ops.Unsqueeze(ops.Gather(each, places, 0), [1]).output for each in (cos_cache, sin_cache))
         q, k = (rotated(each, cos, sin, rotary_interleaved) for each in (q, k))
-    present_k, present_v = (_written(past, each, places) for past, each in ((past_key, k), (past_value, v)))
+    present_k, present_v = (with_rows(past, each, places) for past, each in ((past_key, k), (past_value, v)))
     k, v = (groups.beginning(each, total) for each in (present_k, present_v))
     layouts = _layouts(block_row_indices, block_col_indices)
     mask = _mask(_of_heads(layouts, num_heads), places, ends, dimension(k, 2), sparse_block_size)
@@ -53,7 +53,7 @@ def sparse_attention(
     return [parts.merge_heads(y), present_k, present_v]
 
 
-def _written(past: Value, new: Value, places: Value) -> Value:
+def with_rows(past: Value, new: Value, places: Value) -> Value:
     """The buffer [batch, kv heads, T, size] with the new rows at the places [batch, S] of each sequence."""
     counts = [dimension(new, axis) for axis in range(3)]
     shape = joined([*counts, 1], new)
