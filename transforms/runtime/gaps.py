@@ -608,6 +608,10 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "MaximumBetweenHeads", "`max(x, x)` at this `Transpose`",
     ),
     Gap(
+        "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
+        WRONG, "MaximumBehindSoftmax", "`max(w, w)` behind the `Softmax`", since="2025.2.0", until="2026.0.0",
+    ),
+    Gap(
         "fake-quantize-of-negative-factors",
         "a `FakeQuantize` of dynamic shape behind a `Multiply` by constants of both signs along the channels gives "
         "wrong numbers",

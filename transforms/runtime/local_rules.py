@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transforms.rewrite import GraphRewrite
-from transforms.runtime.local.between_heads import MaximumBetweenHeads
+from transforms.runtime.local.between_heads import MaximumBehindSoftmax, MaximumBetweenHeads
 from transforms.runtime.local.elementwise import (
     AbsToMaximum,
     CopySelectedConstant,
@@ -60,6 +60,7 @@ RULES: tuple[type[LocalRule], ...] = (
     MaximumBeforeNormalisation,
     MaximumBeforeAverage,
     MaximumBetweenHeads,
+    MaximumBehindSoftmax,
     MaximumBetweenConstants,
 )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.base import Constant
 from transforms.pattern import wrap_type
 from transforms.runtime.local.rule import LocalRule, inputs_of, is_one_element
 
@@ -39,6 +42,38 @@ class MaximumBetweenHeads(LocalRule):
         reader, port = (use.node, use.port) if use else (product, 0)
         node.graph.set_input(reader, port, ops.Maximum(value, value).output)
         return node
+
+
+class MaximumBehindSoftmax(LocalRule):
+    """softmax(Q K^T) V  ->  max(w, w) V with the weights w, where K or V is constant, with a matrix for each head
+
+    The runtime computes attention as one operation, and reads constants of the first head for all of them. The maximum
+    separates the second product.
+    """
+
+    pattern = wrap_type(ops.MatMul)
+
+    def form(self, node: ops.MatMul) -> Node | None:
+        weights, v = inputs_of(node)
+        softmax = None if isinstance(weights.node, ops.Maximum) else _behind(weights, ops.Softmax)
+        product = softmax and _behind(inputs_of(softmax)[0], ops.MatMul)
+        if product is None or not any(_is_constant_of_heads(each) for each in (v, inputs_of(product)[1])):
+            return None
+        node.graph.set_input(node, 0, ops.Maximum(weights, weights).output)
+        return node
+
+
+def _is_constant_of_heads(value: Value) -> bool:
+    """Whether `value` is several matrices, computed of constants."""
+    if not is_static(value.shape) or math.prod(value.type.dims[:-2]) == 1:
+        return False
+    pending = [value]
+    while pending:
+        node = pending.pop().node
+        if not isinstance(node, (*BETWEEN, Constant)):
+            return False
+        pending += inputs_of(node)
+    return True
 
 
 def _has_as_many_queries_as_heads(value: Value) -> bool:
