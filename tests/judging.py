@@ -76,7 +76,39 @@ def expected_place(model: Any, graph: Graph, fault: Fault, feeds: Mapping[str, A
     if differing:
         _, key, iterations = min(differing)
         return Place(frozenset((own, positions.maker(key))), key, iterations)
-    return None if failed is None else Place(frozenset((own, failed[0])), ((), ""), failed[1])
+    if failed is None:
+        return None
+    # The changed layer, or one that reads it, fails: the first tensors that contain what it makes.
+    behind = {Origin(each.scope, each.node).path for each in first_tensors(planted_node(fault))}
+    return Place(frozenset((own, failed[0], *behind)), ((), ""), failed[1])
+
+
+def first_tensors(node: Node) -> list[Origin]:
+    """The tensors of the ONNX model that a layer makes, or else those that the layers that read it make."""
+    found: list[Origin] = []
+    seen: set[Any] = set()
+    stack: list[Any] = list(node.outputs)
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        found += [each for each in value.origins if each.node]
+        if not any(each.node for each in value.origins):
+            stack += [after for use in value.uses for after in _behind(use.node)]
+    return found
+
+
+def _behind(reader: Node) -> list[Any]:
+    """What a layer that reads a value makes; a Result is an output of the node with the body."""
+    if reader.outputs or reader.graph.owner is None:
+        return list(reader.outputs)
+    owner: Any = reader.graph.owner
+    results = [
+        {getattr(entry, "result", None), getattr(entry, "then", None), getattr(entry, "else_", None)}
+        for entry in owner.output_map
+    ]
+    return [value for value, ends in zip(owner.outputs, results, strict=True) if reader in ends]
 
 
 def planted_node(fault: Fault) -> Node:

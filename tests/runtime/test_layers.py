@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +23,11 @@ from mo_loop.ops.control import Iteration, Loop
 from mo_loop.options import ConvertOptions
 from mo_loop.verify.isolated import isolated
 from mo_loop.verify.layers import History, LayerDifference, assign_origins, first_difference
+from mo_loop.verify.layers.answer import is_overwritten
+from mo_loop.verify.layers.ir_side import IrSide
 from mo_loop.verify.layers.layer_difference import elements_of
 from mo_loop.verify.layers.onnx_side import OnnxFrame
+from mo_loop.verify.runtime import Compiled
 from tests.fuzz.control_flow.generator import generate
 from tests.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
 
@@ -284,6 +288,31 @@ def test_the_memory_limit_makes_smaller_pieces_and_changes_no_answer(monkeypatch
         assert (len(held) > 3) == (limit < 1 << 30), "a small limit makes several pieces"
     answers = {found_in(model, graph, feeds, memory=size).tensor for size in (1 << 16, 1 << 30)}
     assert answers == {"b4"}
+
+
+@pytest.mark.parametrize("joint_only", [True, False])
+def test_a_difference_that_vanishes_alone_is_said_to_be_one(joint_only: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the runtime overwrote a tensor with what is computed together with it."""
+    model, graph = converted(LOOP)
+
+    class Overwriting(Compiled):
+        def run(self, feeds: Any) -> list[tuple[str, np.ndarray]]:
+            found = super().run(feeds)
+            spoilt = len(found) > 1 or not joint_only
+            return [(name, array + spoilt if array.dtype == np.float32 else array) for name, array in found]
+
+    module = sys.modules["mo_loop.verify.layers.first_difference"]
+    monkeypatch.setattr(module, "IrSide", lambda: IrSide(Overwriting))
+    found = found_in(model, graph, {"x": X, "n": np.array(2)})
+    assert found.vanishes == joint_only
+    assert ("apart from its neighbours" in str(found)) == joint_only
+    assert found.path == ("loop/step/k" if joint_only else "r")
+
+
+def test_bytes_that_are_no_booleans_are_noticed() -> None:
+    assert is_overwritten(np.array([1, 78], np.uint8).view(np.bool_))
+    assert not is_overwritten(np.array([1, 0], np.uint8).view(np.bool_))
+    assert not is_overwritten(np.array([1, 78], np.uint8))
 
 
 def test_the_history_names_the_passes() -> None:

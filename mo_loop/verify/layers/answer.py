@@ -43,6 +43,13 @@ def is_close(expected: Any, actual: Any, rtol: float, atol: float) -> bool:
     return True
 
 
+def is_overwritten(actual: Any) -> bool:
+    """Whether an array of booleans has bytes other than 0 and 1: a layer beside it wrote into its memory."""
+    if not isinstance(actual, np.ndarray) or actual.dtype != np.bool_:
+        return False
+    return bool((np.ascontiguousarray(actual).view(np.uint8) > 1).any())
+
+
 def message(result: Comparison, elements: Elements | None) -> str:
     """How two arrays differ, in words."""
     if elements is None:

@@ -31,6 +31,8 @@ def first_difference(
 ) -> LayerDifference | None:
     """The first tensor that differs, in the order of the ONNX model; None if all tensors agree.
 
+    A tensor that is wrong only when it is computed together with its neighbours is the answer if there is no other
+    one; then `vanishes` is set.
     If it is None although the outputs of the whole model differ, the difference vanishes when inner tensors become
     outputs: the runtime computes them in place, or fuses layers; `changing_pass` (mo_loop/verify/passes.py) says more.
     It runs native code: call it in a worker process.

@@ -126,6 +126,18 @@ class IrFrame:
                 raise
             self._run(more, inputs, missing)
 
+    def compute_alone(self, value: Value) -> Any:
+        """Compute a value once more, apart from what was computed together with it."""
+        known = {each: array for each, array in self.values.items() if each is not value}
+        nodes, inputs = self._region([value], known)
+        segment = self._compiled(nodes, inputs, [self.values[each] for each in inputs], [value])
+        try:
+            ((_, array),) = segment.run([self.values[each] for each in inputs])
+        except Exception as error:  # the runtime's errors share no base class
+            raise IrError("run", _brief(error)) from error
+        self.values[value] = array
+        return array
+
     def _region(self, wanted: Iterable[Value], known: Mapping[Value, Any]) -> tuple[dict[Node, None], list[Value]]:
         """The nodes that compute `wanted` from known values, and the known values that they read."""
         nodes: dict[Node, None] = {}

@@ -46,7 +46,8 @@ class LayerDifference:
     other one) and "failed" (the layers cannot be run). `tensor` is an "output" of the node, a "body input" that it
     gives to its body, or a "model output": this is its `role`. `iterations` holds the path and the iteration of every
     enclosing loop, outermost first. `between` are the nodes before this one whose tensors could not be compared: the
-    difference may come from any of them. `became` are the layers made for the node, `passes` those that made or removed
+    difference may come from any of them. `vanishes` says that the layer gives the right numbers when it is computed
+    apart from its neighbours. `became` are the layers made for the node, `passes` those that made or removed
     them. `compared` and `not_compared` count tensors, the latter by the reason.
     """
 
@@ -64,6 +65,7 @@ class LayerDifference:
     between: tuple[str, ...] = ()
     became: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()
+    vanishes: bool = False
     compared: int = 0
     not_compared: Mapping[str, int] = field(default_factory=dict)
 
@@ -81,6 +83,11 @@ class LayerDifference:
     def __str__(self) -> str:
         lines = [self._first_line(), f"  {self.message}."]
         lines += [f"  {text}" for text in self._around()]
+        if self.vanishes:
+            lines.append(
+                "  Computed apart from its neighbours, the layer gives the right numbers: the runtime fuses them, or "
+                "they share memory."
+            )
         if self.agreeing:
             lines.append(f"  {_these(self.agreeing, 'Its input', 'Its inputs')} before it agree{_s(self.agreeing)}.")
         if self.differing_weights:
