@@ -25,7 +25,23 @@ FLOAT, HALF = 2e-4, 2e-2
 COSINES = {"exact": 0.999, "fast": 0.995}
 """Smallest cosine between the outputs of a quantised file, by the conversion's `quantization`."""
 NOT_QUANTISED = {"", "basic", "extended", "all", "fused", "heads", "f16"}
-EXPLAINED: dict[tuple[str, str], str] = {}
+LAYOUT = "refused: Conv of com.microsoft.nchwc has the memory layout of the machine that wrote the file"
+HALVES = (
+    "each node alone gives ONNX Runtime's numbers for its inputs; sums of f32 differ in their last bit, halves of a "
+    "step are then rounded to the other side, and these small networks amplify a step"
+)
+CONVOLUTIONAL = (
+    "clip_dynamo", "cnn", "cnn_dynamo", "detection", "grouped", "grouped_dynamo", "upsampling", "upsampling_dynamo",
+    "vit", "vit_dynamo",
+)  # fmt: skip
+EXPLAINED: dict[tuple[str, str], str] = {
+    **{(name, "all"): LAYOUT for name in CONVOLUTIONAL},
+    ("conv_1d_3d", "qdq"): HALVES,
+    ("conv_1d_3d", "fused qdq"): HALVES,
+    ("whisper_encoder", "signed extended"): HALVES,
+    ("whisper_encoder_dynamo", "qdq"): HALVES,
+    ("whisper_encoder_dynamo", "signed extended"): HALVES,
+}
 """(model, variant) -> why it fails."""
 
 

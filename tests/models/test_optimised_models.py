@@ -6,7 +6,9 @@ import pytest
 
 from tests import MODELS
 from tests.models import fused
-from tests.models.optimised import BUILT, PASSED, REFUSED, Row, checked
+from tests.models.optimised import BUILT, EXPLAINED, PASSED, REFUSED, Row, checked
+from tests.models.optimising import VARIANTS
+from tests.models.sources.exporting.inputs import read_cases
 
 CASES = (
     ("transformers", "bert", "extended"),
@@ -32,3 +34,9 @@ def test_file(folder: str, name: str, variant: str) -> None:
 def test_a_layout_of_one_machine_is_refused_with_what_to_do() -> None:
     row: Row = checked(("mo_loop", str(MODELS / "pytorch"), "cnn", "all"))
     assert row.status == REFUSED and "com.microsoft.nchwc" in row.text and "export it again" in row.text
+
+
+def test_every_explained_failure_names_a_model_and_a_variant() -> None:
+    names = {name for folder in ("transformers", "pytorch") for name in read_cases(MODELS / folder / "cases.toml")}
+    assert {name for name, _ in EXPLAINED} <= names
+    assert {variant for _, variant in EXPLAINED} <= set(VARIANTS)
