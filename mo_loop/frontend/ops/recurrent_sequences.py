@@ -28,7 +28,10 @@ def sequence(
 ) -> list[Value | None]:
     if not task.layout:
         x = ops.Transpose(x, [1, 0, 2]).output
-    x = _of_known_batch(task, x, states)
+    axis = 0 if task.layout else 1
+    size = _known_batch([x, *states], [0, *[axis] * len(states)])
+    x = _of_batch(x, 0, size)
+    states = [None if each is None else _of_batch(each, axis, size) for each in states]
     batch, time = _dimension(x, 0), _dimension(x, 1)
     firsts = [_state(task, x, batch, each) for each in states]
     lengths = _filled(x, time, [batch])
@@ -60,13 +63,20 @@ def _unless_no_steps(last: Value, time) -> Value:
     return ops.Select(ops.Greater(steps, 0), last, zero).output
 
 
-def _of_known_batch(task: Recurrence, x: Value, states: Sequence[Value | None]) -> Value:
-    """`x` [batch, time, features] with the batch size of the states: the runtime cannot compile a dynamic one."""
-    if x.shape is None or isinstance(x.shape[0], int):
+def _known_batch(tensors: Sequence[Value | None], axes: Sequence[int]) -> int | None:
+    """The batch size, if that of x or of any state is known."""
+    known = zip(tensors, axes, strict=True)
+    sizes = (each.shape[axis] for each, axis in known if each is not None and each.shape is not None)
+    return next((size for size in sizes if isinstance(size, int)), None)
+
+
+def _of_batch(x: Value, axis: int, size: int | None) -> Value:
+    """`x` with the batch size: the runtime does not compile a dynamic one beside that of a constant state."""
+    if not size or x.shape is None or isinstance(x.shape[axis], int):
         return x
-    shapes = [each.shape for each in states if each is not None and each.shape is not None]
-    known = next((shape[0 if task.layout else 1] for shape in shapes), None)
-    return ops.Reshape(x, [known, 0, 0], special_zero=True).output if isinstance(known, int) and known else x
+    shape = [0, 0, 0]
+    shape[axis] = size
+    return ops.Reshape(x, shape, special_zero=True).output
 
 
 def _dimension(x: Value, axis: int):

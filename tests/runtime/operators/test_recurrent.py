@@ -140,3 +140,19 @@ def test_constant_states_decide_the_batch(kind):
     }
     attributes = {"hidden_size": HIDDEN, "direction": "bidirectional"}
     check_node(kind, inputs, attributes, opset=14, outputs=2, constants=("w", "r", "h"), dynamic=True)
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("constant", ["h", "c"])
+def test_a_constant_state_gives_the_batch_size(constant, layout):
+    """The input and the other state have a batch size known only at run time."""
+    rng = np.random.default_rng(3)
+    shapes = {"x": (2, BATCH, 3), "w": (1, 8, 3), "r": (1, 8, 2), "b": (1, 16), "h": (1, BATCH, 2), "c": (1, BATCH, 2)}
+    inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    for name in ("x", "h", "c"):
+        inputs[name] = np.ascontiguousarray(inputs[name].swapaxes(0, 1)) if layout else inputs[name]
+    given = {**{name: inputs[name] for name in "xwrb"}, "lengths": None, "h": inputs["h"], "c": inputs["c"]}
+    check_node(
+        "LSTM", given, {"hidden_size": 2, "layout": layout}, opset=14, outputs=3, constants=[*"wrb", constant],
+        dynamic=[each for each in "xhc" if each != constant],
+    )  # fmt: skip
