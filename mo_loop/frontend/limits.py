@@ -184,6 +184,11 @@ LIMITS: dict[str, Limit] = {
         "sliding_window_cache, or a quantised cache",
         "refused; export with a cache of floats of the whole length",
     ),
+    "NaN of one token": Limit(
+        "com.microsoft::LinearAttention com.microsoft::GatedDeltaNet",
+        "NaN and infinities in queries, keys or values",
+        "they reach all tokens of a chunk of 16, also those before",
+    ),
     "windows of states": Limit(
         "com.microsoft::LinearAttention com.microsoft::CausalConvWithState",
         "state_window",
@@ -204,7 +209,7 @@ LIMITS: dict[str, Limit] = {
     ),
     "biases of beams": Limit(
         "com.microsoft::DecoderMaskedMultiHeadAttention",
-        "beams, and an attention_bias of each sequence",
+        "cache_indirection, and an attention_bias of each sequence",
         "each sequence has its own bias; ONNX Runtime reads that of another",
     ),
     "far trips": Limit(

@@ -220,7 +220,7 @@ AVOIDED: tuple[tuple[str, str, str], ...] = (
     ("InstanceNormalization", "no elements", "ONNX Runtime crashes"),
     (
         "com.microsoft::DecoderMaskedMultiHeadAttention",
-        "beams with a bias of each sequence",
+        "cache_indirection with a bias of each sequence",
         "ONNX Runtime reads the bias of another sequence",
     ),
     (

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.ops.contrib.chunked_rule import chunked_recurrence, is_chunkable
 from mo_loop.frontend.ops.contrib.heads import places
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.graph import Graph, Value
@@ -36,6 +37,8 @@ def recurrence(
     heads, V], logarithms of the decay [batch, T, heads, K or 1]; beta, [batch, T, heads or 1, 1], is that of the delta
     rule. Keys and decays become rows and columns by Unsqueeze: the runtime moves a Transpose to other operations.
     """
+    if is_chunkable(queries, decay):
+        return chunked_recurrence(queries, keys, values, decay, beta, state)
     kept = None if decay is None else ops.Exp(decay).output
     rows, added = ops.Unsqueeze(keys, [3]).output, ops.Unsqueeze(values, [3]).output
     readers = queries

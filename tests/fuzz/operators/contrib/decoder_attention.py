@@ -21,12 +21,12 @@ def masked(d: Draw) -> Node:
     shape = [rows, heads, total, size] if way == "encoder" else [rows, 1, hidden]
     q, k, v = d.data([rows, 1, hidden], kind), *(d.data(shape, kind, constant=0.05) for _ in range(2))
     pasts: list[Any] = [d.data(buffer, kind, constant=0) for _ in range(2)]
+    has_beams = beams > 1 or d.chance(0.3)
     kept = d.values.integers(0, 2, (rows, total)).astype(np.int32)
     kept[:, -1] = 1
     mask = d.given(kept, 0.1 if d.dims == "static" else 0)
-    added = d.data([1 if beams > 1 else d.pick(rows, 1), d.pick(heads, 1), 1, total], kind, constant=0.1)
+    added = d.data([1 if has_beams else d.pick(rows, 1), d.pick(heads, 1), 1, total], kind, constant=0.1)
     length = d.given(np.array(past, np.int32).reshape(d.pick((), (1,))), 0.15 if d.dims == "static" else 0, fixed=True)
-    has_beams = beams > 1 or d.chance(0.3)
     width = d.given(np.array([beams], np.int32), 0.7, fixed=True)
     indirection = d.values.integers(0, beams, (batch, beams, total + spare)).astype(np.int32)
     way = d.given(indirection, 0.1 if d.dims == "static" else 0)

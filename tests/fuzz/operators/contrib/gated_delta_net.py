@@ -14,7 +14,7 @@ def gated_delta_net(d: Draw) -> Node:
     """Sequences of one length, with an axis of their own or without, or of different lengths; packed tensors too."""
     rule, way = d.pick(*RULES), d.pick("axis", "uniform", "uniform", "ragged", "ragged")
     heads, size, width = d.integer(1, 2), d.integer(1, 4), d.integer(1, 4)
-    states, batch, length = heads * d.integer(1, 2), d.size(1, 3, 0), d.size(1, 5, 0)
+    states, batch, length = heads * d.integer(1, 2), d.size(1, 3, 0), d.size(1, d.pick(5, 5, 40), 0)
     inner = np.sort(d.values.integers(0, batch * length + 1, batch))[1:]
     ends = np.array([0, *inner, batch * length], np.int32)
     kind, gate_kind = np.dtype(d.dtype("T", "float float16")), np.dtype(np.float32)

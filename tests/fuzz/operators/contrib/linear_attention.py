@@ -18,7 +18,8 @@ def attention(d: Draw) -> Node:
     heads, states = (base * times, base) if way == "queries" else (base, base * times)
     keys = base if way == "keys" else states
     heads = states if way == "keys" and d.chance(0.5) else heads
-    batch, length, size, width = d.size(1, 3, 0.01), d.size(1, 6, 0.02), d.integer(1, 5), d.integer(1, 5)
+    most = d.pick(6, 6, 40)  # more than one chunk
+    batch, length, size, width = d.size(1, 3, 0.01), d.size(1, most, 0.02), d.integer(1, 5), d.integer(1, 5)
     kind = d.dtype("T", "float float16")
     other = np.dtype(np.float32) if d.chance(0.3) else kind
     q, k, v = (d.data([batch, length, each], kind, values) for each, values in
