@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults mutants runtimes probes clean
+.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -62,6 +62,9 @@ fuzz-ops: $(VENV)/.installed-verify ## convert and compare random configurations
 
 faults: $(VENV)/.installed-verify ## plant faults in converted models, fail where too few of them are found
 	$(PY) tools/find_faults.py $(ARGS)
+
+reduce: $(VENV)/.installed-verify ## reduce models with planted faults, and count the nodes that are left
+	$(PY) tools/check_reduce.py $(ARGS)
 
 mutants: $(VENV)/.installed-mutants ## change the code in 300 places, one at a time, and run the tests that should notice
 	$(PY) tools/mutants.py $(ARGS)

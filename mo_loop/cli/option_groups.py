@@ -6,7 +6,7 @@ import click
 
 GROUPS = {
     "Inputs and outputs": (
-        "--output-model", "--output-dir", "--inputs", "--sets", "--seed", "--save",
+        "--output-model", "--output-dir", "--if", "--inputs", "--sets", "--seed", "--save",
         "--input", "--output", "--freeze", "--rename", "--sequence-io", "--mapping",
     ),
     "Preparation of images": (
@@ -17,7 +17,7 @@ GROUPS = {
         "--compress-to-fp16", "--unroll", "--target", "--quantization", "--strict", "--extension", "--no-plugins",
     ),
     "Comparison": ("--verify", "--rtol", "--atol", "--device", "--precision", "--against", "--verify-timeout"),
-    "Run": ("--config", "--jobs", "--timeout", "--memory", "--keep-going", "--force"),
+    "Run": ("--config", "--jobs", "--timeout", "--trial-timeout", "--memory", "--keep-going", "--force"),
     "Passes and debugging": (
         "--passes", "--disable-pass", "--enable-pass", "--stop-after", "--explain-pass", "--profile", "--profile-json",
         "--dump", "--dump-format", "--visualize", "--visualize-after", "--visualize-shapes", "--visualize-types",

@@ -13,16 +13,18 @@ from __future__ import annotations
 import ast
 import operator
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mo_loop.errors import UnsupportedError
+from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph.types import ElementType, OptionalType, SequenceType, TensorType
+from mo_loop.verify.isolated import IsolatedError
+from mo_loop.verify.judge import brief
 from mo_loop.verify.roles import AXIS, COUNT, INDEX, LENGTH, MASK, SCALE, SIZE, Role, roles
 
 COUNTS = (3, 0, 1, 5, 2)
@@ -92,6 +94,46 @@ class Generator:
             else:
                 found[each.name] = _values(each, shape, number, random, careful)
         return found
+
+
+@dataclass
+class Accepted:
+    """Generated sets that a runtime accepts, and what it gives for each; `missing` are the names of the others."""
+
+    sets: list[tuple[str, dict[str, Any]]]
+    expected: list[Any]
+    missing: list[str]
+
+
+def accepted(generator: Generator, count: int, run: Callable[[dict[str, Any]], Any]) -> Accepted:
+    """`count` sets, and sets with a dimension of size 0. One that is refused is replaced by a more careful one.
+
+    `run` raises IsolatedError for a set that the runtime refuses. InputError if it refuses all of them.
+    """
+    found = Accepted([], [], [])
+    refusal = ""
+    tried = [
+        (f"generated {number}", [generator.draw(number), generator.draw(number, careful=True)])
+        for number in range(count)
+    ]
+    tried += [(f"{symbol} = 0", [generator.zero(0, symbol)]) for symbol in generator.symbols[:2]]
+    for name, candidates in tried:
+        for feeds in candidates:
+            try:
+                found.expected.append(run(feeds))
+            except IsolatedError as error:
+                refusal = refusal or f"{name}: {brief(error)}"
+                continue
+            found.sets.append((name, feeds))
+            break
+        else:
+            found.missing.append(name)
+    if not found.sets:
+        raise InputError(
+            "no inputs could be generated that ONNX Runtime accepts", why=refusal,
+            hint="give inputs: --inputs FILE.npz", code="ML203",
+        )  # fmt: skip
+    return found
 
 
 # -- types and sizes

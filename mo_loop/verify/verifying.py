@@ -32,7 +32,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.packed_sequences import pack_sequence, unpack_sequence
 from mo_loop.verify.compare import Comparison, compare_all
 from mo_loop.verify.cut_model import cut_model
-from mo_loop.verify.generated import Generator
+from mo_loop.verify.generated import Generator, accepted
 from mo_loop.verify.given import given_sets, save, typed
 from mo_loop.verify.hosted import Hosted
 from mo_loop.verify.isolated import IsolatedError
@@ -234,12 +234,12 @@ class _Verification:
 
     def _given(self, oracle: Hosted) -> tuple[list[tuple[str, Feeds]], list[Named]]:
         types = {each.name: each.type for each in self.model.proto.graph.input}
-        names = _input_names(self.model)
+        names = input_names(self.model)
         files = [each for each in self.settings.inputs if not isinstance(each, Mapping)]
         arrays = [each for each in self.settings.inputs if isinstance(each, Mapping)]
         sets = [(f"given {place}", dict(each)) for place, each in enumerate(arrays)]
         sets += given_sets(map(os.fspath, files), names)
-        sets = [(name, typed(feeds, {key: _numpy_type(each) for key, each in types.items()})) for name, feeds in sets]
+        sets = [(name, typed(feeds, {key: numpy_type(each) for key, each in types.items()})) for name, feeds in sets]
         expected = []
         for name, feeds in sets:
             try:
@@ -249,35 +249,13 @@ class _Verification:
         return sets, expected
 
     def _generated(self, oracle: Hosted, converted: Model) -> tuple[list[tuple[str, Feeds]], list[Named]]:
-        """Sets that ONNX Runtime accepts. A set that it refuses is replaced by a more careful one, or left out."""
-        generator = Generator(self.model, _shapes(converted), self.settings.seed)
-        sets: list[tuple[str, Feeds]] = []
-        expected: list[Named] = []
-        refusal = ""
-        tried = [
-            (f"generated {number}", [generator.draw(number), generator.draw(number, careful=True)])
-            for number in range(self.settings.sets)
-        ]
-        tried += [(f"{symbol} = 0", [generator.zero(0, symbol)]) for symbol in generator.symbols[:2]]
-        for name, candidates in tried:
-            for feeds in candidates:
-                try:
-                    found = oracle.run(feeds)
-                except IsolatedError as error:
-                    refusal = refusal or f"{name}: {brief(error)}"
-                    continue
-                sets.append((name, feeds))
-                expected.append(found)
-                break
-        if not sets:
-            raise InputError(
-                "no inputs could be generated that ONNX Runtime accepts", why=refusal,
-                hint="give inputs: --inputs FILE.npz", code="ML203",
-            )  # fmt: skip
-        missing = [name for name, _ in tried if name not in dict(sets)]
-        if missing:
-            self.notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {', '.join(missing)}")
-        return sets, expected
+        """Sets that ONNX Runtime accepts, and what it gives for each."""
+        generator = Generator(self.model, shapes_of(converted), self.settings.seed)
+        found = accepted(generator, self.settings.sets, oracle.run)
+        if found.missing:
+            text = ", ".join(found.missing)
+            self.notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {text}")
+        return found.sets, found.expected
 
     # -- the sides
 
@@ -462,7 +440,7 @@ def _type(value: Any) -> str:
     return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
 
 
-def _numpy_type(proto: Any) -> Any:
+def numpy_type(proto: Any) -> Any:
     from onnx import helper
 
     kind = proto.WhichOneof("value")
@@ -472,12 +450,12 @@ def _numpy_type(proto: Any) -> Any:
     return helper.tensor_dtype_to_np_dtype(proto.tensor_type.elem_type) if kind == "tensor_type" else None
 
 
-def _input_names(model: OnnxModel) -> list[str]:
+def input_names(model: OnnxModel) -> list[str]:
     constants = {each.name for each in model.proto.graph.initializer}
     return [each.name for each in model.proto.graph.input if each.name not in constants]
 
 
-def _shapes(converted: Model) -> dict[str, Sequence[int | None] | None]:
+def shapes_of(converted: Model) -> dict[str, Sequence[int | None] | None]:
     """The shape of each input of the IR by all its names, with None for sizes that are not known."""
     found: dict[str, Sequence[int | None] | None] = {}
     for port in converted.inputs:

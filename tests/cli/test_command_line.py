@@ -16,7 +16,7 @@ from tests.harness import parsed
 
 from .commands import PLAIN, saved
 
-GROUPED = ("convert", "batch", "check", "verify")
+GROUPED = ("convert", "batch", "check", "verify", "reduce")
 
 
 def mo_loop(*arguments: object, **settings: str | None) -> Result:

@@ -1,0 +1,148 @@
+"""mo-loop reduce."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mo_loop.cli.conversion_options import conversion_options, options_of
+from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
+from mo_loop.cli.option_groups import GroupedCommand
+from mo_loop.cli.output import show
+from mo_loop.cli.pass_options import pass_choice
+from mo_loop.errors import UsageError
+
+if TYPE_CHECKING:
+    from mo_loop.reducing.candidate import Candidate
+
+
+@click.command(cls=GroupedCommand)
+@click.argument("model", type=click.Path(), metavar="MODEL")
+@click.option("-o", "--output-model", "target", required=True, type=click.Path(), metavar="FILE",
+              help="The .onnx to write; its inputs are written beside it as .npz.")  # fmt: skip
+@click.option(
+    "--if", "condition", required=True, metavar="CONDITION",
+    help="What the smaller model still shows: differs, crashes, fails, fails CODE, or a command that exits with 0, in "
+    "which {} is the path of the model.",
+)  # fmt: skip
+@click.option("--inputs", multiple=True, type=click.Path(), metavar="FILE",
+              help="Inputs of MODEL, as for verify. The default is generated inputs.")  # fmt: skip
+@click.option("--sets", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
+              help="The number of generated sets of inputs.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of generated inputs.")
+@click.option("--rtol", type=click.FloatRange(min=0), help="The relative tolerance of `differs`.")
+@click.option("--atol", type=click.FloatRange(min=0), help="The absolute tolerance of `differs`.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N",
+              help="Worker processes.  [default: one for each processor]")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
+              help="End the search after this time.")  # fmt: skip
+@click.option("--trial-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True, metavar="SECONDS",
+              help="End one trial after this time.")  # fmt: skip
+@conversion_options
+@pass_choice
+@click.option("-q", "--quiet", is_flag=True, help="Print errors alone.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def command(
+    context: click.Context, model: str, target: str, condition: str, jobs: int | None, timeout: float,
+    trial_timeout: float, quiet: bool, debug: bool, **settings: Any,
+) -> None:  # fmt: skip
+    """Make MODEL as small as possible while it still shows a condition.
+
+    Outputs and nodes are removed, inner tensors become inputs, bodies take the place of their Loop, Scan or If,
+    dimensions become shorter, and weights lose their content where the effect stays. Each trial runs in a worker
+    process, so a crash or a hang is an answer. FILE always holds the smallest model so far: after Ctrl-C, reduce it
+    again.
+
+    \b
+    mo-loop reduce model.onnx -o small.onnx --if differs
+    mo-loop reduce model.onnx -o small.onnx --if "fails ML302"
+    mo-loop reduce model.onnx -o small.onnx --if crashes --inputs inputs.npz
+    mo-loop reduce model.onnx -o small.onnx --if "sh check.sh {}"
+
+    \b
+    Exit codes: 0 FILE is written, 2 bad input, or MODEL does not show the
+    condition, 130 ended by Ctrl-C.
+    """
+    with reported(debug), printed_warnings(quiet=quiet):
+        from mo_loop.reducing.reducing import reduce
+
+        path = _place(model, target)
+        progress = _Progress(path, quiet)
+        try:
+            found = reduce(
+                model, condition, options=options_of(context), jobs=jobs or os.cpu_count() or 1, seconds=timeout,
+                trial_seconds=trial_timeout, better=progress.better, **settings,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            if not path.exists() or not progress.count:
+                raise
+            message("error", f"interrupted: {target} holds the smallest model so far; to continue, reduce it")
+            sys.exit(INTERRUPTED)
+        progress.save(found.best)
+    if not quiet:
+        show(_summary(model, target, found, time.monotonic() - progress.start))
+
+
+def _place(model: str, target: str) -> Path:
+    path = Path(target)
+    if path.suffix != ".onnx":
+        raise UsageError(f"the output {target!r} does not end in .onnx", hint="name it, for example, small.onnx")
+    if os.path.realpath(model) == os.path.realpath(target):
+        raise UsageError(f"the output {target} is the model itself", hint="give another name")
+    return path
+
+
+class _Progress:
+    """Writes each smaller model, and its size on stderr."""
+
+    def __init__(self, path: Path, is_quiet: bool) -> None:
+        self.start = time.monotonic()
+        self.count = 0
+        self._path = path
+        self._is_quiet = is_quiet
+        self._shown = 0.0
+
+    def better(self, candidate: Candidate, trials: int) -> None:
+        """A smaller candidate shows the condition."""
+        self.count += 1
+        self.save(candidate)
+        now = time.monotonic()
+        if self._is_quiet or now - self._shown < 1:
+            return
+        self._shown = now
+        seconds = now - self.start
+        click.echo(f"{_sized(candidate)}, {trials} trials, {seconds:.0f} s", err=True)
+
+    def save(self, candidate: Candidate) -> None:
+        """Write the model, and its inputs beside it."""
+        from mo_loop.files import write_whole
+        from mo_loop.verify.given import save
+
+        write_whole(self._path, candidate.model)
+        for number, feeds in enumerate(candidate.sets):
+            name = self._path.stem if len(candidate.sets) == 1 else f"{self._path.stem}-{number}"
+            save(self._path.with_name(f"{name}.npz"), feeds.items())
+
+
+def _sized(candidate: Candidate) -> str:
+    size = candidate.size
+    return f"{size.all_nodes} nodes, {candidate.weight_bytes} bytes of weights"
+
+
+def _summary(model: str, target: str, found: Any, seconds: float) -> str:
+    from mo_loop.frontend.onnx_graphs import operator_of
+    from mo_loop.reducing.candidate import graphs
+
+    counts = Counter(operator_of(node) for graph in graphs(found.best.proto) for node in graph.node)
+    operators = ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
+    return (
+        f"{model}: {_sized(found.start)}\n{target}: {_sized(found.best)}: {operators}\n"
+        f"{found.trials} trials, {seconds:.1f} s"
+    )

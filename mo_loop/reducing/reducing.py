@@ -1,0 +1,128 @@
+"""reduce: the smallest model that still shows a condition.
+
+    found = reduce("model.onnx", "differs", options=ConvertOptions(), better=save)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mo_loop.conversion import Conversion
+from mo_loop.errors import InputError, MoLoopError
+from mo_loop.frontend.model import load
+from mo_loop.options import ConvertOptions
+from mo_loop.reducing.candidate import Candidate
+from mo_loop.reducing.condition import Condition
+from mo_loop.reducing.search import Search
+from mo_loop.reducing.trial import Trials
+from mo_loop.verify.generated import Generator, accepted
+from mo_loop.verify.given import given_sets, typed
+from mo_loop.verify.hosted import Hosted
+from mo_loop.verify.isolated import IsolatedError
+from mo_loop.verify.oracle import Oracle
+from mo_loop.verify.packages import require_packages
+from mo_loop.verify.verifying import input_names, numpy_type
+
+LARGEST = 2_000_000_000
+"""The bytes of the largest model: protobuf holds no larger message."""
+
+
+LEAST_SECONDS = 2.0
+"""The least time of a trial; a process that is replaced needs most of it for its imports."""
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """The smallest candidate, the one at the beginning, and the number of trials."""
+
+    best: Candidate
+    start: Candidate
+    trials: int
+
+
+def reduce(
+    model: str | Path,
+    condition: str,
+    *,
+    inputs: Sequence[str | Path | Mapping[str, Any]] = (),
+    sets: int = 3,
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seconds: float = 600.0,
+    trial_seconds: float = 60.0,
+    jobs: int = 2,
+    options: ConvertOptions | None = None,
+    better: Callable[[Candidate, int], None] = lambda candidate, trials: None,
+) -> Reduced:
+    """Reduce a model. `better` is called with each smaller candidate and the number of trials so far.
+
+    Raises:
+        InputError: the model cannot be read, does not show the condition, or an argument is wrong.
+    """
+    import onnx
+
+    wanted = Condition.parse(condition)
+    if wanted.runs_ir:
+        require_packages()
+    opened = load(str(model))
+    _require_uncut(options)
+    try:
+        proto = onnx.load(str(model))
+    except Exception as error:  # the data of other files; protobuf's errors share no base class
+        raise InputError(f"{model} cannot be read whole", why=str(error), code="ML212") from None
+    if proto.ByteSize() > LARGEST:
+        raise InputError(
+            f"{model} has more than 2 GB", why="a trial holds the whole model in one message",
+            hint="cut it first: mo-loop convert --input, --output show where", code="ML203",
+        )  # fmt: skip
+    data = proto.SerializeToString()
+    start = Candidate(data, _sets(opened, str(model), wanted, inputs, sets, seed))
+    trials = Trials(wanted, options or ConvertOptions(), jobs=jobs, seconds=trial_seconds, rtol=rtol, atol=atol)
+    try:
+        if trials.first([start]) is None:
+            raise InputError(
+                f"{model} does not show the condition", why=f"it is not so that {wanted}",
+                hint="give the options and the inputs with which it does", code="ML203",
+            )  # fmt: skip
+        # A smaller model can run forever, for example with a condition that became constant.
+        trials.seconds = min(trial_seconds, LEAST_SECONDS + 2 * trials.slowest)
+        search = Search(start, trials, seconds=seconds, better=lambda found: better(found, trials.count))
+        return Reduced(search.run(), start, trials.count)
+    finally:
+        trials.close()
+
+
+def _require_uncut(options: ConvertOptions | None) -> None:
+    """InputError for options that name tensors of the whole model, which a smaller one does not have."""
+    if options is not None and (options.input or options.output or options.freeze or options.rename):
+        raise InputError(
+            "the options name tensors of the model", why="a smaller model does not have all of them", code="ML203",
+            hint="reduce without --input, --output, --freeze and --rename",
+        )  # fmt: skip
+    Conversion(options)  # wrong names of passes and extensions are errors here, not in every trial
+
+
+def _sets(
+    opened: Any, path: str, wanted: Condition, inputs: Sequence[Any], count: int, seed: int
+) -> tuple[Mapping[str, Any], ...]:
+    """The sets of inputs. Without given ones they are generated, if ONNX Runtime runs the model."""
+    if inputs:
+        types = {each.name: numpy_type(each.type) for each in opened.proto.graph.input}
+        arrays = [dict(each) for each in inputs if isinstance(each, Mapping)]
+        files = [str(each) for each in inputs if not isinstance(each, Mapping)]
+        arrays += [feeds for _, feeds in given_sets(files, input_names(opened))]
+        return tuple(typed(each, types) for each in arrays)
+    try:
+        oracle = Hosted(Oracle, path)
+        try:
+            return tuple(feeds for _, feeds in accepted(Generator(opened, {}, seed), count, oracle.run).sets)
+        finally:
+            oracle.close()
+    except (IsolatedError, MoLoopError):
+        if wanted.runs_ir:
+            raise
+        return ()

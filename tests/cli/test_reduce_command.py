@@ -1,0 +1,75 @@
+"""`mo-loop reduce` as a user runs it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.harness import parsed
+from tests.runtime.verify.test_reduce import NESTED, WRONG
+
+from .commands import saved
+from .installed import COMMAND, installed, mo_loop
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    saved(parsed(NESTED), tmp_path)
+    (tmp_path / "wrong.py").write_text(WRONG.replace("WHERE", "True"))
+    return tmp_path
+
+
+def test_the_model_and_its_inputs_are_written_and_show_the_difference(folder: Path) -> None:
+    fault = ("--extension", "wrong.py")
+    done = installed("reduce", "model.onnx", "-o", "small.onnx", "--if", "differs", *fault, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    first, second, last = done.stdout.splitlines()
+    assert first.startswith("model.onnx: 12 nodes, ")
+    assert second == "small.onnx: 1 nodes, 0 bytes of weights: Tanh"
+    assert "trials" in last
+    assert list(np.load(folder / "small.npz")) == [onnx.load(folder / "small.onnx").graph.input[0].name]
+    again = mo_loop("verify", "small.onnx", "--inputs", "small.npz", *fault, cwd=folder)
+    assert again.returncode == 1
+    assert mo_loop("verify", "small.onnx", "--inputs", "small.npz", cwd=folder).returncode == 0
+
+
+def test_ctrl_c_keeps_the_smallest_model_so_far(folder: Path) -> None:
+    """Every trial waits, so the search does not end by itself."""
+    check = folder / "check.sh"
+    check.write_text("sleep 0.3; grep -q Tanh $1\n")
+    process = subprocess.Popen(
+        [str(COMMAND), "reduce", "model.onnx", "-o", "small.onnx", "--if", "sh check.sh {}", "-j", "1"],
+        cwd=folder, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    end = time.monotonic() + 60
+    while not (folder / "small.onnx").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert "small.onnx holds the smallest model so far" in said
+    assert "Traceback" not in said
+    onnx.checker.check_model(onnx.load(folder / "small.onnx"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("missing.onnx", "-o", "s.onnx", "--if", "differs"), "does not exist"),
+        (("model.onnx", "-o", "s.onnx", "--if", "differs"), "does not show the condition"),
+        (("model.onnx", "-o", "model.onnx", "--if", "differs"), "is the model itself"),
+        (("model.onnx", "-o", "s.xml", "--if", "differs"), "does not end in .onnx"),
+        (("model.onnx", "-o", "s.onnx", "--if", "slow"), "cannot be understood"),
+    ],
+)  # fmt: skip
+def test_bad_usage_writes_nothing(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = mo_loop("reduce", *arguments, cwd=folder)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (folder / "s.onnx").exists()

@@ -1,0 +1,177 @@
+"""Reduction on models with one fault, which an extension plants into every conversion."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from mo_loop.errors import InputError, UsageError
+from mo_loop.options import ConvertOptions
+from mo_loop.reducing.candidate import Candidate, graphs
+from mo_loop.reducing.condition import Condition
+from mo_loop.reducing.inner_values import inferred, places
+from mo_loop.reducing.reducing import Reduced, reduce
+from mo_loop.reducing.smaller_bodies import unwrapped, without_body_nodes
+from mo_loop.verify.oracle import OnnxRuntime
+from tests.cli.commands import saved
+from tests.harness import floats, parsed
+
+WRONG = """
+import numpy as np
+
+from mo_loop import ops
+from transforms.function_pass import FunctionPass
+
+
+class Wrong(FunctionPass):
+    def run_on_graph(self, graph):
+        for scope in graph.scopes():
+            for node in list(scope.of(ops.Tanh)):
+                if WHERE and "wrong" not in node.rt_info:
+                    new = ops.Tanh(node.inputs[0])
+                    new.rt_info["wrong"] = "true"
+                    node.output.replace_with(ops.Multiply(new.output, np.float32(1.5)).output)
+        return True
+
+
+def register(extensions):
+    extensions.add_pass(Wrong, at="start")
+"""
+
+NESTED = """
+main (float[N,3] x, int64 n, float[3] b) => (float[N,3] y, float[K,N,3] all, float[N,3] other)
+<float[3] w = {1.0, 2.0, 3.0}> {
+  before = Mul (x, w)
+  more = Add (before, b)
+  y, all = Loop (n, "", more) <body = outer (int64 i, bool c, float[N,3] s) => (bool d, float[N,3] t, float[N,3] u) {
+    d = Identity (c)
+    scaled = Mul (s, w)
+    u = Loop (n, "", scaled) <body = inner (int64 j, bool e, float[N,3] p) => (bool f, float[N,3] q) {
+      f = Identity (e)
+      half = Sub (p, b)
+      wrong = Tanh (half)
+      q = Add (wrong, p) }>
+    t = Sub (u, s) }>
+  other = Exp (x)
+}"""
+
+
+def extension(folder: Path, where: str = "True") -> ConvertOptions:
+    path = folder / "wrong.py"
+    path.write_text(WRONG.replace("WHERE", where))
+    return ConvertOptions(extensions=[str(path)])
+
+
+def operators(found: Reduced) -> Counter[str]:
+    return Counter(node.op_type for graph in graphs(found.best.proto) for node in graph.node)
+
+
+def test_a_fault_in_a_nested_body_is_reduced_to_its_node(tmp_path: Path) -> None:
+    smaller: list[Candidate] = []
+    start = time.monotonic()
+    found = reduce(
+        saved(parsed(NESTED), tmp_path), "differs", options=extension(tmp_path), seconds=60,
+        better=lambda candidate, _: smaller.append(candidate),
+    )  # fmt: skip
+    assert operators(found) == {"Tanh": 1}
+    assert time.monotonic() - start < 60
+    assert [each.size for each in smaller] == sorted((each.size for each in smaller), reverse=True)
+    assert smaller[-1] == found.best
+    (feeds,) = found.best.sets
+    assert sum(np.size(value) for value in feeds.values()) <= 2
+
+
+def test_a_fault_that_needs_the_loop_keeps_it(tmp_path: Path) -> None:
+    options = extension(tmp_path, "scope.owner is not None")
+    found = reduce(saved(parsed(NESTED), tmp_path), "differs", options=options, seconds=60)
+    left = operators(found)
+    assert (left["Loop"], left["Tanh"], left["Exp"]) == (1, 1, 0)
+    assert left.total() - left["Identity"] <= 4
+
+
+def test_an_error_of_the_conversion_is_reduced_to_its_operator(tmp_path: Path) -> None:
+    path = saved(parsed(NESTED.replace("Exp (x)", "Unheard (more)")), tmp_path)
+    found = reduce(path, "fails ML302")
+    assert operators(found) == {"Unheard": 1}
+
+
+def test_a_command_decides_by_its_exit_code(tmp_path: Path) -> None:
+    found = reduce(saved(parsed(NESTED), tmp_path), "grep -q Tanh {}")
+    assert operators(found) == {"Tanh": 1}
+
+
+def test_weights_lose_their_content_and_dimensions_become_short(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    model = parsed("main (float[5,64] x) => (float[5,64] y) { h = MatMul (x, w) y = Tanh (h) }")
+    model.graph.initializer.append(
+        onnx.numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), "w")
+    )
+    path = saved(model, tmp_path)
+    found = reduce(path, "grep -q MatMul {}")
+    (weight,) = found.best.proto.graph.initializer
+    array = onnx.numpy_helper.to_array(weight)
+    assert array.size <= 4
+    assert (array == array.flat[0]).all()
+
+
+def test_a_model_without_the_condition_is_refused(tmp_path: Path) -> None:
+    path = saved(parsed(NESTED), tmp_path)
+    with pytest.raises(InputError, match="does not show the condition"):
+        reduce(path, "differs")
+    with pytest.raises(InputError, match="name tensors of the model"):
+        reduce(path, "differs", options=ConvertOptions(output="y"))
+
+
+@pytest.mark.parametrize("text", ["differ", "fails ML1", "grep -q x", 'grep "{}'])
+def test_a_condition_that_cannot_be_understood_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="cannot be understood"):
+        Condition.parse(text)
+
+
+LOOPS = {
+    "Loop": """
+        main (float[3] x, int64 n) => (float[3] y, float[K,3] z) {
+          y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[3] x1) => (bool d, float[3] t, float[3] u) {
+            d = Identity (c) f = Cast <to = 1> (i) t = Add (x1, f) u = Neg (t) }> }""",
+    "Scan": """
+        main (float[3] x, float[2,3] v) => (float[3] y, float[2,3] z) {
+          y, z = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] t, float[3] u) {
+            t = Add (s, e) u = Neg (t) }> (x, v) }""",
+    "If": """
+        main (float[3] x, bool b) => (float[3] y) {
+          y = If (b) <then_branch = yes () => (float[3] p) { p = Add (x, x) },
+                      else_branch = no () => (float[3] q) { q = Neg (x) }> }""",
+}
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_the_body_in_place_of_a_node_computes_its_first_iteration(kind: str) -> None:
+    model = parsed(LOOPS[kind])
+    feeds: dict[str, Any] = {"x": floats(3), "n": np.array(1), "v": floats(2, 3, seed=1), "b": np.array(True)}
+    feeds = {each.name: feeds[each.name] for each in model.graph.input}
+    start = Candidate(model.SerializeToString(), (feeds,))
+    (found,) = unwrapped(start, places(start.proto)[0])
+    assert found.size.bodies == start.size.bodies - (2 if kind == "If" else 1)
+    one = {**feeds, "v": feeds["v"][:1]} if kind == "Scan" else feeds
+    wanted = dict(OnnxRuntime(parsed(LOOPS[kind].replace("float[2,3] v", "float[1,3] v"))).run(one))
+    for name, array in OnnxRuntime(found.proto).run(feeds):
+        assert np.array_equal(array, wanted[name]), name
+
+
+def test_a_removed_condition_of_a_loop_becomes_false() -> None:
+    """With true, a loop without a trip count would run forever."""
+    model = parsed("""
+        main (float[1] x) => (float[1] y) {
+          y = Loop ("", "", x) <body = step (int64 i, bool c, float[1] s) => (bool d, float[1] t) {
+            limit = Constant <value = float[1] {100.0}> ()
+            t = Add (s, s) less = Less (t, limit) d = Squeeze (less) }> }""")
+    start = Candidate(model.SerializeToString(), ({"x": np.ones(1, np.float32)},))
+    found = without_body_nodes(start, places(start.proto)[0], [0, 2, 3], inferred(start.proto))
+    assert found is not None
+    assert OnnxRuntime(found.proto).run(found.sets[0])[0][1] == 2
