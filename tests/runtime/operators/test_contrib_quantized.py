@@ -68,6 +68,17 @@ def test_halves_of_means(count, expected):
     assert found[0, 0, 0] == expected
 
 
+def test_means_of_windows_that_begin_behind_the_data():
+    """Rounding up adds no window that has none of it."""
+    given = {"x": numbers(1, 2, 3), "x_scale": number(1), "x_zero": number(0, np.uint8)}
+    given |= {"y_scale": number(1), "y_zero": number(1, np.uint8)}
+    attributes = {"kernel_shape": [1], "strides": [3], "ceil_mode": 1, "count_include_pad": 1}
+    (found,) = check_node(
+        "com.microsoft::QLinearAveragePool", given, attributes, opset=1, constants=list(given)[1:], dynamic=True
+    )
+    assert found.shape == (1, 2, 1)
+
+
 def test_absent_zero_points():
     """The schema allows it, ONNX Runtime's kernel does not."""
     x = numbers(2, 3)

@@ -164,8 +164,9 @@ def qlinear_average_pool(
     if tuple(sizes) == tuple(kernel_shape) and not any((*at.begin, *at.end)):
         return qlinear_global_average_pool(x, x_scale, x_zero_point, y_scale, y_zero_point, channels_last=channels_last)
     if count_include_pad and ceil_mode and at.auto_pad == "explicit":
-        more = tuple(end + stride - 1 for end, stride in zip(at.end, at.strides, strict=True))
-        at, ceil_mode = replace(at, end=more), 0
+        more = zip(at.end, at.strides, kernel_shape, strict=True)
+        ends = tuple(min(end + stride - 1, max(end, size - 1)) for end, stride, size in more)  # each window has data
+        at, ceil_mode = replace(at, end=ends), 0
     numbers = _numbers(channels_first(x) if channels_last else x, x_scale, x_zero_point)
     y = averaged(numbers, kernel_shape, at, count_include_pad, ceil_mode)
     y = _quantized(y, y_scale, y_zero_point, x.dtype, rounds_sum=True)
