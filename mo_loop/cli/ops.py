@@ -45,7 +45,7 @@ def command(
     refused    not supported; the note gives the reason
 
     \b
-    mo-loop ops Softmax Resize
+    mo-loop ops Softmax com.microsoft::Gelu
     mo-loop ops --how refused
     mo-loop ops --opset 11 --format json
     """
@@ -53,12 +53,13 @@ def command(
         from mo_loop.frontend.operators import handled, merged
 
         rows = handled()
-        _require(operators, {row.operator for row in rows}, "operator", "all are listed by `mo-loop ops`")
+        names = {name for row in rows for name in (row.operator, row.name)}
+        _require(operators, names, "operator", "all are listed by `mo-loop ops`")
         if domain is not None:
             _require((domain,), {row.domain or "ai.onnx" for row in rows}, "domain", "")
         chosen = [
             row for row in merged(rows)
-            if (not operators or row.operator in operators)
+            if (not operators or row.operator in operators or row.name in operators)
             and domain in (None, row.domain or "ai.onnx")
             and (not how or row.how in how)
             and (opset is None or row.version <= opset <= (row.until or opset))

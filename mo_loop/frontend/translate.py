@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -483,8 +484,18 @@ def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> 
         )  # fmt: skip
     why = refusals.reason(domain, op)
     message = f"operator {registry.qualified(domain, op)} (opset {opset}) is not supported{why and f': {why}'}"
-    hint = "give the model a function of that name, or a translator by --extension (docs/passes.md)"
-    return UnsupportedError(message, code="ML302", hint=hint if domain and not why else "")
+    return UnsupportedError(message, code="ML302", hint="" if why else _hint_for_unknown(domain, op))
+
+
+def _hint_for_unknown(domain: str, op: str) -> str:
+    """An operator of a similar name in the domain; functions and extensions can add operators to other domains."""
+    every = (name.rpartition("::") for names in registry.FAMILIES.values() for name in names.split())
+    close = get_close_matches(op, sorted({name for each, _, name in every if each == domain}), 1, 0.8)
+    question = f"did you mean {close[0]!r}?" if close else ""
+    if not domain:
+        return question
+    start = f"{question} Else give" if question else "give"
+    return f"{start} the model a function of that name, or a translator by --extension (docs/passes.md)"
 
 
 def _with_advice(error: MoLoopError, inputs: Iterable[Value | None]) -> MoLoopError:

@@ -109,6 +109,14 @@ def test_json_holds_every_operation() -> None:
     ]  # fmt: skip
 
 
+def test_operators_are_found_by_the_names_in_messages() -> None:
+    """With their domain, unless that is the default one."""
+    chosen = json.loads(run("com.microsoft::Gelu", "Less", "--format", "json"))
+    assert {(row["domain"], row["operator"]) for row in chosen} == {("com.microsoft", "Gelu"), ("ai.onnx", "Less")}
+    (refused,) = json.loads(run("com.microsoft.nchwc::Conv", "--format", "json"))
+    assert "export it again with the level basic" in refused["note"]
+
+
 def test_filters() -> None:
     shown = json.loads(run("--how", "refused", "--how", "function", "--format", "json"))
     assert {row["how"] for row in shown} == {"refused", "function"}

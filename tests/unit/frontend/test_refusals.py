@@ -76,6 +76,20 @@ def test_files_that_were_optimised_for_one_machine() -> None:
     assert "export it again with the level basic" in text
 
 
+@pytest.mark.parametrize(
+    ("op", "hint"),
+    [("com.microsoft::QuikGelu", "did you mean 'QuickGelu'? Else give the model a function"),
+     ("Sofmax", "did you mean 'Softmax'?"), ("com.microsoft::Zzz", "give the model a function")],
+)  # fmt: skip
+def test_similar_names_of_unknown_operators(op: str, hint: str) -> None:
+    domain, _, name = op.rpartition("::")
+    ports = [helper.make_tensor_value_info(each, 1, [2]) for each in "xy"]
+    graph = helper.make_graph([helper.make_node(name, ["x"], ["y"], domain=domain)], "g", ports[:1], ports[1:])
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+    error = refused(helper.make_model(graph, opset_imports=opsets))
+    assert f"help:  {hint}" in str(error)
+
+
 STRINGS = {
     "LabelEncoder of keys": ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}),
     "LabelEncoder of values": ("LabelEncoder", {"keys_floats": [1.0], "values_strings": ["a"]}),
