@@ -115,6 +115,20 @@ def test_sums() -> None:
     )  # fmt: skip
 
 
+def test_sums_of_halves() -> None:
+    x, bias, skip = (floats(*shape).astype(np.float16) for shape in ((2, 3, 8), (8,), (2, 3, 8)))
+    total = x.astype(np.float32) + bias
+    left, right = np.split(total, 2, -1)
+    check_node(
+        "com.microsoft::BiasAdd", {"x": x, "bias": bias, "skip": skip}, opset=1, dynamic=True,
+        expected=[(total + skip).astype(np.float16)], atol=1e-2,
+    )  # fmt: skip
+    check_node(
+        "com.microsoft::BiasSplitGelu", {"x": x, "bias": bias}, opset=1, dynamic=["x"],
+        expected=[(left * gelu(right)).astype(np.float16)], atol=1e-2,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("axis", "inner", "shape"), [(3, 1, (2, 1, 1, 5)), (2, 0, (1, 1, 4, 5)), (3, 0, (4, 5))])
 def test_masked_softmax(axis: int, inner: int, shape: tuple[int, ...]) -> None:
     """All dimensions from the axis on are normalised together."""

@@ -38,6 +38,15 @@ def test_complex_products(op: str) -> None:
     )  # fmt: skip
 
 
+def test_complex_products_of_halves() -> None:
+    a, b = floats(2, 3, 2).astype(np.float16), floats(1, 3, 2).astype(np.float16)
+    product = as_pairs(as_complex(a.astype(np.float32)) * as_complex(b.astype(np.float32)))
+    check_node(
+        "com.microsoft::ComplexMul", {"a": a, "b": b}, opset=1, dynamic=True, expected=[product.astype(np.float16)],
+        atol=1e-2,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_transforms(count: int) -> None:
     """Over the last dimensions; the inverse divides by the number of elements."""

@@ -130,3 +130,20 @@ def test_parts_of_rows_that_do_not_exist(shape: tuple[int, int], dynamic: bool) 
         "com.microsoft::HyperConnectionPostMix", added, {"num_branches": 3}, opset=1, dynamic=dynamic,
         expected=[none],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_groups_of_halves(dynamic: bool) -> None:
+    x, skip = floats(2, 3, 5, 6).astype(np.float16), floats(2, 3, 5, 6).astype(np.float16)
+    gamma, beta, wide = floats(6), floats(6), x.astype(np.float32)
+    given, total = {"gamma": gamma, "beta": beta}, wide + skip
+    attributes = {"activation": 1, "groups": 2}
+    check_node(
+        "com.microsoft::GroupNorm", {"x": x, **given}, attributes, opset=1, dynamic=dynamic,
+        expected=[group_norm(wide, gamma, beta, 2, 1e-5, 1).astype(np.float16)], atol=2e-2,
+    )  # fmt: skip
+    check_node(
+        "com.microsoft::SkipGroupNorm", {"x": x, **given, "skip": skip}, attributes, opset=1, outputs=2,
+        dynamic=dynamic, atol=2e-2,
+        expected=[each.astype(np.float16) for each in (group_norm(total, gamma, beta, 2, 1e-5, 1), total)],
+    )  # fmt: skip
