@@ -240,7 +240,7 @@ LIMITS: dict[str, Limit] = {
     ),
     "rounded tokens": Limit(
         "com.microsoft::QMoE",
-        "blocks of 8-bit weights",
+        "blocks of 2-bit or 8-bit weights",
         "activations are not rounded; ONNX Runtime rounds them to 8 bits",
     ),
     "experts of devices": Limit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,17 +10,22 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Use, Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
-from mo_loop.graph.types import i4, u4
+from mo_loop.graph.types import ElementType, i4, u4, u8
 from mo_loop.ops.base import Constant
 from transforms.function_pass import FunctionPass
 from transforms.low_precision.weights import is_weights
 from transforms.replace import drop_dead, move_readers
 
+WHOLE = 16
+"""Columns that the kernels of older releases compute at once."""
+
 
 class SpreadScales(FunctionPass):
     """MatMul(x, Dequantize(w, one scale))  ->  MatMul(x, Dequantize(w, the same scale for each column))
+       MatMul(x, Dequantize(w, scales, one zero point))  ->  the same zero point for each scale
 
-    2024.6 multiplies a single row with such weights as if they had no scale.
+    2024.6 multiplies a single row with weights of one scale as if they had no scale. Until 2025.0 the last columns are
+    wrong for few rows if there is one zero point, and the number of columns is not a multiple of `WHOLE`.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -28,22 +33,33 @@ class SpreadScales(FunctionPass):
 
     def _spread(self, node: ops.Dequantize) -> bool:
         sizes = [each.node.tensor.size for each in node.inputs[1:] if each and isinstance(each.node, Constant)]
-        if not is_weights(node.output) or set(sizes) != {1}:
-            return self.refuse(node, "it is not of weights with one scale")
+        if not is_weights(node.output) or 1 not in sizes:
+            return self.refuse(node, "it is not of weights with one scale or zero point")
         shape = node.inputs[0].type.shape
         by_axis: dict[int, list[Use]] = {}
         for use in node.output.uses:
             axis = _columns(use, len(shape))
-            if axis is not None and shape[axis] > 1:
+            if axis is not None and shape[axis] > 1 and (sizes[0] == 1 or shape[axis] % WHOLE):
                 by_axis.setdefault(axis, []).append(use)
         if not by_axis:
             return self.refuse(node, "no matrix product has its numbers as second input")
         for axis, readers in by_axis.items():
-            scale = _repeated(node.inputs[1], shape[axis])
-            made = ops.Dequantize(node.inputs[0], scale, *node.inputs[2:], to=node.to, axis=axis)
+            made = _with_many(node, axis, shape[axis])
             move_readers(node.output, made.output, readers)
         drop_dead([node])
         return self.accept(node)
+
+
+def _with_many(node: ops.Dequantize, axis: int, columns: int) -> ops.Dequantize:
+    """The same numbers, with a scale for each column, and with a zero point for each scale if that is needed."""
+    x, scale, zero = (*node.inputs, None)[:3]
+    attributes = node.attribute_values()
+    if scale.node.tensor.size == 1:
+        scale = _repeated(scale, (columns,))
+        attributes |= {"axis": axis, "block_size": 0}
+    if zero is not None and columns % WHOLE:
+        zero = _repeated(zero, scale.node.tensor.shape, {u4: u8}.get(zero.dtype, zero.dtype))
+    return ops.Dequantize(x, scale, zero, **attributes)
 
 
 def _columns(use: Use, rank: int) -> int | None:
@@ -66,10 +82,13 @@ def _columns(use: Use, rank: int) -> int | None:
     return None if order is None else normalise_axis(int(order[axis]), rank)
 
 
-def _repeated(parameter: Value, count: int) -> Value:
+def _repeated(parameter: Value, shape: Sequence[int], dtype: ElementType | None = None) -> Value:
     assert isinstance(parameter.node, Constant)
-    array = np.repeat(parameter.node.array.reshape(-1), count)
-    return Constant(ArrayTensor(array, parameter.dtype), graph=parameter.graph).output
+    if parameter.node.tensor.size != 1:
+        return parameter
+    to = dtype or parameter.dtype
+    array = np.full(shape, parameter.node.array.reshape(())).astype(to.numpy)
+    return Constant(ArrayTensor(array, to), graph=parameter.graph).output
 
 
 class UnsignedWeights(FunctionPass):

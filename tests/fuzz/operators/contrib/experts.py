@@ -46,7 +46,8 @@ def plain(d: Draw) -> Node:
 def quantised(d: Draw) -> Node:
     """QMoE with a scale for each row, or for each block."""
     kind, bits = d.dtype("T", "float float16"), d.pick(2, 4, 4, 8)
-    block = d.pick(0, 0, 16, 32) if bits != 8 else 0  # the kernel rounds activations before blocks of 8 bits
+    # The kernel rounds activations before blocks of 8 bits, and before blocks of 32 of 2 bits.
+    block = {2: d.pick(0, 0, 16), 4: d.pick(0, 0, 16, 32), 8: 0}[bits]
     unit = block or 4
     hidden, inner = unit * d.integer(1, 3), unit * d.integer(1, 3)
     ports, experts, attributes, factor = routed(d, kind, hidden)
