@@ -309,6 +309,48 @@ def test_a_difference_that_vanishes_alone_is_said_to_be_one(joint_only: bool, mo
     assert found.path == ("loop/step/k" if joint_only else "r")
 
 
+def test_integers_beyond_32_bits_are_mentioned_and_not_the_answer() -> None:
+    """The CPU device computes them in 32 bits; what follows often does not depend on them."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        main (float[N] x) => (float[N] y) <int64 low = {-5}> {
+          whole = Cast <to = 7> (x)
+          m = Max (whole, low)
+          f = Cast <to = 1> (m)
+          y = Tanh (f)
+        }"""
+    model, graph = converted(text)
+    feeds = {"x": np.array([1, -1e15, -3, 2], np.float32)}
+    assert first_difference(model, graph, feeds) is None
+    (layer,) = layers(graph, ops.Tanh)
+    replaced(graph, layer, lambda inputs: ops.Sin(inputs[0]))
+    found = found_in(model, graph, feeds)
+    assert (found.node, found.limited) == ("y", ("whole",))
+    assert "limits integers of whole to 32 bits" in str(found)
+
+
+def test_each_node_can_run_alone_and_the_stage_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages: list[str] = []
+    monkeypatch.setattr("mo_loop.verify.layers.lockstep.report_stage", stages.append)
+    model, graph = converted(LOOP)
+    assert first_difference(model, graph, {"x": X, "n": np.array(2)}, one_by_one=True) is None
+    assert "computing loop/step/b, iteration 1 of loop" in stages
+    together = len(stages)
+    stages.clear()
+    assert first_difference(model, graph, {"x": X, "n": np.array(2)}) is None
+    assert len(stages) < together
+
+
+def test_a_split_keeps_no_axis_if_onnx_runtime_keeps_none() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        main (float[N,4] x, int64 n) => (float[4] y) <int64 one = {1}> {
+          s = SplitToSequence <axis = 0, keepdims = 0> (x, one)
+          e = SequenceAt (s, n)
+          y = Tanh (e)
+        }"""
+    model, graph = converted(text)
+    assert first_difference(model, graph, {"x": X, "n": np.array(1)}) is None
+
+
 def test_bytes_that_are_no_booleans_are_noticed() -> None:
     assert is_overwritten(np.array([1, 78], np.uint8).view(np.bool_))
     assert not is_overwritten(np.array([1, 0], np.uint8).view(np.bool_))

@@ -28,6 +28,7 @@ def first_difference(
     atol: float | None = None,
     memory: int | None = None,
     history: History | None = None,
+    one_by_one: bool = False,
 ) -> LayerDifference | None:
     """The first tensor that differs, in the order of the ONNX model; None if all tensors agree.
 
@@ -44,6 +45,8 @@ def first_difference(
         rtol, atol: tolerances, as for `mo_loop.verify.compare`.
         memory: the bytes that the values of both sides may take; a quarter of the machine's memory by default.
         history: an observer of the conversion, which knows the passes.
+        one_by_one: run each node alone. If the worker process crashes, its stage then names the tensor and the
+            iteration ("computing loop/step/y, iteration 2 of loop"); else it names the first tensor of some.
 
     Raises:
         OnnxError: a node of the ONNX model does not run.
@@ -51,7 +54,9 @@ def first_difference(
     """
     loaded = model if isinstance(model, OnnxModel) else load(model)
     side = IrSide()
-    lockstep = Lockstep(loaded, graph, rtol=rtol, atol=atol, memory=memory or default_memory(), side=side)
+    lockstep = Lockstep(
+        loaded, graph, rtol=rtol, atol=atol, memory=memory or default_memory(), side=side, one_by_one=one_by_one
+    )
     found = lockstep.run(feeds, _fed(graph, feeds))
     if found is None or history is None:
         return found

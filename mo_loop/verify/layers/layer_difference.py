@@ -47,7 +47,8 @@ class LayerDifference:
     gives to its body, or a "model output": this is its `role`. `iterations` holds the path and the iteration of every
     enclosing loop, outermost first. `between` are the nodes before this one whose tensors could not be compared: the
     difference may come from any of them. `vanishes` says that the layer gives the right numbers when it is computed
-    apart from its neighbours. `became` are the layers made for the node, `passes` those that made or removed
+    apart from its neighbours. `limited` are earlier tensors of 64-bit integers whose numbers beyond 32 bits OpenVINO
+    limits. `became` are the layers made for the node, `passes` those that made or removed
     them. `compared` and `not_compared` count tensors, the latter by the reason.
     """
 
@@ -66,6 +67,7 @@ class LayerDifference:
     became: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()
     vanishes: bool = False
+    limited: tuple[str, ...] = ()
     compared: int = 0
     not_compared: Mapping[str, int] = field(default_factory=dict)
 
@@ -96,6 +98,11 @@ class LayerDifference:
             lines.append(
                 f"  The tensors before it, of {_listed(self.between)}, have no counterpart in the IR: "
                 "the difference may come from there."
+            )
+        if self.limited:
+            lines.append(
+                f"  Before it, OpenVINO limits integers of {_listed(self.limited)} to 32 bits: the difference may come "
+                "from there."
             )
         if self.became:
             lines.append(f"  The IR has for this node: {_listed(self.became)}.")

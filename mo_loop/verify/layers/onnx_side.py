@@ -33,6 +33,9 @@ OF_LISTS = frozenset((
 ))  # fmt: skip
 """Operators that make or read sequences and optionals."""
 
+ALONE = ("SequenceInsert", "SplitToSequence")
+"""Those of them that the reference evaluator computes otherwise than ONNX Runtime."""
+
 DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
 LARGEST = 1 << 30
 """The most bytes of weights in the model of one piece: a message has at most 2 GB."""
@@ -252,8 +255,8 @@ class Piece:
 
     @property
     def _is_split(self) -> bool:
-        """Whether each node runs alone: one of them inserts into a sequence."""
-        return len(self.places) > 1 and any(self.plan.nodes[place].op_type == "SequenceInsert" for place in self.places)
+        """Whether each node runs alone, because one of them does not run in the reference evaluator."""
+        return len(self.places) > 1 and any(self.plan.nodes[place].op_type in ALONE for place in self.places)
 
     def _run_parts(self, frame: OnnxFrame) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -273,9 +276,11 @@ class Piece:
 
     def _made(self, frame: OnnxFrame, feeds: dict[str, Any]) -> Any:
         nodes = [self.plan.nodes[place] for place in self.places]
-        # In a piece of several nodes, SequenceInsert is split off.
+        # In a piece of several nodes, those that run alone are split off.
         if nodes[0].op_type == "SequenceInsert":
             return _Insertion(nodes[0])
+        if nodes[0].op_type == "SplitToSequence":
+            return OnnxRuntime(self._model(frame, feeds), arena=False)
         lists = any(value is None or isinstance(value, list) for value in feeds.values())
         if lists or any(node.op_type in OF_LISTS and not domain_of(node) for node in nodes):
             return Reference(self._model(frame, feeds))
