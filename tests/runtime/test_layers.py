@@ -380,6 +380,15 @@ def test_an_ir_from_files_gets_its_origins_back(tmp_path: Any) -> None:
     assert found_in(model, read, feeds).path == "outer/one/choice/big/a"
 
 
+def test_an_ir_with_weights_of_16_bits_gets_its_origins_back(tmp_path: Any) -> None:
+    case = generate(2026, 8)
+    model, graph = converted(case.model)
+    save_model(Model(graph), tmp_path / "model.xml", compress_to_fp16=True)
+    read = read_model(tmp_path / "model.xml").graph
+    assign_origins(read, model)
+    assert first_difference(model, read, case.feeds[0], rtol=1e-2, atol=1e-2) is None
+
+
 def test_an_ir_whose_layers_have_other_names_is_matched_by_its_tensors(tmp_path: Any) -> None:
     model, graph = converted(LOOP)
     save_model(Model(graph), tmp_path / "model.xml")

@@ -24,6 +24,7 @@ from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.ops.control import If
 from mo_loop.options import ConvertOptions
 from mo_loop.target import Target
+from transforms.common.compress_float_constants import CompressFloatConstants
 from transforms.config import PassConfig
 from transforms.manager import Observer
 
@@ -38,9 +39,18 @@ def assign_origins(
     """
     for each in (options, recorded_options(graph.rt_info), ConvertOptions()):
         again = None if each is None else _converted(model, each, observers)
+        if again is not None and _is_compressed(graph.rt_info):
+            CompressFloatConstants().run(again)
+            again.validate()
         if again is not None and _by_layers(again, graph):
             break
     _by_names(graph, main_graph(load(model)))
+
+
+def _is_compressed(info: Mapping[str, Any]) -> bool:
+    """Whether the weights were stored as f16 when the IR was written."""
+    recorded = info.get("conversion_parameters", {})
+    return isinstance(recorded, Mapping) and str(recorded.get("compress_to_fp16")) == "True"
 
 
 def recorded_options(info: Mapping[str, Any]) -> ConvertOptions | None:
@@ -87,13 +97,18 @@ def _converted(model: Any, options: ConvertOptions, observers: Iterable[Observer
 
 
 def _by_layers(source: Graph, target: Graph) -> bool:
-    """Take the origins of the layers with the same path and type; whether most layers have one."""
+    """Take the origins of the layers with the same path and type; whether most layers have one.
+
+    The name of a layer without a name of its own has a number in it, which means the same layer only if both graphs
+    have as many.
+    """
     pairs = [(source, target)]
     matched = total = 0
     while pairs:
         a, b = pairs.pop()
         order = layer_order(a)
-        known = {(name, _type(node)): node for node, name in zip(order, layer_names(order), strict=True)}
+        names = zip(order, layer_names(order), strict=True)
+        known = {(name, _type(node)): node for node, name in names if node.name or len(order) == len(b)}
         b.scope = a.scope
         for node in b.ordered():
             total += 1
