@@ -33,12 +33,12 @@ class Alignment:
 
     @property
     def is_done(self) -> bool:
-        """Whether a scope has no item left without a partner."""
-        return any(all(self._pairs.has(item) for item in scope.items) for scope in self._scopes)
+        """Whether a scope has no item left without a partner, or there was no success for long."""
+        return self.keys.is_spent or any(all(self._pairs.has(item) for item in scope.items) for scope in self._scopes)
 
     def exhaust(self, *levels: int) -> None:
         """Pair what has equal structure at any of these levels, the first ones first, until there is no more."""
-        while any(self.unique(level) or self.several(level) for level in levels):
+        while any(self.unique(level) for level in levels) or any(self.several(level) for level in levels):
             pass
 
     def unique(self, level: int, *, ends: bool = True) -> bool:
@@ -105,7 +105,7 @@ class Alignment:
         alike = [
             (items, groups[1][key]) for key, items in groups[0].items() if len(items) == len(groups[1].get(key, ()))
         ]
-        self._rounds += 1
+        self._rounds += bool(alike)
         if self._rounds > ROUNDS:
             chosen = [pair for items, others in alike for pair in zip(items, others, strict=True)]
         else:

@@ -18,8 +18,11 @@ from mo_loop.differences.structure import Item, Ref, Scope
 EXACT, DATA, OPERATOR = 0, 1, 2
 """What has to be equal: everything; all but the data of constants; the operator and the kind of data."""
 
-ROUNDS = 16
+ROUNDS = 6
 """How often keys are refined."""
+
+VISITS = 3_000_000
+"""How often items are visited in two scopes, or 20 times each if that is more."""
 
 Number = Callable[[Item], int | None]
 
@@ -33,17 +36,27 @@ class Keys:
         self._table: dict[Any, int] = {}
         self._readers: dict[int, dict[Item, list[tuple[Any, ...]]]] = {}
         self._contents: dict[Item, tuple[Any, ...]] = {}
+        self._left = max(VISITS, 20 * (len(old.items) + len(new.items)))
         self._results = {each.name for each in old.results} & {each.name for each in new.results}
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the items of these scopes were visited too often: what is left is too different to be paired."""
+        return self._left < 0
 
     def of(self, level: int, forward: bool, ends: bool) -> Iterator[dict[Item, int]]:
         """For both scopes: item -> key. With `ends` outputs of a scope differ from each other, else only by kind."""
+        self._table.clear()
+        self._contents.clear()
         for scope in self._scopes:
+            self._left -= len(scope.items)
             yield self._forward(scope, level) if forward else self._backward(scope, level, ends)
 
     def refined(self, level: int) -> list[list[dict[Item, int]]]:
         """Keys for both scopes, each made from those before it: first forwards and backwards, then with the keys of
         inputs and readers, as long as more items differ from each other."""
-        both = zip(*(self.of(level, forward, ends=True) for forward in (True, False)), strict=True)
+        forwards, backwards = (list(self.of(level, forward, ends=True)) for forward in (True, False))
+        both = zip(forwards, backwards, strict=True)
         sides = [
             {item: self._key((key, backward[item])) for item, key in forward.items()} for forward, backward in both
         ]
@@ -56,6 +69,7 @@ class Keys:
         return found
 
     def _refined(self, scope: Scope, keys: dict[Item, int]) -> dict[Item, int]:
+        self._left -= len(scope.items)
         found: dict[Item, int] = {}
         readers = self._readers_in(scope)
         for item in scope.items:

@@ -526,3 +526,17 @@ def test_a_long_chain_takes_seconds_and_no_recursion(make: Callable[[str], Any])
     found = diff(old, new, ignore="names")
     assert time.process_time() - start < 10
     assert [(each.kind, each.operator) for each in found.changes] == [("changed", "Abs"), ("added", "Tanh")]
+
+
+def test_models_that_have_little_in_common_take_bounded_time() -> None:
+    """Names, and operators at many places of a long chain, are different."""
+
+    def chain(seed: int) -> Any:
+        rng = random.Random(seed)
+        names = ["x", *(f"{'ab'[seed]}{number}" for number in range(3000)), "y"]
+        steps = [f"{b} = {rng.choice(('Sin', 'Cos', 'Neg'))} ({a})" for a, b in pairwise(names)]
+        return parsed(f"main (float[2] x) => (float[2] y) {{ {' '.join(steps)} }}")
+
+    start = time.process_time()
+    found = diff(chain(0), chain(1), ignore="names")
+    assert time.process_time() - start < 60 and not found.equal
