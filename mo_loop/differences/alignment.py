@@ -38,7 +38,8 @@ class Alignment:
 
     def exhaust(self, *levels: int) -> None:
         """Pair what has equal structure at any of these levels, the first ones first, until there is no more."""
-        while any(self.unique(level) for level in levels) or any(self.several(level) for level in levels):
+        steps = (self.unique, self.near, self.several)
+        while any(step(level) for step in steps for level in levels):
             pass
 
     def unique(self, level: int, *, ends: bool = True) -> bool:
@@ -56,11 +57,29 @@ class Alignment:
             found = found or again
         return found
 
+    def near(self, level: int) -> bool:
+        """Pair items that alone have their neighbours, as far as these are paired. Whether there were any."""
+        if self.is_done:
+            return False
+        groups: list[Groups] = []
+        for scope in self._scopes:
+            found: Groups = {}
+            for item in scope.items:
+                key = None if self._pairs.has(item) else self.keys.near(item, level)
+                if key is not None:
+                    found.setdefault(key, []).append(item)
+            groups.append(found)
+        pairs = [(items, groups[1].get(key, ())) for key, items in groups[0].items()]
+        chosen = [(items[0], others[0]) for items, others in pairs if len(items) == len(others) == 1]
+        for a, b in chosen:
+            self._pairs.add(a, b)
+        return bool(chosen)
+
     def _grouped(self, side: dict[Item, int], forward: bool) -> Groups:
-        """Without constants forwards: equal data say nothing about what they are for."""
+        """Without small constants forwards: equal data say nothing about what they are for."""
         found: Groups = {}
         for item, key in side.items():
-            if not (forward and item.is_constant):
+            if not (forward and item.data is not None and not item.data.is_large):
                 found.setdefault(key, []).append(item)
         return found
 

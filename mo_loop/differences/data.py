@@ -51,6 +51,11 @@ class Data:
         return text if len(text) <= 40 else ""
 
     @property
+    def is_large(self) -> bool:
+        """Whether equal data of this size are hardly a coincidence."""
+        return self.tensor is not None and self.tensor.size > SHOWN and self.tensor.dtype.is_float
+
+    @property
     def kind(self) -> Any:
         """What does not depend on the values: element type and shape."""
         return self.key[:-1]

@@ -207,6 +207,17 @@ class Keys:
             found.append(None if ref is None or number is None else (number, ref.output))
         return tuple(found)
 
+    def near(self, item: Item, level: int) -> Any:
+        """What an item is, and the pairs that its inputs and readers belong to; None if none of these is paired."""
+        inputs = self.inputs(item)
+        uses = []
+        for index, kind, reader, port in self._readers_in(item.scope).get(item, ()):
+            number = self._number(reader) if isinstance(reader, Item) else None
+            if number is not None:
+                uses.append((index, kind, number, port))
+        self._left -= 1
+        return (self._content(item, level), inputs, tuple(sorted(uses))) if uses or any(inputs) else None
+
     def readers(self, item: Item) -> tuple[Any, ...]:
         """For each use the number of the pair of the reader and the port, None if that is not paired."""
         found: list[Any] = []
