@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.cli.batch_config import Works, comparing_options, config_option
+from mo_loop.cli.byte_size import ByteSize
 from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.option_groups import GroupedCommand
@@ -36,21 +36,6 @@ SIGNALS = ("SIGINT", "SIGTERM")
 LONGEST = 1e6  # seconds
 
 
-class Size(click.ParamType):
-    """A number of bytes: 4G, 512M, 1.5GiB. K, M, G and T are powers of 1024."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number of bytes."""
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
-        if found is None or not float(found[1]):
-            self.fail(f"{value!r} is not a size; write, for example, 4G", param, ctx)
-        return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1 if found[2] else 0))
-
-
 @click.command(cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
@@ -65,7 +50,7 @@ class Size(click.ParamType):
     help="Stop the conversion of a model that takes longer.",
 )  # fmt: skip
 @click.option(
-    "--memory", type=Size(), metavar="SIZE",
+    "--memory", type=ByteSize(), metavar="SIZE",
     help="Memory that a worker may allocate, for example 4G. Has no effect on Windows and macOS.",
 )  # fmt: skip
 @click.option(

@@ -16,7 +16,9 @@ GROUPS = {
     "Conversion": (
         "--compress-to-fp16", "--unroll", "--target", "--quantization", "--strict", "--extension", "--no-plugins",
     ),
-    "Comparison": ("--verify", "--rtol", "--atol", "--device", "--precision", "--against", "--verify-timeout"),
+    "Comparison": (
+        "--verify", "--rtol", "--atol", "--layers", "--device", "--precision", "--against", "--verify-timeout",
+    ),
     "Run": ("--config", "--jobs", "--timeout", "--trial-timeout", "--memory", "--keep-going", "--force"),
     "Passes and debugging": (
         "--passes", "--disable-pass", "--enable-pass", "--stop-after", "--explain-pass", "--profile", "--profile-json",

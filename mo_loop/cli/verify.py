@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.cli.byte_size import ByteSize
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import opened
@@ -47,6 +48,17 @@ FORMATS = ("text", "json", "markdown", "junit")
 @click.option(
     "--against", type=click.Choice(["ovc"]), multiple=True, help="Compare the IR of this converter as well."
 )
+@click.option(
+    "--layers", is_flag=True,
+    help="Where outputs differ, find the first tensor that does, in the order of the ONNX model, also inside bodies, "
+    "with its iteration.",
+)  # fmt: skip
+@click.option("--passes", is_flag=True, help="Where outputs differ, find the pass that changed the numbers.")
+@click.option(
+    "--memory", type=ByteSize(), metavar="SIZE",
+    help="The memory that the values of both sides may take for --layers, for example 4G.  [default: a quarter of the "
+    "machine's]",
+)  # fmt: skip
 @click.option("--save", type=click.Path(), metavar="DIR", help="Write the inputs and the outputs of all sides as .npz.")
 @click.option(
     "--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
@@ -89,6 +101,7 @@ def command(
     mo-loop verify model.onnx model.xml --inputs a.npz --inputs b.npz
     mo-loop verify model.onnx --inputs test_data_set_0 --rtol 1e-4
     mo-loop verify model.onnx --precision default --against ovc
+    mo-loop verify model.onnx --layers --passes
     mo-loop verify model.onnx --save report --format markdown > report.md
 
     \b

@@ -105,6 +105,7 @@ def changing_pass(
     *,
     rtol: float | None = None,
     atol: float | None = None,
+    reference: Any = None,
 ) -> PassDifference | None:
     """The pass that changed the numbers; None if the IR gives the right ones.
 
@@ -113,12 +114,14 @@ def changing_pass(
         options: of the conversion.
         feeds_sets: sets of inputs by name, run one after the other on one compiled model.
         rtol, atol: tolerances, as for `mo_loop.verify.compare`.
+        reference: the model that ONNX Runtime runs, if the options cut the conversion.
 
     Raises:
         MoLoopError: the model cannot be converted.
         IsolatedError: ONNX Runtime does not run the model.
     """
-    source = model.SerializeToString() if hasattr(model, "SerializeToString") else model
+    source = model if reference is None else reference
+    source = source.SerializeToString() if hasattr(source, "SerializeToString") else source
     expected = isolated(expected_values, source, list(feeds_sets)).values
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
         trials = _Trials(model, options or ConvertOptions(), feeds_sets, expected, (rtol, atol), Path(folder))

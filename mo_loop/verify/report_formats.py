@@ -30,9 +30,9 @@ def _lines(report: Report, table: Table) -> Iterator[str]:
         yield f"  {heading(report, side)}"
         if side.rows:
             yield table([HEAD, *(_cells(report, row) for row in side.worst)], RIGHT, "    ")
-    for name, answer in (("layers", report.layers), ("passes", report.passes)):
+    for answer in (report.layers, report.passes):
         if answer is not None:
-            yield from (f"  {line}" for line in f"{name}: {answer}".splitlines())
+            yield from (f"  {line}" for line in str(answer).splitlines())
     yield from (f"  note: {each}" for each in report.notes)
 
 
@@ -111,9 +111,9 @@ def _markdown(report: Report) -> Iterator[str]:
             yield "|" + "|".join("---:" if place in RIGHT else "---" for place in range(len(HEAD))) + "|"
             for row in side.worst:
                 yield f"| {' | '.join(cell(each) for each in _cells(report, row))} |"
-    for name, answer in (("layers", report.layers), ("passes", report.passes)):
+    for answer in (report.layers, report.passes):
         if answer is not None:
-            yield f"\n{name}: {cell(str(answer))}"
+            yield f"\n{cell(str(answer))}"
     for each in report.notes:
         yield f"\nNote: {cell(each)}"
 

@@ -68,6 +68,9 @@ class Settings:
     against: Sequence[str] = ()
     save: Path | None = None
     limit: float = LIMIT
+    layers: bool = False
+    passes: bool = False
+    memory: int | None = None
 
 
 def verify(
@@ -84,6 +87,9 @@ def verify(
     against: Sequence[str] = (),
     save: str | os.PathLike[str] | None = None,
     limit: float = LIMIT,
+    layers: bool = False,
+    passes: bool = False,
+    memory: int | None = None,
     options: ConvertOptions | None = None,
 ) -> Report:
     """Compare the IR of an ONNX model with ONNX Runtime.
@@ -99,6 +105,9 @@ def verify(
         against: other converters to compare with: "ovc".
         save: a folder for the inputs and the outputs of all sides, as .npz.
         limit: seconds that one call of a runtime may take.
+        layers: where outputs differ, find the first tensor that does, also inside bodies, with its iteration.
+        passes: where outputs differ, find the pass of the conversion that changed the numbers.
+        memory: bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory.
 
     Raises:
         InputError: the model, the IR, an input or an argument is wrong; a package is missing.
@@ -107,7 +116,7 @@ def verify(
     _require(device, precision, against, sets)
     settings = Settings(
         tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
-        limit,
+        limit, layers, passes, memory,
     )  # fmt: skip
     with _as_file(model) as path:
         return _Verification(path, None if ir is None else Path(ir), options or ConvertOptions(), settings).run()
@@ -161,13 +170,14 @@ class _Verification:
             if self.settings.precision != F32:
                 sides.append(self._ran(self.settings.precision, target, sets, expected, order))
             sides += [self._other(each, folder, sets, expected, order) for each in self.settings.against]
+            layers, passes = self._explained(source, sets, sides[0])
         self._note_about(oracle, expected)
         settings = self.settings
         return Report(
             str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
             tuple(InputSet(name, {key: _type(value) for key, value in feeds.items()}) for name, feeds in sets), order,
             tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(),
-            time.perf_counter() - start,
+            time.perf_counter() - start, layers, passes,
         )  # fmt: skip
 
     # -- both models
@@ -343,6 +353,27 @@ class _Verification:
             save(folder / f"set{number}-onnxruntime.npz", expected[number])
             if number in found:
                 save(folder / f"set{number}-{side.replace(' ', '-')}.npz", found[number])
+
+    # -- reasons
+
+    def _explained(self, source: Path, sets: Sequence[tuple[str, Feeds]], side: Side) -> tuple[Any, Any]:
+        """The first tensor that differs and the pass that changed the numbers, if they are wanted and there are any."""
+        from mo_loop.verify.explaining import VANISHES, Question, layers_of, passes_of
+
+        settings = self.settings
+        if side.passed or not (settings.layers or settings.passes):
+            return None, None
+        # The sets that differ; all, in their order, if the IR failed.
+        differing = sorted({row.set for row in side.rows if not row.result}) or range(len(sets))
+        ir = None if self.ir is None else str(self.ir.absolute())
+        question = Question(  # a worker that started earlier may be in another folder
+            str(self.path.absolute()), str(source.absolute()), ir, self.options,
+            [sets[number][1] for number in differing], settings.rtol, settings.atol, settings.memory,
+        )  # fmt: skip
+        layers = layers_of(question, settings.limit) if settings.layers else None
+        vanishes = layers == VANISHES or getattr(layers, "vanishes", False)
+        passes = passes_of(question) if settings.passes or vanishes else None
+        return layers, passes
 
     # -- notes
 

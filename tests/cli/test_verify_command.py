@@ -13,6 +13,7 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.verify import packages
 from tests.harness import parsed
+from tests.runtime.verify.test_reduce import WRONG
 
 from .commands import saved
 from .installed import installed, mo_loop
@@ -31,6 +32,8 @@ def folder(tmp_path: Path) -> Path:
     save_model(convert_model(saved(model, tmp_path)), tmp_path / "model.xml")
     model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.array([0.5, 3.0], np.float32), "w"))
     save_model(convert_model(model), tmp_path / "other.xml")
+    added = parsed("main (float[2] x) => (float[2] y) { h = Add (x, x) y = Neg (h) }")
+    saved(added, tmp_path, "added.onnx")
     np.savez(tmp_path / "inputs.npz", x=np.ones((1, 2), np.float32), n=np.array(2))
     return tmp_path
 
@@ -93,3 +96,26 @@ def test_missing_packages_are_named_with_the_extra(folder: Path, monkeypatch: py
     assert done.returncode == 2
     assert "openvino cannot be imported" in done.stderr
     assert "pip install 'mo_loop[verify]'" in done.stderr
+
+
+def test_layers_and_passes_say_where_a_difference_begins(folder: Path) -> None:
+    done = mo_loop("verify", "model.onnx", "other.xml", "--layers", "--passes", cwd=folder)
+    assert done.returncode == 1
+    assert "an output of the node loop/step/times (Mul), in iteration 0 of loop (counted from 0)" in done.stdout
+    assert "The IR has other values for the weight w." in done.stdout
+    assert "the IR that was given is another one" in done.stdout
+    found = json.loads(mo_loop("verify", "model.onnx", "other.xml", "--layers", "--format", "json", cwd=folder).stdout)
+    assert found["layers"]["path"] == "loop/step/times"
+    assert found["layers"]["iterations"] == [{"loop": "loop", "iteration": 0}]
+
+
+def test_the_pass_of_an_extension_is_named(folder: Path) -> None:
+    (folder / "wrong.py").write_text(WRONG.replace("Tanh", "Negative").replace("WHERE", "True"))
+    done = mo_loop("verify", "added.onnx", "--extension", "wrong.py", "--passes", cwd=folder)
+    assert "The pass Wrong changes the numbers" in done.stdout
+
+
+def test_nothing_is_looked_for_where_outputs_agree(folder: Path) -> None:
+    done = mo_loop("verify", "model.onnx", "--layers", "--passes", "--format", "json", cwd=folder)
+    assert done.returncode == 0
+    assert {"layers", "passes"}.isdisjoint(json.loads(done.stdout))

@@ -1,0 +1,90 @@
+"""Why outputs differ: the first tensor, and the pass. For a report that found a difference.
+
+    answer = first_tensor(Question("model.onnx", None, options, sets))          # in a worker process
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mo_loop.api import read_model
+from mo_loop.conversion import Conversion
+from mo_loop.options import ConvertOptions
+from mo_loop.verify.isolated import IsolatedError
+from mo_loop.verify.layers import History, LayerDifference, assign_origins, first_difference
+from mo_loop.verify.passes import PassDifference, changing_pass
+from mo_loop.workers import CRASH, Pool
+
+VANISHES = (
+    "No tensor differs when inner tensors become outputs: the difference comes from what the runtime does with the "
+    "whole model, such as fusing layers or computing in place."
+)  # fmt: skip
+CONVERTED_RIGHT = "The conversion of the model gives the right numbers: the IR that was given is another one."
+UNKNOWN = "This cannot be told: "
+
+
+@dataclass(frozen=True)
+class Question:
+    """A model, its IR or None, the options of the conversion, and the sets of inputs of which outputs differ.
+
+    `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut as the conversion is. With
+    `one_by_one` every tensor is computed alone, so that a crash has a place.
+    """
+
+    model: str
+    reference: str
+    ir: str | None
+    options: ConvertOptions
+    sets: Sequence[Mapping[str, Any]]
+    rtol: float | None = None
+    atol: float | None = None
+    memory: int | None = None
+    one_by_one: bool = False
+
+
+def layers_of(question: Question, limit: float) -> LayerDifference | str:
+    """The first tensor that differs, found in a worker process within `limit` seconds; a sentence if there is none."""
+    with Pool(f"{__name__}:first_tensor", limit=limit) as pool:
+        outcome = pool.call(question)
+        if outcome.status == CRASH:  # once more, so that the stage names the tensor
+            outcome = pool.call(replace(question, one_by_one=True))
+    if not outcome.ok:
+        at = f" at the stage {outcome.stage!r}" if outcome.stage else ""
+        return f"{UNKNOWN}{outcome.message}{at}."
+    found: LayerDifference | None = outcome.value
+    return VANISHES if found is None else found
+
+
+def first_tensor(question: Question) -> LayerDifference | None:
+    """What the worker runs: the sets in turn until one shows a tensor that differs."""
+    history = History()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if question.ir is None:
+            graph = Conversion(question.options, [history]).run(question.model)
+        else:
+            graph = read_model(question.ir).graph
+            assign_origins(graph, question.model, observers=[history])
+    for feeds in question.sets:
+        found = first_difference(
+            question.reference, graph, feeds, rtol=question.rtol, atol=question.atol, memory=question.memory,
+            history=history, one_by_one=question.one_by_one,
+        )  # fmt: skip
+        if found is not None:
+            return found
+    return None
+
+
+def passes_of(question: Question) -> PassDifference | str:
+    """The pass that changed the numbers; a sentence if there is none, or it cannot be told."""
+    try:
+        found = changing_pass(
+            question.model, question.options, question.sets, rtol=question.rtol, atol=question.atol,
+            reference=question.reference,
+        )  # fmt: skip
+    except IsolatedError as error:
+        return f"{UNKNOWN}{str(error).splitlines()[0]}"
+    return CONVERTED_RIGHT if found is None else found
