@@ -246,7 +246,16 @@ LIMITS: dict[str, Limit] = {
     "experts of devices": Limit(
         "com.microsoft::QMoE", "quant_type other than int, weights_prepacked 1, weights of 3 bits", "refused"
     ),
-    "Whisper": Limit("com.microsoft::BeamSearch", "model_type 2", "refused"),
+    "Whisper": Limit(
+        "com.microsoft::WhisperBeamSearch",
+        "the output cross_qk, extra_decoding_ids",
+        "refused; ONNX Runtime has them on GPUs only",
+    ),
+    "older Whisper": Limit(
+        "com.microsoft::BeamSearch",
+        "model_type 2 with logits_processor 1",
+        "refused, as ONNX Runtime does: use WhisperBeamSearch",
+    ),
 }
 """Name -> limit. Those of all operators come first."""
 

@@ -102,6 +102,7 @@ CONTRIB: dict[str, str] = {
     "quantized": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat QLinearWhere QLinearSigmoid "
     "QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool QLinearReduceMean",
     "generation_beam_search": "BeamSearch",
+    "generation_whisper": "WhisperBeamSearch",
     "generation_sampling": "Sampling",
     "quantized_products": "DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger "
     "ReduceSumInteger QLinearConv DynamicQuantizeLSTM",

@@ -19,7 +19,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from mo_loop.verify.judge import Sample
 from mo_loop.workers import report_stage
 
-from .networks import Sizes, decoder, encoder, gpt2, outside
+from .networks import Sizes, decoder, encoder, gpt2, outside, whisper_encoder
 
 SETS = 3
 NUDGE = 1e-5
@@ -132,6 +132,53 @@ def _beam(d: Drawn) -> None:
     if d.chance(0.4):
         _encoded(d)
         lengths = [2] * len(lengths)  # ONNX Runtime fails for a maximum of 2
+    _searched(d, lengths, has_mask=True)
+
+
+def _whisper(d: Drawn) -> None:
+    """WhisperBeamSearch, or BeamSearch of the same model."""
+    is_older = d.chance(0.25)
+    d.operator = "BeamSearch" if is_older else d.operator
+    rows, prefixes = _audio(d), [d.source.randint(1, 4) for _ in range(SETS)]
+    has_prefix = d.chance(0.7)
+    prefixes = prefixes if has_prefix else [1] * SETS
+    # ONNX Runtime fails for one more token than the prefix
+    _searched(d, [length + 1 for length in prefixes], has_mask=False)
+    size = d.sizes.vocabulary
+    tokens = [_rng(d).integers(0, size, shape).astype(np.int32) for shape in zip(rows, prefixes, strict=True)]
+    d.add("decoder_input_ids", tokens, given=has_prefix)
+    if is_older:
+        return
+    d.scalar("logits_processor", lambda: d.source.randint(0, 1), np.int32, 0.5, given=0.7)
+    for name in ("cross_qk_layer_head", "extra_decoding_ids"):
+        d.add(name, [], given=0)
+    d.scalar("temperature", lambda: d.source.choice((0.5, 1.0, 1.7)), np.float32, 0.5, given=0.5)
+    d.attributes["beginning_timestamp_token_id"] = d.source.randint(1, size - 1)
+    for name in ("translate", "transcribe", "start_of_lm", "no_timestamps"):
+        if d.chance(0.8):
+            d.attributes[f"{name}_token_id"] = d.source.randrange(size)
+
+
+def _audio(d: Drawn) -> list[int]:
+    """The networks and their input of features; returned are the numbers of rows."""
+    network(d)
+    d.sizes = replace(d.sizes, vocabulary=d.source.choice((50, 90)))
+    d.attributes |= {"model_type": 2, "decoder_start_token_id": d.source.randrange(d.sizes.vocabulary)}
+    weights, all_tokens, has_hidden = d.source.randrange(10**6), d.chance(0.3), d.chance(0.5)
+    d.weights_outside = False
+    d.graphs = {
+        "encoder": lambda sizes: whisper_encoder(np.random.default_rng(weights), sizes),
+        "decoder": lambda sizes: decoder(np.random.default_rng(weights + 1), sizes, has_hidden, all_tokens, False),
+    }
+    shapes = [(d.source.randint(1, 3), d.sizes.features, d.source.randint(1, 6)) for _ in range(SETS)]
+    shapes = [shapes[0]] * SETS if d.is_static else shapes
+    d.sets = [{} for _ in shapes]
+    d.add("input_ids", [_rng(d).standard_normal(shape).astype(np.float32) for shape in shapes])
+    return [rows for rows, *_ in shapes]
+
+
+def _searched(d: Drawn, lengths: list[int], has_mask: bool) -> None:
+    """The inputs of a beam search from max_length to attention_mask, and its outputs."""
     limits = [length + d.source.randint(1, 14) for length in lengths]
     d.add("max_length", [np.array([limit], np.int32) for limit in limits], constant=0.5 if d.is_static else 0)
     d.add("min_length", [np.array([d.source.randrange(limit)], np.int32) for limit in limits])
@@ -142,7 +189,7 @@ def _beam(d: Drawn) -> None:
     returned = [d.source.randint(1, each) for each in beams]
     d.add("num_return_sequences", [np.array([min(returned)], np.int32) for _ in beams], constant=0.7)
     d.scalar("length_penalty", lambda: d.source.choice((0.5, 1.0, 1.6, -0.5)), np.float32, 0.5)
-    rules(d)
+    rules(d, has_mask)
     if d.chance(0.5):
         d.attributes["early_stopping"] = d.source.randint(0, 1)
     kinds = [("sequences", TensorProto.INT32, 3), ("sequences_scores", TensorProto.FLOAT, 2)]
@@ -195,16 +242,16 @@ def _prompt(d: Drawn, rows: int, length: int) -> Array:
     return tokens
 
 
-def rules(d: Drawn) -> None:
+def rules(d: Drawn, has_mask: bool = True) -> None:
     """What restricts the tokens, from repetition_penalty to attention_mask."""
-    attended = [each["input_ids"].shape for each in d.sets]
+    attended = [each["input_ids"].shape[:2] for each in d.sets]
     size = d.sizes.vocabulary
     if d.chance(0.2):  # with a smaller number ONNX Runtime reads the logits of all rows but the first at wrong places
         d.attributes["vocab_size"] = size
     d.scalar("repetition_penalty", lambda: d.source.choice((0.7, 1.0, 1.3, 2.0)), np.float32, 0.5, given=0.5)
     d.add("vocab_mask", [_mask(d, size) for _ in attended], 0.3, given=0.4)
     d.add("prefix_vocab_mask", [_mask(d, rows, size) for rows, _ in attended], given=0.4)
-    d.add("attention_mask", [_mask(d, *shape) for shape in attended], given=0.3)
+    d.add("attention_mask", [_mask(d, *shape) for shape in attended], given=0.3 if has_mask else 0)
     if d.chance(0.4):
         d.attributes["no_repeat_ngram_size"] = d.source.randint(1, 4) if size >= 30 else d.source.randint(2, 4)
 
@@ -217,7 +264,12 @@ def _rng(d: Drawn) -> np.random.Generator:
     return np.random.default_rng(d.source.randrange(2**32))
 
 
-DESCRIPTIONS: dict[str, Callable[[Drawn], None]] = {"GreedySearch": _greedy, "BeamSearch": _beam, "Sampling": _sampling}
+DESCRIPTIONS: dict[str, Callable[[Drawn], None]] = {
+    "GreedySearch": _greedy,
+    "BeamSearch": _beam,
+    "Sampling": _sampling,
+    "WhisperBeamSearch": _whisper,
+}
 
 
 def oracle(task: tuple[int, int, str]) -> Sample | str:

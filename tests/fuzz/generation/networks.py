@@ -2,6 +2,7 @@
 
     gpt2(rng, sizes)      # input_ids, position_ids, attention_mask, past_0, ... => logits, present_0, ...
     encoder(rng, sizes, has_first_step), decoder(rng, sizes, has_hidden, all_tokens)
+    whisper_encoder(rng, sizes), decoder(rng, sizes, has_hidden, all_tokens, has_mask=False)
 
 The weights are initializers of the graph, or of the model around it (`weights_outside`).
 """
@@ -29,6 +30,8 @@ class Sizes:
     """Of one head."""
     vocabulary: int = 50
     positions: int = 64
+    features: int = 6
+    """Of audio, at each time."""
     rare: int = -1
     """A token that the network never prefers: padding is then recognised in the sequences. -1 for none."""
     nudge: float = 0.0
@@ -188,14 +191,40 @@ def encoder(rng: np.random.Generator, sizes: Sizes, has_first_step: bool) -> Gra
     return net.graph([*inputs, ints("decoder_input_ids", ["B", 1])], [*first, *outputs])
 
 
-def decoder(rng: np.random.Generator, sizes: Sizes, has_hidden: bool, all_tokens: bool) -> GraphProto:
+def whisper_encoder(rng: np.random.Generator, sizes: Sizes) -> GraphProto:
+    """An encoder of the Whisper kind: it reads features [B, F, E], and makes the first step after given tokens."""
+    net = Network("encoder", rng, sizes)
+    x = net.op("Transpose", "encoder_input_ids", perm=[0, 2, 1])
+    x = net.linear(x, sizes.features, sizes.hidden)
+    none = net.constant(np.float32(0))
+    for _ in range(sizes.layers):
+        x = net.op("Add", x, net.attended(*_projections(net, net.normalised(x)), none))
+        x = net.op("Add", x, net.feed_forward(net.normalised(x)))
+    hidden = net.normalised(x)
+    cross = [net.heads(net.linear(hidden, sizes.hidden, sizes.hidden)) for _ in range(2 * sizes.layers)]
+    logits, selves = _decoded(net, "decoder_input_ids", [], cross, none, is_prefix=True)
+    first = [("logits", logits, ["B", "L", sizes.vocabulary])]
+    first += [("encoder_hidden_states", hidden, ["B", "E", sizes.hidden])]
+    for kind, values, length in (("self", selves, "L"), ("cross", cross, "E")):
+        names = _caches("present", kind, sizes)
+        shape = ["B", sizes.heads, length, sizes.width]
+        first += [(name, each, shape) for name, each in zip(names, values, strict=True)]
+    features = floats("encoder_input_ids", ["B", sizes.features, "E"])
+    return net.graph([features, ints("decoder_input_ids", ["B", "L"])], first)
+
+
+def decoder(
+    rng: np.random.Generator, sizes: Sizes, has_hidden: bool, all_tokens: bool, has_mask: bool = True
+) -> GraphProto:
     """The decoder of the T5 kind. With `all_tokens` it receives whole sequences, of which it reads the last token."""
     net = Network("decoder", rng, sizes)
     mask = "encoder_attention_mask"
     selves, cross = (_caches("past", kind, sizes) for kind in ("self", "cross"))
     last = net.op("Gather", "input_ids", net.ints(-1), axis=1) if all_tokens else "input_ids"
-    logits, presents = _decoded(net, last, selves, cross, net.mask_bias(mask))
-    inputs = [ints("input_ids", ["B", "L" if all_tokens else 1]), ints(mask, ["B", "E"])]
+    bias = net.mask_bias(mask) if has_mask else net.constant(np.float32(0))
+    logits, presents = _decoded(net, last, selves, cross, bias)
+    inputs = [ints("input_ids", ["B", "L" if all_tokens else 1])]
+    inputs += [ints(mask, ["B", "E"])] * has_mask
     inputs += [floats("encoder_hidden_states", ["B", "E", sizes.hidden])] * has_hidden
     inputs += [floats(name, ["B", sizes.heads, "P", sizes.width]) for name in selves]
     inputs += [floats(name, ["B", sizes.heads, "E", sizes.width]) for name in cross]
@@ -215,20 +244,24 @@ def _caches(which: str, kind: str, sizes: Sizes) -> list[str]:
 
 
 def _decoded(
-    net: Network, ids: str, past: Sequence[str], cross: Sequence[str], bias: str
+    net: Network, ids: str, past: Sequence[str], cross: Sequence[str], bias: str, is_prefix: bool = False
 ) -> tuple[str, list[str]]:
-    """The logits of one token and the caches of the self attention."""
+    """The logits of one token, or of each of a prefix, and the caches of the self attention."""
     sizes = net.sizes
     place = net.op("Unsqueeze", net.dimension(past[0], 2), net.ints(0)) if past else net.ints(0)
+    own, presents = net.constant(np.float32(0)), []
+    if is_prefix:
+        length = net.dimension(ids, 1)
+        place = net.op("Range", net.constant(np.int64(0)), length, net.constant(np.int64(1)))
+        own = net.causal_bias(ids, length)
     x = net.op("Add", net.embedded(ids, sizes.vocabulary), net.embedded(place, sizes.positions, 0.5))
-    none, presents = net.constant(np.float32(0)), []
     for layer in range(sizes.layers):
         q, *parts = _projections(net, net.normalised(x))
         if past:
             before = past[2 * layer : 2 * layer + 2]
             parts = [net.op("Concat", old, new, axis=2) for old, new in zip(before, parts, strict=True)]
         presents += parts
-        x = net.op("Add", x, net.attended(q, *parts, none))
+        x = net.op("Add", x, net.attended(q, *parts, own))
         q = net.heads(net.linear(net.normalised(x), sizes.hidden, sizes.hidden))
         x = net.op("Add", x, net.attended(q, *cross[2 * layer : 2 * layer + 2], bias))
         x = net.op("Add", x, net.feed_forward(net.normalised(x)))

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError
 from mo_loop.ops import Loop
-from tests.fuzz.generation.networks import Sizes, decoder, encoder, gpt2
+from tests.fuzz.generation.networks import Sizes, decoder, encoder, gpt2, whisper_encoder
 from tests.harness import check, run_converted
 
 SIZES = Sizes(layers=1, vocabulary=20, rare=0)
@@ -27,8 +27,10 @@ def ints(array: Any) -> Any:
 ORDER = {
     "GreedySearch": "input_ids max_length - - vocab_mask",
     "Sampling": "input_ids max_length - - vocab_mask - - presence_mask seed",
-    "BeamSearch": "input_ids max_length min_length num_beams num_return_sequences length_penalty - vocab_mask",
+    "BeamSearch": "input_ids max_length min_length num_beams num_return_sequences length_penalty - vocab_mask - - "
+    "decoder_input_ids logits_processor",
 }
+ORDER["WhisperBeamSearch"] = ORDER["BeamSearch"] + " - extra_decoding_ids temperature"
 """The inputs of the operators that a test can give."""
 
 
@@ -37,10 +39,11 @@ def generating(operator: str, inputs: Mapping[str, list[Any]], **attributes: Any
     given = [name if name in inputs else "" for name in ORDER[operator].split()]
     while not given[-1]:
         given.pop()
-    ranks = {"sequences": 2} if operator != "BeamSearch" else {"sequences": 3, "sequences_scores": 2, "scores": 4}
+    ranks = {"sequences": 2} if "Beam" not in operator else {"sequences": 3, "sequences_scores": 2, "scores": 4}
     attributes = {"eos_token_id": 19, "pad_token_id": PAD, **attributes}
     node = helper.make_node(operator, given, list(ranks), "search", domain="com.microsoft", **attributes)
-    kinds = {"length_penalty": TensorProto.FLOAT}
+    kinds = {"length_penalty": TensorProto.FLOAT, "temperature": TensorProto.FLOAT}
+    kinds |= {"input_ids": TensorProto.FLOAT} if attributes.get("model_type") == 2 else {}
     declared = [
         helper.make_tensor_value_info(name, kinds.get(name, TensorProto.INT32), dims) for name, dims in inputs.items()
     ]
@@ -182,11 +185,6 @@ def test_an_encoder_runs_once(has_first_step: bool) -> None:
     check(model, feed([[PAD, 4, PAD, 6], [7, 8, 9, 5]], 7, 3, 2), feed([[3]], 5, 1, 1), atol=1e-3)
 
 
-def test_whisper_is_refused() -> None:
-    with pytest.raises(MoLoopError, match="model_type 2"):
-        convert_model(generating("BeamSearch", BEAMS, decoder=gpt2(np.random.default_rng(0), SIZES), model_type=2))
-
-
 def test_one_prompt_of_one_beam_and_one_step() -> None:
     """Nothing is dynamic, and the loop has no iteration."""
     from tests.fuzz.generation.configurations import answers, drawn
@@ -233,3 +231,73 @@ def test_draws_differ() -> None:
 def test_a_presence_penalty_is_refused() -> None:
     with pytest.raises(MoLoopError, match="presence penalty"):
         sampled([[4]], {**PROMPTS, "presence_mask": ["N", 20]}, presence_penalty=1.0)
+
+
+# -- speech
+
+SPEECH = Sizes(layers=1, vocabulary=40, rare=0)
+TOKENS = {"beginning_timestamp_token_id": 25, "no_timestamps_token_id": 24, "start_of_lm_token_id": 23}
+
+
+def whisper(inputs: Mapping[str, list[Any]], operator: str = "WhisperBeamSearch", **attributes: Any) -> Any:
+    """A model with an encoder of audio features, and the outputs sequences and sequences_scores."""
+    rng = np.random.default_rng(6)
+    graphs = {"encoder": whisper_encoder(rng, SPEECH), "decoder": decoder(rng, SPEECH, True, False, has_mask=False)}
+    attributes = {"eos_token_id": 20, "decoder_start_token_id": 21, "model_type": 2, **graphs, **attributes}
+    model = generating(operator, {**BEAMS, "input_ids": ["N", SPEECH.features, "E"], **inputs}, **attributes)
+    del model.graph.node[0].output[2:], model.graph.output[2:]
+    return model
+
+
+def audio(prefixes: list[list[int]], limit: int, **inputs: Any) -> dict[str, Any]:
+    features = np.random.default_rng(7).standard_normal((len(prefixes), SPEECH.features, 5)).astype(np.float32)
+    return {**feed([[0]], limit, 2, 1), "input_ids": features, "decoder_input_ids": ints(prefixes), **inputs}
+
+
+@pytest.mark.parametrize("processor", [0, 1])
+def test_speech_with_and_without_timestamps(processor: int) -> None:
+    """The prefixes end behind the first timestamp, behind a pair, and within one."""
+    names = {"decoder_input_ids": ["N", "S"], "logits_processor": [1], "temperature": [1]}
+    given = {"logits_processor": ints([processor]), "temperature": np.array([1.5], np.float32)}
+    sets = (audio([[21, 3, 26], [21, 26, 27], [26, 5, 27]], 9, **given), audio([[3]], 7, **given))
+    check(whisper(names, **TOKENS), *sets)
+
+
+def test_the_probability_of_silence() -> None:
+    """The softmax of the encoder's logits behind the prefix: ONNX Runtime writes it on GPUs only."""
+    import onnxruntime
+
+    feeds = audio([[21, 3], [21, 4]], 6)
+    model = whisper({"decoder_input_ids": ["N", "S"]}, no_speech_token_id=22)
+    model.graph.node[0].output.extend(["", "", "silence"])
+    model.graph.output.append(helper.make_tensor_value_info("silence", TensorProto.FLOAT, ["N"]))
+    [*_, (_, found)] = run_converted(model, feeds)[0]
+    [first] = [each.g for each in model.graph.node[0].attribute if each.name == "encoder"]
+    alone = helper.make_model(first, opset_imports=model.opset_import, ir_version=10)
+    session = onnxruntime.InferenceSession(alone.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = {"encoder_input_ids": feeds["input_ids"], "decoder_input_ids": feeds["decoder_input_ids"]}
+    logits = session.run(["logits"], names)[0][:, -1]
+    chances = np.exp(logits - logits.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(found, (chances / chances.sum(axis=1, keepdims=True))[:, 22], atol=1e-5)
+
+
+def test_what_only_gpus_have_is_refused() -> None:
+    with pytest.raises(MoLoopError, match="cross_qk"):
+        convert_model(whisper({}, decoder_output_cross_qk=1))
+    with pytest.raises(MoLoopError, match="extra_decoding_ids"):
+        convert_model(whisper({"extra_decoding_ids": ["N", "L"]}))
+
+
+def test_timestamps_need_their_tokens() -> None:
+    with pytest.raises(MoLoopError, match="beginning_timestamp_token_id is None"):
+        convert_model(whisper({"logits_processor": [1]}))
+    with pytest.raises(MoLoopError, match="WhisperBeamSearch"):
+        convert_model(whisper({"logits_processor": [1]}, operator="BeamSearch"))
+
+
+def test_a_sequence_of_forbidden_tokens_counts_more_than_none() -> None:
+    """Its score is -infinity in both."""
+    model = whisper({"vocab_mask": [40]})
+    feeds = {**audio([[21]], 6), "vocab_mask": ints(np.zeros(40))}
+    del feeds["decoder_input_ids"]
+    check(model, feeds)

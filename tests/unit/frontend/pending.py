@@ -3,7 +3,5 @@
 from __future__ import annotations
 
 _DEFAULT_DOMAIN = ""
-_MICROSOFT = (
-    "WhisperBeamSearch "
-)
+_MICROSOFT = ""
 PENDING = {*_DEFAULT_DOMAIN.split(), *(f"com.microsoft::{name}" for name in _MICROSOFT.split())}

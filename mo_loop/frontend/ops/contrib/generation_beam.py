@@ -21,6 +21,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.frontend.ops.contrib.generation_decoders import scores_of
 from mo_loop.frontend.ops.contrib.generation_inputs import (
+    LOWEST,
     Given,
     as_scalar,
     counted,
@@ -134,7 +135,8 @@ class Search:
     def final(self, scope: Scope, beams: Beams) -> tuple[Value, Value]:
         """The scores [N, M] and the sequences [N, M, max_length] with the beams of the prompts that are not done."""
         scores = ops.Select(beams.finished, NONE, self._score(scope, beams.sums, beams.sequences)).output
-        return self._with(beams, scores, beams.sequences, None)
+        best, texts = self._with(beams, scores, beams.sequences, None)
+        return ops.Select(ops.LessEqual(best, LOWEST), NONE, best).output, texts
 
     def _with(self, beams: Beams, scores: Value, sequences: Value, rows: Value | None) -> tuple[Value, Value]:
         """The best of the ended sequences and others: `rows` of `sequences`, in their order by default."""
@@ -155,7 +157,8 @@ class Search:
         length = converted(as_scalar(dimension(sequences, 1), sums.graph), f32)
         if penalty is not None:
             length = ops.Power(length, scalar(converted(penalty, f32))).output
-        return ops.Divide(sums, length).output
+        # Of forbidden tokens the sum can be -infinity, and such a sequence counts more than none.
+        return ops.Maximum(ops.Divide(sums, length), LOWEST).output
 
 
 def _top(x: Value, count: Any) -> tuple[Value, Value]:

@@ -28,15 +28,17 @@ from mo_loop.graph.types import TensorType, i32
 class EncoderDecoder:
     """An encoder and its decoder; the states are the caches of the self attention."""
 
+    has_mask = True
+    """Whether the decoder reads the mask of the encoder."""
+
     def __init__(self, encoder: Body | None, decoder: Body, given: Given, beams: Any, first_token: int) -> None:
         if encoder is None:
             raise ModelError("an encoder is missing", code="ML227")
-        if first_token < 0:
-            raise ModelError("decoder_start_token_id is missing", code="ML227")
         self.encoder, self.decoder, self.given = encoder, decoder, given
         self.beams, self.first_token = beams, first_token
-        self.has_hidden = decoder.inputs[2:3] == ["encoder_hidden_states"]
-        self.layers, rest = divmod(len(decoder.inputs) - 2 - self.has_hidden, 4)
+        others = 1 + self.has_mask
+        self.has_hidden = decoder.inputs[others : others + 1] == ["encoder_hidden_states"]
+        self.layers, rest = divmod(len(decoder.inputs) - others - self.has_hidden, 4)
         if rest:
             raise UnsupportedError(
                 f"a decoder of {len(decoder.inputs)} inputs: past and present share a buffer", code="ML316",
@@ -55,12 +57,9 @@ class EncoderDecoder:
     ) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, 1] to go on, the logits [N, V] of the first new token, and the states behind it."""
         mask = _left_padding(prompts, padding) if mask is None else mask
-        begun = filled(np.int32(self.first_token), prompts, dimension(prompts, 0), 1)
+        begun = self.first_tokens(prompts)
         if self._makes_first_step():
-            logits, hidden, *caches = outputs_of(self.encoder, scope, [prompts, mask, begun])
-            states, cross = caches[: 2 * self.layers], caches[2 * self.layers :]
-            self._keep(mask, [hidden] * self.has_hidden, cross)
-            return begun, logits, states
+            return self.first_step(scope, [prompts, mask, begun])
         if self.has_hidden:
             raise ModelError("the decoder reads encoder_hidden_states, which the encoder does not make", code="ML226")
         cross = self.encoder.within(scope).inline([prompts, mask])
@@ -70,16 +69,30 @@ class EncoderDecoder:
         sizes = dimension(prompts, 0), declared.dims[1], 0, declared.dims[3]
         none = filled(np.zeros((), declared.dtype.numpy), prompts, *sizes)
         logits, *states = outputs_of(self.decoder, scope, [begun, mask, *[none] * (2 * self.layers), *cross])
-        self._keep(mask, [], cross)
+        self._keep([mask, *cross])
+        return begun, logits, states
+
+    def first_tokens(self, prompts: Value) -> Value:
+        """decoder_start_token_id for each prompt, [N, 1]."""
+        if self.first_token < 0:
+            raise ModelError("decoder_start_token_id is missing", code="ML227")
+        return filled(np.int32(self.first_token), prompts, dimension(prompts, 0), 1)
+
+    def first_step(self, scope: Scope, fed: list[Value]) -> tuple[Value, Value, list[Value]]:
+        """What `start` returns, of an encoder with these inputs: the prompts, perhaps a mask, the first tokens."""
+        _, *mask, begun = fed
+        logits, hidden, *caches = outputs_of(self.encoder, scope, fed)
+        states, cross = caches[: 2 * self.layers], caches[2 * self.layers :]
+        self._keep([*mask, *[hidden] * self.has_hidden, *cross])
         return begun, logits, states
 
     def step(self, scope: Scope, tokens: Value, sequences: Value, states: list[Value]) -> tuple[Value, list[Value]]:
         """The logits [N, V] after `tokens` [N, 1], the last of `sequences`, and the next states."""
-        mask, *kept = (self.given.at(scope, f"encoded {place}") for place in range(self._kept))
-        hidden, cross = kept[: self.has_hidden], kept[self.has_hidden :]
+        kept = [self.given.at(scope, f"encoded {place}") for place in range(self._kept)]
+        others = self.has_mask + self.has_hidden
         declared = self.decoder.declared(0)
         reads_last = isinstance(declared, TensorType) and declared.rank == 2 and declared.dims[1] == 1
-        fed = [tokens if reads_last else sequences, mask, *hidden, *states, *cross]
+        fed = [tokens if reads_last else sequences, *kept[:others], *states, *kept[others:]]
         logits, *presents = outputs_of(self.decoder, scope, fed)
         return logits, presents
 
@@ -92,11 +105,10 @@ class EncoderDecoder:
         return [ops.Gather(each, beams, 0).output for each in states]
 
     def _makes_first_step(self) -> bool:
-        return len(self.encoder.inputs) == 3
+        return len(self.encoder.inputs) == 2 + self.has_mask
 
-    def _keep(self, mask: Value, hidden: list[Value], cross: list[Value]) -> None:
-        """Let the body read what the encoder made, for each beam."""
-        values = [mask, *hidden, *cross]
+    def _keep(self, values: list[Value]) -> None:
+        """Let the body read what the encoder made, for each beam: mask, hidden states, caches."""
         self._kept = len(values)
         for place, value in enumerate(values):
             self.given.add(f"encoded {place}", value if value.rank is None else repeated(value, self.beams))

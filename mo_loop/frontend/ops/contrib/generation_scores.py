@@ -8,6 +8,7 @@ In the order of ONNX Runtime, on scores [N, vocabulary] of N sequences [N, L]:
     prefix_vocab_mask       where it is 0, for the first new token
     min_length              the end token while the sequence is shorter
     temperature             s / temperature
+    logits_processor        timestamps (generation_timestamps.py)
 
 A forbidden token has the lowest finite score.
 """
@@ -22,6 +23,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.frontend.ops.contrib.generation_decoders import vocabulary_of
 from mo_loop.frontend.ops.contrib.generation_inputs import LOWEST, Given, as_scalar, marked
+from mo_loop.frontend.ops.contrib.generation_timestamps import Timestamps
 from mo_loop.frontend.ops.shared import as_i64, converted, dimension, scalar
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
@@ -38,6 +40,8 @@ class Rules:
     vocabulary: int
     """The number of tokens; the attribute vocab_size until `of` has seen the logits."""
     temperature: float = 1.0
+    timestamps: Timestamps | None = None
+    """Applied where the input logits_processor is 1."""
 
     def of(self, logits: Value) -> Rules:
         """The same for logits of a known size."""
@@ -54,9 +58,25 @@ class Rules:
         if is_first:
             scores = self._masked(scope, scores, "prefix_vocab_mask")
         scores = self._long_enough(scope, scores, sequences)
+        return self._timed(scope, self._tempered(scope, scores), sequences)
+
+    def _tempered(self, scope: Scope, scores: Value) -> Value:
+        given = self.given.find(scope, "temperature")
+        if given is not None and not _is_one(given):
+            number = scalar(converted(given, f32))
+            return ops.Divide(scores, ops.Select(ops.Greater(number, np.float32(0)), number, np.float32(1))).output
         if self.temperature <= 0 or self.temperature == 1:
             return scores
         return ops.Divide(scores, np.float32(self.temperature)).output
+
+    def _timed(self, scope: Scope, scores: Value, sequences: Value) -> Value:
+        processor = self.given.find(scope, "logits_processor")
+        if self.timestamps is None or processor is None:
+            return scores
+        timed = self.timestamps.applied(scores, sequences)
+        if processor.type.integers is not None:
+            return timed
+        return ops.Select(ops.Equal(scalar(processor), np.array(1, processor.dtype.numpy)), timed, scores).output
 
     def _penalised(self, scores: Value, sequences: Value, penalty: Value) -> Value:
         less = ops.Select(ops.Less(scores, np.float32(0)), ops.Multiply(scores, penalty), ops.Divide(scores, penalty))
