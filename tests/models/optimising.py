@@ -140,7 +140,7 @@ def _declared(value: Any) -> onnx.ValueInfoProto:
     number = dict(onnx.TensorProto.DataType.items()).get(kind.upper())
     if number is None:  # a sequence
         return onnx.ValueInfoProto(name=value.name)
-    return onnx.helper.make_tensor_value_info(value.name, number, value.shape)
+    return onnx.helper.make_tensor_value_info(value.name, number, value.shape or None)  # [] is an unknown rank, too
 
 
 def _blocks(form: str, bits: int) -> Step:
