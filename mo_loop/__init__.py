@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mo_loop.graph import Value as Value
     from mo_loop.packed_sequences import pack_sequence as pack_sequence
     from mo_loop.packed_sequences import unpack_sequence as unpack_sequence
+    from mo_loop.verification.verifying import verify as verify
 
 _NAMES = {
     "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
@@ -34,6 +35,7 @@ _NAMES = {
     "mo_loop.extensions": ("Extensions",),
     "mo_loop.graph": ("Graph", "Node", "Value"),
     "mo_loop.packed_sequences": ("pack_sequence", "unpack_sequence"),
+    "mo_loop.verification.verifying": ("verify",),
 }
 
 __all__ = ["__version__", *(name for names in _NAMES.values() for name in names)]

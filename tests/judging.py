@@ -28,9 +28,9 @@ from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origin
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.ops.control import Iteration
-from mo_loop.verify.compare import compare, compare_all
-from mo_loop.verify.layers import LayerDifference, first_difference
-from mo_loop.verify.runtime import compile_model
+from mo_loop.verification.compare import compare, compare_all
+from mo_loop.verification.layers import LayerDifference, first_difference
+from mo_loop.verification.runtime import compile_model
 from mo_loop.workers import report_stage
 from tests import interpreter
 from tests.planting import Fault, Planted, planted

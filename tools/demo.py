@@ -30,11 +30,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import mo_loop
 from mo_loop.frontend.onnx_graphs import body_protos
-from mo_loop.verify.compare import Comparison
-from mo_loop.verify.compare import compare as compare_arrays
-from mo_loop.verify.isolated import isolated
-from mo_loop.verify.oracle import expected_values
-from mo_loop.verify.runtime import run_ir
+from mo_loop.verification.compare import Comparison
+from mo_loop.verification.compare import compare as compare_arrays
+from mo_loop.verification.isolated import isolated
+from mo_loop.verification.oracle import expected_values
+from mo_loop.verification.runtime import run_ir
 
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>

@@ -26,8 +26,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.verify.isolated import FILLED
-from mo_loop.verify.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
+from mo_loop.verification.isolated import FILLED
+from mo_loop.verification.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
 from mo_loop.workers import Outcome, Pool
 from tests.fuzz.control_flow.features import rare
 from tests.fuzz.control_flow.options import add_common, parse
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.control_flow.oracle:oracle", **limits) as oracle,
-        Pool("mo_loop.verify.judge:judge", env=FILLED, **limits) as judge,
+        Pool("mo_loop.verification.judge:judge", env=FILLED, **limits) as judge,
     ):
         samples = _samples(oracle, [(options.seed, index, options.lists) for index in indices], skipped)
         samples = _configured(samples, options)

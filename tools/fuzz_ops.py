@@ -28,8 +28,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.tables import aligned
-from mo_loop.verify.isolated import FILLED
-from mo_loop.verify.judge import (
+from mo_loop.verification.isolated import FILLED
+from mo_loop.verification.judge import (
     BUG,
     CRASH,
     FAILED,
@@ -101,7 +101,7 @@ def run(
     limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.operators.trial:oracle", **limits) as oracle,
-        Pool("mo_loop.verify.judge:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
+        Pool("mo_loop.verification.judge:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
         python = None if options is None else options.python

@@ -71,7 +71,7 @@ def difference(task: Task) -> float:
 
 def largest_difference(case: Case, path: Path) -> float:
     """The largest difference of the results of an IR from the expected ones, relative to the largest number."""
-    from mo_loop.verify.runtime import compile_ir
+    from mo_loop.verification.runtime import compile_ir
 
     compiled = compile_ir(path)
     worst = 0.0

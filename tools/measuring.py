@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.frontend.onnx_graphs import body_protos
-from mo_loop.verify.oracle import expected_values
+from mo_loop.verification.oracle import expected_values
 from mo_loop.workers import report_stage
 
 OURS, PEER = "mo-loop", "ovc"
@@ -93,8 +93,8 @@ def _convert(side: Side, converter: Callable[[Path, Path], None], source: Path, 
 
 
 def _compare(side: Side, target: Path, sets: Sequence[Arrays], expected: Sequence[Named]) -> None:
-    from mo_loop.verify.compare import compare_all
-    from mo_loop.verify.runtime import compile_ir
+    from mo_loop.verification.compare import compare_all
+    from mo_loop.verification.runtime import compile_ir
 
     side.problem = NOT_COMPILED
     try:

@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = options.rules or known
     warnings.simplefilter("ignore", ConversionWarning)
     costs: dict[str, list[Cost]] = {rule: [] for rule in wanted}
-    with Pool("mo_loop.verify.isolated:serve", limit=300.0) as pool, tempfile.TemporaryDirectory() as folder:
+    with Pool("mo_loop.verification.isolated:serve", limit=300.0) as pool, tempfile.TemporaryDirectory() as folder:
         for rule, path, feeds in changes(wanted):
             costs[rule].append(measured(rule, path, feeds, pool, Path(folder)))
     found = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}

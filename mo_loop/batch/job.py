@@ -60,8 +60,8 @@ def _compared(done: Done, task: Task) -> Done:
     comparing = task.work.comparing
     if comparing is None:
         return done
-    from mo_loop.verify.report_formats import differences
-    from mo_loop.verify.verifying import verify
+    from mo_loop.verification.report_formats import differences
+    from mo_loop.verification.verifying import verify
 
     report = verify(
         task.source, task.draft, inputs=comparing.inputs, sets=comparing.sets, seed=comparing.seed,

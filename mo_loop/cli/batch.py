@@ -135,7 +135,7 @@ def command(
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         about = About(started, str(plan.root), folder, limits.jobs, timeout, memory, flags)
         if flags["verify"]:
-            from mo_loop.verify.packages import require_packages
+            from mo_loop.verification.packages import require_packages
 
             require_packages()
         for pattern in works.without_models(plan.models):

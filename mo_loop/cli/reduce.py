@@ -123,7 +123,7 @@ class _Progress:
     def save(self, candidate: Candidate) -> None:
         """Write the model, and its inputs beside it."""
         from mo_loop.files import write_whole
-        from mo_loop.verify.given import save
+        from mo_loop.verification.given import save
 
         write_whole(self._path, candidate.model)
         for number, feeds in enumerate(candidate.sets):

@@ -19,7 +19,7 @@ from mo_loop.cli.output import is_terminal, painted, show, table
 from mo_loop.cli.pass_options import pass_choice
 
 if TYPE_CHECKING:
-    from mo_loop.verify.report import Report
+    from mo_loop.verification.report import Report
 
 FORMATS = ("text", "json", "markdown", "junit")
 
@@ -109,7 +109,7 @@ def command(
     IR, 2 bad input or usage, 3 unsupported by the conversion, 4 a bug of mo-loop.
     """
     with reported(debug), printed_warnings(quiet=quiet):
-        from mo_loop.verify.verifying import verify
+        from mo_loop.verification.verifying import verify
 
         options = options_of(context, input=inputs, output=names(outputs), freeze=dict(frozen(freeze)))
         limit, save = settings.pop("timeout"), settings.pop("save")
@@ -124,7 +124,7 @@ def command(
 
 
 def _formatted(report: Report, form: str) -> str:
-    from mo_loop.verify.report_formats import as_junit, as_markdown, as_text
+    from mo_loop.verification.report_formats import as_junit, as_markdown, as_text
 
     if form == "json":
         return json.dumps(report.as_json(), indent=1, ensure_ascii=False)

@@ -18,13 +18,13 @@ from mo_loop.reducing.candidate import Candidate
 from mo_loop.reducing.condition import Condition
 from mo_loop.reducing.search import Search
 from mo_loop.reducing.trial import Trials
-from mo_loop.verify.generated import Generator, accepted
-from mo_loop.verify.given import given_sets, typed
-from mo_loop.verify.hosted import Hosted
-from mo_loop.verify.isolated import IsolatedError
-from mo_loop.verify.oracle import Oracle
-from mo_loop.verify.packages import require_packages
-from mo_loop.verify.verifying import input_names, numpy_type
+from mo_loop.verification.generated import Generator, accepted
+from mo_loop.verification.given import given_sets, typed
+from mo_loop.verification.hosted import Hosted
+from mo_loop.verification.isolated import IsolatedError
+from mo_loop.verification.oracle import Oracle
+from mo_loop.verification.packages import require_packages
+from mo_loop.verification.verifying import input_names, numpy_type
 
 LARGEST = 2_000_000_000
 """The bytes of the largest model: protobuf holds no larger message."""

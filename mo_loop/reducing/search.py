@@ -19,7 +19,7 @@ from mo_loop.reducing.nodes import with_nodes, with_outputs
 from mo_loop.reducing.smaller_bodies import unwrapped, without_body_nodes, without_port
 from mo_loop.reducing.smaller_sizes import lengths, plainer_weights, shortened, with_fewer_iterations
 from mo_loop.reducing.trial import Trials
-from mo_loop.verify.isolated import IsolatedError, isolated
+from mo_loop.verification.isolated import IsolatedError, isolated
 
 T = TypeVar("T")
 

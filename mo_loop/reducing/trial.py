@@ -128,9 +128,9 @@ def _code(path: Path, options: ConvertOptions, code: str) -> bool:
 def _runs_badly(task: _Task, path: Path) -> bool:
     from mo_loop.api import Model, save_model
     from mo_loop.conversion import Conversion
-    from mo_loop.verify.compare import compare_all
-    from mo_loop.verify.oracle import Oracle
-    from mo_loop.verify.runtime import compile_ir
+    from mo_loop.verification.compare import compare_all
+    from mo_loop.verification.oracle import Oracle
+    from mo_loop.verification.runtime import compile_ir
 
     report_stage("expected values")
     sets = task.candidate.sets

@@ -12,8 +12,8 @@ from mo_loop.api import convert_model
 from mo_loop.dump.run_folder import INDEX
 from mo_loop.errors import UsageError
 from mo_loop.text import parse, to_text
-from mo_loop.verify.isolated import isolated
-from mo_loop.verify.runtime import run_ir
+from mo_loop.verification.isolated import isolated
+from mo_loop.verification.runtime import run_ir
 from tests.harness import check, floats, parsed
 from transforms.pipelines import default_pipeline
 

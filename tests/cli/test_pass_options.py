@@ -19,8 +19,8 @@ from mo_loop.cli.environment import VARIABLES
 from mo_loop.dump.run_folder import INDEX
 from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
-from mo_loop.verify.isolated import isolated
-from mo_loop.verify.runtime import run_ir
+from mo_loop.verification.isolated import isolated
+from mo_loop.verification.runtime import run_ir
 from tests.harness import parsed
 from transforms import pipelines, visualize
 from transforms.config import PassConfig

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.packed_sequences import pack_sequence
-from mo_loop.verify.compare import RTOL
-from mo_loop.verify.judge import Sample
+from mo_loop.verification.compare import RTOL
+from mo_loop.verification.judge import Sample
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 

@@ -13,8 +13,8 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from mo_loop.verify.isolated import isolated
-from mo_loop.verify.judge import judge
+from mo_loop.verification.isolated import isolated
+from mo_loop.verification.judge import judge
 from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
 

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import pytest
 
-from mo_loop.verify.judge import CRASH, PASSED, REFUSED, WRONG, Verdict
+from mo_loop.verification.judge import CRASH, PASSED, REFUSED, WRONG, Verdict
 from mo_loop.workers import Pool
 from tests.conformance import test_backend_control_flow, test_backend_sequences
 from tests.conformance.cases import KINDS, Entry, collect
@@ -40,7 +40,7 @@ def entries() -> tuple[Entry, ...]:
 @cache
 def pool() -> Pool:
     """One pool for all cases of this process."""
-    return Pool("mo_loop.verify.judge:judge", limit=120)
+    return Pool("mo_loop.verification.judge:judge", limit=120)
 
 
 def chosen() -> Iterator[Entry]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from mo_loop.verify.judge import EXCUSED, settle
+from mo_loop.verification.judge import EXCUSED, settle
 from mo_loop.workers import Pool
 from tests.fuzz.control_flow.generator import generate
 
@@ -26,7 +26,7 @@ def test_models(first: int) -> None:
     known = {index: sample for index, sample in samples.items() if sample is not None and not isinstance(sample, str)}
     assert len(known) >= BATCH - 1, "ONNX Runtime runs nearly every model"
     wrong = []
-    with Pool("mo_loop.verify.judge:judge", limit=120) as pool:
+    with Pool("mo_loop.verification.judge:judge", limit=120) as pool:
         for outcome in pool.map(("mo_loop", sample) for sample in known.values()):
             verdict = settle(outcome, pool.call)
             name = outcome.task[1].name

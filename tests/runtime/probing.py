@@ -41,10 +41,10 @@ from mo_loop.text import parse
 from mo_loop.text.literals import parse_data, shaped
 from mo_loop.text.scanner import Scanner
 from mo_loop.text.spelling import parse_type
-from mo_loop.verify.compare import compare
-from mo_loop.verify.isolated import FILLED
-from mo_loop.verify.judge import brief
-from mo_loop.verify.runtime import run_ir
+from mo_loop.verification.compare import compare
+from mo_loop.verification.isolated import FILLED
+from mo_loop.verification.judge import brief
+from mo_loop.verification.runtime import run_ir
 from mo_loop.workers import Outcome, Pool
 from tests.harness import parsed
 from transforms.config import PassConfig
@@ -198,4 +198,4 @@ def _words(text: str) -> tuple[str, ...]:
 
 @functools.cache
 def _pool(python: str | None) -> Pool:
-    return Pool("mo_loop.verify.isolated:serve", python=python, env=FILLED)
+    return Pool("mo_loop.verification.isolated:serve", python=python, env=FILLED)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mo_loop.verify import elsewhere
-from mo_loop.verify.isolated import IsolatedError, isolated
-from mo_loop.verify.judge import BUG, CRASH, NOT_COMPILABLE, PASSED, WRONG, Sample, judge, judge_ir
-from mo_loop.verify.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime, expected_values
+from mo_loop.verification import elsewhere
+from mo_loop.verification.isolated import IsolatedError, isolated
+from mo_loop.verification.judge import BUG, CRASH, NOT_COMPILABLE, PASSED, WRONG, Sample, judge, judge_ir
+from mo_loop.verification.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime, expected_values
 from mo_loop.workers import Pool
 from tests.harness import floats, oracle, parsed, run_converted
 from tests.nodes import node_model

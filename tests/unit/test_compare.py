@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from mo_loop.verify.compare import compare, compare_all
+from mo_loop.verification.compare import compare, compare_all
 
 
 def f32(*values: float) -> np.ndarray:

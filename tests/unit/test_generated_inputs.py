@@ -9,8 +9,8 @@ import pytest
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.model import load
-from mo_loop.verify.generated import COUNTS, Generator
-from mo_loop.verify.roles import Role, roles
+from mo_loop.verification.generated import COUNTS, Generator
+from mo_loop.verification.roles import Role, roles
 from tests.harness import parsed
 
 

@@ -28,7 +28,7 @@ CIRCLES = ({"mo_loop.graph", "mo_loop.graph.graph", "mo_loop.ops.base"},)
 """The only import cycles."""
 
 # Which packages a package never imports, at any level; a module in the root of mo_loop counts as one.
-OFFERS = ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verify")
+OFFERS = ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verification")
 ABOVE_FOUNDATION = ("transforms", "mo_loop.frontend", "mo_loop.ir", *OFFERS)
 NEVER = {
     **{f"mo_loop.{name}": ABOVE_FOUNDATION for name in ("graph", "ops", "errors", "text", "last_check", "options")},
@@ -37,11 +37,11 @@ NEVER = {
     "mo_loop.api": ("mo_loop.cli",),
     "mo_loop.conversion": ("mo_loop.api", "mo_loop.cli"),
     "mo_loop.dump": ("mo_loop.cli",),
-    "mo_loop.diagnostics": ("mo_loop.cli", "mo_loop.verify"),
-    "mo_loop.inspection": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verify"),
+    "mo_loop.diagnostics": ("mo_loop.cli", "mo_loop.verification"),
+    "mo_loop.inspection": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verification"),
     "mo_loop.differences": ("transforms", *OFFERS),
-    "mo_loop.report": ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verify"),
-    "mo_loop.verify": ("mo_loop.cli",),
+    "mo_loop.report": ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verification"),
+    "mo_loop.verification": ("mo_loop.cli",),
     "mo_loop.workers": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph"),
     "mo_loop.batch": ("mo_loop.cli",),
 }
@@ -64,8 +64,8 @@ LIBRARY_HOMES = {
     "lxml": ("mo_loop/ir/reader/",),
     "click": ("mo_loop/cli/",),
     "rich": ("mo_loop/cli/",),
-    "openvino": ("mo_loop/verify/",),
-    "onnxruntime": ("mo_loop/verify/",),
+    "openvino": ("mo_loop/verification/",),
+    "onnxruntime": ("mo_loop/verification/",),
 }
 # `to_openvino` hands the caller an openvino.Model: it alone imports openvino outside verify, and only when called.
 LAZY_HOMES = {"openvino": {("mo_loop/api.py", "to_openvino")}}
@@ -301,7 +301,6 @@ class TestPasses:
 SHARED_NAMES = {
     "ops": "the operations, the translators to them, and the command that lists the translators",
     "batch": "the command and the package that it serves",
-    "verify": "the command and the package that it serves",
     "front": "the operations that the file cannot hold, and the passes that replace them",
     "report": "what is reported of one conversion, and of a batch of conversions",
     "runtime": "the passes that avoid errors of the runtime, and the module that runs models on it",

@@ -70,7 +70,7 @@ def audit(task: Task) -> Report:
     """The results of one model; only `refused` if it does not convert."""
     import mo_loop
     from mo_loop.errors import MoLoopError
-    from mo_loop.verify.runtime import read_ir
+    from mo_loop.verification.runtime import read_ir
 
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
@@ -183,7 +183,7 @@ def _limits(dim: Dimension) -> tuple[int, int | None]:
 
 
 def _verify(graph: Any, model: Any, feeds: Sequence[Any], classes: dict[tuple[str, int], str], report: Report) -> None:
-    from mo_loop.verify.runtime import compile_model
+    from mo_loop.verification.runtime import compile_model
 
     layers = {each.get_friendly_name(): each for each in model.get_ops()}
     watched = {

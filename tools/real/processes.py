@@ -79,7 +79,7 @@ def _peak() -> int:
 def _compile_and_run(xml: str, feeds: str, results: str, properties: str) -> None:
     import openvino
 
-    from mo_loop.verify.runtime import compile_ir
+    from mo_loop.verification.runtime import compile_ir
 
     with np.load(feeds) as found:
         named = {key: found[key] for key in found.files}

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from mo_loop.tables import aligned
-from mo_loop.verify.judge import CLASSES, PASSED, Verdict
+from mo_loop.verification.judge import CLASSES, PASSED, Verdict
 
 
 def pattern(message: str) -> str:

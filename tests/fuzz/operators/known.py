@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mo_loop.frontend.limits import LIMITS
-from mo_loop.verify.judge import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
-from mo_loop.verify.oracle import EXACT_OPERATORS
+from mo_loop.verification.judge import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
+from mo_loop.verification.oracle import EXACT_OPERATORS
 
 Test = Callable[[Any], bool]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verify.judge import CONVERTERS, OURS
+from mo_loop.verification.judge import CONVERTERS, OURS
 from mo_loop.workers import report_stage
 from tests.fuzz.quantised import Case, draw
 
@@ -48,9 +48,9 @@ class Found:
 
 def measure(task: Task) -> Found:
     """Convert a network, run the IR, and compare the results."""
-    from mo_loop.verify.elsewhere import CompiledElsewhere
-    from mo_loop.verify.oracle import OnnxRuntime
-    from mo_loop.verify.runtime import compile_ir
+    from mo_loop.verification.elsewhere import CompiledElsewhere
+    from mo_loop.verification.oracle import OnnxRuntime
+    from mo_loop.verification.runtime import compile_ir
 
     case = draw(task.seed, task.index, task.style)
     report_stage("oracle")

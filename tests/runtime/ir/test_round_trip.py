@@ -23,8 +23,8 @@ from mo_loop.last_check import last_check
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Loop
 from mo_loop.text import parse
-from mo_loop.verify.isolated import isolated
-from mo_loop.verify.runtime import run_ir
+from mo_loop.verification.isolated import isolated
+from mo_loop.verification.runtime import run_ir
 from tests.fuzz.control_flow.generator import generate
 from tests.golden.test_golden import CASES, read
 from tests.harness import check, parsed

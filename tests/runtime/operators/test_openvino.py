@@ -11,7 +11,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from mo_loop.verify.isolated import isolated
+from mo_loop.verification.isolated import isolated
 from tests.harness import check
 from tests.nodes import node_model
 

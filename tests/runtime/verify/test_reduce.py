@@ -18,7 +18,7 @@ from mo_loop.reducing.condition import Condition
 from mo_loop.reducing.inner_values import inferred, places
 from mo_loop.reducing.reducing import Reduced, reduce
 from mo_loop.reducing.smaller_bodies import unwrapped, without_body_nodes
-from mo_loop.verify.oracle import OnnxRuntime
+from mo_loop.verification.oracle import OnnxRuntime
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 

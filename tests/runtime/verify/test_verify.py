@@ -1,4 +1,4 @@
-"""mo_loop.verify on models of which the answer is known, and on IR with a planted fault."""
+"""mo_loop.verification on models of which the answer is known, and on IR with a planted fault."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.errors import ConversionErrors, FileError, InputError, UsageError
 from mo_loop.ops.base import Constant
 from mo_loop.options import ConvertOptions
-from mo_loop.verify.report_formats import as_junit, as_markdown, as_text
-from mo_loop.verify.verifying import verify
+from mo_loop.verification.report_formats import as_junit, as_markdown, as_text
+from mo_loop.verification.verifying import verify
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 

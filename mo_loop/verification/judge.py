@@ -1,7 +1,7 @@
 """One model with expected values: convert it, run the IR, compare, and give the result as one word.
 
     sample = Sample("scan", model_bytes, feeds=[{"x": x}], expected=[[("y", y)]], order=(0, 0))
-    with Pool("mo_loop.verify.judge:judge", limit=60) as pool:
+    with Pool("mo_loop.verification.judge:judge", limit=60) as pool:
         verdict = settle(pool.call(("mo_loop", sample)), pool.call)      # passed, refused, bug, wrong, crash, hang ...
 
 `judge` and `judge_ir` run native code: call them in a worker process.
@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mo_loop.verify.compare import compare_all
-from mo_loop.verify.inferred import Inferred
+from mo_loop.verification.compare import compare_all
+from mo_loop.verification.inferred import Inferred
 from mo_loop.workers import Outcome, report_stage
 
 PASSED, REFUSED, BUG, NOT_COMPILABLE, FAILED, WRONG = "passed", "refused", "bug", "not compilable", "fails", "wrong"
@@ -89,8 +89,8 @@ def judge(task: tuple[str, Sample]) -> Verdict:
 
 def judge_ir(target: str | Path, sample: Sample) -> Verdict:
     """Compile an IR file once, run the input sets of a sample in their order and compare."""
-    from mo_loop.verify.elsewhere import CompiledElsewhere
-    from mo_loop.verify.runtime import compile_ir
+    from mo_loop.verification.elsewhere import CompiledElsewhere
+    from mo_loop.verification.runtime import compile_ir
 
     report_stage("compile")
     try:
@@ -192,7 +192,7 @@ def _refusal(converter: str, sample: Sample, error: Exception) -> Verdict:
 
 def convert_with_mo_loop(source: Path, target: Path, arguments: Arrays | None = None) -> Inferred:
     """Write IR to `target`."""
-    from mo_loop import convert_model, save_model
+    from mo_loop.api import convert_model, save_model
 
     converted = convert_model(str(source), check_passes=True, **(arguments or {}))
     save_model(converted, str(target), compress_to_fp16=False)

@@ -22,8 +22,8 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, If, Iteration
-from mo_loop.verify.compare import ATOL, RTOL, SMALL_FLOAT, compare
-from mo_loop.verify.layers.answer import (
+from mo_loop.verification.compare import ATOL, RTOL, SMALL_FLOAT, compare
+from mo_loop.verification.layers.answer import (
     is_close,
     is_limited,
     is_overwritten,
@@ -32,10 +32,10 @@ from mo_loop.verify.layers.answer import (
     other_weights,
     uncompared,
 )
-from mo_loop.verify.layers.counterparts import counterpart
-from mo_loop.verify.layers.ir_loops import IrLoop, as_element
-from mo_loop.verify.layers.ir_side import IrError, IrFrame, IrSide
-from mo_loop.verify.layers.layer_difference import (
+from mo_loop.verification.layers.counterparts import counterpart
+from mo_loop.verification.layers.ir_loops import IrLoop, as_element
+from mo_loop.verification.layers.ir_side import IrError, IrFrame, IrSide
+from mo_loop.verification.layers.layer_difference import (
     BODY_INPUT,
     BRANCH,
     COUNT,
@@ -46,9 +46,9 @@ from mo_loop.verify.layers.layer_difference import (
     LayerDifference,
     elements_of,
 )
-from mo_loop.verify.layers.onnx_loops import BatchedScan, OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
-from mo_loop.verify.layers.onnx_side import OnnxFrame, OnnxPlan
-from mo_loop.verify.layers.sizes import Sizes
+from mo_loop.verification.layers.onnx_loops import BatchedScan, OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
+from mo_loop.verification.layers.onnx_side import OnnxFrame, OnnxPlan
+from mo_loop.verification.layers.sizes import Sizes
 from mo_loop.workers import report_stage
 
 Iterations = tuple[tuple[str, int], ...]

@@ -15,9 +15,9 @@
 ==================  ===============================================================================
 """
 
-from mo_loop.verify.layers.first_difference import first_difference
-from mo_loop.verify.layers.history import History
-from mo_loop.verify.layers.layer_difference import LayerDifference
-from mo_loop.verify.layers.matching import assign_origins
+from mo_loop.verification.layers.first_difference import first_difference
+from mo_loop.verification.layers.history import History
+from mo_loop.verification.layers.layer_difference import LayerDifference
+from mo_loop.verification.layers.matching import assign_origins
 
 __all__ = ["History", "LayerDifference", "assign_origins", "first_difference"]

@@ -11,8 +11,8 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from mo_loop.verify.hosted import Hosted, pool_of
-from mo_loop.verify.runtime import compile_ir
+from mo_loop.verification.hosted import Hosted, pool_of
+from mo_loop.verification.runtime import compile_ir
 
 
 class CompiledElsewhere(Hosted):

@@ -30,17 +30,17 @@ from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
 from mo_loop.options import ConvertOptions
 from mo_loop.packed_sequences import pack_sequence, unpack_sequence
-from mo_loop.verify.compare import Comparison, compare_all
-from mo_loop.verify.cut_model import cut_model
-from mo_loop.verify.generated import Generator, accepted
-from mo_loop.verify.given import given_sets, save, typed
-from mo_loop.verify.hosted import Hosted
-from mo_loop.verify.isolated import IsolatedError
-from mo_loop.verify.judge import PEER, brief, convert_with_ovc
-from mo_loop.verify.oracle import ONNX_RUNTIME, Oracle, exact_operators
-from mo_loop.verify.packages import require_packages
-from mo_loop.verify.report import AGAINST, DIFFERS, ENDED, PASSED, InputSet, Report, Row, Side
-from mo_loop.verify.runtime import compile_ir
+from mo_loop.verification.compare import Comparison, compare_all
+from mo_loop.verification.cut_model import cut_model
+from mo_loop.verification.generated import Generator, accepted
+from mo_loop.verification.given import given_sets, save, typed
+from mo_loop.verification.hosted import Hosted
+from mo_loop.verification.isolated import IsolatedError
+from mo_loop.verification.judge import PEER, brief, convert_with_ovc
+from mo_loop.verification.oracle import ONNX_RUNTIME, Oracle, exact_operators
+from mo_loop.verification.packages import require_packages
+from mo_loop.verification.report import AGAINST, DIFFERS, ENDED, PASSED, InputSet, Report, Row, Side
+from mo_loop.verification.runtime import compile_ir
 from mo_loop.workers import Pool
 
 Feeds = dict[str, Any]
@@ -99,7 +99,7 @@ def verify(
         ir: the .xml of its IR; without it the model is converted, with `options`.
         inputs: sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name.
             Without them, `sets` of them are generated from `seed`.
-        rtol, atol: tolerances; the usual ones are those of `mo_loop.verify.compare`.
+        rtol, atol: tolerances; the usual ones are those of `mo_loop.verification.compare`.
         device, precision: of OpenVINO. A precision other than f32 is compared beside f32, so that its cost is told
             apart from an error of conversion.
         against: other converters to compare with: "ovc".
@@ -358,7 +358,7 @@ class _Verification:
 
     def _explained(self, source: Path, sets: Sequence[tuple[str, Feeds]], side: Side) -> tuple[Any, Any]:
         """The first tensor that differs and the pass that changed the numbers, if they are wanted and there are any."""
-        from mo_loop.verify.explaining import VANISHES, Question, layers_of, passes_of
+        from mo_loop.verification.explaining import VANISHES, Question, layers_of, passes_of
 
         settings = self.settings
         if side.passed or not (settings.layers or settings.passes):

@@ -11,11 +11,11 @@ from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant
-from mo_loop.verify.compare import Comparison, compare
-from mo_loop.verify.layers.counterparts import is_for
-from mo_loop.verify.layers.ir_side import IrSide
-from mo_loop.verify.layers.layer_difference import Elements, number
-from mo_loop.verify.layers.onnx_side import OnnxFrame
+from mo_loop.verification.compare import Comparison, compare
+from mo_loop.verification.layers.counterparts import is_for
+from mo_loop.verification.layers.ir_side import IrSide
+from mo_loop.verification.layers.layer_difference import Elements, number
+from mo_loop.verification.layers.onnx_side import OnnxFrame
 
 BLOCK = 1 << 16
 """The elements that are compared at once: they stay in the cache of the processor."""

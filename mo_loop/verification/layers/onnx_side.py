@@ -25,7 +25,7 @@ from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, body_protos, called, domain_of, function_graph
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.origin import Origin
-from mo_loop.verify.oracle import OnnxRuntime, Reference, not_implemented
+from mo_loop.verification.oracle import OnnxRuntime, Reference, not_implemented
 
 OF_LISTS = frozenset((
     "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",

@@ -18,7 +18,7 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Concatenated, Invariant, Iteration, Loop, Merged, Sliced
-from mo_loop.verify.layers.ir_side import IrError, IrFrame
+from mo_loop.verification.layers.ir_side import IrError, IrFrame
 
 
 class IrLoop:

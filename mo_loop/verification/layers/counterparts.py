@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.control import Control, If
-from mo_loop.verify.layers.ir_side import IrFrame
+from mo_loop.verification.layers.ir_side import IrFrame
 
 
 def counterpart(ir: IrFrame, origin: Origin, kind: type[Control]) -> tuple[IrFrame, Control] | None:

@@ -13,9 +13,9 @@ from typing import Any
 from mo_loop.api import read_model
 from mo_loop.conversion import Conversion
 from mo_loop.options import ConvertOptions
-from mo_loop.verify.isolated import IsolatedError
-from mo_loop.verify.layers import History, LayerDifference, assign_origins, first_difference
-from mo_loop.verify.passes import PassDifference, changing_pass
+from mo_loop.verification.isolated import IsolatedError
+from mo_loop.verification.layers import History, LayerDifference, assign_origins, first_difference
+from mo_loop.verification.passes import PassDifference, changing_pass
 from mo_loop.workers import CRASH, Pool
 
 VANISHES = (

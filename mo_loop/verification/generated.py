@@ -23,9 +23,9 @@ from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph.types import ElementType, OptionalType, SequenceType, TensorType
-from mo_loop.verify.isolated import IsolatedError
-from mo_loop.verify.judge import brief
-from mo_loop.verify.roles import AXIS, COUNT, INDEX, LENGTH, MASK, SCALE, SIZE, Role, roles
+from mo_loop.verification.isolated import IsolatedError
+from mo_loop.verification.judge import brief
+from mo_loop.verification.roles import AXIS, COUNT, INDEX, LENGTH, MASK, SCALE, SIZE, Role, roles
 
 COUNTS = (3, 0, 1, 5, 2)
 """The trip counts of the sets, in turn."""

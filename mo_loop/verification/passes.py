@@ -26,11 +26,11 @@ from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.packed_sequences import pack_sequence
-from mo_loop.verify.compare import Comparison, compare_all
-from mo_loop.verify.isolated import IsolatedError, isolated
-from mo_loop.verify.judge import brief, empty_alike
-from mo_loop.verify.oracle import expected_values
-from mo_loop.verify.runtime import run_ir
+from mo_loop.verification.compare import Comparison, compare_all
+from mo_loop.verification.isolated import IsolatedError, isolated
+from mo_loop.verification.judge import brief, empty_alike
+from mo_loop.verification.oracle import expected_values
+from mo_loop.verification.runtime import run_ir
 from transforms.config import PassConfig
 from transforms.manager import Observer, Phase, Step
 
@@ -113,7 +113,7 @@ def changing_pass(
         model: the ONNX model, as a path, bytes or an `onnx.ModelProto`.
         options: of the conversion.
         feeds_sets: sets of inputs by name, run one after the other on one compiled model.
-        rtol, atol: tolerances, as for `mo_loop.verify.compare`.
+        rtol, atol: tolerances, as for `mo_loop.verification.compare`.
         reference: the model that ONNX Runtime runs, if the options cut the conversion.
 
     Raises:

@@ -2,7 +2,7 @@
 
     report.passed, report.exit_code           # whether every output agrees; 0, or 1 for a difference
     report.sides[0].rows                      # one for each output and set of inputs
-    print(as_text(report))                    # mo_loop/verify/report_formats.py
+    print(as_text(report))                    # mo_loop/verification/report_formats.py
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mo_loop.verify.compare import Comparison
+from mo_loop.verification.compare import Comparison
 
 PASSED, DIFFERS = "passed", "differs"
 ENDED = {"crash": "crash", "timeout": "hang", "memory": "memory"}

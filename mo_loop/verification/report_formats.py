@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from mo_loop.batch.junit import xml_text
 from mo_loop.batch.markdown import cell
 from mo_loop.tables import aligned
-from mo_loop.verify.report import AGAINST, Report, Row, Side
+from mo_loop.verification.report import AGAINST, Report, Row, Side
 
 HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "beyond", "worst element", "expected",
         "actual", "inputs")  # fmt: skip

@@ -24,8 +24,8 @@ from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
-from mo_loop.verify.layers.onnx_side import size_of
-from mo_loop.verify.runtime import Compiled
+from mo_loop.verification.layers.onnx_side import size_of
+from mo_loop.verification.runtime import Compiled
 
 Key = tuple[tuple[str, ...], str]
 """The scope path of an ONNX graph, and the name of a tensor in it."""

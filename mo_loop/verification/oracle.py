@@ -231,7 +231,7 @@ class Reference:
     def __init__(self, model: Any) -> None:
         from onnx.reference import ReferenceEvaluator
 
-        from mo_loop.verify.exact_integers import QLinearConv, QLinearMatMul
+        from mo_loop.verification.exact_integers import QLinearConv, QLinearMatMul
 
         source = str(model) if isinstance(model, (str, Path)) else model
         self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verify.isolated import FILLED, LIMIT, IsolatedError
+from mo_loop.verification.isolated import FILLED, LIMIT, IsolatedError
 from mo_loop.workers import Pool
 
 Feeds = Mapping[str, Any] | Sequence[Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verify.layers.onnx_side import OnnxError, OnnxFrame, OnnxPlan, Piece
+from mo_loop.verification.layers.onnx_side import OnnxError, OnnxFrame, OnnxPlan, Piece
 
 
 class OnnxLoop:

@@ -13,10 +13,10 @@ from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.packed_sequences import pack_sequence
-from mo_loop.verify.layers.history import History
-from mo_loop.verify.layers.ir_side import IrSide
-from mo_loop.verify.layers.layer_difference import LayerDifference
-from mo_loop.verify.layers.lockstep import Lockstep
+from mo_loop.verification.layers.history import History
+from mo_loop.verification.layers.ir_side import IrSide
+from mo_loop.verification.layers.layer_difference import LayerDifference
+from mo_loop.verification.layers.lockstep import Lockstep
 
 
 def first_difference(
@@ -35,14 +35,15 @@ def first_difference(
     A tensor that is wrong only when it is computed together with its neighbours is the answer if there is no other
     one; then `vanishes` is set.
     If it is None although the outputs of the whole model differ, the difference vanishes when inner tensors become
-    outputs: the runtime computes them in place, or fuses layers; `changing_pass` (mo_loop/verify/passes.py) says more.
+    outputs: the runtime computes them in place, or fuses layers; `changing_pass` (mo_loop/verification/passes.py) says
+    more.
     It runs native code: call it in a worker process.
 
     Args:
         model: the ONNX model, as a path, bytes or an `onnx.ModelProto`.
         graph: its IR, converted in this process, or read from files with `assign_origins`.
         feeds: the inputs by name; a sequence is a list.
-        rtol, atol: tolerances, as for `mo_loop.verify.compare`.
+        rtol, atol: tolerances, as for `mo_loop.verification.compare`.
         memory: the bytes that the values of both sides may take; a quarter of the machine's memory by default.
         history: an observer of the conversion, which knows the passes.
         one_by_one: run each node alone. If the worker process crashes, its stage then names the tensor and the
