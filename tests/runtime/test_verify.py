@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def test_an_ir_runs_in_another_interpreter() -> None:
 def test_errors_and_crashes_of_another_interpreter_are_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = Sample("m", b"", [], [], (), python=sys.executable)
     assert judge_ir("gone.xml", sample).result == NOT_COMPILABLE
-    monkeypatch.setattr(elsewhere, "_pool", lambda python: Pool(f"{__name__}:failing", python=python))
+    monkeypatch.setattr(elsewhere, "_pool", lambda python: Pool(f"{__name__}:failing_task", python=python))
     verdict = judge_ir("crash", sample)
     assert (verdict.result, verdict.message) == (CRASH, "compile: killed by SIGABRT")
 
@@ -118,6 +119,10 @@ def failing(how: str) -> None:
     if how == "crash":
         os.abort()
     raise ValueError("the reason")
+
+
+def failing_task(task: Any) -> None:
+    failing(task.arguments[0])
 
 
 def test_a_worker_that_crashes_is_replaced() -> None:

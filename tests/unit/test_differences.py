@@ -267,9 +267,9 @@ def names_place(found: Difference, path: tuple[str, ...], layer: str, readers: t
 
 
 def test_faults_in_converted_models_are_named(tmp_path: Path) -> None:
-    """Of 100 faults in written IR all, at the right place, with few other changes; under other names all as well."""
+    """Of 30 faults in written IR all, at the right place, with few other changes; under other names all as well."""
     missed: list[str] = []
-    for each in planted(100, seed=18):
+    for each in planted(30, seed=18):
         fault = each.fault
         old, new = tmp_path / "old.xml", tmp_path / "new.xml"
         mo_loop.save_model(mo_loop.Model(each.graph), old)
