@@ -36,6 +36,14 @@ def test_several_axes_of_channels_behind_the_positions(dynamic):
 
 
 @dynamic_or_not
+def test_a_batch_of_none_keeps_the_channels(dynamic):
+    inputs = {"x": floats(0, 5, 1, 3, 3), "w": floats(9, 1, 1), "b": None, "past": floats(0, 0, 1, 3, 3)}
+    attributes = {"channels_last": 1}
+    names = ["x", "past"] if dynamic else False
+    check_node(STATEFUL, inputs, attributes, opset=1, outputs=["y", "state"], constants=["w"], dynamic=names)
+
+
+@dynamic_or_not
 def test_weights_known_at_run_time(dynamic):
     inputs = {"x": floats(2, 3, 4), "w": floats(3, 1, 3)}
     names = ["x"] if dynamic else False

@@ -55,8 +55,9 @@ def _of_rows(
 ) -> list[Any]:
     """The outputs for channels behind the positions, in any number of axes."""
     rank = ranked(x, "the input of CausalConvWithState")
-    rows = _rows(x)
-    long = _after(_rows(past) if past is not None else None, rows, _width(weight, dilation), 1)
+    channels = _channels(weight)
+    rows = _rows(x, channels)
+    long = _after(_rows(past, channels) if past is not None else None, rows, _width(weight, dilation), 1)
     columns, behind = (ops.Transpose(each, [0, 2, 1]).output for each in (rows, long))
     y = ops.Transpose(_convolved(columns, behind, weight, bias, dilation, activation), [0, 2, 1])
     state = _last(long, rows, 1)
@@ -66,13 +67,9 @@ def _of_rows(
     return [ops.Reshape(each, ops.Concat([0, 0], tail, axis=0), special_zero=True) for each in (y, state)]
 
 
-def _rows(x: Value) -> Value:
+def _rows(x: Value, channels: int) -> Value:
     """[batch, S, channels..] as [batch, S, channels]."""
-    if x.rank == 3:
-        return x
-    rest = x.type.dims[2:]
-    count = int(np.prod([int(str(dim)) for dim in rest])) if all(isinstance(dim, int) for dim in rest) else -1
-    return ops.Reshape(x, [0, 0, count], special_zero=True).output
+    return x if x.rank == 3 else ops.Reshape(x, [0, 0, channels], special_zero=True).output
 
 
 def _width(weight: Value, dilation: int) -> int:
@@ -121,13 +118,17 @@ def _convolved(
 
 def _filters(weight: Value, at: Window) -> Value:
     """[channels, 1, K] as [channels, 1, 1, K]."""
+    return grouped(weight, _channels(weight), at)
+
+
+def _channels(weight: Value) -> int:
     channels = weight.type.dims[0]
     if not isinstance(channels, int):
         raise UnsupportedError(
             "a causal convolution whose number of channels is known only at run time: declare the shape of the weight",
             code="ML314",
         )
-    return grouped(weight, channels, at)
+    return channels
 
 
 # -- packed sequences of different lengths
