@@ -392,6 +392,12 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "TransposeToSqueezeUnsqueeze", "`Squeeze` and `Unsqueeze`",
     ),
     Gap(
+        "dynamic-groups",
+        "a `Reshape` of four dimensions, of which only the first is dynamic, to four or five whose second is dynamic, "
+        "then a `Transpose` and a `Reshape`, is taken for a shuffle of channels, and the model does not compile",
+        ERROR, "MoveWithSixDimensions", "a `Transpose` of six dimensions",
+    ),
+    Gap(
         "moved-broadcast",
         "a `Broadcast` to sizes known only at run time is moved after an elementwise operation with a tensor of size "
         "1, to the larger of the sizes: a size of 0 becomes 1",

@@ -161,3 +161,11 @@ def test_the_first_changes_are_captured(active, dynamic):
     inputs = packed([1, 3, 6]) | {"a": None, "dt": None, "count": np.array([2, 1, -1], np.int32)}
     inputs["active"] = np.array([active], np.int32)
     check_net(inputs, {"state_update_capacity": 2}, ["y", "final", "update"], dynamic)
+
+
+def test_values_with_heads_known_at_run_time():
+    """A Transpose of chunks of one batch, between two Reshapes, is not a shuffle of channels."""
+    inputs = {"q": floats(1, 3, 2, 2), "k": floats(1, 3, 2, 2), "v": floats(1, 3, 4, 2)}
+    model = node_model(NET, inputs, {"update_rule": "linear"}, opset=1, outputs=["y", "final"])
+    model.graph.input[2].type.tensor_type.shape.dim[2].dim_param = "heads"
+    check_model(model, inputs)

@@ -180,6 +180,35 @@ def _may_be_empty(dim: Dimension) -> bool:
     return not isinstance(dim, int) and low(dim) == 0
 
 
+class MoveWithSixDimensions(LocalRule):
+    """Reshape(Transpose(Reshape(x : [N,1,3,2], [1, -1, 3, 1, 2]), order), shape)  ->  the same with [1, 1, -1, 3, 1, 2]
+
+    The runtime recognises a shuffle of channels by such a Transpose of four or five dimensions. It reads the second of
+    them as the number of groups, and fails if it is dynamic.
+    """
+
+    pattern = wrap_type(ops.Transpose)
+
+    def form(self, node: ops.Transpose) -> Node | None:
+        x, order = inputs_of(node)
+        groups = x.node
+        if not isinstance(groups, ops.Reshape) or order.type.integers is None:
+            return None
+        if x.rank not in (4, 5) or isinstance(x.type.dims[1], int) or not _is_reshaped(node):
+            return None
+        given = inputs_of(groups)[0]
+        if given.rank != 4 or not all(isinstance(dim, int) for dim in given.type.dims[1:]):
+            return None
+        ones = list(range(6 - x.rank))
+        places = order.type.integers or tuple(reversed(range(x.rank)))
+        moved = ops.Transpose(ops.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
+        return ops.Squeeze(moved, ones)
+
+
+def _is_reshaped(node: ops.Transpose) -> bool:
+    return any(isinstance(use.node, ops.Reshape | ops.Squeeze | ops.Unsqueeze) for use in node.output.uses)
+
+
 class ReduceBeforeTranspose(LocalRule):
     """Reduce(Transpose(x, order), axes)  ->  Transpose of what is left of Reduce(x, order[axes]), if its order changes
 
