@@ -18,19 +18,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mo_loop.api import Model, save_model
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
-from mo_loop.packed_sequences import pack_sequence
 from mo_loop.verification.compare import Comparison, compare_all
 from mo_loop.verification.isolated import IsolatedError, isolated
 from mo_loop.verification.judge import brief, empty_alike
 from mo_loop.verification.oracle import expected_values
 from mo_loop.verification.runtime import run_ir
+from mo_loop.verification.sequence_values import flat, packed, unpacked
 from transforms.config import PassConfig
 from transforms.manager import Observer, Phase, Step
 
@@ -257,7 +255,7 @@ class _Trials:
             return NOT_RUN, _line(error)
         names = [name for node in graph.parameters for name in (node.name, *node.output.names)]
         try:
-            found = isolated(run_ir, str(path), [_packed(feeds, names) for feeds in self.sets])
+            found = isolated(run_ir, str(path), [packed(feeds, names) for feeds in self.sets])
         except IsolatedError as error:
             return NOT_RUN, _line(error)
         for expected, outputs in zip(self.expected, found, strict=True):
@@ -267,7 +265,7 @@ class _Trials:
         return AGREES, ""
 
     def _compared(self, expected: Named, found: Named) -> Comparison | None:
-        wanted = list(_flat(expected))
+        wanted, found = flat(expected), flat(unpacked(found, expected))
         for result in compare_all(wanted, found, rtol=self.tolerances[0], atol=self.tolerances[1]):
             if not result and not empty_alike(result.name, wanted, found):
                 return result
@@ -314,26 +312,6 @@ def _completed(graph: Graph) -> Graph:
     LowerBarriers().run(graph)
     graph.validate()
     return graph
-
-
-def _packed(feeds: Feeds, names: Sequence[str]) -> dict[str, Any]:
-    """The arrays for an IR with these inputs: a sequence `s` becomes `s.data` and `s.shapes`."""
-    found: dict[str, Any] = {}
-    for name, value in feeds.items():
-        if isinstance(value, list) and f"{name}.data" in names:
-            found[f"{name}.data"], found[f"{name}.shapes"] = pack_sequence(value)
-        else:
-            found[name] = value
-    return found
-
-
-def _flat(named: Named) -> Iterator[tuple[str, Any]]:
-    for name, value in named:
-        if isinstance(value, list):
-            data, shapes = pack_sequence(value) if value else (np.zeros(0, np.float32), np.zeros((0, 1), np.int64))
-            yield from ((f"{name}.data", data), (f"{name}.shapes", shapes))
-        elif value is not None:
-            yield name, value
 
 
 def _line(error: BaseException) -> str:

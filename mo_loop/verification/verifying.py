@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -29,7 +29,6 @@ from mo_loop.errors import InputError, ModelError, UsageError
 from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
 from mo_loop.options import ConvertOptions
-from mo_loop.packed_sequences import pack_sequence, unpack_sequence
 from mo_loop.verification.compare import Comparison, compare_all
 from mo_loop.verification.cut_model import cut_model
 from mo_loop.verification.generated import Generator, accepted
@@ -41,6 +40,7 @@ from mo_loop.verification.oracle import ONNX_RUNTIME, Oracle, exact_operators
 from mo_loop.verification.packages import require_packages
 from mo_loop.verification.report import AGAINST, DIFFERS, ENDED, PASSED, InputSet, Report, Row, Side
 from mo_loop.verification.runtime import compile_ir
+from mo_loop.verification.sequence_values import flat, packed, unpacked
 from mo_loop.workers import Pool
 
 Feeds = dict[str, Any]
@@ -288,7 +288,7 @@ class _Verification:
                 set_name, feeds = sets[number]
                 status, message = "fails", f"inference {inference} ({set_name}): "
                 try:
-                    outputs = compiled.run(packed(feeds, compiled.facts[0]))
+                    outputs = compiled.run(packed(feeds, {name for names in compiled.facts[0] for name in names}))
                 except IsolatedError as error:
                     if error.status != "error" or not is_empty(feeds):
                         raise
@@ -318,8 +318,7 @@ class _Verification:
         return Hosted(compile_ir, str(target), properties, settings.device, limit=settings.limit)
 
     def _compared(self, number: int, inference: int, expected: Named, found: Named) -> Iterator[Row]:
-        wanted = [(name, value) for name, value in expected if value is not None]
-        wanted, found = _flat(wanted), _flat(found)
+        wanted, found = flat(expected), flat(found)
         have = dict(found)
         for result in compare_all(wanted, found, rtol=self.settings.rtol, atol=self.settings.atol):
             left, right = dict(wanted).get(result.name), have.get(result.name)
@@ -418,48 +417,9 @@ def returned_inputs(model: OnnxModel) -> list[str]:
 # -- values
 
 
-def packed(feeds: Mapping[str, Any], inputs: Sequence[tuple[str, ...]]) -> Any:
-    """The arrays for an IR with these inputs: a sequence `s` becomes `s.data` and `s.shapes`, if it has these."""
-    known = {name for names in inputs for name in names}
-    found: Feeds = {}
-    for name, value in feeds.items():
-        if isinstance(value, list) and f"{name}.data" in known:
-            found[f"{name}.data"], found[f"{name}.shapes"] = pack_sequence(value)
-        else:
-            found[name] = value
-    return found
-
-
-def unpacked(found: Named, expected: Named) -> Named:
-    """The outputs of an IR, with the lists of packed sequences."""
-    have = dict(found)
-    names = [name for name, value in expected if isinstance(value, list) and f"{name}.data" in have]
-    if not names:
-        return found
-    lists = {}
-    for name, value in expected:
-        if name in names:
-            scalars = bool(value) and np.ndim(value[0]) == 0
-            lists[name] = unpack_sequence(have[f"{name}.data"], have[f"{name}.shapes"], scalars=scalars)
-    rest = [(name, value) for name, value in found if name.rpartition(".")[0] not in names]
-    return [*lists.items(), *rest]
-
-
 def is_empty(feeds: Mapping[str, Any]) -> bool:
     """Whether an input has no elements."""
     return any(np.size(value) == 0 for value in feeds.values() if not isinstance(value, list))
-
-
-def _flat(named: Iterable[tuple[str, Any]]) -> Named:
-    """A list as its elements and its length."""
-    found: Named = []
-    for name, value in named:
-        if not isinstance(value, list):
-            found.append((name, value))
-            continue
-        found.append((f"length of {name}", np.asarray(len(value))))
-        found += [(f"{name}[{place}]", each) for place, each in enumerate(value)]
-    return found
 
 
 def _type(value: Any) -> str:
