@@ -10,6 +10,7 @@ import numpy as np
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.reducing.candidate import Candidate, Feeds, made
 from mo_loop.reducing.inner_values import Path
+from mo_loop.verification.graph_edits import replace_entries, sweep
 
 
 def with_outputs(candidate: Candidate, kept: Collection[str]) -> Candidate:
@@ -50,22 +51,12 @@ def with_nodes(
     used = set(read)
     free = [name for node in nodes for name in node.output if name and name not in used and name not in before]
     entries = [*outputs, *(onnx.helper.make_empty_tensor_value_info(name) for name in free)]
-    _replace(graph.output, [_copy(each, types.get(((), each.name))) for each in entries])
-    _replace(graph.node, nodes)
+    replace_entries(graph.output, [_copy(each, types.get(((), each.name))) for each in entries])
+    replace_entries(graph.node, nodes)
     if not graph.output:
         return None
     sets = [{**each, **feeds} for feeds, each in zip(candidate.sets, values, strict=True)]
     return made(proto, sets or candidate.sets)
-
-
-def sweep(graph: Any) -> None:
-    """Remove the nodes that no output needs."""
-    names, needed, kept = NamesRead(), {entry.name for entry in graph.output}, []
-    for node in reversed(graph.node):
-        if needed.intersection(node.output):
-            kept.append(node)
-            needed |= names.of_node(node)
-    _replace(graph.node, list(reversed(kept)))
 
 
 def _copy(entry: Any, type_: Any) -> Any:
@@ -76,15 +67,6 @@ def _copy(entry: Any, type_: Any) -> Any:
     if type_ is not None and not found.type.WhichOneof("value"):
         found.type.CopyFrom(type_)
     return found
-
-
-def _replace(field: Any, entries: Sequence[Any]) -> None:
-    """Give a repeated field these messages, which may be its own."""
-    import copy
-
-    kept = [copy.deepcopy(each) for each in entries]
-    del field[:]
-    field.extend(kept)
 
 
 def _type(declared: Any, arrays: Sequence[Any]) -> Any:

@@ -19,16 +19,14 @@ from mo_loop.reducing.condition import Condition
 from mo_loop.reducing.search import Search
 from mo_loop.reducing.trial import Trials
 from mo_loop.verification.generated import Generator, accepted
-from mo_loop.verification.given import given_sets, typed
+from mo_loop.verification.given import read_sets
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.oracle import Oracle
 from mo_loop.verification.packages import require_packages
-from mo_loop.verification.verifying import input_names, numpy_type
 
 LARGEST = 2_000_000_000
 """The bytes of the largest model: protobuf holds no larger message."""
-
 
 LEAST_SECONDS = 2.0
 """The least time of a trial; a process that is replaced needs most of it for its imports."""
@@ -111,11 +109,7 @@ def _sets(
 ) -> tuple[Mapping[str, Any], ...]:
     """The sets of inputs. Without given ones they are generated, if ONNX Runtime runs the model."""
     if inputs:
-        types = {each.name: numpy_type(each.type) for each in opened.proto.graph.input}
-        arrays = [dict(each) for each in inputs if isinstance(each, Mapping)]
-        files = [str(each) for each in inputs if not isinstance(each, Mapping)]
-        arrays += [feeds for _, feeds in given_sets(files, input_names(opened))]
-        return tuple(typed(each, types) for each in arrays)
+        return tuple(feeds for _, feeds in read_sets(inputs, opened))
     try:
         oracle = Hosted(Oracle, path)
         try:

@@ -14,6 +14,7 @@ from mo_loop.frontend.names_read import names_defined_in
 from mo_loop.frontend.onnx_graphs import body_protos, operator_of
 from mo_loop.reducing.candidate import Candidate, made, names_needed
 from mo_loop.reducing.inner_values import Path, graph_at, likely_shape
+from mo_loop.verification.graph_edits import replace_entries
 
 _BOOL = 9  # TensorProto.BOOL
 Types = Mapping[tuple[Path, str], Any]
@@ -31,7 +32,7 @@ def without_body_nodes(candidate: Candidate, path: Path, removed: Collection[int
         for name in node.output:
             if name:
                 other[name] = _alike(name, node, path, types, other)
-    _replace_nodes(graph, kept)
+    replace_entries(graph.node, kept)
     needed = names_needed(graph)
     for name in [each for each in given if each in needed]:
         if not other[name]:
@@ -106,14 +107,6 @@ def _rename(graph: Any, old: str, new: str) -> None:
             entry.name = new
 
 
-def _replace_nodes(graph: Any, nodes: list[Any]) -> None:
-    import copy
-
-    kept = [copy.deepcopy(each) for each in nodes]
-    del graph.node[:]
-    graph.node.extend(kept)
-
-
 # -- a body in place of its node
 
 
@@ -139,7 +132,7 @@ def unwrapped(candidate: Candidate, path: Path) -> Iterator[Candidate]:
     else:
         inline.branch()
     nodes = [*outer.node[:number], *inline.nodes, *outer.node[number + 1 :]]
-    _replace_nodes(outer, nodes)
+    replace_entries(outer.node, nodes)
     outer.initializer.extend(inline.initializers)
     yield made(proto, candidate.sets)
 

@@ -23,6 +23,7 @@ import numpy as np
 from mo_loop.options import ConvertOptions
 from mo_loop.reducing.candidate import Candidate
 from mo_loop.reducing.condition import COMMAND, CRASHES, DIFFERS, FAILS, Condition
+from mo_loop.verification.compare import compare_all, is_limited
 from mo_loop.workers import CRASH, OK, TIMEOUT, Pool, report_stage
 
 RUNNING = "run the IR"
@@ -128,7 +129,6 @@ def _code(path: Path, options: ConvertOptions, code: str) -> bool:
 def _runs_badly(task: _Task, path: Path) -> bool:
     from mo_loop.api import Model, save_model
     from mo_loop.conversion import Conversion
-    from mo_loop.verification.compare import compare_all
     from mo_loop.verification.oracle import Oracle
     from mo_loop.verification.runtime import compile_ir
 
@@ -170,10 +170,4 @@ def _is_limit(name: str, expected: Any, found: Any) -> bool:
         return True
     if np.size(left) == 0 == np.size(right):
         return True
-    is_long = left.dtype.kind in "iu" and left.dtype.itemsize == 8 and left.shape == right.shape
-    return is_long and np.array_equal(np.clip(left, *_I32).astype(np.int64), np.clip(right, *_I32).astype(np.int64))
-
-
-_I32 = (-(1 << 31), (1 << 31) - 1)
-
-
+    return is_limited(left, right)

@@ -13,7 +13,7 @@
 `elsewhere`    the same as `runtime` on another OpenVINO release, in another interpreter
 `verifying`    `mo-loop verify`: a model, its IR and several sets of inputs; `report`, `report_formats` tell the result
 `generated`    inputs made from the types of a model, and from `roles`; `given` reads those of files
-`cut_model`    the ONNX model between other inputs and outputs
+`cut_model`    the ONNX model between other inputs and outputs; `graph_edits` are shared with `mo_loop.reducing`
 =============  ====================================================================================
 
 OpenVINO, ONNX Runtime and onnx are imported inside functions, so importing this package is fast.

@@ -13,6 +13,7 @@ from mo_loop.errors import UsageError
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.inferred_types import types_of
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.verification.graph_edits import sweep
 
 
 def cut_model(model: OnnxModel, cut: Cut) -> Any:
@@ -49,7 +50,10 @@ def cut_model(model: OnnxModel, cut: Cut) -> Any:
     if cut.outputs is not None:
         del graph.output[:]
         graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in cut.outputs)
-    _sweep(graph)
+    needed = sweep(graph)
+    for each in [entry for entry in graph.input if entry.name not in needed]:
+        graph.input.remove(each)
+    del graph.value_info[:]
     return proto
 
 
@@ -62,21 +66,3 @@ def _detach(graph: Any, name: str) -> None:
         for place, output in enumerate(node.output):
             if output == name:
                 node.output[place] = f"{name} (cut)"
-
-
-def _sweep(graph: Any) -> None:
-    """Remove the nodes and inputs that no output needs."""
-    from mo_loop.frontend.names_read import NamesRead
-
-    names, needed = NamesRead(), {entry.name for entry in graph.output}
-    kept = []
-    for node in reversed(graph.node):  # ONNX orders the nodes
-        if needed.intersection(node.output):
-            kept.append(node)
-            needed |= names.of_node(node)
-    nodes = list(reversed(kept))
-    del graph.node[:]
-    graph.node.extend(nodes)
-    for each in [entry for entry in graph.input if entry.name not in needed]:
-        graph.input.remove(each)
-    del graph.value_info[:]

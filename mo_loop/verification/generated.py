@@ -23,6 +23,7 @@ from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph.types import ElementType, OptionalType, SequenceType, TensorType
+from mo_loop.verification.given import input_names
 from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.judge import brief
 from mo_loop.verification.roles import AXIS, COUNT, INDEX, LENGTH, MASK, SCALE, SIZE, Role, roles
@@ -60,13 +61,13 @@ class Generator:
 
     def __init__(self, model: OnnxModel, known: Mapping[str, Sequence[int | None] | None], seed: int = 0) -> None:
         """Raises UnsupportedError for an input whose element type is not known."""
-        constants = {each.name for each in model.proto.graph.initializer}
+        needed = set(input_names(model))
         meant = roles(model)
         self._seed = seed
         self.inputs = [
             _input(entry, known.get(entry.name), meant.get(entry.name, Role()))
             for entry in model.proto.graph.input
-            if entry.name not in constants
+            if entry.name in needed
         ]
         self.symbols = list(dict.fromkeys(name for each in self.inputs for name in each.symbols))
         """The dynamic dimensions that have sizes of their own."""

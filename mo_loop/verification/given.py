@@ -11,6 +11,7 @@ A sequence `s` is in two arrays of an .npz: `s.data`, all elements flattened and
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 
 from mo_loop.errors import FileError, UsageError
 from mo_loop.files import write_whole
+from mo_loop.frontend.model import OnnxModel
 from mo_loop.packed_sequences import pack_sequence, unpack_sequence
 
 Feeds = dict[str, Any]
@@ -55,6 +57,21 @@ def given_sets(texts: Iterable[str], names: Sequence[str]) -> list[tuple[str, Fe
     return found
 
 
+def read_sets(inputs: Sequence[Any], model: OnnxModel) -> list[tuple[str, Feeds]]:
+    """(name, arrays) of each set in `inputs`: arrays by name, then those of files, in the types of the model."""
+    types = {each.name: _numpy_type(each.type) for each in model.proto.graph.input}
+    arrays = [each for each in inputs if isinstance(each, Mapping)]
+    sets = [(f"given {place}", dict(each)) for place, each in enumerate(arrays)]
+    sets += given_sets([os.fspath(each) for each in inputs if not isinstance(each, Mapping)], input_names(model))
+    return [(name, _typed_set(feeds, types)) for name, feeds in sets]
+
+
+def input_names(model: OnnxModel) -> list[str]:
+    """The inputs that need a value: those that no initializer gives one."""
+    constants = {each.name for each in model.proto.graph.initializer}
+    return [each.name for each in model.proto.graph.input if each.name not in constants]
+
+
 def save(path: Path, arrays: Iterable[tuple[str, Any]]) -> None:
     """Write an .npz. FileError if it cannot be written."""
     plain: Feeds = {}
@@ -68,7 +85,7 @@ def save(path: Path, arrays: Iterable[tuple[str, Any]]) -> None:
     write_whole(path, data.getvalue())
 
 
-def typed(feeds: Mapping[str, Any], types: Mapping[str, Any]) -> Feeds:
+def _typed_set(feeds: Mapping[str, Any], types: Mapping[str, Any]) -> Feeds:
     """Arrays of types that numpy lacks, which files store as bytes, in the numpy `types` of their inputs."""
     return {name: _typed(value, types.get(name)) for name, value in feeds.items()}
 
@@ -79,6 +96,16 @@ def _typed(value: Any, dtype: Any) -> Any:
     if dtype is not None and value.dtype.kind == "V" and value.dtype.itemsize == np.dtype(dtype).itemsize:
         return value.view(dtype)
     return value
+
+
+def _numpy_type(proto: Any) -> Any:
+    from onnx import helper
+
+    kind = proto.WhichOneof("value")
+    while kind in ("sequence_type", "optional_type"):
+        proto = getattr(proto, kind).elem_type
+        kind = proto.WhichOneof("value")
+    return helper.tensor_dtype_to_np_dtype(proto.tensor_type.elem_type) if kind == "tensor_type" else None
 
 
 def _named(text: str) -> tuple[str, Path]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -32,7 +32,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.verification.compare import Comparison, compare_all
 from mo_loop.verification.cut_model import cut_model
 from mo_loop.verification.generated import Generator, accepted
-from mo_loop.verification.given import given_sets, save, typed
+from mo_loop.verification.given import read_sets, save
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.judge import PEER, brief, convert_with_ovc
@@ -165,6 +165,8 @@ class _Verification:
             target, converted = self._converted(folder)
             source = self._reference(folder)
             sets, expected, oracle = self._expected(source, converted)
+            self._save("inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
+            self._save("onnxruntime", dict(enumerate(expected)))
             order = (*range(len(sets)), *reversed(range(len(sets))))
             sides = [self._ran(F32, target, sets, expected, order)]
             if self.settings.precision != F32:
@@ -243,13 +245,7 @@ class _Verification:
         return sets, expected, name
 
     def _given(self, oracle: Hosted) -> tuple[list[tuple[str, Feeds]], list[Named]]:
-        types = {each.name: each.type for each in self.model.proto.graph.input}
-        names = input_names(self.model)
-        files = [each for each in self.settings.inputs if not isinstance(each, Mapping)]
-        arrays = [each for each in self.settings.inputs if isinstance(each, Mapping)]
-        sets = [(f"given {place}", dict(each)) for place, each in enumerate(arrays)]
-        sets += given_sets(map(os.fspath, files), names)
-        sets = [(name, typed(feeds, {key: numpy_type(each) for key, each in types.items()})) for name, feeds in sets]
+        sets = read_sets(self.settings.inputs, self.model)
         expected = []
         for name, feeds in sets:
             try:
@@ -309,7 +305,7 @@ class _Verification:
         finally:
             if compiled is not None:
                 compiled.close()
-        self._save(name, sets, expected, found)
+        self._save(name, found)
         return Side(name, status, message, tuple(rows.values()), time.perf_counter() - start)
 
     def _compiled(self, target: Path, precision: str) -> Hosted:
@@ -341,17 +337,13 @@ class _Verification:
             return Side(name, ENDED.get(outcome.status, "refused"), outcome.message)
         return self._ran(F32, target, sets, expected, order, name)
 
-    def _save(
-        self, side: str, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], found: Mapping[int, Named]
-    ) -> None:
+    def _save(self, side: str, found: Mapping[int, Iterable[tuple[str, Any]]]) -> None:
+        """Write the arrays of each set, if they are wanted."""
         folder = self.settings.save
         if folder is None:
             return
-        for number, (_, feeds) in enumerate(sets):
-            save(folder / f"set{number}-inputs.npz", feeds.items())
-            save(folder / f"set{number}-onnxruntime.npz", expected[number])
-            if number in found:
-                save(folder / f"set{number}-{side.replace(' ', '-')}.npz", found[number])
+        for number, outputs in found.items():
+            save(folder / f"set{number}-{side.replace(' ', '-')}.npz", outputs)
 
     # -- reasons
 
@@ -429,21 +421,6 @@ def _type(value: Any) -> str:
         return "none"
     array = np.asarray(value)
     return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
-
-
-def numpy_type(proto: Any) -> Any:
-    from onnx import helper
-
-    kind = proto.WhichOneof("value")
-    while kind in ("sequence_type", "optional_type"):
-        proto = getattr(proto, kind).elem_type
-        kind = proto.WhichOneof("value")
-    return helper.tensor_dtype_to_np_dtype(proto.tensor_type.elem_type) if kind == "tensor_type" else None
-
-
-def input_names(model: OnnxModel) -> list[str]:
-    constants = {each.name for each in model.proto.graph.initializer}
-    return [each.name for each in model.proto.graph.input if each.name not in constants]
 
 
 def shapes_of(converted: Model) -> dict[str, Sequence[int | None] | None]:

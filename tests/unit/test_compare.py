@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from mo_loop.verification.compare import compare, compare_all
+from mo_loop.verification.compare import compare, compare_all, is_limited
 
 
 def f32(*values: float) -> np.ndarray:
@@ -87,3 +87,10 @@ def test_outputs_are_found_by_name() -> None:
 def test_outputs_without_the_names_are_taken_by_position() -> None:
     assert all(compare_all([("a", f32(1)), ("b", f32(2))], [("x", f32(1)), ("y", f32(2))]))
     assert not all(compare_all([("a", f32(1))], [("x", f32(1)), ("y", f32(2))]))
+
+
+def test_only_64_bit_integers_are_limited_to_32_bits() -> None:
+    large = np.array([1 << 40, -(1 << 40), 3])
+    assert is_limited(large, np.array([(1 << 31) - 1, -(1 << 31), 3]))
+    assert not is_limited(large, np.array([(1 << 31) - 1, -(1 << 31), 4]))
+    assert not is_limited(np.array([1 << 40], np.uint64), np.array([(1 << 31) - 1], np.uint64))

@@ -50,14 +50,6 @@ def is_overwritten(actual: Any) -> bool:
     return bool((np.ascontiguousarray(actual).view(np.uint8) > 1).any())
 
 
-def is_limited(expected: Any, actual: Any) -> bool:
-    """Whether 64-bit integers differ only because the CPU device computes them in 32 bits, which limits them."""
-    if np.asarray(expected).dtype != np.int64 or np.shape(expected) != np.shape(actual):
-        return False
-    limits = np.iinfo(np.int32)
-    return bool((np.clip(expected, limits.min, limits.max) == actual).all())
-
-
 def message(result: Comparison, elements: Elements | None) -> str:
     """How two arrays differ, in words."""
     if elements is None:

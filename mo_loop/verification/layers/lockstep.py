@@ -22,10 +22,9 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, If, Iteration
-from mo_loop.verification.compare import ATOL, RTOL, SMALL_FLOAT, compare
+from mo_loop.verification.compare import ATOL, RTOL, SMALL_FLOAT, compare, is_limited
 from mo_loop.verification.layers.answer import (
     is_close,
-    is_limited,
     is_overwritten,
     layers_of,
     message,
