@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes clean
+.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,8 +75,14 @@ runtimes: $(VENV)/pyvenv.cfg ## make environments with older OpenVINO releases, 
 probes: $(VENV)/.installed-dev ## run the probes of the runtime's errors on every release of `make runtimes ARGS=--every`
 	$(PY) tools/probe_runtime.py --every --rules $(ARGS)
 
+page: ## build the program of the page (needs node and npm)
+	cd tools/page && npm ci --silent && npm run --silent check && npm run --silent build
+
+page-check: page ## fail if the built program of the page is not what tools/page gives
+	git diff --exit-code --stat -- mo_loop/page/static
+
 clean: ## remove the environment, caches and build leftovers
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist tools/page/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find mo_loop transforms tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps follow pyproject.toml: a change there installs anew, anything else reuses what is installed.

@@ -37,6 +37,7 @@ NEVER = {
     "mo_loop.api": ("mo_loop.cli",),
     "mo_loop.conversion": ("mo_loop.api", "mo_loop.cli"),
     "mo_loop.dump": ("mo_loop.cli",),
+    "mo_loop.page": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.dump", "mo_loop.cli"),
     "mo_loop.diagnostics": ("mo_loop.cli", "mo_loop.verification"),
     "mo_loop.inspection": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verification"),
     "mo_loop.differences": ("transforms", *OFFERS),

@@ -1,0 +1,65 @@
+"""Document: the data that the page shows: a first state, and for each pass what it changed.
+
+    document = Document("model.onnx")
+    document.begin(describer.state(graph))
+    document.step(describe(step), describer.state(graph))       # None instead of a state: nothing changed
+    document.as_json()
+
+docs/dump.md describes the form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mo_loop.page.node_records import Record, State
+from mo_loop.version import __version__
+
+SCHEMA, VERSION = "mo-loop page", 1
+
+
+class Document:
+    """The states of one conversion, or one graph. `kind` is "conversion", "graph" or "diff"."""
+
+    def __init__(self, title: str, kind: str = "conversion") -> None:
+        self.title = title
+        self.kind = kind
+        self.notes: list[str] = []
+        self._first = State()
+        self._last = State()
+        self._steps: list[Record] = []
+
+    def begin(self, state: State) -> None:
+        """Set the first state."""
+        self._first = self._last = state
+
+    def step(self, step: Mapping[str, Any], state: State | None) -> None:
+        """Add a step with the state after it, None if it changed nothing."""
+        found = dict(step)
+        if state is not None:
+            found["delta"] = delta(self._last, state)
+            self._last = state
+        self._steps.append(found)
+
+    def as_json(self) -> Record:
+        """Plain data for JSON."""
+        return {
+            "schema": SCHEMA, "version": VERSION, "kind": self.kind, "title": self.title,
+            "producer": f"mo_loop {__version__}", "notes": self.notes,
+            "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
+            "steps": self._steps,
+        }  # fmt: skip
+
+
+def delta(old: State, new: State) -> Record:
+    """What changed between two states; `changed` has whole records."""
+    return {
+        "added": [record for number, record in new.nodes.items() if number not in old.nodes],
+        "removed": [number for number in old.nodes if number not in new.nodes],
+        "changed": [
+            record for number, record in new.nodes.items() if number in old.nodes and record != old.nodes[number]
+        ],
+        "scopes": [scope for name, scope in new.scopes.items() if old.scopes.get(name) != scope],
+        "removed_scopes": [name for name in old.scopes if name not in new.scopes],
+    }

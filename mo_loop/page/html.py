@@ -1,0 +1,53 @@
+"""The page: one HTML file that holds its program, its style and its data, and loads nothing.
+
+    html = page(document.as_json())
+
+Its content-security-policy forbids everything but its own script and style, by their hashes, and the worker that the
+script makes. The data stands in an element that is no script, compressed and encoded, so no name of a model can end
+the element or run.
+"""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+STATIC = files("mo_loop.page") / "static"
+
+
+def page(document: dict[str, Any]) -> str:
+    """The page that shows a document."""
+    script, style, worker = (_static(name) for name in ("page.js", "page.css", "worker.js"))
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}' 'wasm-unsafe-eval'; style-src '{_hash(style)}'; "
+        "worker-src blob:; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    data = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "backslashreplace")
+    encoded = b64encode(gzip.compress(data, 6, mtime=0)).decode()
+    title = html.escape(document["title"][:200])
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title} - mo_loop</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        "<noscript>This page needs JavaScript.</noscript>\n"
+        f'<script type="application/gzip" id="document">{encoded}</script>\n'
+        f'<script type="text/plain" id="worker">{worker}</script>\n'
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+@cache
+def _static(name: str) -> str:
+    return (STATIC / name).read_text("utf-8")
+
+
+def _hash(content: str) -> str:
+    """The source of an inline element for the policy."""
+    return f"sha256-{b64encode(sha256(content.encode()).digest()).decode()}"

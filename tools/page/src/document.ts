@@ -1,0 +1,125 @@
+// The data of the page, as docs/dump.md describes them; mo_loop/page/document.py writes them.
+
+export type NodeId = number;
+export type ScopeId = string; // "" is the main graph, "17/body" a body of node 17
+
+export interface Document {
+  schema: "mo-loop page";
+  version: 1;
+  kind: "conversion" | "graph" | "diff";
+  title: string;
+  producer: string;
+  notes?: string[];
+  scopes: Scope[];
+  nodes: NodeRecord[]; // of all scopes; in each, producers before consumers
+  steps: Step[];
+  texts?: string[]; // reasons refer to them by index
+  heat?: Heat;
+}
+
+export interface Scope {
+  id: ScopeId;
+  owner: NodeId | null;
+  tag: string; // "body", "then_body", "else_body", or the name of a function
+  name: string;
+  parameters: NodeId[];
+  results: NodeId[];
+  info?: string;
+}
+
+export interface NodeRecord {
+  id: NodeId;
+  scope: ScopeId;
+  op: string;
+  opset: number | string;
+  name: string;
+  inputs: ([NodeId, number] | null)[];
+  outputs: { type: string; names: string[] }[];
+  attributes?: Record<string, string>;
+  value?: string; // the first elements of a constant
+  bytes?: number;
+  data?: string; // equal for equal content
+  names?: string[]; // of a Result
+  info?: string;
+  origins?: [scope: string, node: string, operator: string, output: string][];
+  bodies?: ScopeId[];
+  port_map?: PortMap;
+}
+
+export interface PortMap {
+  inputs: PortEntry[];
+  outputs: PortEntry[];
+  iteration?: NodeId; // the Parameter that gets the number of the iteration
+  condition?: NodeId; // the Result that lets the loop continue
+  trip_count?: string;
+}
+
+export interface PortEntry {
+  role: "Invariant" | "Merged" | "Sliced" | "Branched" | "Final" | "Concatenated" | "Selected";
+  port: number; // the input or the output of the owner
+  parameter?: NodeId;
+  result?: NodeId;
+  then?: NodeId | null;
+  else_?: NodeId | null;
+  axis?: number;
+  start?: number;
+  end?: number;
+  stride?: number;
+  part_size?: number;
+}
+
+export interface Step {
+  name: string;
+  place: number;
+  seconds: number;
+  matches: number;
+  matchers: [string, number][];
+  nodes: [before: number, after: number];
+  doc?: string;
+  off?: boolean;
+  file?: string;
+  gaps?: Gap[];
+  reasons?: [node: NodeId | null, path: string, matcher: string, outcome: string, text: number][];
+  delta?: Delta;
+  details?: Record<NodeId, string[]>;
+}
+
+export interface Gap {
+  id: string;
+  sentence: string;
+  severity: string;
+  form: string;
+  since: string;
+  until: string;
+}
+
+export interface Delta {
+  added: NodeRecord[];
+  removed: NodeId[];
+  changed: NodeRecord[];
+  scopes: Scope[];
+  removed_scopes: ScopeId[];
+}
+
+export interface Heat {
+  tensors: [node: NodeId, port: number, difference: TensorDifference][];
+  loops: Record<NodeId, { iterations: number; tensors: Record<string, number[]> }>;
+  first?: { node: NodeId; port: number; text: string };
+}
+
+export interface TensorDifference {
+  worst: number; // the largest difference as a multiple of the tolerance; above 1 it differs
+  abs: number;
+  rel: number;
+  count: number; // elements beyond the tolerance
+  size: number;
+  iteration?: number;
+}
+
+/** Decode the element that holds the document: gzip in base64. */
+export async function readDocument(element: HTMLElement): Promise<Document> {
+  const text = atob((element.textContent ?? "").trim());
+  const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text()) as Document;
+}
