@@ -18,7 +18,9 @@ export interface Shown {
   mode: Mode;
   folds: ReadonlyMap<string, boolean>; // what the user folded (true) or opened (false), by the id of the group
   selection: Selection;
-  query: string;
+  query: string; // of the search
+  highlights: ReadonlySet<NodeId>; // what the search found: the drawing marks these nodes
+  heat: boolean; // tensors have the colour of their difference
   theme: "auto" | "light" | "dark";
 }
 
