@@ -88,6 +88,8 @@ TOP_LEVEL = {
 
 # A path of somebody's machine: a system folder at the start of a path, and a name below it.
 MACHINE_PATH = re.compile(r"(?:file://|(?<![\w.~}>)/-]))/(?:home|root|tmp|work|Users)/[A-Za-z]")
+BUILT = frozenset({"mo_loop/page/static/worker.js"})
+"""Built files with libraries of others in them: Emscripten's file system in memory has a /home of its own."""
 
 
 @dataclass(frozen=True)
@@ -449,6 +451,8 @@ class TestRepository:
         offenders = []
         for path in tracked():
             if not path.is_file() or b"\0" in (content := path.read_bytes())[:8192]:
+                continue
+            if path.relative_to(ROOT).as_posix() in BUILT:
                 continue
             for number, line in enumerate(content.decode("utf-8", errors="replace").splitlines(), 1):
                 if MACHINE_PATH.search(line):
