@@ -26,6 +26,8 @@ class Document:
         self.title = title
         self.kind = kind
         self.notes: list[str] = []
+        self.heat: Record | None = None
+        """How far the tensors differ from those of the ONNX model, if both were run."""
         self._first = State()
         self._last = State()
         self._steps: list[Record] = []
@@ -44,12 +46,15 @@ class Document:
 
     def as_json(self) -> Record:
         """Plain data for JSON."""
-        return {
+        found: Record = {
             "schema": SCHEMA, "version": VERSION, "kind": self.kind, "title": self.title,
             "producer": f"mo_loop {__version__}", "notes": self.notes,
             "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
             "steps": self._steps,
         }  # fmt: skip
+        if self.heat is not None:
+            found["heat"] = self.heat
+        return found
 
 
 def delta(old: State, new: State) -> Record:

@@ -103,17 +103,24 @@ export interface Delta {
 
 export interface Heat {
   tensors: [node: NodeId, port: number, difference: TensorDifference][];
-  loops: Record<NodeId, { iterations: number; tensors: Record<string, number[]> }>;
+  loops: Record<NodeId, LoopDifferences>;
   first?: { node: NodeId; port: number; text: string };
 }
 
+export interface LoopDifferences {
+  iterations: number; // of the longest run of the loop
+  per_point: number; // iterations that share one value, which is the largest of theirs; 1 up to 512 iterations
+  tensors: Record<string, number[]>; // the worst difference of a tensor of the body, by iteration
+}
+
 export interface TensorDifference {
-  worst: number; // the largest difference as a multiple of the tolerance; above 1 it differs
+  worst: number; // the largest difference as a multiple of the tolerance; above 1 it differs, 1e30 is beyond measure
   abs: number;
   rel: number;
   count: number; // elements beyond the tolerance
   size: number;
-  iteration?: number;
+  iteration?: number; // of the loop around the tensor
+  text?: string; // why no number can be told: another shape or type, a number that is not finite
 }
 
 /** Decode the element that holds the document: gzip in base64. */
