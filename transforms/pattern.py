@@ -48,6 +48,10 @@ class Pattern:
         """Check `value` itself and put its inputs on the agenda; returns the refusal, if any."""
         return self.when if self.when is not None and not self.when.check(value) else None
 
+    def fits(self, value: Value) -> Refusal | None:
+        """The refusal of the value itself, without the inputs of its node; None too where only `ways` can tell."""
+        return None
+
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
         """The ways in which a pattern that `chooses` can match, best first."""
         raise NotImplementedError
@@ -435,16 +439,21 @@ class Trace:
 class Matcher:
     """Matches one pattern at any number of nodes."""
 
-    __slots__ = ("contained", "pattern")
+    __slots__ = ("contained", "is_single", "pattern")
 
     def __init__(self, pattern: Pattern, *, contained: bool = False) -> None:
         """With `contained`, a match is refused if a node outside it reads an inner value."""
         self.pattern = pattern
         self.contained = contained
+        self.is_single = type(pattern) is _WrapType and not pattern.inputs and not pattern.is_open
+        """Whether the pattern is one node, whatever its inputs."""
 
     def match(self, node: Node, trace: Trace | None = None) -> Match | None:
         """The match with `node` as its root, or None; `trace` records why."""
+        fits = self.pattern.fits
         for value in node.outputs:
+            if trace is None and fits(value) is not None:  # most nodes fail here, before anything is made
+                continue
             bound = solve([(self.pattern, value)], {}, trace)
             if bound is None:
                 continue

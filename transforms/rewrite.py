@@ -85,7 +85,8 @@ class MatcherPass(FunctionPass):
         if self.is_vetoed(node):
             return False
         said = len(self.config.explanations)
-        with made_for(all_of(each.origins for each in match.nodes)):
+        origins = node.origins if matcher.is_single else all_of(each.origins for each in match.nodes)
+        with made_for(origins):
             done = self._callback(match)
         if done:
             self.accept(node)

@@ -16,6 +16,11 @@ BETWEEN = (Binary, Unary, ops.Convert, ops.Select, ops.Reshape)
 """Operations that may stand between the products and the softmax."""
 
 
+def has_heads(value: Value) -> bool:
+    """Whether `value` may be more than one matrix."""
+    return value.rank is None or value.rank > 2
+
+
 class MaximumBetweenHeads(LocalRule):
     """Transpose(softmax(Q K^T) V)  ->  Transpose(max(A, A)) of the attention A, if Q is not the result of a Transpose
     softmax(Q K^T) V                ->  softmax(max(Q, Q) K^T) V, if Q is one and the result is not transposed
@@ -25,7 +30,7 @@ class MaximumBetweenHeads(LocalRule):
     takes the heads of another operand of this operation for the queries. The maximum separates the Transpose.
     """
 
-    pattern = wrap_type(ops.MatMul)
+    pattern = wrap_type(ops.MatMul, when=has_heads)
 
     def form(self, node: ops.MatMul) -> Node | None:
         if not _has_as_many_queries_as_heads(node.output):
@@ -51,7 +56,7 @@ class MaximumBehindSoftmax(LocalRule):
     separates the second product.
     """
 
-    pattern = wrap_type(ops.MatMul)
+    pattern = wrap_type(ops.MatMul, when=has_heads)
 
     def form(self, node: ops.MatMul) -> Node | None:
         weights, v = inputs_of(node)

@@ -78,18 +78,20 @@ class AbsToMaximum(LocalRule):
         return ops.Maximum(ops.Negative(c), c) if isinstance(source[0].node, ops.Concat) else None
 
 
+def _reads_empty_constant(value: Value) -> bool:
+    return any(isinstance(each.node, Constant) and 0 in each.type.dims for each in inputs_of(value.node))
+
+
 class EmptyConstantsToMaximum(LocalRule):
     """x + c, where c is a Constant without elements  ->  max(x, c), and -, *, / likewise
 
     The result has no elements either. The runtime crashes when it compiles one of the four operations.
     """
 
-    pattern = wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide))
+    pattern = wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_reads_empty_constant)
 
-    def form(self, node: Binary) -> Node | None:
+    def form(self, node: Binary) -> Node:
         a, b = inputs_of(node)
-        if not any(isinstance(each.node, Constant) and 0 in each.type.dims for each in (a, b)):
-            return None
         return ops.Maximum(a, b, auto_broadcast=node.auto_broadcast)
 
 
@@ -145,6 +147,11 @@ def _has_only_bits(value: Value, mask: int, half: int) -> bool:
     return isinstance(value.node, ops.BitwiseAnd) and inputs_of(value.node)[1].type.integers == (mask,)
 
 
+def _reads_one_element(value: Value) -> bool:
+    """Whether an input of the node is a Constant of one element."""
+    return any(each is not None and is_one_element(each) for each in value.node.inputs)
+
+
 class UnsqueezeToConstantRank(LocalRule):
     """x : [N] + c : [1,1,1]  ->  Unsqueeze(x, [0, 1]) + c
 
@@ -152,7 +159,7 @@ class UnsqueezeToConstantRank(LocalRule):
     dimensions that the constant adds.
     """
 
-    pattern = wrap_type(Binary)
+    pattern = wrap_type(Binary, when=_reads_one_element)
 
     def form(self, node: Binary) -> Node | None:
         for port, (value, constant) in enumerate(both_orders(node)):
@@ -173,7 +180,7 @@ class MakeConstantsScalar(LocalRule):
     with a slope of one dimension either.
     """
 
-    pattern = any_of(wrap_type(Binary, attributes={"auto_broadcast": "numpy"}), wrap_type(PReLU))
+    pattern = wrap_type((Binary, PReLU), when=_reads_one_element)
 
     def form(self, node: Binary | PReLU) -> Node | None:
         changed = False
@@ -186,7 +193,7 @@ class MakeConstantsScalar(LocalRule):
         return node if changed else None
 
 
-def _may_be_scalar(node: Node, port: int, constant: Value, other: Value) -> bool:
+def _may_be_scalar(node: Binary | PReLU, port: int, constant: Value, other: Value) -> bool:
     if isinstance(node, PReLU):
         return port == 1 and other.rank == 0
-    return constant.only_use is None and (other.rank or 0) >= constant.type.rank
+    return node.auto_broadcast == "numpy" and constant.only_use is None and (other.rank or 0) >= constant.type.rank

@@ -18,6 +18,17 @@ ADDENDS = (ops.Add, ops.Subtract)
 Array = np.ndarray[Any, Any]
 
 
+def _is_behind_constants(value: Value) -> bool:
+    """Whether the operand that is no constant comes from another operation with a constant."""
+    found = None
+    for each in value.node.inputs:
+        if each is not None and not isinstance(each.node, Constant):
+            if found is not None:
+                return False
+            found = each.node
+    return isinstance(found, (*FACTORS, *ADDENDS, ops.Negative))
+
+
 class MaximumBetweenConstants(LocalRule):
     """(x + c) * s  ->  max(x + c, x + c) * s, where c * s is beyond the largest number of the type
 
@@ -26,7 +37,7 @@ class MaximumBetweenConstants(LocalRule):
     quantised attention mask, for example. No constant passes the maximum.
     """
 
-    pattern = wrap_type((*FACTORS, *ADDENDS))
+    pattern = wrap_type((*FACTORS, *ADDENDS), when=_is_behind_constants)
 
     def form(self, node: Node) -> Node | None:
         operand = _operand(node)

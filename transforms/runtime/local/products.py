@@ -15,6 +15,12 @@ from transforms.predicates import is_constant, rank_equals
 from transforms.runtime.local.rule import LocalRule, inputs_of
 
 
+def _is_outer_product(value: Value) -> bool:
+    """Whether the first operand of the MatMul has columns of one element."""
+    x = inputs_of(value.node)[0]
+    return x.rank is not None and x.rank >= 2 and x.type.dims[-1] == 1
+
+
 class MatMulToMultiply(LocalRule):
     """MatMul(x : [..., N, 1], w : [1, M])  ->  x * w, where w is a Constant
 
@@ -23,13 +29,12 @@ class MatMulToMultiply(LocalRule):
     """
 
     pattern = wrap_type(
-        ops.MatMul, any_input(), any_input(is_constant() & rank_equals(2)), attributes={"transpose_a": False}
-    )
+        ops.MatMul, any_input(), any_input(is_constant() & rank_equals(2)), when=_is_outer_product,
+        attributes={"transpose_a": False},
+    )  # fmt: skip
 
-    def form(self, node: ops.MatMul) -> Node | None:
+    def form(self, node: ops.MatMul) -> Node:
         x, weights = inputs_of(node)
-        if x.rank is None or x.rank < 2 or x.type.dims[-1] != 1:
-            return None
         source: Any = weights.node
         row = weights
         if node.transpose_b:
