@@ -76,7 +76,7 @@ probes: $(VENV)/.installed-dev ## run the probes of the runtime's errors on ever
 	$(PY) tools/probe_runtime.py --every --rules $(ARGS)
 
 page: ## build the program of the page (needs node and npm)
-	cd tools/page && npm ci --silent && npm run --silent check && npm run --silent build
+	cd tools/page && npm ci --silent && npm run --silent check && npm test --silent && npm run --silent build
 
 page-check: page ## fail if the built program of the page is not what tools/page gives
 	git diff --exit-code --stat -- mo_loop/page/static

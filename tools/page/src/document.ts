@@ -66,6 +66,7 @@ export interface PortEntry {
   end?: number;
   stride?: number;
   part_size?: number;
+  layer_ids?: Record<string, number>; // in the .xml: "parameter" and "result", where the graph was written
 }
 
 export interface Step {
@@ -126,7 +127,8 @@ export interface TensorDifference {
 /** Decode the element that holds the document: gzip in base64. */
 export async function readDocument(element: HTMLElement): Promise<Document> {
   const text = atob((element.textContent ?? "").trim());
-  const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text()) as Document;
 }
