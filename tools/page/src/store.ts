@@ -21,7 +21,8 @@ export interface Shown {
   query: string; // of the search
   highlights: ReadonlySet<NodeId>; // what the search found: the drawing marks these nodes
   heat: boolean; // tensors have the colour of their difference
-  theme: "auto" | "light" | "dark";
+  types: boolean; // edges have their types when zoomed in, not only those of the selection
+  theme: "auto" | "light" | "dark"; // the root element has data-theme="light" or "dark": what is shown, also for "auto"
 }
 
 export type Listener = (shown: Shown, before: Shown) => void;
