@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes page page-check clean
+.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes test-browser page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -29,6 +29,9 @@ test-fast: $(VENV)/.installed-dev ## run the unit and golden tests alone
 
 test: $(VENV)/.installed-dev ## run the tests on WORKERS processes
 	$(PY) -m pytest -n $(WORKERS) $(ARGS)
+
+test-browser: $(VENV)/.installed-browser ## run the tests of the page in Chromium (CHROMIUM=path: which one)
+	$(PY) -m pytest tests/browser --browser $(ARGS)
 
 lint: $(VENV)/.installed-dev ## check style with ruff
 	$(PY) -m ruff check . $(ARGS)
@@ -97,6 +100,10 @@ $(VENV)/.installed-verify: $(VENV)/pyvenv.cfg pyproject.toml
 
 $(VENV)/.installed-mutants: $(VENV)/pyvenv.cfg pyproject.toml
 	$(PIP) install --quiet --editable '.[mutants]'
+	@touch $(VENV)/.installed-verify $(VENV)/.installed-dev $@
+
+$(VENV)/.installed-browser: $(VENV)/pyvenv.cfg pyproject.toml
+	$(PIP) install --quiet --editable '.[browser]'
 	@touch $(VENV)/.installed-verify $(VENV)/.installed-dev $@
 
 $(VENV)/.installed-dev: $(VENV)/pyvenv.cfg pyproject.toml

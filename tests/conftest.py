@@ -25,8 +25,9 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option of tests/rows.py."""
+    """The options of tests/rows.py and tests/browser."""
     parser.addoption("--each-row", action="store_true", help="make each row of parameters a test of its own")
+    parser.addoption("--browser", action="store_true", help="run tests/browser, which need playwright and Chromium")
 
 
 @pytest.hookimpl(wrapper=True)

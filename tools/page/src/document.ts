@@ -124,11 +124,16 @@ export interface TensorDifference {
   text?: string; // why no number can be told: another shape or type, a number that is not finite
 }
 
-/** Decode the element that holds the document: gzip in base64. */
-export async function readDocument(element: HTMLElement): Promise<Document> {
-  const text = atob((element.textContent ?? "").trim());
-  const bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+/** The text in an element of the page: gzip in base64. */
+export async function readText(id: string): Promise<string> {
+  const encoded = atob((document.getElementById(id)?.textContent ?? "").trim());
+  const bytes = new Uint8Array(encoded.length);
+  for (let at = 0; at < encoded.length; at++) bytes[at] = encoded.charCodeAt(at);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text()) as Document;
+  return new Response(stream).text();
+}
+
+/** The document of the page. */
+export async function readDocument(): Promise<Document> {
+  return JSON.parse(await readText("document")) as Document;
 }

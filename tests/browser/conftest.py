@@ -1,0 +1,46 @@
+"""The browser of all tests of this folder, and when they run: `make test-browser` gives --browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.browsing import Browsing, Shown, missing
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without --browser, the tests of this folder are skipped; with it, what they need must be there."""
+    mine = [item for item in items if HERE in item.path.parents]
+    lack = missing()
+    if mine and lack and config.getoption("browser"):
+        raise pytest.UsageError(f"tests/browser {lack}")
+    if not config.getoption("browser"):
+        reason = f"tests/browser {lack}" if lack else "`make test-browser` runs the tests in a browser"
+        for item in mine:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def browsing() -> Iterator[Browsing]:
+    """The browser."""
+    with Browsing() as running:
+        yield running
+
+
+@pytest.fixture
+def show(browsing: Browsing) -> Iterator[Callable[..., Shown]]:
+    """Opens pages; at the end of the test each is closed, and has no faults."""
+    opened: list[Shown] = []
+
+    def show(file: Path, where: str = "", **options: Any) -> Shown:
+        opened.append(browsing.open(file, where, **options))
+        return opened[-1]
+
+    yield show
+    for each in opened:
+        each.close()
