@@ -83,6 +83,7 @@ page: ## build the program of the page (needs node and npm)
 
 page-check: page ## fail if the built program of the page is not what tools/page gives
 	git diff --exit-code --stat -- mo_loop/page/static
+	test -z "$$(git ls-files --others -- mo_loop/page/static)"
 
 clean: ## remove the environment, caches and build leftovers
 	rm -rf $(VENV) build dist tools/page/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
