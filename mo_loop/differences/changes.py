@@ -63,7 +63,7 @@ def _of_scope(
             yield Change(
                 CHANGED, path, other.label, other.operator, tuple(details), readers.of(other),
                 old_node=item.label if item.label != other.label else None,
-                follows=shapes and any(source in moved for source in _sources(item)),
+                follows=shapes and any(source in moved for source in _sources(item)), subject=other,
             )  # fmt: skip
     for item in new.items:
         if pairs.of(item) is None:
@@ -100,7 +100,9 @@ class _Readers:
         inner = sum(len(scope.items) for body in item.bodies.values() for scope in body.all())
         refs = item.inputs if item.feed is None or item.feed.source is None else [item.feed.source]
         inputs = tuple(shown(ref) for ref in refs)
-        return Change(kind, path, item.label, item.operator, (), self.of(item), inputs, inner=inner, follows=follows)
+        return Change(
+            kind, path, item.label, item.operator, (), self.of(item), inputs, inner=inner, follows=follows, subject=item
+        )
 
 
 def _sources(item: Item) -> Iterator[Item]:
@@ -187,19 +189,11 @@ def _texts(what: str, old: Mapping[str, str], new: Mapping[str, str], aspect: st
 
 
 def _results(old: Sequence[Result], new: Sequence[Result], pairs: Pairs, path: str) -> Iterator[Change]:
-    """The outputs, paired by name, then by place."""
-    both = {each.name for each in old} & {each.name for each in new}
-    left, right = ([each for each in side if each.name not in both] for side in (old, new))
-    if len(left) == len(right):
-        matched = dict(zip([each.name for each in left], right, strict=True))
-    else:
-        matched = {}
-    named = {each.name: each for each in new}
-    partners = {each.name: named[each.name] if each.name in both else matched.get(each.name) for each in old}
-    for each in old:
-        other = partners[each.name]
+    places = partners(old, new)
+    matched = [(each, None if place is None else new[place]) for each, place in zip(old, places, strict=True)]
+    for each, other in matched:
         if other is None:
-            yield Change(REMOVED, path, each.name, "output", inputs=(shown(each.ref),))
+            yield Change(REMOVED, path, each.name, "output", inputs=(shown(each.ref),), subject=each)
             continue
         details = list(types(each, other, ""))
         if each.name != other.name:
@@ -208,15 +202,25 @@ def _results(old: Sequence[Result], new: Sequence[Result], pairs: Pairs, path: s
             details.append(Detail("value", "", shown(each.ref), shown(other.ref)))
         if details:
             renamed = each.name if each.name != other.name else None
-            yield Change(CHANGED, path, other.name, "output", tuple(details), old_node=renamed)
-    partnered = {each.name for each in partners.values() if each is not None}
-    for each in new:
-        if each.name not in partnered:
-            yield Change(ADDED, path, each.name, "output", inputs=(shown(each.ref),))
-    before = [other.name for each in old if (other := partners[each.name]) is not None]
-    after = [each.name for each in new if each.name in partnered]
+            yield Change(CHANGED, path, other.name, "output", tuple(details), old_node=renamed, subject=other)
+    for place, each in enumerate(new):
+        if place not in places:
+            yield Change(ADDED, path, each.name, "output", inputs=(shown(each.ref),), subject=each)
+    before = [new[place].name for place in places if place is not None]
+    after = [each.name for place, each in enumerate(new) if place in places]
     if before != after:
         yield Change(CHANGED, path, "", "", (Detail("order", "of outputs", ", ".join(before), ", ".join(after)),))
+
+
+def partners(old: Sequence[Result], new: Sequence[Result]) -> list[int | None]:
+    """For each output its place among those of the other graph: that of the same name, else, where as many are left on
+    both sides, that of the same place among them."""
+    named = {each.name: place for place, each in enumerate(new)}
+    known = {each.name for each in old}
+    left = [place for place, each in enumerate(old) if each.name not in named]
+    right = [place for place, each in enumerate(new) if each.name not in known]
+    matched = dict(zip(left, right, strict=True)) if len(left) == len(right) else {}
+    return [named.get(each.name, matched.get(place)) for place, each in enumerate(old)]
 
 
 def _order(what: str, old: Iterable[Item], new: Iterable[Item], pairs: Pairs) -> Details:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 from mo_loop.differences.change import ASPECTS, CHANGED, Change, Side
 from mo_loop.differences.changes import changes_of
 from mo_loop.differences.difference import Difference
 from mo_loop.differences.opening import opened, require_same_kind
 from mo_loop.differences.pairing import pair
+from mo_loop.differences.pairs import Pairs
 from mo_loop.differences.structure import Structure
 from mo_loop.errors import UsageError
 from mo_loop.garbage_collection import paused_collector
@@ -32,18 +33,34 @@ def diff(
     Raises:
         InputError: a file cannot be read, or the models are of different kinds.
     """
+    with paused_collector():
+        found = compare(opened(old), opened(new), ignore=ignore, scope=scope, tolerance=tolerance)
+    return Difference(_side(found.old), _side(found.new), len(found.pairs.items), found.changes)
+
+
+class Comparison(NamedTuple):
+    """Two models of one kind, their pairs and the changes that count."""
+
+    old: Structure
+    new: Structure
+    pairs: Pairs
+    changes: tuple[Change, ...]
+
+
+def compare(
+    old: Structure, new: Structure, *, ignore: str | Iterable[str] = (), scope: str | None = None,
+    tolerance: float = 0.0,
+) -> Comparison:  # fmt: skip
+    """Compare two structures; arguments and errors are those of `diff`."""
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     for each in sorted(ignored - set(ASPECTS)):
         raise UsageError(f"a comparison cannot ignore {each!r}", hint=f"it can ignore {', '.join(ASPECTS)}")
     if not 0 <= tolerance < float("inf"):
         raise UsageError(f"the tolerance {tolerance} is not a number of 0 or more")
-    with paused_collector():
-        left, right = opened(old), opened(new)
-        require_same_kind(left, right)
-        pairs = pair(left, right)
-        found = changes_of(left, right, pairs, tolerance)
-        changes = [*_counted(_within(found, scope, left, right), ignored)]
-    return Difference(_side(left), _side(right), len(pairs.items), tuple(changes))
+    require_same_kind(old, new)
+    pairs = pair(old, new)
+    found = changes_of(old, new, pairs, tolerance)
+    return Comparison(old, new, pairs, tuple(_counted(_within(found, scope, old, new), ignored)))
 
 
 def _side(model: Structure) -> Side:

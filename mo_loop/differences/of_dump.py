@@ -65,6 +65,7 @@ def _item(node: Mapping[str, Any], scope: Scope) -> Item:
         outputs=outputs,
         data=data,
         info=_info(node.get("rt_info")),
+        made_of=node["id"],
     )
 
 

@@ -88,6 +88,7 @@ class _Reader:
             data=None if tensor is None else self._data(tensor),
             origins=() if self.dumped else tuple(each.path for each in node.origins),
             info=info,
+            made_of=node,
         )
 
     def _attributes(self, node: Any) -> dict[str, str]:

@@ -271,8 +271,7 @@ def _connect_scan(node: Any, item: Item, body: Scope) -> None:
     lists = {each.name: list(each.ints) for each in node.attribute if each.name in SCAN_ATTRIBUTES}
     count = next((each.i for each in node.attribute if each.name == "num_scan_inputs"), 0)
     item.direct = 0
-    for key in SCAN_ATTRIBUTES:
-        item.attributes.pop(key, None)
+    item.mapped = {key: item.attributes.pop(key) for key in SCAN_ATTRIBUTES if key in item.attributes}
     states = len(item.inputs) - count
     for place, parameter in enumerate(body.parameters):
         source = item.inputs[place] if place < len(item.inputs) else None

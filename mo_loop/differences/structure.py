@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mo_loop.differences.data import Data
 
@@ -76,7 +76,8 @@ class Item:
     """A node, a parameter or a constant.
 
     `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
-    the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue.
+    the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
+    attributes that the feeds and drains tell. `made_of` is what the item describes: a Node, or its id in a dump.
     """
 
     operator: str
@@ -84,6 +85,7 @@ class Item:
     scope: Scope
     version: str = ""
     attributes: dict[str, str] = field(default_factory=dict)
+    mapped: dict[str, str] = field(default_factory=dict)
     inputs: list[Ref | None] = field(default_factory=list)
     input_names: tuple[str, ...] = ()
     outputs: list[Output] = field(default_factory=list)
@@ -97,6 +99,7 @@ class Item:
     direct: int | None = None
     captures: list[Ref] = field(default_factory=list)
     place: int = 0
+    made_of: Any = None
 
     @property
     def is_generated(self) -> bool:

@@ -20,7 +20,10 @@ SCHEMA, VERSION = "mo-loop page", 1
 
 
 class Document:
-    """The states of one conversion, or one graph. `kind` is "conversion", "graph" or "diff"."""
+    """The states of one conversion, or one graph. `kind` is "conversion", "graph" or "diff".
+
+    `facts` are names and texts that tell about the model: its format, opsets, metadata.
+    """
 
     def __init__(self, title: str, kind: str = "conversion") -> None:
         self.title = title
@@ -28,6 +31,7 @@ class Document:
         self.notes: list[str] = []
         self.heat: Record | None = None
         """How far the tensors differ from those of the ONNX model, if both were run."""
+        self.facts: list[tuple[str, str]] = []
         self._first = State()
         self._last = State()
         self._steps: list[Record] = []
@@ -48,7 +52,7 @@ class Document:
         """Plain data for JSON."""
         found: Record = {
             "schema": SCHEMA, "version": VERSION, "kind": self.kind, "title": self.title,
-            "producer": f"mo_loop {__version__}", "notes": self.notes,
+            "producer": f"mo_loop {__version__}", "notes": self.notes, "facts": self.facts,
             "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
             "steps": self._steps,
         }  # fmt: skip

@@ -10,6 +10,7 @@ export interface Document {
   title: string;
   producer: string;
   notes?: string[];
+  facts?: [name: string, text: string][]; // of the model: format, opsets, metadata
   scopes: Scope[];
   nodes: NodeRecord[]; // of all scopes; in each, producers before consumers
   steps: Step[];
@@ -39,6 +40,7 @@ export interface NodeRecord {
   value?: string; // the first elements of a constant
   bytes?: number;
   data?: string; // equal for equal content
+  stored?: string; // the file and offset where a constant stands
   names?: string[]; // of a Result
   info?: string;
   origins?: [scope: string, node: string, operator: string, output: string][];
@@ -82,7 +84,7 @@ export interface Step {
   gaps?: Gap[];
   reasons?: [node: NodeId | null, path: string, matcher: string, outcome: string, text: number][];
   delta?: Delta;
-  details?: Record<NodeId, string[]>;
+  details?: Record<NodeId, string[]>; // of a diff: what counts as changed, by node
 }
 
 export interface Gap {

@@ -1,0 +1,78 @@
+"""Previews of constants, and the names by which equal contents are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mo_loop.graph.tensor import ArrayTensor, FileTensor
+from mo_loop.graph.types import f32, i4, i64, string
+from mo_loop.page.constant_records import LIMIT, Contents, preview
+
+
+def array(*values: Any, dtype: Any = np.float32) -> ArrayTensor:
+    return ArrayTensor(np.array(values, dtype))
+
+
+def test_a_small_constant_is_shown_as_it_is() -> None:
+    assert preview(ArrayTensor(np.array([[1, 2], [3, 4]], np.int64))) == "[[1, 2], [3, 4]]"
+    assert preview(ArrayTensor(np.array(0.5, np.float32))) == "0.5"
+
+
+def test_of_a_large_constant_the_first_elements_are_shown(tmp_path: Path) -> None:
+    values = np.arange(3000, dtype=np.float32)
+    file = tmp_path / "weights"
+    file.write_bytes(b"before" + values.tobytes())
+    expected = f"[{', '.join(f'{each}.0' for each in range(16))}, ...]"
+    assert preview(ArrayTensor(values.reshape(30, 100))) == expected
+    assert preview(FileTensor(str(file), 6, f32, (30, 100))) == expected
+
+
+def test_elements_below_a_byte_are_unpacked(tmp_path: Path) -> None:
+    file = tmp_path / "weights"
+    file.write_bytes(bytes([0xF1]) * 10)
+    assert preview(FileTensor(str(file), 0, i4, (20,))) == f"[{', '.join(['1', '-1'] * 8)}, ...]"
+
+
+def test_a_long_text_is_cut() -> None:
+    shown = preview(ArrayTensor(np.array("x" * 5000, object), string))
+    assert len(shown) == LIMIT + 3 and shown.endswith("...")
+
+
+def test_equal_bytes_of_one_element_type_have_one_name() -> None:
+    contents = Contents()
+    name = contents.name(array(1, 2, 3, 4))
+    assert contents.name(ArrayTensor(np.array([[1, 2], [3, 4]], np.float32))) == name
+    assert contents.name(array(1, 2, 3, 5)) != name
+    assert contents.name(array(0, dtype=np.int32)) != contents.name(array(0))
+    assert Contents().name(array(1, 2, 3, 4)) == name
+
+
+def test_contents_that_differ_only_in_the_middle_have_different_names() -> None:
+    contents = Contents()
+    values = [np.zeros(5000, np.float32) for _ in range(3)]
+    values[1][2500] = 1
+    names = [contents.name(ArrayTensor(each)) for each in values]
+    assert names[0] == names[2] != names[1]
+
+
+def test_weights_are_read_as_a_whole_only_where_their_samples_are_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "weights"
+    file.write_bytes(np.arange(4000, dtype=np.int64).tobytes())
+    read: list[int] = []
+    blocks = FileTensor.blocks
+    monkeypatch.setattr(FileTensor, "blocks", lambda self: read.append(self.offset) or blocks(self))
+    contents = Contents()
+    one = contents.name(FileTensor(str(file), 0, i64, (2000,)))
+    assert contents.name(FileTensor(str(file), 16000, i64, (2000,))) != one
+    assert contents.name(FileTensor(str(file), 0, i64, (20, 100))) == one
+    assert read == []
+    copy = tmp_path / "copy"
+    copy.write_bytes(file.read_bytes())
+    assert contents.name(FileTensor(str(copy), 0, i64, (2000,))) == one
+    assert read == [0, 0]

@@ -1,0 +1,110 @@
+"""What decides how often a loop runs, as the page tells it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mo_loop.page.node_records import Describer
+from mo_loop.page.trip_counts import set_trip_counts
+from mo_loop.text import parse
+
+LOOP = """
+%n = Parameter : i64[] "n"
+%f = Parameter : boolean[] "f"
+%x = Parameter : f32[2] "x"
+%m = Unsqueeze(%n, [0])
+%y = Loop({trips}, {start}, %x, %n) {{
+  condition: @go
+  input_map: [Merged(%s, @t), Invariant(%v)], output_map: [Final(@t)]
+}}
+  body {{
+    %s = Parameter
+    %v = Parameter
+    %t = Add(%s, 1.0)
+    %sum = ReduceSum(%t, [0])
+    %less = Less(%sum, 9.0) "less"
+    Result({goes_on}) @go
+    Result(%t) @t
+  }}
+Result(%y)
+"""
+
+SLICES = """
+%x = Parameter : f32[{dim},4] "x"
+%y = TensorIterator(%x) {{
+  input_map: [Sliced(%p, axis: 0{settings})], output_map: [Concatenated(@r, axis: 0)]
+}}
+  body {{
+    %p = Parameter
+    %q = Tanh(%p)
+    Result(%q) @r
+  }}
+Result(%y)
+"""
+
+NESTED = """
+%n = Parameter : i64[] "n"
+%x = Parameter : f32[2] "x"
+%y = Loop(3, true, %x, %n) {
+  condition: @go
+  input_map: [Merged(%s, @t), Invariant(%v)], output_map: [Final(@t)]
+}
+  body {
+    %s = Parameter
+    %v = Parameter
+    %t = Loop(%v, true, %s) {
+      condition: @on
+      input_map: [Merged(%a, @b)], output_map: [Final(@b)]
+    }
+      body {
+        %a = Parameter
+        %b = Tanh(%a)
+        Result(true) @on
+        Result(%b) @b
+      }
+    Result(true) @go
+    Result(%t) @t
+  }
+Result(%y)
+"""
+
+
+def trip_counts(text: str) -> list[str | None]:
+    state = Describer().state(parse(text))
+    set_trip_counts(state)
+    return [each["port_map"].get("trip_count") for each in state.nodes.values() if "port_map" in each]
+
+
+@pytest.mark.parametrize(
+    ("trips", "start", "goes_on", "expected"),
+    [
+        ("7", "true", "true", "7"),
+        ("%m", "true", "true", "n (Parameter)"),
+        ("-1", "true", "true", "no limit"),
+        ("7", "false", "true", "0: the execution condition is false"),
+        ("7", "%f", "true", "at most 7, while f (Parameter) is true"),
+        ("-1", "true", "%less", "while less (Less) is true"),
+        ("%n", "%f", "%less", "at most n (Parameter), while f (Parameter) and less (Less) is true"),
+    ],
+)
+def test_loop(trips: str, start: str, goes_on: str, expected: str) -> None:
+    assert trip_counts(LOOP.format(trips=trips, start=start, goes_on=goes_on)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("dim", "settings", "expected"),
+    [
+        ("6", "", "6 (dimension 0 of x)"),
+        ("6", ", stride: 2, part_size: 2", "3 (dimension 0 of x)"),
+        ("6", ", start: -1, end: 0, stride: -1", "6 (dimension 0 of x)"),
+        ("6", ", start: 1, end: 5", "4 (dimension 0 of x)"),
+        ("N", "", "dimension 0 of x: N"),
+        ('"N, M"', "", 'dimension 0 of x: "N, M"'),
+    ],
+)
+def test_slices(dim: str, settings: str, expected: str) -> None:
+    assert trip_counts(SLICES.format(dim=dim, settings=settings)) == [expected]
+
+
+def test_a_value_is_followed_out_of_the_body() -> None:
+    assert trip_counts(NESTED) == ["3", "n (Parameter)"]
