@@ -70,6 +70,13 @@ def test_the_wheel_holds_both_packages_and_nothing_else(wheel: Path) -> None:
     assert {"mo_loop/py.typed", "transforms/py.typed"} <= names
 
 
+def test_the_page_adds_little_to_the_wheel(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        page = sum(each.compress_size for each in archive.infolist() if each.filename.startswith("mo_loop/page/static/"))
+    assert page < 800_000
+    assert wheel.stat().st_size < 3_000_000
+
+
 def test_the_wheel_names_its_script_and_dependencies(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         read = {Path(name).name: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
@@ -87,8 +94,13 @@ def test_the_wheel_is_licensed_and_described_without_the_repository(wheel: Path)
     with zipfile.ZipFile(wheel) as archive:
         read = {Path(name).name: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
     assert read["LICENSE"] == (ROOT / "LICENSE").read_text("utf-8")
+    assert read["LICENSES.txt"] == (ROOT / "mo_loop/page/static/LICENSES.txt").read_text("utf-8")
     headers, _, description = read["METADATA"].partition("\n\n")
-    assert {"License-Expression: Apache-2.0", "License-File: LICENSE"} <= {*headers.splitlines()}
+    assert {
+        "License-Expression: Apache-2.0 AND EPL-2.0 AND MIT",
+        "License-File: LICENSE",
+        "License-File: mo_loop/page/static/LICENSES.txt",
+    } <= {*headers.splitlines()}
     versions = re.findall(r"^Classifier: Programming Language :: Python :: 3\.(\d+)$", headers, re.MULTILINE)
     assert versions == ["11", "12", "13", "14"]
     page = (ROOT / "README.md").read_text("utf-8")
