@@ -81,7 +81,8 @@ probes: $(VENV)/.installed-dev ## run the probes of the runtime's errors on ever
 page: ## build the program of the page (needs node and npm)
 	cd tools/page && npm ci --silent && npm run --silent check && npm test --silent && npm run --silent build
 
-page-check: page ## fail if the built program of the page is not what tools/page gives
+page-check: page ## test the program of the page, fail if what is committed is not what tools/page gives
+	cd tools/page && npm run --silent test
 	git diff --exit-code --stat -- mo_loop/page/static
 	test -z "$$(git ls-files --others -- mo_loop/page/static)"
 

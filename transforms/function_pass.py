@@ -149,10 +149,10 @@ class FunctionPass:
         self._record(node, "refused", reason, depth)
         return False
 
-    def accept(self, node: Node) -> Literal[True]:
-        """Count a candidate as changed; always True."""
+    def accept(self, node: Node, reason: str = "") -> Literal[True]:
+        """Count a candidate as changed; always True. A pass with several forms of result says why it takes this one."""
         self.matches += 1
-        self._record(node, "changed")
+        self._record(node, "changed", reason)
         return True
 
     def _record(

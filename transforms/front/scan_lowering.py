@@ -32,14 +32,13 @@ class ScanLowering(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
         for scan in self.candidates(graph, Scan):
-            self._lower(scan)
-            changed = self.accept(scan)
+            obstacle = _obstacle(scan)
+            self._lower(scan, iterator=not obstacle)
+            changed = self.accept(scan, f"to a Loop, because {obstacle}" if obstacle else "to a TensorIterator")
         return changed
 
-    def _lower(self, scan: Scan) -> None:
+    def _lower(self, scan: Scan, iterator: bool) -> None:
         graph, body = scan.graph, scan.body
-        read = [entry for entry in scan.input_map if isinstance(entry, Sliced) and entry.parameter.output.is_used]
-        iterator = bool(read) and low(scan.count) >= 1 and not isinstance(graph.owner, TensorIterator)
         for entry in scan.input_map:
             if isinstance(entry, Sliced):
                 _squeeze_inside(entry, scan)
@@ -55,6 +54,17 @@ class ScanLowering(FunctionPass):
             go = Constant(np.array(True), graph=graph, dtype=boolean)
             new = Loop(_length(scan), go, *inputs, name=scan.name, condition=condition, **maps)
         replace_iteration(scan, new)
+
+
+def _obstacle(scan: Scan) -> str:
+    """Why the Scan cannot become a TensorIterator; empty if it can."""
+    if isinstance(scan.graph.owner, TensorIterator):
+        return "it is directly in the body of a TensorIterator"
+    if low(scan.count) < 1:
+        return "its length may be 0"
+    if not any(isinstance(entry, Sliced) and entry.parameter.output.is_used for entry in scan.input_map):
+        return "its body reads no slice"
+    return ""
 
 
 def _squeeze_inside(entry: Sliced, scan: Scan) -> None:

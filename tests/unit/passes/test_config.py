@@ -7,10 +7,13 @@ import pytest
 from mo_loop import ops
 from mo_loop.graph import Graph, Node
 from mo_loop.text import parse
+from tests import ROOT
+from tests.golden.test_golden import read
 from tests.unit.graphs import LOOP, chain, parameter
 from transforms.config import Explanation, PassConfig
 from transforms.front.eliminate_unused_ports import EliminateUnusedPorts
 from transforms.front.loop_to_ti import LoopToTI
+from transforms.front.scan_lowering import ScanLowering
 from transforms.manager import Manager
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import has_static_rank, rank_equals
@@ -286,6 +289,26 @@ class TestExplanations:
         ]
         assert {each.node for each in manager.config.explanations} == {"loop"}
         assert manager.passes[0].matches == 1
+
+    @pytest.mark.parametrize(
+        ("case", "reasons"),
+        [
+            ("known_length", ["to a TensorIterator"]),
+            ("length_may_be_zero", ["to a Loop, because its length may be 0"]),
+            ("unread_slices", ["to a Loop, because its body reads no slice"]),
+            (
+                "nested",
+                ["to a TensorIterator", "to a Loop, because it is directly in the body of a TensorIterator"],
+            ),
+        ],
+    )
+    def test_a_scan_says_why_it_becomes_a_loop(self, case: str, reasons: list[str]) -> None:
+        manager = Manager([ScanLowering()])
+        manager.config.explain(ScanLowering)
+        manager.run(parse(read((ROOT / f"tests/golden/scan_lowering/{case}.txt").read_text("utf-8")).input))
+        assert [(each.outcome, each.reason) for each in manager.config.explanations] == [
+            ("changed", reason) for reason in reasons
+        ]
 
     def test_a_veto_of_the_chain(self) -> None:
         graph = parse(COUNTED)
