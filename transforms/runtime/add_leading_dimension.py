@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -111,13 +112,13 @@ def _adds_first(node: Node) -> bool:
     return axes is not None and axes.type.integers == (0,)
 
 
-def _add_inside(node: Iteration, results: set[Result]) -> None:
+def _add_inside(node: Iteration, results: Collection[Result]) -> None:
     """States and final values get the dimension. What a Result is besides those gets one of its own."""
     others = {entry.result for entry in node.output_map if isinstance(entry, Concatenated)}
     if isinstance(node, Loop):
         others.add(node.condition)
     new = {}
-    for result in results:
+    for result in [each for each in node.body.results if each in results]:  # sets of nodes have no stable order
         value = _raised(result.value)
         if result in others:
             new[result] = Result(value)
