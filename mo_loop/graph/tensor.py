@@ -92,6 +92,8 @@ class ArrayTensor(Tensor):
 
     @property
     def nbytes(self) -> int:
+        if self.dtype.bits >= 8:
+            return self._array.nbytes
         return super().nbytes if self.dtype.bits else len(self._bytes())
 
     def array(self) -> np.ndarray[Any, Any]:
@@ -110,6 +112,8 @@ class ArrayTensor(Tensor):
             yield self._bytes()
 
     def sample(self) -> bytes:
+        if self.dtype.bits >= 8 and self._array.nbytes <= SAMPLE:
+            return self._array.tobytes()
         data = self._bytes() if self.nbytes else b""
         return bytes(data) if len(data) <= SAMPLE else bytes(data[:2048]) + bytes(data[-2048:])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import element_count, is_static
@@ -36,12 +38,12 @@ class CopyComputedConstants(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        constant = _constant(graph)
-        for product in self.candidates(graph, ops.MatMul):
-            if product in constant and self._compute_at_run_time(product):
-                changed, constant = True, _constant(graph)
-        once = _computed_once(graph)
-        for kind in ELEMENTWISE:
+        computed = _computed(graph)
+        for product in self.candidates(graph, ops.MatMul) if computed else ():
+            if product in computed and self._compute_at_run_time(product):
+                changed, computed = True, _computed(graph)
+        once = _computed_once(computed)
+        for kind in ELEMENTWISE if once else ():
             for node in self.candidates(graph, kind):
                 changed = self._isolate(node, once) or changed
         return changed
@@ -66,22 +68,25 @@ class CopyComputedConstants(FunctionPass):
         return self.accept(node)
 
 
-def _constant(graph: Graph) -> set[Node]:
-    """The nodes that depend on constants alone."""
-    found: set[Node] = set()
+def _computed(graph: Graph) -> dict[Node, None]:
+    """The nodes that depend on constants alone, without the Constants, producers first."""
+    found: dict[Node, None] = {}
     for node in graph.ordered():
-        is_computed = _is_constant(node) and all(each is None or each.node in found for each in node.inputs)
-        if is_computed or isinstance(node, Constant):
-            found.add(node)
+        if isinstance(node, Constant):
+            continue
+        for each in node.inputs:
+            if each is not None and not isinstance(each.node, Constant) and each.node not in found:
+                break
+        else:
+            if _is_constant(node):
+                found[node] = None
     return found
 
 
-def _computed_once(graph: Graph) -> set[Node]:
-    """The nodes that depend on constants alone and that the runtime does not fold."""
-    constant, found = _constant(graph), set[Node]()
-    for node in graph.ordered():
-        if node not in constant or isinstance(node, Constant):
-            continue
+def _computed_once(computed: Iterable[Node]) -> set[Node]:
+    """Those of `computed` that the runtime does not fold, and all that depend on them."""
+    found: set[Node] = set()
+    for node in computed:
         if not _is_folded(node) or any(each is not None and each.node in found for each in node.inputs):
             found.add(node)
     return found
