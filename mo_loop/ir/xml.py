@@ -87,6 +87,7 @@ class XmlWriter:
     def __init__(self, file: TextIO, weights: Weights) -> None:
         self._file = file
         self._weights = weights
+        self._ports: dict[tuple[int, str, Any, Shape], tuple[str, str]] = {}  # most ports have the type of another one
 
     def write(self, graph: Graph) -> None:
         """Write the whole document."""
@@ -141,18 +142,19 @@ class XmlWriter:
         if isinstance(node, Control):
             parts.extend(port_map_lines(node, pad + "\t"))
         inputs = [value for value in node.inputs if value is not None]
+        port_info = node.port_info
         if inputs:
             parts.append(f"{pad}\t<input>\n")
-            parts.extend(
-                _port(port, value, pad, "", node.port_info.get(("input", port))) for port, value in enumerate(inputs)
-            )
+            for port, value in enumerate(inputs):
+                parts.append(self._port(port, value, pad, "", port_info and port_info.get(("input", port))))
             parts.append(f"{pad}\t</input>\n")
         if node.outputs:
             parts.append(f"{pad}\t<output>\n")
             first = len(inputs)
-            for value in node.outputs:
+            for index, value in enumerate(node.outputs):
                 names = f' names="{_joined_names(value.names)}"' if value.names else ""
-                parts.append(_port(first + value.index, value, pad, names, node.port_info.get(("output", value.index))))
+                info = port_info and port_info.get(("output", index))
+                parts.append(self._port(first + index, value, pad, names, info))
             parts.append(f"{pad}\t</output>\n")
         self._file.write("".join(parts))
         if isinstance(node, Control):
@@ -164,6 +166,16 @@ class XmlWriter:
                 info = f"{pad}\t\t<rt_info>\n{lines}{pad}\t\t</rt_info>\n" if lines else f"{pad}\t\t<rt_info />\n"
                 self._file.write(f"{info}{pad}\t</{tag}>\n")
         self._file.write(f"{pad}</layer>\n")
+
+    def _port(self, number: int, value: Value, pad: str, names: str, info: Mapping[str, Any] | None) -> str:
+        key = (number, pad, value.dtype, value.shape)
+        found = self._ports.get(key)
+        if found is None:
+            found = self._ports[key] = _port(number, value, pad)
+        head, dims = found
+        if info:
+            dims += _attribute_info(info, pad + "\t\t\t")
+        return f"{head}{names}>\n{dims}{pad}\t\t</port>\n" if dims else f"{head}{names} />\n"
 
 
 def layer_order(graph: Graph) -> list[Node]:
@@ -218,17 +230,13 @@ def _attribute_info(info: Mapping[str, Any], pad: str) -> str:
     return "".join((*lines, f"{pad}</rt_info>\n"))
 
 
-def _port(number: int, value: Value, pad: str, names: str, info: Mapping[str, Any] | None) -> str:
-    dtype = value.dtype
+def _port(number: int, value: Value, pad: str) -> tuple[str, str]:
+    """A port up to its names, and its dimensions."""
+    dtype, shape = value.dtype, value.shape
     if dtype is None or dtype.precision is None:
         raise InternalError(f"a port of type {dtype} reached the writer", where=value.node.origin)
-    head = f'{pad}\t\t<port id="{number}" precision="{dtype.precision}"{names}'
-    shape: Shape = value.shape
-    if not shape and not info:
-        return head + " />\n"
     dims = "".join(f"{pad}\t\t\t<dim>{dim if isinstance(dim, int) else -1}</dim>\n" for dim in shape or ())
-    dims += _attribute_info(info, pad + "\t\t\t") if info else ""
-    return f"{head}>\n{dims}{pad}\t\t</port>\n"
+    return f'{pad}\t\t<port id="{number}" precision="{dtype.precision}"', dims
 
 
 def _info_lines(info: Mapping[str, Any], pad: str) -> Iterator[str]:
