@@ -1,6 +1,6 @@
 """The ONNX model between other inputs and outputs, as `--input`, `--output` and `--freeze` cut the conversion.
 
-    cut_model(load("model.onnx"), Cut.of(model, "hidden", "logits"))          # a ModelProto; None if nothing is cut
+cut_model(load("model.onnx"), Cut.of(model, "hidden", "logits"))          # a ModelProto; None if nothing is cut
 """
 
 from __future__ import annotations

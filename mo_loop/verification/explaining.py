@@ -1,6 +1,6 @@
 """Why outputs differ: the first tensor, and the pass. For a report that found a difference.
 
-    answer = first_tensor(Question("model.onnx", None, options, sets))          # in a worker process
+answer = first_tensor(Question("model.onnx", None, options, sets))          # in a worker process
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Report: what a verification found, for people and programs.
 
-    report.passed, report.exit_code           # whether every output agrees; 0, or 1 for a difference
-    report.sides[0].rows                      # one for each output and set of inputs
-    print(as_text(report))                    # mo_loop/verification/report_formats.py
+report.passed, report.exit_code           # whether every output agrees; 0, or 1 for a difference
+report.sides[0].rows                      # one for each output and set of inputs
+print(as_text(report))                    # mo_loop/verification/report_formats.py
 """
 
 from __future__ import annotations

@@ -4,20 +4,22 @@
     print(found)                # the node, the iteration, both values, what the node became; None: all tensors agree
 
 ==================  ===============================================================================
-`lockstep`          both sides, node by node of the ONNX model
+`lockstep`          both sides, node by node        `findings`     what is compared, and what differs first
 `onnx_side`         the ONNX model in pieces        `onnx_loops`   its Loop, Scan and If
 `ir_side`           the IR in segments, on demand   `ir_loops`     its Loop and TensorIterator
 `counterparts`      which nodes with bodies belong together
 `sizes`             how large the tensors of a piece are
 `history`           which passes made the layers of each ONNX node
 `matching`          origins for a graph that was read from files
+`heat`              the differences of all tensors  `distance`     how far two arrays are apart
 `layer_difference`  the answer                      `answer`       what it says besides the tensor
 ==================  ===============================================================================
 """
 
 from mo_loop.verification.layers.first_difference import first_difference
+from mo_loop.verification.layers.heat import Heat
 from mo_loop.verification.layers.history import History
 from mo_loop.verification.layers.layer_difference import LayerDifference
 from mo_loop.verification.layers.matching import assign_origins
 
-__all__ = ["History", "LayerDifference", "assign_origins", "first_difference"]
+__all__ = ["Heat", "History", "LayerDifference", "assign_origins", "first_difference"]

@@ -13,6 +13,7 @@ from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.packed_sequences import pack_sequence
+from mo_loop.verification.layers.heat import Heat
 from mo_loop.verification.layers.history import History
 from mo_loop.verification.layers.ir_side import IrSide
 from mo_loop.verification.layers.layer_difference import LayerDifference
@@ -29,6 +30,7 @@ def first_difference(
     memory: int | None = None,
     history: History | None = None,
     one_by_one: bool = False,
+    heat: Heat | None = None,
 ) -> LayerDifference | None:
     """The first tensor that differs, in the order of the ONNX model; None if all tensors agree.
 
@@ -48,6 +50,7 @@ def first_difference(
         history: an observer of the conversion, which knows the passes.
         one_by_one: run each node alone. If the worker process crashes, its stage then names the tensor and the
             iteration ("computing loop/step/y, iteration 2 of loop"); else it names the first tensor of some.
+        heat: takes every comparison; the models are then compared behind the first difference too.
 
     Raises:
         OnnxError: a node of the ONNX model does not run.
@@ -56,8 +59,9 @@ def first_difference(
     loaded = model if isinstance(model, OnnxModel) else load(model)
     side = IrSide()
     lockstep = Lockstep(
-        loaded, graph, rtol=rtol, atol=atol, memory=memory or default_memory(), side=side, one_by_one=one_by_one
-    )
+        loaded, graph, rtol=rtol, atol=atol, memory=memory or default_memory(), side=side, one_by_one=one_by_one,
+        heat=heat,
+    )  # fmt: skip
     found = lockstep.run(feeds, _fed(graph, feeds))
     if found is None or history is None:
         return found

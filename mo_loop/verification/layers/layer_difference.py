@@ -82,6 +82,11 @@ class LayerDifference:
         found["iterations"] = [{"loop": path, "iteration": number} for path, number in self.iterations]
         return {**found, "path": self.path}
 
+    @property
+    def brief(self) -> str:
+        """Where it is, and how large."""
+        return f"{self._first_line()} {self.message}."
+
     def __str__(self) -> str:
         lines = [self._first_line(), f"  {self.message}."]
         lines += [f"  {text}" for text in self._around()]

@@ -113,7 +113,7 @@ export interface Heat {
 export interface LoopDifferences {
   iterations: number; // of the longest run of the loop
   per_point: number; // iterations that share one value, which is the largest of theirs; 1 up to 512 iterations
-  tensors: Record<string, number[]>; // the worst difference of a tensor of the body, by iteration
+  tensors: Record<string, (number | null)[]>; // the worst difference of a tensor by iteration; null: not compared
 }
 
 export interface TensorDifference {
