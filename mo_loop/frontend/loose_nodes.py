@@ -63,7 +63,7 @@ def assumed_version(op: str, opset: int, domain: str, version: int) -> str:
     return f"{first}, and the model imports {opset}: it is read as one of opset {version}"
 
 
-@dataclass
+@dataclass(slots=True)
 class Reading:
     """How a node is read: by which translator, with which inputs, without which attributes."""
 
@@ -78,7 +78,8 @@ class Reading:
     def of(cls, node: Context, translator: Translator, inputs: list[Value | None], *, is_adapted: bool) -> Reading:
         """The reading of a node, whose opset has `translator`."""
         reading = cls(translator, inputs, is_adapted)
-        names = [each.name for each in node.proto.attribute]
+        attributes = node.proto.attribute
+        names = [each.name for each in attributes] if attributes else []
         if is_adapted and not _has_form(translator, inputs, names):
             reading._adapt(node, set(names) - IGNORED_ATTRIBUTES)
         return reading
@@ -121,12 +122,15 @@ class Reading:
 
 def _has_form(translator: Translator, inputs: Sequence[Value | None], names: Collection[str]) -> bool:
     """Whether a version has these inputs and attributes."""
-    count = max((place for place, each in enumerate(inputs, 1) if each is not None), default=0)
+    count = len(inputs)
+    while count and inputs[count - 1] is None:
+        count -= 1
     if count > len(translator.inputs) and not translator.variadic:
         return False
     if count < translator.required or None in inputs[: translator.required]:
         return False
-    return all(name in translator.attributes or name in IGNORED_ATTRIBUTES for name in names)
+    known = translator.attributes
+    return all(name in known or name in IGNORED_ATTRIBUTES for name in names) if names else True
 
 
 def _fits(translator: Translator, inputs: Sequence[Value | None], names: Collection[str]) -> bool:

@@ -133,6 +133,7 @@ class ModelTranslation(Translation):
         self.names_read = NamesRead()
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
         self._calls: list[tuple[str, str, str]] = []
+        self._usual: dict[tuple[str, str, int], registry.Translator | None] = {}
         self._warned: dict[int, Any] = {}
         self._contradictions: dict[int, tuple[Any, list[ConversionWarning]]] = {}
         self.trusts_declarations = trusts_declarations
@@ -306,13 +307,16 @@ class ModelTranslation(Translation):
 
     def _translated(self, context: Context, domain: str, inputs: list[Value | None]) -> Sequence[Value | None]:
         proto = context.proto
-        custom = self.custom.find(domain, proto.op_type, context.opset)
-        function = self.model.functions.get((domain, proto.op_type, getattr(proto, "overload", "")))
-        if function is not None and custom is None:
-            return self._call(context, function, inputs)
-        if custom is None:
-            self._assume_version(context, domain)
-        translator = custom or registry.find(proto.op_type, context.opset, domain)
+        custom = None
+        translator = self._usual_translator(domain, context.op_type, context.opset)
+        if translator is None:
+            custom = self.custom.find(domain, proto.op_type, context.opset)
+            function = self.model.functions.get((domain, proto.op_type, getattr(proto, "overload", "")))
+            if function is not None and custom is None:
+                return self._call(context, function, inputs)
+            if custom is None:
+                self._assume_version(context, domain)
+            translator = custom or registry.find(proto.op_type, context.opset, domain)
         if translator is None:
             outer = context.scope.attributes
             expanded = functions.schema_function(domain, proto, context.opset, inputs, outer)
@@ -343,6 +347,18 @@ class ModelTranslation(Translation):
             outputs = as_values(translator.function(*given, **keywords))
         _name_nodes(context, outputs, youngest)
         return outputs
+
+    def _usual_translator(self, domain: str, op: str, opset: int) -> registry.Translator | None:
+        """The translator of this library; None for extensions, functions, and where something has to be assumed."""
+        key = (domain, op, opset)
+        if key in self._usual:
+            return self._usual[key]
+        found = None
+        is_other = any(each[:2] == (domain, op) for each in self.model.functions) or self.custom.find(domain, op, opset)
+        if not is_other and registry.qualified(domain, op) not in EXPERIMENTAL:
+            found = registry.find(op, opset, domain)
+        self._usual[key] = found
+        return found
 
     def _assume_version(self, context: Context, domain: str) -> None:
         """Read an operator that the opset does not have as one of another version, if there is one."""
@@ -564,6 +580,11 @@ def _require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
 
 def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int) -> None:
     """Set friendly names as OpenVINO's front end does: the name of the node, or of its output if it has none."""
+    if len(outputs) == 1:  # nearly every node
+        value, name = outputs[0], context.outputs[0] if context.outputs else ""
+        if value is not None and name and value.node.id >= youngest and value.node.graph is context.scope.graph:
+            value.node.name = context.proto.name or name
+        return
     fresh_nodes = {
         value.node: name
         for value, name in zip(outputs, context.outputs, strict=False)

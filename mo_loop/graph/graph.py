@@ -383,7 +383,8 @@ class Graph:
         _set(node, "origins", current.get() or _origins_of(node.inputs))
         _set(node, "id", self._next_id)
         self._next_id += 1
-        self.nx.add_node(node)
+        graph = self.nx
+        graph._succ[node], graph._pred[node], graph._node[node] = {}, {}, {}  # add_node takes several times as long
         for port, value in enumerate(node.inputs):
             if value is not None:
                 self._link(value, node, port)
