@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mo_loop.packed_sequences import pack_sequence as pack_sequence
     from mo_loop.packed_sequences import unpack_sequence as unpack_sequence
     from mo_loop.verification.verifying import verify as verify
+    from mo_loop.viewing import Page as Page
+    from mo_loop.viewing import view as view
 
 _NAMES = {
     "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
@@ -36,6 +38,7 @@ _NAMES = {
     "mo_loop.graph": ("Graph", "Node", "Value"),
     "mo_loop.packed_sequences": ("pack_sequence", "unpack_sequence"),
     "mo_loop.verification.verifying": ("verify",),
+    "mo_loop.viewing": ("Page", "view"),
 }
 
 __all__ = ["__version__", *(name for names in _NAMES.values() for name in names)]

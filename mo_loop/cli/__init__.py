@@ -18,6 +18,7 @@ COMMANDS = {
     "reduce": "Make a model as small as possible while it still shows a condition.",
     "inspect": "Show the contents of an ONNX model or an IR.",
     "diff": "Compare two models node by node.",
+    "view": "Write a page that shows a model, or two side by side.",
     "ops": "Show how ONNX operators are converted.",
     "completion": "Print a completion script for a shell.",
 }

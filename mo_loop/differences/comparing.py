@@ -72,12 +72,17 @@ def _within(changes: Iterable[Change], scope: str | None, old: Structure, new: S
     if scope is None:
         yield from changes
         return
-    known = [each.text for model in (old, new) for each in model.scopes() if each.text]
+    require_scope(scope, old, new)
+    owners = {"/".join(each.path[:-1]) for model in (old, new) for each in model.scopes() if each.text == scope}
+    yield from (each for each in changes if f"{each.scope}/".startswith(f"{scope}/") or each.path in owners)
+
+
+def require_scope(scope: str, *models: Structure) -> None:
+    """UsageError if no model has the body."""
+    known = [each.text for model in models for each in model.scopes() if each.text]
     if scope not in known:
         close = get_close_matches(scope, known, 1, 0.5)
         raise UsageError(f"no model has a scope {scope!r}", hint=f"did you mean {close[0]!r}?" if close else "")
-    owners = {"/".join(each.path[:-1]) for model in (old, new) for each in model.scopes() if each.text == scope}
-    yield from (each for each in changes if f"{each.scope}/".startswith(f"{scope}/") or each.path in owners)
 
 
 def _counted(changes: Iterable[Change], ignored: set[str]) -> Iterator[Change]:

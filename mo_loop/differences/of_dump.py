@@ -27,7 +27,7 @@ def structure_of_json(data: Any, source: str) -> Structure:
             f"{source} is not a graph of --dump", why=f"its JSON has another form: {type(error).__name__} {error}",
             hint="give a .json or .txt file that mo-loop convert --dump wrote", code="ML211",
         ) from None  # fmt: skip
-    return Structure(DUMP, source, main, metadata=metadata)
+    return Structure(DUMP, source, main, metadata=metadata, made_of=data)
 
 
 def _scope(data: Mapping[str, Any], scope: Scope) -> Scope:

@@ -42,7 +42,7 @@ def structure_of(graph: Graph, kind: str, source: str, *, dumped: bool = False) 
     metadata = dict(flat(graph.rt_info))
     if graph.name:
         metadata["name"] = graph.name
-    return Structure(kind, source, main, metadata=metadata)
+    return Structure(kind, source, main, metadata=metadata, made_of=graph)
 
 
 class _Reader:

@@ -126,7 +126,7 @@ class _Reader:
 
     def _item(self, node: Any, scope: Scope, types: Mapping[str, tuple[str, str]]) -> Item:
         outputs = [_output(name, types) for name in node.output]
-        item = Item(operator_of(node), node.name, scope, outputs=outputs)
+        item = Item(operator_of(node), node.name, scope, outputs=outputs, made_of=node)
         item.info = {each.key: each.value for each in getattr(node, "metadata_props", ())}
         if node.doc_string:
             item.info["doc_string"] = node.doc_string

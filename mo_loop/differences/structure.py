@@ -77,7 +77,8 @@ class Item:
 
     `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
     the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
-    attributes that the feeds and drains tell. `made_of` is what the item describes: a Node, or its id in a dump.
+    attributes that the feeds and drains tell. `made_of` is what the item describes: a Node, its id in a dump, or a
+    NodeProto; an initializer or input of an ONNX model has none.
     """
 
     operator: str
@@ -160,7 +161,7 @@ class Scope:
 
 @dataclass(slots=True)
 class Structure:
-    """A model. `kind` is ONNX, IR or dump; `source` its file, for people."""
+    """A model. `kind` is ONNX, IR or dump; `source` its file, for people; `made_of` the Graph or JSON data."""
 
     kind: str
     source: str
@@ -168,6 +169,7 @@ class Structure:
     functions: dict[str, Scope] = field(default_factory=dict)
     opsets: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
+    made_of: Any = None
 
     def scopes(self) -> Iterator[Scope]:
         for start in (self.main, *self.functions.values()):

@@ -1,14 +1,16 @@
 """Constants as the page shows them: the first elements, and a text by which equal contents are found.
 
-    preview(tensor)             # "[0.1, 0.2, 0.3, ...]"
+    preview(tensor)                         # "[0.1, 0.2, 0.3, ...]"
     contents = Contents()
-    contents.name(tensor)       # "5d41402abc4b", the same for a tensor with the same bytes
+    contents.name(tensor)                   # "5d41402abc4b", the same for a tensor with the same bytes
+    described_constant(tensor, contents)    # {"value": ..., "bytes": 64, "data": ..., "stored": "model.bin:128"}
 
 Weights are not read as a whole: both read a few pages. Only tensors of equal pages at different places are compared.
 """
 
 from __future__ import annotations
 
+import os
 from hashlib import blake2b
 from typing import Any
 
@@ -22,6 +24,13 @@ SHOWN = 16
 
 LIMIT = 1000
 """The number of characters of a preview."""
+
+
+def described_constant(tensor: Tensor, contents: Contents, place: str = "") -> dict[str, Any]:
+    """The fields of a record. `place` is where data in memory stand in the file of the model."""
+    found: dict[str, Any] = {"value": preview(tensor), "bytes": tensor.nbytes, "data": contents.name(tensor)}
+    stored = f"{os.path.basename(tensor.path)}:{tensor.offset}" if isinstance(tensor, FileTensor) else place
+    return found | {"stored": stored} if stored else found
 
 
 def preview(tensor: Tensor) -> str:

@@ -16,9 +16,13 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 STATIC = files("mo_loop.page") / "static"
+
+GENERATOR = '<meta name="generator" content="mo_loop page">'
+"""An element near the start of each page, by which `is_page` knows it."""
 
 
 def page(document: dict[str, Any]) -> str:
@@ -34,12 +38,22 @@ def page(document: dict[str, Any]) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f"{GENERATOR}\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title} - mo_loop</title>\n<style>{style}</style>\n</head>\n<body>\n"
         "<noscript>This page needs JavaScript.</noscript>\n"
         f"{_element('document', data)}{_static_element('worker', 'worker.js')}"
         f"{_static_element('licenses', 'LICENSES.txt')}<script>{script}</script>\n</body>\n</html>\n"
     )
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page. False for a file that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return GENERATOR.encode() in file.read(4096)
+    except OSError:
+        return False
 
 
 @cache

@@ -19,14 +19,12 @@ ALWAYS = ("true", "1")
 
 
 def set_trip_counts(state: State) -> None:
-    """Add the text to each Loop, TensorIterator and Scan."""
+    """Add the text to each Loop, TensorIterator and Scan. Their records are replaced: other states can hold them."""
     sources = _Sources(state)
-    for record in state.nodes.values():
-        if "port_map" not in record:
-            continue
+    for record in [each for each in state.nodes.values() if "port_map" in each]:
         text = _of_loop(record, sources) if record["op"] == "Loop" else _of_slices(record, sources)
         if text:
-            record["port_map"]["trip_count"] = text
+            state.nodes[record["id"]] = record | {"port_map": record["port_map"] | {"trip_count": text}}
 
 
 class _Sources:
@@ -46,21 +44,21 @@ class _Sources:
         seen: set[int] = set()
         while ref is not None and ref[0] not in seen:
             seen.add(ref[0])
-            record = self.nodes[ref[0]]
-            following = self._next(record)
-            if following is None:
-                return record, ref[1]
-            ref = following
+            record, port = self.nodes[ref[0]], ref[1]
+            reader = self._handed_on(record)
+            if reader is None:
+                return record, port
+            ref = _input(*reader)
         return None if ref is None else (self.nodes[ref[0]], ref[1])
 
-    def _next(self, record: Record) -> Any:
-        inputs = record["inputs"]
-        if record["op"] in TRANSPARENT and inputs:
-            return inputs[0]
+    def _handed_on(self, record: Record) -> tuple[Record, int] | None:
+        """The node and input of which a node hands on the value."""
+        if record["op"] in TRANSPARENT and record["inputs"]:
+            return record, 0
         if record["id"] in self._feeds:
             owner, entry = self._feeds[record["id"]]
             if entry["role"] in ("Invariant", "Branched") or self._returns_itself(entry):
-                return owner["inputs"][entry["port"]] if entry["port"] < len(owner["inputs"]) else None
+                return owner, entry["port"]
         return None
 
     def _returns_itself(self, entry: Record) -> bool:
@@ -76,10 +74,14 @@ class _Sources:
         return bool(at["id"] == entry["parameter"])
 
 
+def _input(record: Record, port: int) -> Any:
+    """A value, None for an absent input."""
+    return record["inputs"][port] if port < len(record["inputs"]) else None
+
+
 def _of_loop(record: Record, sources: _Sources) -> str:
-    inputs = [*record["inputs"], None, None]
-    count = _value(sources.of(inputs[0]))
-    conditions = [sources.of(inputs[1])]
+    count = _value(sources.of(_input(record, 0)))
+    conditions = [sources.of(_input(record, 1))]
     last = record["port_map"].get("condition")
     if last is not None:
         conditions.append(sources.of(sources.nodes[last]["inputs"][0]))
@@ -107,7 +109,7 @@ def _of_slices(record: Record, sources: _Sources) -> str:
     """The trip count of a TensorIterator or Scan: the number of slices of an input."""
     for entry in record["port_map"]["inputs"]:
         if entry["role"] == "Sliced":
-            ref = record["inputs"][entry["port"]] if entry["port"] < len(record["inputs"]) else None
+            ref = _input(record, entry["port"])
             return "" if ref is None else _slices(entry, sources.nodes[ref[0]], ref[1])
     return ""
 

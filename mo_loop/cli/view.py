@@ -1,0 +1,103 @@
+"""mo-loop view."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+
+import click
+
+from mo_loop.cli.diff import ASPECTS
+from mo_loop.cli.error_output import message, reported
+from mo_loop.cli.file_checks import opened
+from mo_loop.cli.output import show
+from mo_loop.errors import UsageError
+
+
+@click.command()
+@click.argument("model", type=click.Path(), metavar="MODEL")
+@click.argument("other", type=click.Path(), metavar="[OTHER]", required=False)
+@click.option(
+    "-o", "--output", "output", type=click.Path(), metavar="FILE",
+    help="The page; - is standard output. Default: the name of MODEL with the ending .html, in the current folder.",
+)  # fmt: skip
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@click.option("--scope", metavar="PATH", help="Show only this body and the bodies in it.")
+@click.option(
+    "--ignore", "ignored", type=click.Choice(ASPECTS), multiple=True,
+    help="What does not count as a difference. Can be given several times.",
+)  # fmt: skip
+@click.option(
+    "--tolerance", type=click.FloatRange(min=0), default=0.0, metavar="X",
+    help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
+)  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Do not print the name of the page.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(
+    model: str,
+    other: str | None,
+    output: str | None,
+    opens: bool,
+    scope: str | None,
+    ignored: tuple[str, ...],
+    tolerance: float,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Write a page that shows MODEL: its graph with the bodies of its control flow, and the port maps of these.
+
+    MODEL is an .onnx file, the .xml of an IR (- is standard input), or a .json or .txt file that convert --dump wrote.
+    With OTHER, of the same kind, the page shows both side by side, and what mo-loop diff finds between them.
+
+    The page is one file for a browser, and loads nothing. The content of weights is not in it, only the first elements.
+
+    \b
+    mo-loop view model.onnx --open
+    mo-loop view model.xml -o page.html
+    mo-loop view old.onnx new.onnx --ignore names
+    mo-loop view model.onnx --scope loop/body
+
+    \b
+    Exit codes: 0 the page is written, also if the models differ, 2 bad input or usage, 3 unsupported,
+    4 a bug of mo-loop.
+    """
+    with reported(debug):
+        from mo_loop.viewing import view
+
+        _require_fitting(model, other, output, opens, ignored, tolerance)
+        with opened(model) as path:
+            found = view(path, other, ignore=ignored, scope=scope, tolerance=tolerance)
+        if output == "-":
+            show(found.html)
+            return
+        target = Path(output or _default(model, other))
+        found.save(target)
+        if opens:
+            _open(target)
+    if not quiet:
+        show(str(target))
+
+
+def _require_fitting(
+    model: str, other: str | None, output: str | None, opens: bool, ignored: tuple[str, ...], tolerance: float
+) -> None:
+    if other is None and (ignored or tolerance):
+        option = "--ignore" if ignored else "--tolerance"
+        raise UsageError(f"{option} is for the comparison of two models", hint=f"give another model: {model} OTHER")
+    if other == "-":
+        raise UsageError("only MODEL can be read from standard input", hint="save the other model in a file")
+    if output == "-" and opens:
+        raise UsageError("--open opens a file, not standard output", hint="give a file: -o page.html")
+
+
+def _default(model: str, other: str | None) -> str:
+    """The name of the page in the current folder."""
+    names = [PurePath(each).stem for each in (model, other) if each is not None]
+    names[0] = "model" if model == "-" else names[0]
+    return f"{'-'.join(names)}.html"
+
+
+def _open(target: Path) -> None:
+    import webbrowser
+
+    if not webbrowser.open(target.resolve().as_uri()):
+        message("note", f"no browser was found; open {target} in one")

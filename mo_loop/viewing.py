@@ -1,0 +1,87 @@
+"""view: the page of one model, or of the difference of two.
+
+    view("model.onnx").save("model.html")
+    view("old.xml", "new.xml", ignore="names").save("difference.html")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path, PurePath
+from typing import Any
+
+from mo_loop.differences.comparing import compare, require_scope
+from mo_loop.differences.opening import opened
+from mo_loop.differences.structure import Structure
+from mo_loop.errors import FileError
+from mo_loop.files import write_whole
+from mo_loop.garbage_collection import paused_collector
+from mo_loop.page.constant_records import Contents
+from mo_loop.page.document import Document
+from mo_loop.page.html import is_page, page
+from mo_loop.page.of_comparison import diff_document
+from mo_loop.page.of_structure import body_of, described, facts
+
+
+class Page:
+    """A page: one HTML file that shows a model, its passes, or two models side by side. It loads nothing."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file; a page that is there is replaced.
+
+        Raises:
+            FileError: the file cannot be written, or holds something else than a page.
+        """
+        file = Path(path)
+        if os.path.lexists(file) and not is_page(file):
+            raise FileError(
+                f"{file} would be overwritten", why="it is not a page that mo-loop wrote", code="ML219",
+                hint="give another name, or move the file away",
+            )  # fmt: skip
+        write_whole(file, self.html)
+
+
+def view(
+    model: Any, other: Any = None, *, ignore: str | Iterable[str] = (), scope: str | None = None,
+    tolerance: float = 0.0,
+) -> Page:  # fmt: skip
+    """The page of a model; with `other`, of both side by side and what differs between them.
+
+    Args:
+        model, other: each a path (.onnx, .xml, or a .json or .txt file of `--dump`), an `onnx.ModelProto`, a `Model` or
+            a `Graph`; both of one kind.
+        ignore: what does not count as a difference: "names", "shapes", "weights", "metadata".
+        scope: the path of a body; the page shows only this body and those in it.
+        tolerance: weights may differ by this part of the largest magnitude in the constant.
+
+    Raises:
+        InputError: a file cannot be read, or the models are of different kinds.
+    """
+    with paused_collector():
+        if other is None:
+            document = _of_one(opened(model), scope)
+        else:
+            found = compare(opened(model), opened(other), ignore=ignore, scope=scope, tolerance=tolerance)
+            title = f"{_name(found.old)} -> {_name(found.new)}"
+            document = diff_document(found, title, scope)
+        return Page(page(document.as_json()))
+
+
+def _of_one(structure: Structure, scope: str | None) -> Document:
+    model = described(structure, Contents())
+    state = model.state
+    if scope is not None:
+        require_scope(scope, structure)
+        state = body_of(state, {each.text: name for each, name in model.scopes.items()}[scope])
+    document = Document(_name(structure), "graph")
+    document.facts = facts(structure)
+    document.begin(state)
+    return document
+
+
+def _name(structure: Structure) -> str:
+    return PurePath(structure.source).name or structure.source

@@ -1,0 +1,105 @@
+"""`mo-loop view` as a user runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import webbrowser
+from pathlib import Path
+
+import pytest
+
+from mo_loop.api import convert_model, save_model
+from tests.harness import parsed
+from tests.pages import document
+
+from .commands import PROGRAM, assert_clear, saved
+from .installed import installed, mo_loop
+from .test_diff_command import NESTED, OTHER
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """old.onnx, new.onnx and their IR."""
+    for name, text in (("old", NESTED), ("new", OTHER)):
+        model = parsed(text)
+        saved(model, tmp_path, f"{name}.onnx")
+        save_model(convert_model(model), tmp_path / f"{name}.xml")
+    return tmp_path
+
+
+def test_the_page_of_a_model_is_in_the_current_folder(folder: Path) -> None:
+    work = folder / "work"
+    work.mkdir()
+    done = installed("view", "../old.onnx", cwd=work)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "old.html\n", "")
+    data = document((work / "old.html").read_text("utf-8"))
+    assert (data["kind"], data["title"]) == ("graph", "old.onnx")
+    assert {each["op"] for each in data["nodes"]} >= {"Loop", "If", "Softmax"}
+
+
+def test_two_models(folder: Path) -> None:
+    done = mo_loop("view", "old.xml", "new.xml", "--ignore", "weights", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "old-new.html\n", "")
+    data = document((folder / "old-new.html").read_text("utf-8"))
+    assert (data["kind"], data["title"]) == ("diff", "old.xml -> new.xml")
+    details = {each["name"]: data["steps"][0]["details"].get(str(each["id"])) for each in data["nodes"]}
+    assert {name: texts for name, texts in details.items() if texts} == {
+        "first": ["operator Add -> Subtract"], "soft": ["attribute axis 0 -> -1"],
+    }  # fmt: skip
+
+
+def test_a_step_of_a_dump(folder: Path) -> None:
+    assert mo_loop("convert", "old.onnx", "-o", "ir.xml", "--dump", "steps", cwd=folder).returncode == 0
+    done = mo_loop("view", "steps/000_loaded.txt", "-o", "-", cwd=folder)
+    assert done.returncode == 0 and not done.stderr
+    assert document(done.stdout)["title"] == "000_loaded.txt"
+
+
+def test_standard_input(folder: Path) -> None:
+    with open(folder / "old.onnx", "rb") as file:
+        command = [str(PROGRAM), "view", "-", "-o", "page.html"]
+        done = subprocess.run(command, stdin=file, capture_output=True, cwd=folder, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(document((folder / "page.html").read_text("utf-8"))["scopes"]) == 4
+
+
+def test_the_page_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or False)
+    done = mo_loop("view", "old.onnx", "--open", "--quiet", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "note: no browser was found; open old.html in one\n"
+    assert opened == [(folder / "old.html").as_uri()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["missing.onnx"], "does not exist"),
+        (["other.txt"], "is not a graph of --dump"),
+        (["old.onnx", "--scope", "loop/stop"], "did you mean 'loop/step'"),
+        (["old.onnx", "new.xml"], "convert the ONNX model and compare its IR"),
+        (["old.onnx", "--ignore", "names"], "--ignore is for the comparison of two models"),
+        (["old.onnx", "--tolerance", "0.1"], "--tolerance is for the comparison of two models"),
+        (["old.onnx", "-"], "only MODEL can be read from standard input"),
+        (["old.onnx", "-o", "-", "--open"], "--open opens a file, not standard output"),
+        (["old.onnx", "-o", "old.onnx"], "it is not a page that mo-loop wrote"),
+        (["old.onnx", "-o", "other.txt/page.html"], "cannot be written"),
+    ],
+)
+def test_refused(folder: Path, arguments: list[str], text: str) -> None:
+    (folder / "other.txt").write_text("nothing")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    done = mo_loop("view", *arguments, cwd=folder)
+    assert done.returncode == 2 and not done.stdout
+    assert_clear(done.stderr)
+    assert text in done.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_ir_without_its_weights_is_refused(folder: Path) -> None:
+    (folder / "old.bin").write_bytes(b"")
+    done = mo_loop("view", "old.xml", cwd=folder)
+    assert done.returncode == 2
+    assert_clear(done.stderr)
+    assert not (folder / "old.html").exists()

@@ -1,0 +1,282 @@
+"""The page of a model, and of two: records, port maps, and what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import mo_loop
+from mo_loop.api import convert_model, save_model
+from mo_loop.errors import FileError, UsageError
+from mo_loop.text import parse, to_text
+from tests.harness import parsed
+from tests.pages import after, assert_whole, document
+
+NESTED = """
+main (float[3] x, int64 n, bool f) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
+  [first] a = Add (x, w)
+  [loop] y = Loop (n, "", a) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+    d = Identity (c)
+    [choice] t = If (f) <then_branch = yes () => (float[3] p) { [soft] p = Softmax <axis = 0> (s) },
+                         else_branch = no () => (float[3] q) { [sine] q = Sin (s) }> }>
+}"""
+
+SCAN = """
+main (float[3] h, float[4,3] x) => (float[3] y, float[3,4] z) {
+  [scan] y, z = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_axes = [1],
+                      body = step (float[3] s, float[3] v) => (float[3] t, float[3] r) {
+    [sum] t = Add (s, v)
+    [low] r = Neg (t) }> (h, x)
+}"""
+
+
+def shown(*models: Any, **options: Any) -> dict[str, Any]:
+    """The document of the page, in which all references hold, in the first and in the last state."""
+    data = document(mo_loop.view(*models, **options).html)
+    assert (data["schema"], data["version"]) == ("mo-loop page", 1)
+    assert_whole({each["id"]: each for each in data["nodes"]}, {each["id"]: each for each in data["scopes"]})
+    assert_whole(*after(data))
+    return data
+
+
+def named(data: dict[str, Any], name: str) -> Any:
+    return next(each for each in data["nodes"] if each["name"] == name)
+
+
+def names(data: dict[str, Any], scope: str) -> list[str]:
+    return [each["name"] or each["op"] for each in data["nodes"] if each["scope"] == scope]
+
+
+# -- ONNX
+
+
+def test_an_onnx_model_is_shown_as_it_is() -> None:
+    data = shown(parsed(NESTED))
+    assert (data["kind"], data["steps"]) == ("graph", [])
+    assert names(data, "") == ["x", "n", "f", "w", "first", "loop", "y"]
+    first = named(data, "first")
+    assert (first["op"], first["opset"], first["outputs"]) == ("Add", 18, [{"type": "?", "names": ["a"]}])
+    assert first["inputs"] == [[named(data, "x")["id"], 0], [named(data, "w")["id"], 0]]
+    weight = named(data, "w")
+    assert (weight["op"], weight["value"], weight["bytes"]) == ("Constant", "[1.0, 2.0, 3.0]", 12)
+    assert named(data, "soft")["attributes"] == {"axis": "0"}
+    assert ["opset ai.onnx", "18"] in data["facts"]
+
+
+def test_the_port_map_of_an_onnx_loop() -> None:
+    data = shown(parsed(NESTED))
+    loop = named(data, "loop")
+    assert loop["bodies"] == [f"{loop['id']}/body"]
+    ids = {each["name"]: each["id"] for each in data["nodes"] if each["scope"] == loop["bodies"][0]}
+    assert loop["port_map"] == {
+        "inputs": [
+            {"role": "Merged", "port": 1, "parameter": ids["c"], "result": ids["d"]},
+            {"role": "Merged", "port": 2, "parameter": ids["s"], "result": ids["t"]},
+        ],
+        "outputs": [{"role": "Final", "port": 0, "result": ids["t"]}],
+        "iteration": ids["i"],
+        "condition": ids["d"],
+        "trip_count": "n (Parameter)",
+    }
+
+
+def test_an_if_selects_and_its_branches_capture() -> None:
+    data = shown(parsed(NESTED))
+    choice = named(data, "choice")
+    then, otherwise = choice["bodies"]
+    assert names(data, then) == ["soft", "p"] and names(data, otherwise) == ["sine", "q"]
+    assert choice["port_map"] == {
+        "inputs": [],
+        "outputs": [{"role": "Selected", "port": 0, "then": named(data, "p")["id"], "else_": named(data, "q")["id"]}],
+    }
+    assert named(data, "soft")["inputs"] == [[named(data, "s")["id"], 0]]
+
+
+def test_the_slices_of_a_scan() -> None:
+    data = shown(parsed(SCAN))
+    scan = named(data, "scan")
+    forward, backward = {"start": 0, "end": -1, "stride": 1}, {"start": -1, "end": 0, "stride": -1}
+    merged, sliced = scan["port_map"]["inputs"]
+    assert (merged["role"], merged["parameter"]) == ("Merged", named(data, "s")["id"])
+    assert sliced == {
+        "role": "Sliced", "port": 1, "parameter": named(data, "v")["id"], "axis": 0, **backward, "part_size": 1,
+    }  # fmt: skip
+    final, joined = scan["port_map"]["outputs"]
+    assert final["role"] == "Final"
+    assert joined["role"] == "Concatenated" and joined.items() >= {"axis": 1, **forward}.items()
+    assert scan["port_map"]["trip_count"] == "4 (dimension 0 of x)"
+    assert scan["attributes"]["scan_input_directions"] == "[1]"
+
+
+def test_a_function_is_a_scope_of_its_own() -> None:
+    function = """<ir_version: 10, opset_import: ["" : 18, "local" : 1]>
+    main (float[3] x) => (float[3] y) { [call] y = local.twice (x) }
+    <domain: "local", opset_import: ["" : 17]> twice (a) => (b) { [sum] b = Add (a, a) }"""
+    data = shown(onnx.parser.parse_model(function))
+    scope = next(each for each in data["scopes"] if each["id"] == "function/local::twice")
+    assert scope["owner"] is None
+    assert names(data, scope["id"]) == ["a", "sum", "b"]
+    assert (named(data, "sum")["opset"], named(data, "call")["op"]) == (17, "local::twice")
+    assert named(data, "call")["opset"] == "local 1"
+
+
+def test_a_name_that_nothing_defines_is_shown_once() -> None:
+    data = shown(parsed("main (float[3] x) => (float[3] y) { a = Add (x, gone) y = Mul (a, gone) }"))
+    assert [each["name"] for each in data["nodes"] if each["op"] == "undefined"] == ["gone"]
+
+
+def test_an_operator_with_bodies_that_is_unknown_has_no_port_map() -> None:
+    body = helper.make_graph([helper.make_node("Neg", ["a"], ["b"])], "inner", [], [])
+    body.input.append(onnx.ValueInfoProto(name="a"))
+    body.output.append(onnx.ValueInfoProto(name="b"))
+    node = helper.make_node("Repeat", ["x"], ["y"], "repeat", domain="mine", body=body)
+    graph = helper.make_graph([node], "g", [onnx.ValueInfoProto(name="x")], [onnx.ValueInfoProto(name="y")])
+    data = shown(helper.make_model(graph, opset_imports=[helper.make_opsetid("mine", 1)]))
+    repeat = named(data, "repeat")
+    assert "port_map" not in repeat and names(data, repeat["bodies"][0]) == ["a", "Neg", "b"]
+
+
+def test_weights_that_are_stored_twice_have_one_content() -> None:
+    values = np.arange(600, dtype=np.float32)
+    weights = [onnx.numpy_helper.from_array(values, name) for name in ("v", "w")]
+    weights.append(onnx.numpy_helper.from_array(values + 1, "u"))
+    nodes = [helper.make_node("Add", ["x", "v"], ["a"]), helper.make_node("Add", ["a", "w"], ["b"])]
+    nodes.append(helper.make_node("Add", ["b", "u"], ["y"]))
+    ends = [helper.make_tensor_value_info(name, 1, [600]) for name in ("x", "y")]
+    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights))
+    v, w, u = (named(shown(model), name) for name in ("v", "w", "u"))
+    assert v["data"] == w["data"] != u["data"]
+    assert v["stored"] != w["stored"]
+
+
+# -- IR, text and objects
+
+
+def test_an_ir_and_the_graph_that_was_written_have_the_same_nodes(tmp_path: Path) -> None:
+    model = convert_model(parsed(NESTED))
+    save_model(model, tmp_path / "model.xml")
+    sides = [shown(each) for each in (model, tmp_path / "model.xml")]
+    left, right = (sorted((each["scope"], each["op"], len(each["inputs"])) for each in data["nodes"]) for data in sides)
+    assert left == right
+    roles = [
+        sorted(entry["role"] for each in data["nodes"] for entry in each.get("port_map", {"inputs": ()})["inputs"])
+        for data in sides
+    ]
+    assert roles[0] == roles[1] and "Merged" in roles[0]
+
+
+def test_a_text_of_a_dump(tmp_path: Path) -> None:
+    graph = convert_model(parsed(SCAN)).graph
+    (tmp_path / "step.txt").write_text(to_text(graph), "utf-8")
+    text, direct = shown(tmp_path / "step.txt"), shown(parse(to_text(graph)))
+    assert text["nodes"] == direct["nodes"] and text["scopes"] == direct["scopes"]
+
+
+# -- one body
+
+
+def test_one_body_with_what_it_captures() -> None:
+    data = shown(parsed(NESTED), scope="loop/step/choice/yes")
+    assert names(data, "") == ["s", "soft", "p"]
+    assert named(data, "s")["inputs"] == []
+    assert [each["id"] for each in data["scopes"]] == [""]
+
+
+def test_an_unknown_body_is_refused() -> None:
+    with pytest.raises(UsageError, match="did you mean 'loop/step'"):
+        mo_loop.view(parsed(NESTED), scope="loop/stop")
+
+
+# -- two models
+
+
+def test_nodes_that_correspond_share_an_id() -> None:
+    other = NESTED.replace("axis = 0", "axis = -1")
+    other = other.replace("[first] a = Add (x", "b = Neg (x) [first] a = Add (b")
+    data = shown(parsed(NESTED), parsed(other))
+    assert data["kind"] == "diff"
+    (step,) = data["steps"]
+    assert [each["op"] for each in step["delta"]["added"]] == ["Neg"] and not step["delta"]["removed"]
+    details = {int(number): texts for number, texts in step["details"].items()}
+    assert details == {
+        named(data, "soft")["id"]: ["attribute axis 0 -> -1"],
+        named(data, "first")["id"]: ["input 0 x -> b"],
+    }
+    nodes, _ = after(data)
+    assert nodes[named(data, "soft")["id"]]["attributes"] == {"axis": "-1"}
+    assert nodes[named(data, "first")["id"]]["inputs"][0] == [step["delta"]["added"][0]["id"], 0]
+
+
+def test_a_back_edge_that_moves_is_a_change_of_the_loop() -> None:
+    text = """
+    main (float[3] x, int64 n) => (float[3] y, float[3] z) {
+      [loop] y, z = Loop (n, "", x, x) <body = step (int64 i, bool c, float[3] s, float[3] t) =>
+          (bool d, float[3] u, float[3] v) { d = Identity (c) [up] u = Exp (s) [down] v = Neg (t) }>
+    }"""
+    other = text.replace("float[3] u, float[3] v)", "float[3] v, float[3] u)")
+    data = shown(parsed(text), parsed(other))
+    details = data["steps"][0]["details"]
+    assert any("back edge of s up -> down" in each for each in details[str(named(data, "loop")["id"])])
+
+
+def test_what_is_ignored_is_in_the_page_but_does_not_count() -> None:
+    other = NESTED.replace("[first]", "[other]").replace("{1.0,", "{1.5,")
+    data = shown(parsed(NESTED), parsed(other), ignore="names")
+    assert list(data["steps"][0]["details"]) == [str(named(data, "w")["id"])]
+    assert after(data)[0][named(data, "first")["id"]]["name"] == "other"
+
+
+def test_two_ir(tmp_path: Path) -> None:
+    for name, text in (("old", NESTED), ("new", NESTED.replace("Sin", "Cos"))):
+        save_model(convert_model(parsed(text)), tmp_path / f"{name}.xml")
+    data = shown(tmp_path / "old.xml", tmp_path / "new.xml")
+    assert data["title"] == "old.xml -> new.xml"
+    assert list(data["steps"][0]["details"].values()) == [["operator Sin -> Cos"]]
+
+
+def test_one_body_of_two_models() -> None:
+    other = NESTED.replace("axis = 0", "axis = -1").replace("[first] a = Add", "[first] a = Sub")
+    data = shown(parsed(NESTED), parsed(other), scope="loop/step")
+    assert names(data, "") == ["f", "i", "c", "s", "Identity", "choice", "d", "t"]
+    assert list(data["steps"][0]["details"].values()) == [["attribute axis 0 -> -1"]]
+
+
+def test_a_body_that_only_one_model_has_is_refused() -> None:
+    plain = "main (float[3] x) => (float[3] y) { [first] y = Neg (x) }"
+    with pytest.raises(UsageError, match="only one of the models has the scope 'loop/step'"):
+        mo_loop.view(parsed(NESTED), parsed(plain), scope="loop/step")
+
+
+def test_properties_of_the_model_are_notes() -> None:
+    old = parsed(NESTED)
+    new = parsed(NESTED)
+    new.producer_name = "somebody"
+    data = shown(old, new)
+    assert data["notes"] == ["metadata producer_name none -> somebody"]
+    assert ["producer_name", "none -> somebody"] in data["facts"]
+
+
+def test_models_of_two_kinds_are_refused(tmp_path: Path) -> None:
+    model = parsed(NESTED)
+    with pytest.raises(UsageError, match="is an ONNX model"):
+        mo_loop.view(model, convert_model(model))
+
+
+# -- files
+
+
+def test_a_page_is_replaced_and_another_file_is_not(tmp_path: Path) -> None:
+    page = mo_loop.view(parsed(SCAN))
+    page.save(tmp_path / "page.html")
+    page.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8") == page.html
+    other = tmp_path / "other.html"
+    other.write_text("<!doctype html><title>mine</title>")
+    with pytest.raises(FileError, match="not a page that mo-loop wrote"):
+        page.save(other)
+    assert other.read_text() == "<!doctype html><title>mine</title>"
