@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.conversion import Conversion, phase
+from mo_loop.conversion import Conversion, phase, told_of_failures
 from mo_loop.errors import InputError, UsageError
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph, Value
@@ -128,7 +128,7 @@ def convert_model(
         source: path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
         input, output, freeze, rename, config, unroll, strict, sequence_io, extensions, plugins, layout, mean_values,
         scale_values, scale, reverse_input_channels, batch, target, quantization: see `mo_loop.options.ConvertOptions`.
-        dump: a folder for the graph as loaded and after every pass that changes it.
+        dump: a folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).
         observers: called with a `transforms.manager.Step` after every pass, and with a `transforms.manager.Phase` when
             another part of the conversion begins and when it has ended.
         stop_after: the name of the last pass to run. For debugging: the runtime needs the later passes.
@@ -185,7 +185,11 @@ def save_model(
     """
     path = Path(xml_path)
     _keep_sources(model.graph, path)
-    graph = model.graph
+    with paused_collector(), told_of_failures(observers):
+        _save(model.graph, path, compress_to_fp16, observers)
+
+
+def _save(graph: Graph, path: Path, compress_to_fp16: bool, observers: Sequence[Observer]) -> None:
     if compress_to_fp16:
         from transforms.common.compress_float_constants import CompressFloatConstants
 
@@ -197,7 +201,7 @@ def save_model(
             compressing.subject = halving.counts
             parameters = graph.rt_info.get("conversion_parameters", {})
             graph.rt_info["conversion_parameters"] = {**parameters, "compress_to_fp16": "True"}
-    with paused_collector(), phase("writing", observers, graph) as writing, new_pair(path) as (data, xml):
+    with phase("writing", observers, graph) as writing, new_pair(path) as (data, xml):
         writing.subject = weights = Weights(data)
         XmlWriter(xml, weights).write(graph)
 

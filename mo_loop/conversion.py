@@ -21,11 +21,13 @@ the check of invariants and the stop after a pass are observers:
 
     Phase("reading")       subject, at the end: the OnnxModel
     Phase("translating")   graph, at the end: the translated graph
-    Phase("passes")        between its beginning and its end: Step(ConstantFolding), Step(UnrollLoops), ...
+    Phase("passes")        subject: the Manager; before its end: Step(ConstantFolding), Step(UnrollLoops), ...
     Phase("renaming")      only with `rename`; subject: old name -> new name
     Phase("checking")      the last check
     Phase("compressing")   of save_model; subject, at the end: the counts of compressed constants
     Phase("writing")       of save_model; subject: the Weights, which count the bytes written so far
+
+An observer with a method `failed` is called with the exception that ends the conversion, or the writing.
 
 A conversion raises the errors of the first part that has any. With `collect` it continues as far as it can and keeps
 all `errors`; `mo-loop check` (mo_loop/diagnostics/examine.py) uses this.
@@ -126,7 +128,7 @@ class Conversion:
             UnsupportedError: the IR cannot express a part of the model; several errors are one ConversionErrors.
         """
         _ = self.manager, self.skipped  # names of passes are checked before the model is read
-        with paused_collector():
+        with paused_collector(), told_of_failures(self.observers):
             with phase("reading", self.observers) as reading:
                 model = reading.subject = load(source)
             graph = self.convert(model)
@@ -199,7 +201,7 @@ class Conversion:
                 manager.observers.append(check_rules(self.options.releases))
         if self._stop_after is not None:  # after the observers that need the last step
             manager.observers.append(stop_after(self._stop_after, manager.passes))
-        with phase("passes", self.observers, graph):
+        with phase("passes", self.observers, graph, manager):
             manager.run(graph)
             if self._stop_after is not None:  # the IR has no Barriers, and a run that ends early leaves some
                 from transforms.runtime.lower_barriers import LowerBarriers
@@ -280,3 +282,16 @@ def phase(
     event.seconds = time.perf_counter() - start
     for observer in observers:
         observer(event)
+
+
+@contextmanager
+def told_of_failures(observers: Sequence[Observer]) -> Iterator[None]:
+    """Call the method `failed` of those observers that have one if the block raises an exception."""
+    try:
+        yield
+    except BaseException as error:
+        for observer in observers:
+            failed = getattr(observer, "failed", None)
+            if failed is not None:
+                failed(error)
+        raise

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from mo_loop.graph import Node
 from mo_loop.graph.origin import Origin
@@ -42,6 +42,16 @@ class Explanation:
     origin: Origin = field(default=Origin(), compare=False)
 
 
+class Listener(Protocol):
+    """Hears the decisions of all passes, with the nodes themselves (mo_loop/dump/decisions.py)."""
+
+    def wants(self, each: Any) -> bool:
+        """Whether `each` is to find out why its pattern does not match a node; asked for each node."""
+
+    def hear(self, each: Any, node: Node, outcome: str, reason: str) -> None:
+        """What the pass `each` did with a candidate."""
+
+
 class PassConfig:
     """The configuration of one pipeline."""
 
@@ -50,6 +60,8 @@ class PassConfig:
         self._vetoes: list[tuple[frozenset[str], Veto]] = []
         self._explained: set[str] = set()
         self.explanations: list[Explanation] = []
+        self.listener: Listener | None = None
+        """Hears all decisions, those of passes that are not explained as well."""
 
     # -- which passes run
 
@@ -88,6 +100,7 @@ class PassConfig:
             self._vetoes += other._vetoes
             self._explained |= other._explained
             self.explanations += other.explanations
+            self.listener = self.listener or other.listener
 
     # -- which nodes a pass must not change
 

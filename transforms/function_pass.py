@@ -58,6 +58,8 @@ class FunctionPass:
     """The extension that the pass comes from; empty for those of this library."""
     matches: int = 0
     """The number of places that it has changed so far, if it counts them."""
+    decisions: int = 0
+    """The number of candidates of which it has said so far what it did with them."""
 
     _at: Node | None = None
     _config: PassConfig | None = None
@@ -158,8 +160,12 @@ class FunctionPass:
     def _record(
         self, node: Node, outcome: Literal["changed", "refused", "vetoed"], reason: str = "", depth: int = 0
     ) -> None:
-        if self.config.explains(self):
-            self.config.record(Explanation(self.name, node.path, outcome, reason, depth, node.origin))
+        self.decisions += 1
+        config = self.config
+        if config.listener is not None:
+            config.listener.hear(self, node, outcome, reason)
+        if config.explains(self):
+            config.record(Explanation(self.name, node.path, outcome, reason, depth, node.origin))
 
 
 def blamed(error: Exception, each: FunctionPass) -> MoLoopError:

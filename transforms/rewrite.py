@@ -75,22 +75,24 @@ class MatcherPass(FunctionPass):
         """Match `node`, and call back unless a veto protects it; True if the callback replaced it."""
         self._at = node
         matcher = self._matcher or self.matcher  # a hot path: the property is called only for the error
-        trace = Trace() if self.config.explains(self) else None
+        config = self.config
+        explained = config.explains(self)
+        trace = Trace() if explained or (config.listener is not None and config.listener.wants(self)) else None
         match = matcher.match(node, trace)
         if match is None:
-            if trace is not None:
+            if trace is not None and (explained or trace.depth):
                 self.refuse(node, trace.reason, trace.depth)
             return False
         assert self._callback is not None
         if self.is_vetoed(node):
             return False
-        said = len(self.config.explanations)
+        decisions = self.decisions
         origins = node.origins if matcher.is_single else all_of(each.origins for each in match.nodes)
         with made_for(origins):
             done = self._callback(match)
         if done:
             self.accept(node)
-        elif trace is not None and len(self.config.explanations) == said:  # the callback may have given a better reason
+        elif trace is not None and self.decisions == decisions:  # the callback may have given a better reason
             self.refuse(node, "the pattern matched, but the callback changed nothing", len(match.nodes))
         return done
 

@@ -88,10 +88,12 @@ def _dumpers(options: PassOptions) -> Iterator[Dumper]:
                 "--dump and --visualize name the same folder", why="a folder holds the files of one of them",
                 hint="give --dump with --dump-format text,json,dot,svg",
             )  # fmt: skip
-        yield Dumper(options.dump, options.dump_format or DEFAULT_FORMATS)
+        yield Dumper(options.dump, options.dump_format or DEFAULT_FORMATS, saved=True)
     if options.visualize is not None:
         shapes, types = options.visualize_shapes, options.visualize_types
-        yield Dumper(options.visualize, ("dot", "svg"), only=options.visualize_after, shapes=shapes, types=types)
+        yield Dumper(
+            options.visualize, ("dot", "svg"), only=options.visualize_after, shapes=shapes, types=types, saved=True
+        )
 
 
 def _is_among(file: str, others: Iterable[str]) -> bool:

@@ -19,7 +19,7 @@ def structure_of_json(data: Any, source: str) -> Structure:
     """The structure of a dump. FileError if the data have another form."""
     try:
         main = _scope(data, Scope())
-        metadata = _info(data["graph"].get("rt_info"))
+        metadata = _info(data["graph"].get("info"))
         if data["graph"].get("name"):
             metadata["name"] = data["graph"]["name"]
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
@@ -49,13 +49,15 @@ def _scope(data: Mapping[str, Any], scope: Scope) -> Scope:
         known = (*names, nodes[number]["name"])[0] or f"output {place}"
         scope.results.append(Result(known, ref))
     if scope.owner is not None:
-        scope.info = _info(data["graph"].get("rt_info"))
+        scope.info = _info(data["graph"].get("info"))
     return scope
 
 
 def _item(node: Mapping[str, Any], scope: Scope) -> Item:
     outputs = [Output(tuple(each["names"]), *split(each["type"])) for each in node["outputs"]]
-    data = Data.written(f"{outputs[0].dtype}{outputs[0].shape}", node["value"]) if "value" in node else None
+    data = None
+    if "value" in node:
+        data = Data.written(f"{outputs[0].dtype}{outputs[0].shape}", node.get("content", node["value"]))
     return Item(
         operator=node["op"],
         name=node["name"],
@@ -64,7 +66,7 @@ def _item(node: Mapping[str, Any], scope: Scope) -> Item:
         attributes=dict(node.get("attributes", {})),
         outputs=outputs,
         data=data,
-        info=_info(node.get("rt_info")),
+        info=_info(node.get("info")),
         made_of=node["id"],
     )
 

@@ -1,80 +1,61 @@
-"""A graph as data for other tools: the node-link form of networkx, as a dictionary that JSON can hold.
+"""A state of the graph as data for other tools: the node-link form of networkx, as a dictionary that JSON can hold.
 
-    data = node_link_data(graph)
+    data = node_link(state)
     networkx.node_link_graph(data, edges="edges")
 
-A control-flow node holds its bodies in the same form.
+Nodes are the records of mo_loop/page/node_records.py, by id; their inputs are edges. A control-flow node holds its
+bodies in the same form. docs/dump.md describes the form.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import networkx as nx
+from mo_loop.page.node_records import Record, State
 
-from mo_loop.graph import Graph, Node
-from mo_loop.ops.base import Constant, Result
-from mo_loop.ops.control import Control
-from mo_loop.text.attributes import show_attribute
-from mo_loop.text.literals import show_data
-from mo_loop.text.spelling import show_type
+ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
+"""What the form says otherwise than a record: by nesting and by edges."""
 
 
-def node_link_data(graph: Graph) -> dict[str, Any]:
-    """Nodes with ids, types and attributes; edges with ports."""
-    numbers: dict[Node, int] = {node: number for number, node in enumerate(graph.ordered())}
-    plain = nx.MultiDiGraph(name=graph.name)
-    for node, number in numbers.items():
-        plain.add_node(number, **_described(node))
-    for node, number in numbers.items():
-        for port, value in enumerate(node.inputs):
-            if value is not None:
-                plain.add_edge(numbers[value.node], number, key=port, output=value.index, type=show_type(value.type))
-    plain.graph["parameters"] = [numbers[node] for node in graph.parameters]
-    plain.graph["results"] = [numbers[node] for node in graph.results]
-    if graph.rt_info:
-        plain.graph["rt_info"] = show_attribute(graph.rt_info, Any)
-    data: dict[str, Any] = nx.node_link_data(plain, edges="edges")
-    return data
+def node_link(state: State, **about: Any) -> Record:
+    """The whole graph; `about` is added to what the form says about the graph itself."""
+    members: dict[str, list[Record]] = {name: [] for name in state.scopes}
+    for number in sorted(state.nodes):
+        record = state.nodes[number]
+        members[record["scope"]].append(record)
+    return _graph(state, members, "", about)
 
 
-def _described(node: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "op": type(node).__name__,
-        "opset": node.opset,
-        "name": node.name,
-        "outputs": [{"type": show_type(value.type), "names": list(value.names)} for value in node.outputs],
-    }
-    maps: set[str] = set()
-    if isinstance(node, Control):
-        maps = {"body", "then_body", "else_body", "input_map", "output_map", "iteration", "condition"}
-        found["bodies"] = [node_link_data(body) for body in node.bodies]
-        found["port_map"] = _port_map(node)
-    attributes = {k: show_attribute(v, node._kinds[k]) for k, v in node.attribute_values().items() if k not in maps}
-    if attributes:
-        found["attributes"] = attributes
-    if isinstance(node, Constant):
-        found["value"] = show_data(node.tensor, 16)
-    if isinstance(node, Result):
-        found["names"] = list(node.output_names)
-    if getattr(node, "_rt_info", None):
-        found["rt_info"] = show_attribute(node.rt_info, Any)
-    return found
+def _graph(state: State, members: Mapping[str, list[Record]], scope: str, about: Mapping[str, Any]) -> Record:
+    nodes = []
+    for record in members[scope]:
+        node = _node(record)
+        if "bodies" in record:
+            node["bodies"] = [_graph(state, members, body, {}) for body in record["bodies"]]
+        nodes.append(node)
+    described = {key: value for key, value in state.scopes[scope].items() if key not in ("id", "owner")}
+    return _data({**about, "scope": scope, **described}, nodes, edges(members[scope], state.nodes))
 
 
-def _port_map(node: Any) -> dict[str, Any]:
-    """Entries as dictionaries; nodes of a body are the numbers that they have in it."""
-    numbers = {inner: number for body in node.bodies for number, inner in enumerate(body.ordered())}
+def _data(graph: Record, nodes: list[Record], links: list[Record]) -> Record:
+    return {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": links}
 
-    def plain(entry: Any) -> dict[str, Any]:
-        values = {key: numbers[value] if isinstance(value, Node) else value for key, value in vars(entry).items()}
-        return {"role": type(entry).__name__, **values}
 
-    found: dict[str, Any] = {
-        "inputs": [plain(entry) for entry in node.input_map],
-        "outputs": [plain(entry) for entry in node.output_map],
-    }
-    for key in ("iteration", "condition"):
-        if getattr(node, key, None) is not None:
-            found[key] = numbers[getattr(node, key)]
-    return found
+def _node(record: Record) -> Record:
+    """A record without its inputs; `absent` are the optional inputs that are not given."""
+    node = {key: value for key, value in record.items() if key not in ELSEWHERE}
+    if None in record["inputs"]:
+        node["absent"] = [port for port, each in enumerate(record["inputs"]) if each is None]
+    return node
+
+
+def edges(records: Iterable[Record], nodes: Mapping[int, Record]) -> list[Record]:
+    """An edge for each input of the records, in the order of the ports."""
+    return [
+        {
+            "source": source[0], "target": record["id"], "key": port, "output": source[1],
+            "type": nodes[source[0]]["outputs"][source[1]]["type"],
+        }
+        for record in records for port, source in enumerate(record["inputs"]) if source is not None
+    ]  # fmt: skip

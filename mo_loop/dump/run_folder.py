@@ -16,7 +16,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,10 @@ from mo_loop.files import write_whole
 INDEX = ".mo-loop-dump.json"
 
 _SCHEMA, _VERSION = "mo-loop dump", 1
-_NAME = re.compile(r"\d{3,}_[\w.-]+")  # no name in an index leads out of its folder
+_NAME = re.compile(r"\d{3,}_[\w.-]+|index\.html")  # no name in an index leads out of its folder
+
+PAGE = "index.html"
+"""The file that shows the whole run; it is written again when more is known."""
 
 
 class RunFolder:
@@ -54,22 +57,26 @@ class RunFolder:
                 f"{self.path} cannot hold a dump", why=reason, hint="give another folder", code="ML219"
             ) from None
         self._files = {}
+        self._require_free([PAGE])  # it is written last, and it would be too late
         self._save_index()
 
     def write(self, files: Mapping[str, str | bytes]) -> None:
         """Write files of this run by name, text as UTF-8."""
         written = {name: _encoded(content) for name, content in files.items()}
-        for name in written:
-            if os.path.lexists(self.path / name):
-                raise FileError(
-                    f"{self.path / name} would be overwritten by a dump", why="no earlier dump wrote this content",
-                    hint="move it away, or give another folder", code="ML219",
-                )  # fmt: skip
+        self._require_free([name for name in written if name != PAGE or PAGE not in self._files])
         # The index goes first: if the process is killed in between, it names a file that does not exist.
         self._files |= {name: _digest(content) for name, content in written.items()}
         self._save_index()
         for name, content in written.items():
             write_whole(self.path / name, content)
+
+    def _require_free(self, names: Iterable[str]) -> None:
+        for name in names:
+            if os.path.lexists(self.path / name):
+                raise FileError(
+                    f"{self.path / name} would be overwritten by a dump", why="no earlier dump wrote this content",
+                    hint="move it away, or give another folder", code="ML219",
+                )  # fmt: skip
 
     def _earlier(self) -> dict[str, str]:
         """Name -> SHA-256 of the files of an earlier run."""

@@ -31,6 +31,8 @@ class Document:
         self.notes: list[str] = []
         self.heat: Record | None = None
         """How far the tensors differ from those of the ONNX model, if both were run."""
+        self.texts: list[str] = []
+        """The reasons of the passes; the steps refer to them by their index."""
         self.facts: list[tuple[str, str]] = []
         self._first = State()
         self._last = State()
@@ -54,7 +56,7 @@ class Document:
             "schema": SCHEMA, "version": VERSION, "kind": self.kind, "title": self.title,
             "producer": f"mo_loop {__version__}", "notes": self.notes, "facts": self.facts,
             "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
-            "steps": self._steps,
+            "steps": self._steps, "texts": self.texts,
         }  # fmt: skip
         if self.heat is not None:
             found["heat"] = self.heat
@@ -62,13 +64,17 @@ class Document:
 
 
 def delta(old: State, new: State) -> Record:
-    """What changed between two states; `changed` has whole records."""
+    """What changed between two states; `changed` has whole records.
+
+    Fast where unchanged nodes have the same dictionaries in both, as those of one Describer.
+    """
     return {
         "added": [record for number, record in new.nodes.items() if number not in old.nodes],
         "removed": [number for number in old.nodes if number not in new.nodes],
         "changed": [
-            record for number, record in new.nodes.items() if number in old.nodes and record != old.nodes[number]
+            record for number, record in new.nodes.items()
+            if (before := old.nodes.get(number)) is not record and before is not None and before != record
         ],
         "scopes": [scope for name, scope in new.scopes.items() if old.scopes.get(name) != scope],
         "removed_scopes": [name for name in old.scopes if name not in new.scopes],
-    }
+    }  # fmt: skip

@@ -4,25 +4,27 @@
     state = describer.state(graph)
     state.nodes[0]         # {"id": 0, "scope": "", "op": "Parameter", "opset": 1, "name": "x", "inputs": [], ...}
     state.scopes["3/body"]        # {"id": "3/body", "owner": 3, "tag": "body", "parameters": [4], "results": [7], ...}
+    later = describer.state(graph)       # after a pass; unchanged nodes have the same dictionaries as before
 
 docs/dump.md describes both.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origin
-from mo_loop.ops.base import Constant, Result
+from mo_loop.graph.tensor import Tensor
+from mo_loop.graph.types import TensorType
+from mo_loop.ops.base import Constant, Op, Result
 from mo_loop.ops.control import Control, If
+from mo_loop.page.constant_records import SHOWN, Contents, preview
 from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type
-
-VALUES = 16
-"""The number of elements of a constant that are shown."""
 
 HELD = frozenset({"body", "then_body", "else_body", "input_map", "output_map", "iteration", "condition"})
 """Attributes of control-flow nodes that are described as bodies and port maps."""
@@ -39,22 +41,59 @@ class State:
 
 
 class Describer:
-    """Describes nodes. A node keeps its id for as long as the Describer exists."""
+    """Describes graphs. A node and a body keep their ids as long as they are in the described graph.
+
+    A record is made again only if the node was changed: the costs of a later `state` are about a microsecond a node.
+    """
 
     def __init__(self) -> None:
+        self.defaults: dict[str, dict[str, str]] = {}
+        """The attributes of each described operation with a default, as text."""
         self._ids: dict[Node, int] = {}
+        self._next = 0
+        self._records: dict[Node, tuple[tuple[Any, ...], Record]] = {}  # what a record was made of, and the record
+        self._scopes: dict[Graph, str] = {}
+        self._types: dict[Any, str] = {}
+        self._contents = Contents()
 
     def id(self, node: Node) -> int:
-        """The id of a node."""
-        return self._ids.setdefault(node, len(self._ids))
+        """The id of a node, which gets one if it has none."""
+        found = self._ids.get(node)
+        if found is None:
+            found = self._ids[node] = self._next
+            self._next += 1
+        return found
+
+    def known(self, node: Node) -> int | None:
+        """The id of a node that was described, else None."""
+        return self._ids.get(node)
+
+    def continue_with(self, old: Graph, clone: Graph) -> None:
+        """Give the nodes of `clone`, which `old.clone()` made and a pass may have changed, the ids of their originals.
+
+        The copies are numbered in the order of the originals.
+        """
+        copies = {node.id: node for node in clone.ordered()}
+        for place, node in enumerate(old.ordered()):
+            copy = copies.get(place)
+            if copy is None or type(copy) is not type(node) or copy.name != node.name or node not in self._ids:
+                continue
+            self._ids[copy] = self._ids.pop(node)
+            for old_body, new_body in zip(node.bodies, copy.bodies, strict=True):
+                self._scopes[new_body] = self._scopes.pop(old_body)
+                self.continue_with(old_body, new_body)
 
     def state(self, graph: Graph) -> State:
         """The graph with its bodies."""
         state = State()
-        self._scope(graph, "", None, "", state)
+        self._describe(graph, "", None, "", state)
+        if len(self._ids) > len(state.nodes):  # removed nodes are not kept alive
+            self._ids = {node: number for node, number in self._ids.items() if number in state.nodes}
+            self._records = {node: made for node, made in self._records.items() if node in self._ids}
+            self._scopes = {body: name for body, name in self._scopes.items() if name in state.scopes}
         return state
 
-    def _scope(self, graph: Graph, scope: str, owner: Node | None, tag: str, state: State) -> None:
+    def _describe(self, graph: Graph, scope: str, owner: Node | None, tag: str, state: State) -> None:
         found: Record = {
             "id": scope, "owner": None if owner is None else self.id(owner), "tag": tag, "name": graph.name,
             "parameters": [self.id(node) for node in graph.parameters],
@@ -63,19 +102,44 @@ class Describer:
         if graph.rt_info:
             found["info"] = show_attribute(graph.rt_info, Any)
         state.scopes[scope] = found
+        nodes, records = state.nodes, self._records
         for node in graph.ordered():
-            number = self.id(node)
-            state.nodes[number] = self.record(node, scope)
-            for name, body in zip(_tags(node), node.bodies, strict=True):
-                self._scope(body, f"{number}/{name}", node, name, state)
+            made_of = _fields(node)
+            known = records.get(node)
+            if known is None or not _same(known[0], made_of) or known[1]["scope"] != scope:
+                record = self.record(node, scope)
+                if known is not None and known[1] == record:
+                    record = known[1]
+                if known is not None and known[0][0] != made_of[0]:  # readers tell outputs by their numbers
+                    for value in node.outputs:
+                        for use in value.uses:
+                            records.pop(use.node, None)
+                known = records[node] = made_of, record
+            nodes[known[1]["id"]] = known[1]
+            for name, body in zip(tags(node), node.bodies, strict=True):
+                self._describe(body, self._scope(body, node, name), node, name, state)
+
+    def _scope(self, body: Graph, owner: Node, tag: str) -> str:
+        """The id of a body: that of its first owner with a tag. It keeps it when it moves to another owner."""
+        found = self._scopes.get(body)
+        if found is None:
+            found = name = f"{self.id(owner)}/{tag}"
+            taken = set(self._scopes.values())
+            number = 1
+            while found in taken:
+                number += 1
+                found = f"{name}{number}"
+            self._scopes[body] = found
+        return found
 
     def record(self, node: Any, scope: str) -> Record:
         """One node."""
+        op = type(node).__name__
         is_control = isinstance(node, Control)
         found: Record = {
-            "id": self.id(node), "scope": scope, "op": type(node).__name__, "opset": node.opset, "name": node.name,
+            "id": self.id(node), "scope": scope, "op": op, "opset": node.opset, "name": node.name,
             "inputs": [None if value is None else [self.id(value.node), value.index] for value in node.inputs],
-            "outputs": [{"type": show_type(value.type), "names": list(value.names)} for value in node.outputs],
+            "outputs": [{"type": self._type(value.type), "names": list(value.names)} for value in node.outputs],
         }  # fmt: skip
         attributes = {
             key: show_attribute(value, node._kinds[key])
@@ -84,9 +148,10 @@ class Describer:
         }
         if attributes:
             found["attributes"] = attributes
+        if op not in self.defaults:
+            self.defaults[op] = _defaults(type(node))
         if isinstance(node, Constant):
-            found["value"] = show_data(node.tensor, VALUES)
-            found["bytes"] = node.tensor.nbytes
+            found |= self._constant(node.tensor)
         if isinstance(node, Result):
             found["names"] = list(node.output_names)
         if getattr(node, "_rt_info", None):
@@ -94,8 +159,28 @@ class Describer:
         if node.origins:
             found["origins"] = [_origin(each) for each in node.origins]
         if is_control:
-            found["bodies"] = [f"{self.id(node)}/{name}" for name in _tags(node)]
+            found["bodies"] = [
+                self._scope(body, node, tag) for tag, body in zip(tags(node), node.bodies, strict=True)
+            ]
             found["port_map"] = self._port_map(node)
+        return found
+
+    def _constant(self, tensor: Tensor) -> Record:
+        value, content = preview(tensor), show_data(tensor, SHOWN)
+        found: Record = {"value": value}
+        if content != value:
+            found["content"] = content
+        with suppress(UnicodeEncodeError):  # a string that is not UTF-8, which the last check refuses
+            found |= {"bytes": tensor.nbytes, "data": self._contents.name(tensor)}
+        return found
+
+    def _type(self, type_: Any) -> str:
+        if type(type_) is not TensorType:
+            return show_type(type_)
+        key = type_.dtype, type_.shape
+        found = self._types.get(key)
+        if found is None:
+            found = self._types[key] = show_type(type_)
         return found
 
     def _port_map(self, node: Any) -> Record:
@@ -113,10 +198,36 @@ class Describer:
         return found
 
 
-def _tags(node: Any) -> tuple[str, ...]:
+def tags(node: Any) -> tuple[str, ...]:
+    """The tags of the bodies of a node, in their order."""
     if not node.bodies:
         return ()
     return ("then_body", "else_body") if isinstance(node, If) else ("body",)
+
+
+def _fields(node: Any) -> tuple[Any, ...]:
+    """All that a record is made of, but for the ids: if it is the same, the record is."""
+    outputs: list[Any] = []
+    for value in node.outputs:
+        outputs += (value.type, value.names)
+    info = getattr(node, "_rt_info", None)
+    info = repr(info) if info else ""
+    return (node.outputs, node.inputs, node.name, node.origins, info, *outputs, *node.__dict__.values())
+
+
+def _same(old: tuple[Any, ...], new: tuple[Any, ...]) -> bool:
+    """Whether both have the same fields. Fields that cannot be compared count as different."""
+    try:
+        return old == new
+    except ValueError:  # arrays
+        return False
+
+
+def _defaults(cls: type[Op]) -> dict[str, str]:
+    kinds = cls._kinds
+    return {
+        key: show_attribute(value, kinds[key]) for key, value in cls.attributes.items() if value is not Op.REQUIRED
+    }
 
 
 def _origin(origin: Origin) -> list[str]:

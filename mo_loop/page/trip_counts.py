@@ -20,8 +20,11 @@ ALWAYS = ("true", "1")
 
 def set_trip_counts(state: State) -> None:
     """Add the text to each Loop, TensorIterator and Scan. Their records are replaced: other states can hold them."""
+    loops = [record for record in state.nodes.values() if "port_map" in record]
+    if not loops:
+        return
     sources = _Sources(state)
-    for record in [each for each in state.nodes.values() if "port_map" in each]:
+    for record in loops:
         text = _of_loop(record, sources) if record["op"] == "Loop" else _of_slices(record, sources)
         if text:
             state.nodes[record["id"]] = record | {"port_map": record["port_map"] | {"trip_count": text}}

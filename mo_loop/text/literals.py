@@ -93,14 +93,12 @@ def show_data(tensor: Tensor, limit: int) -> str:
 
 def show_array(tensor: Tensor) -> str:
     """All values, nested like the shape; `[]` for an empty shape that nesting cannot express."""
-    spell = _item_speller(tensor.dtype)
-
-    def nested(array: Any) -> str:
-        if array.ndim == 0:
-            return spell(array[()])
-        return f"[{', '.join(nested(array[i, ...]) for i in range(len(array)))}]"
-
-    return nested(tensor.array()) if tensor.size else "[]"
+    if not tensor.size:
+        return "[]"
+    shown = [*map(_item_speller(tensor.dtype), tensor.array().reshape(-1))]
+    for size in reversed(tensor.shape):  # the innermost lists first
+        shown = [f"[{', '.join(shown[start : start + size])}]" for start in range(0, len(shown), size)]
+    return shown[0]
 
 
 def show_inline(tensor: Tensor, implied: Callable[[str], ElementType]) -> str | None:

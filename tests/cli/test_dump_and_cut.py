@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model
-from mo_loop.dump.run_folder import INDEX
+from mo_loop.dump.run_folder import INDEX, PAGE
 from mo_loop.errors import UsageError
 from mo_loop.text import parse, to_text
 from mo_loop.verification.isolated import isolated
@@ -42,7 +42,7 @@ def test_dump(tmp_path: Path) -> None:
     """One numbered file for each step that changed the graph; the text can be parsed."""
     steps = tmp_path / "steps"
     assert convert(PYTORCH / "for_break.onnx", "-o", tmp_path / "m.xml", "--dump", steps).returncode == 0
-    names = sorted(path.name for path in steps.iterdir() if path.name != INDEX)
+    names = sorted(path.name for path in steps.iterdir() if path.name not in (INDEX, PAGE))
     stems = sorted({name.rpartition(".")[0] for name in names})
     passes = [each.name for each in default_pipeline()]
     assert stems[0] == "000_loaded" and len(stems) > 3

@@ -16,7 +16,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.api import convert_model, save_model
 from mo_loop.cli.environment import VARIABLES
-from mo_loop.dump.run_folder import INDEX
+from mo_loop.dump.run_folder import INDEX, PAGE
 from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.verification.isolated import isolated
@@ -231,7 +231,7 @@ class TestVisualize:
         assert done.returncode == 0
         assert done.stderr.count("warning: ") == 1 and "install Graphviz" in done.stderr
         names = sorted(path.name for path in (tmp_path / "v").glob("*.*"))
-        assert names == [INDEX, *self.changed(loop)] and len(names) > 3
+        assert names == [INDEX, *self.changed(loop), PAGE] and len(names) > 3
         assert "[3]" not in (tmp_path / "v" / names[1]).read_text("utf-8")
 
     @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ class TestDump:
         monkeypatch.setattr(visualize, "_program", lambda: None)
 
     def endings(self, folder: Path) -> set[str]:
-        return {path.suffix for path in folder.glob("*.*") if path.name != INDEX}
+        return {path.suffix for path in folder.glob("*.*") if path.name not in (INDEX, PAGE)}
 
     @pytest.mark.parametrize(
         ("formats", "endings"),

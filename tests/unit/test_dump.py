@@ -11,8 +11,9 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from mo_loop.dump.node_link import node_link_data
+from mo_loop.dump.node_link import node_link
 from mo_loop.graph.dot import quoted, to_dot
+from mo_loop.page.node_records import Describer
 from mo_loop.text import parse
 
 TEXT = r"""
@@ -101,7 +102,7 @@ class TestDot:
 
 class TestNodeLink:
     def data(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(json.dumps(node_link_data(parse(TEXT))))
+        found: dict[str, Any] = json.loads(json.dumps(node_link(Describer().state(parse(TEXT)))))
         return found
 
     def test_networkx_reads_it(self) -> None:

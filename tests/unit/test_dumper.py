@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +19,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.conversion import phase
 from mo_loop.dump import FORMATS, Dumper
-from mo_loop.dump.run_folder import INDEX, RunFolder
+from mo_loop.dump.run_folder import INDEX, PAGE, RunFolder
 from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.graph.dot import to_dot
@@ -25,6 +29,7 @@ from tests.harness import parsed
 from tests.unit.graphviz import use_as_graphviz
 from transforms import visualize
 from transforms.common.eliminate_movement import EliminateGather
+from transforms.config import PassConfig
 from transforms.function_pass import FunctionPass
 from transforms.manager import Manager
 
@@ -59,8 +64,8 @@ def without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    """All files except the index."""
-    return sorted(path.name for path in folder.iterdir() if path.name != INDEX) if folder.exists() else []
+    """All files except the index and the page."""
+    return sorted(path.name for path in folder.iterdir() if path.name not in (INDEX, PAGE)) if folder.exists() else []
 
 
 def run(dumper: Dumper, passes: Sequence[FunctionPass] | None = None, text: str = TEXT) -> None:
@@ -124,6 +129,73 @@ class TestFiles:
             convert_model(broken, dump=tmp_path)
         assert names(tmp_path) == ["000_loaded.dot", "000_loaded.json", "000_loaded.txt"]
         assert "Failed" in (tmp_path / "000_loaded.txt").read_text("utf-8")
+
+
+def document(folder: Path) -> dict[str, Any]:
+    """The data of the page in a folder."""
+    found = re.search(r'id="document">([^<]*)<', (folder / PAGE).read_text("utf-8"))
+    assert found is not None
+    data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(found.group(1))))
+    return data
+
+
+class TestPage:
+    def test_steps_of_a_conversion(self, tmp_path: Path) -> None:
+        model = parsed("main (float[2] x) => (float[2] y) { a = Dropout (x) [r] y = Relu (a) }")
+        config = PassConfig()
+        config.disable("LoopToTI")
+        graph = convert_model(model, dump=tmp_path, config=config).graph
+        data = document(tmp_path)
+        assert [node["op"] for node in data["nodes"]].count("ReLU") == 1 and data["kind"] == "conversion"
+        steps = [step for step in data["steps"] if not step.get("off")]
+        assert [step["place"] for step in steps] == list(range(1, len(steps) + 1))
+        assert "LoopToTI" in {step["name"] for step in data["steps"] if step.get("off")}
+        files = {step["file"] for step in steps if "delta" in step}
+        assert files == {name.removesuffix(".json") for name in names(tmp_path) if name.endswith(".json")} - {
+            "000_loaded"
+        }
+        assert all(step["doc"] for step in steps)
+        assert len(graph) == steps[-1]["nodes"][1]
+
+    def test_a_conversion_that_fails(self, tmp_path: Path) -> None:
+        """The page has the graph as loaded, and the error."""
+        broken = parsed("main (float[3] x) => (float[3] y) { [odd] y = Unheard (x) }")
+        with pytest.raises(Exception, match="Unheard"):
+            convert_model(broken, dump=tmp_path)
+        data = document(tmp_path)
+        assert "Failed" in {node["op"] for node in data["nodes"]}
+        assert any("Unheard" in note for note in data["notes"])
+
+    def test_decisions(self, tmp_path: Path) -> None:
+        """Refused and changed candidates, with the ids of their nodes and the reasons."""
+        graph = parse(TEXT)
+        gather = next(node for node in graph if type(node).__name__ == "Gather")
+        dumper = Dumper(tmp_path)
+        manager = Manager([EliminateGather()], [dumper])
+        manager.config.veto(lambda node: node is gather and "it stays", "EliminateGather")
+        with phase("translating", [dumper], graph):
+            pass
+        with phase("passes", [dumper], graph, manager):
+            manager.run(graph)
+        dumper.finish()
+        assert manager.config.listener is None and manager.config.explanations == []
+        data = document(tmp_path)
+        ids = [node["id"] for node in data["nodes"] if node["op"] == "Gather"]
+        (reason,) = data["steps"][0]["reasons"]
+        assert reason[:4] == [*ids, gather.path, "EliminateGather", "vetoed"]
+        assert data["texts"][reason[4]] == "it stays"
+
+    def test_an_earlier_page_of_another_program_stays(self, tmp_path: Path) -> None:
+        """The conversion does not begin."""
+        (tmp_path / PAGE).write_text("kept")
+        with pytest.raises(FileError, match=r"index\.html would be overwritten by a dump"):
+            convert_model(parsed("main (float[3] x) => (float[3] y) { y = Relu (x) }"), dump=tmp_path)
+        assert (tmp_path / PAGE).read_text() == "kept" and names(tmp_path) == []
+
+    def test_the_page_of_an_earlier_run_is_removed(self, tmp_path: Path) -> None:
+        convert_model(parsed("main (float[3] x) => (float[3] y) { y = Relu (x) }"), dump=tmp_path)
+        run(Dumper(tmp_path))
+        assert not (tmp_path / PAGE).exists()
 
 
 class TestPictures:
@@ -260,7 +332,7 @@ class TestOneRun:
         folder.begin()
 
         def killed(path: Path, content: object) -> None:
-            if path.name != INDEX:
+            if path.name not in (INDEX, PAGE):
                 raise KeyboardInterrupt
             path.write_text(str(content))
 
