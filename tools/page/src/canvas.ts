@@ -3,18 +3,54 @@
 //   const canvas = new Canvas(host, store, new States(data), layouter);
 //   await canvas.ready;
 //
-// The host gets data-state ("busy" or "ready") and data-milliseconds (from the last change to its picture).
+// The host gets data-state ("busy" or "ready"), data-busy ("true" or "false"), and data-milliseconds (from the last
+// change to its picture).
 
-import type { NodeId } from "./document.ts";
-import type { Layouter } from "./layout.ts";
+import { clamp, type Point } from "./camera.ts";
+import type { NodeId, NodeRecord } from "./document.ts";
+import { dotOf } from "./dot.ts";
+import type { Rectangle } from "./draw.ts";
+import { around, Folding } from "./folding.ts";
+import { Groups } from "./groups.ts";
+import { Cancelled, type Layouter } from "./layout.ts";
+import { middleOf } from "./curves.ts";
+import { Pane, type HeatMap } from "./pane.ts";
+import { pictureOf } from "./picture.ts";
+import { Progress } from "./progress.ts";
 import type { States } from "./states.ts";
-import type { EdgeKey, Store } from "./store.ts";
+import type { EdgeKey, Shown, Store } from "./store.ts";
+import { edgeText, viewsOf } from "./view.ts";
+import { Visible } from "./visible.ts";
+import { Walk, type Direction } from "./walk.ts";
 
-export type Direction = "up" | "down" | "left" | "right" | "in" | "out";
+export type { Direction } from "./walk.ts";
+
+const EDGE = 28; // pixels that stay free around what is brought into view
+const SMALLEST = 0.45; // scale to which the camera goes back by itself
+const READABLE = 0.7;
+
+type Target = NodeId | EdgeKey;
+
+/** What the camera does when the picture is drawn. */
+interface Aim {
+  anchor?: { of: (pane: Pane) => Rectangle | null; at: Map<Pane, Point> }; // stays where it is on the screen
+  target?: Target; // comes to the middle
+  changes?: boolean; // what the step changed comes into view
+  all?: boolean;
+  first?: boolean; // all, but large enough to be read
+}
 
 export class Canvas {
   /** Resolves when the last layout is drawn. */
   ready: Promise<void> = Promise.resolve();
+  private readonly groups: Groups;
+  private readonly heat: HeatMap;
+  private readonly progress: Progress;
+  private readonly frame: HTMLElement;
+  private panes: Pane[] = [];
+  private aim: Aim = { first: true };
+  private turn = 0;
+  private drawnFolds: Shown["folds"];
 
   constructor(
     readonly host: HTMLElement,
@@ -22,50 +58,389 @@ export class Canvas {
     readonly states: States,
     readonly layouter: Layouter,
   ) {
-    host.dataset["state"] = "ready";
-    host.dataset["milliseconds"] = "0";
+    this.groups = new Groups(states);
+    this.heat = new Map((states.document.heat?.tensors ?? []).map(([node, port, found]) => [`${node}:${port}`, found.worst]));
+    this.drawnFolds = store.get().folds;
+    this.frame = document.createElement("div");
+    this.frame.className = "panes";
+    host.append(this.frame);
+    this.progress = new Progress(host, () => this.cancel());
+    store.subscribe((shown, before) => this.changed(shown, before));
+    new ResizeObserver(() => this.panes.forEach((pane) => pane.place())).observe(this.frame);
+    this.update();
   }
 
   /** Open the groups around a node or an edge, and bring it to the middle. */
-  focus(_target: NodeId | EdgeKey): void {}
-
-  /** Show the whole graph. */
-  fit(): void {}
-
-  /** Zoom about the middle: above 1 is nearer. */
-  zoom(_factor: number): void {}
-
-  /** Move the picture by pixels of the screen. */
-  pan(_x: number, _y: number): void {}
-
-  /** The node to which a key moves from a node; "in" enters its body or its group, "out" leaves to the owner. */
-  neighbours(_node: NodeId, _direction: Direction): NodeId | null {
-    return null;
+  focus(target: Target): void {
+    this.aim = { target };
+    const nodes = typeof target === "number" ? [target] : [target.from, target.to];
+    if (!this.open(nodes)) void this.ready.then(() => this.point());
   }
 
-  /** The group that hides a node, or else the innermost group (or body owner) that a key would fold: its id for `toggle`. */
-  groupOf(_node: NodeId): string | null {
-    return null;
+  /** Show the whole graph. */
+  fit(): void {
+    this.aim = { all: true };
+    this.point();
+  }
+
+  /** Zoom about the middle: above 1 is nearer. */
+  zoom(factor: number): void {
+    for (const pane of this.panes) pane.camera.zoom(factor, pane.camera.middle);
+    this.place();
+  }
+
+  /** Move the picture by pixels of the screen. */
+  pan(x: number, y: number): void {
+    for (const pane of this.panes) pane.camera.shift({ x, y });
+    this.place();
+  }
+
+  /** The node to which a key moves from a node; "in" enters its body or its group, "out" leaves to the owner. */
+  neighbours(node: NodeId, direction: Direction): NodeId | null {
+    const pane = [...this.panes].reverse().find((each) => each.visible?.view.node(node));
+    return pane?.visible ? new Walk(pane, pane.visible, this.groups).from(node, direction) : null;
+  }
+
+  /** The group that hides a node, or else the one that it heads, or else the innermost group around it: for `toggle`. */
+  groupOf(node: NodeId): string | null {
+    const record = this.record(node);
+    const folding = this.folding(node);
+    if (!record || !folding) return null;
+    const home = this.groups.home(record);
+    const hidden = folding.hiding(home);
+    if (hidden) return hidden.id;
+    const headed = this.groups.headedBy(node);
+    if (headed && folding.size(headed)) return headed.id;
+    const open = around(this.groups, record).filter((group) => !folding.isTransparent(group));
+    const inner = open.at(-1);
+    return (inner?.kind === "scope" ? inner.parent?.id : inner?.id) ?? null;
   }
 
   /** Fold an open group, open a folded one. */
-  toggle(_group: string): void {}
+  toggle(id: string): void {
+    const group = this.groups.get(id);
+    const folding = this.panes.map((pane) => pane.visible?.folding).find((each) => group && each?.size(group));
+    if (!group || !folding) return;
+    const folds = new Map(this.store.get().folds);
+    const open = folding.isOpen(group);
+    folds.set(id, open);
+    if (group.kind === "owner" && !open) for (const scope of group.groups) folds.set(scope.id, false);
+    this.aim = { anchor: this.anchor((pane) => pane.rectangleOfGroup(id)) };
+    this.store.set({ folds });
+  }
 
   /** Fold every group. */
-  foldAll(): void {}
+  foldAll(): void {
+    this.foldEvery(true);
+  }
 
   /** Open every group. */
-  openAll(): void {}
+  openAll(): void {
+    this.foldEvery(false);
+  }
 
   /** Forget what the user folded and opened. */
-  resetFolds(): void {}
+  resetFolds(): void {
+    this.aim = { all: true };
+    this.store.set({ folds: new Map() });
+  }
 
   /** Open the groups around a node without moving the camera. */
-  unfold(_node: NodeId): void {}
-
+  unfold(node: NodeId): void {
+    this.aim = { anchor: this.anchor((pane) => pane.rectangleOf(node)) };
+    this.open([node]);
+  }
 
   /** The picture as a standalone SVG document, with its styles inside. */
   svg(): string {
-    return "";
+    return pictureOf(this.panes);
   }
+
+  private foldEvery(folded: boolean): void {
+    const folds = new Map<string, boolean>();
+    for (const group of this.groups.all()) if (group !== this.groups.root) folds.set(group.id, folded);
+    this.aim = { all: true };
+    this.store.set({ folds });
+  }
+
+  private record(node: NodeId): NodeRecord | undefined {
+    for (const pane of [...this.panes].reverse()) {
+      const found = pane.visible?.view.node(node);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  private folding(node: NodeId): Folding | undefined {
+    return [...this.panes].reverse().find((pane) => pane.visible?.view.node(node))?.visible?.folding;
+  }
+
+  /** Open the groups around nodes; tells whether any was folded. */
+  private open(nodes: readonly NodeId[]): boolean {
+    const folds = new Map(this.store.get().folds);
+    let opened = false;
+    for (const id of nodes) {
+      const [shown] = viewsOf(this.states, this.store.get().step, "overlay");
+      const node = this.boxed(id);
+      const folding = this.folding(id) ?? (shown && new Folding(this.groups, shown, folds));
+      if (!node || !folding) continue;
+      for (const group of around(this.groups, node)) {
+        if (folding.isOpen(group)) continue;
+        folds.set(group.id, false);
+        opened = true;
+      }
+    }
+    if (opened) this.store.set({ folds });
+    return opened;
+  }
+
+  /** The node that has a box: for a constant that is a line, its first reader. */
+  private boxed(id: NodeId): NodeRecord | undefined {
+    const shown = this.store.get();
+    const view = viewsOf(this.states, shown.step, shown.mode).find((each) => each.node(id));
+    const node = view?.node(id);
+    if (!node || !view?.isInlined(node)) return node;
+    const reader = view.readers(id)[0];
+    return reader ? view.node(reader.node) : node;
+  }
+
+  private changed(shown: Shown, before: Shown): void {
+    if (shown.step !== before.step || shown.mode !== before.mode || shown.folds !== before.folds) {
+      if (shown.step !== before.step && this.aim.target === undefined) this.aim = { ...this.keepSelection(), changes: true };
+      if (shown.mode !== before.mode) this.aim = { ...this.aim, changes: true };
+      this.update();
+      return;
+    }
+    for (const pane of this.panes) pane.decorate(shown);
+  }
+
+  private keepSelection(): Aim {
+    const { selection } = this.store.get();
+    if (!selection) return {};
+    const node = "node" in selection ? selection.node : selection.edge.to;
+    return { anchor: this.anchor((pane) => pane.rectangleOf(node)) };
+  }
+
+  private anchor(of: (pane: Pane) => Rectangle | null): NonNullable<Aim["anchor"]> {
+    const at = new Map<Pane, Point>();
+    for (const pane of this.panes) {
+      const found = of(pane);
+      if (found) at.set(pane, pane.camera.toScreen(topOf(found)));
+    }
+    return { of, at };
+  }
+
+  private update(): void {
+    const turn = ++this.turn;
+    const start = performance.now();
+    this.host.dataset["state"] = "busy";
+    this.host.dataset["busy"] = "true";
+    this.ready = this.redraw(turn).then(() => {
+      if (turn !== this.turn) return this.ready;
+      this.host.dataset["milliseconds"] = (performance.now() - start).toFixed(1);
+      this.host.dataset["state"] = "ready";
+      this.host.dataset["busy"] = "false";
+      return undefined;
+    });
+  }
+
+  private async redraw(turn: number): Promise<void> {
+    const shown = this.store.get();
+    const visibles = viewsOf(this.states, shown.step, shown.mode).map(
+      (view) => new Visible(view, this.groups, new Folding(this.groups, view, shown.folds), this.states),
+    );
+    const boxes = visibles.reduce((sum, each) => sum + each.boxes.length, 0);
+    this.progress.begin(`Laying out ${boxes} boxes`);
+    try {
+      const layouts = await this.layouter.layout(visibles.map((each) => dotOf(each)));
+      if (turn !== this.turn) return;
+      this.progress.end();
+      this.setPanes(visibles);
+      this.panes.forEach((pane, index) => {
+        const [visible, layout] = [visibles[index], layouts[index]];
+        if (visible && layout) pane.show(visible, layout, this.store.get(), this.heat);
+      });
+      this.drawnFolds = shown.folds;
+      this.point();
+      for (const pane of this.panes) pane.paint();
+    } catch (error) {
+      if (turn === this.turn) this.failed(error);
+    }
+  }
+
+  private failed(error: unknown): void {
+    if (error instanceof Cancelled) this.progress.end();
+    else this.progress.fail(`The layout failed: ${error instanceof Error ? error.message : String(error)}. Fold some groups.`);
+    if (this.store.get().folds !== this.drawnFolds) this.store.set({ folds: this.drawnFolds });
+  }
+
+  private cancel(): void {
+    this.layouter.cancel();
+  }
+
+  private setPanes(visibles: readonly Visible[]): void {
+    const sides = visibles.map((each) => each.view.side);
+    if (this.panes.length === sides.length) {
+      this.panes.forEach((pane, index) => (pane.svg.dataset["side"] = sides[index]));
+      return;
+    }
+    const camera = this.panes[0]?.camera;
+    for (const pane of this.panes) pane.remove();
+    this.panes = sides.map((side) => {
+      const pane = new Pane(this.frame, side, {
+        moved: (_, shift, factor, about) => this.moved(shift, factor, about),
+        clicked: (from, event) => this.clicked(from, event),
+      });
+      if (camera) [pane.camera.x, pane.camera.y, pane.camera.scale] = [camera.x, camera.y, camera.scale];
+      return pane;
+    });
+    this.frame.dataset["panes"] = String(sides.length);
+    this.panes.forEach((pane, index) => pane.svg.setAttribute("aria-label", NAMES[sides[index] ?? "after"] ?? ""));
+  }
+
+  /** The cameras of two panes are linked. */
+  private moved(shift: Point, factor: number, about: Point): void {
+    for (const pane of this.panes) {
+      pane.camera.shift(shift);
+      if (factor !== 1) pane.camera.zoom(factor, about);
+    }
+    this.place();
+  }
+
+  private place(): void {
+    for (const pane of this.panes) pane.place();
+  }
+
+  private clicked(pane: Pane, event: MouseEvent): void {
+    const element = event.target instanceof Element ? event.target : null;
+    const toggle = element?.closest<SVGElement>("[data-toggle]")?.dataset["toggle"];
+    if (toggle !== undefined) {
+      this.toggle(toggle);
+      return;
+    }
+    const hit = element?.closest<SVGElement>(".line[data-node], [data-edge], .box, .head");
+    const edge = hit?.dataset["edge"] === undefined ? undefined : pane.edgeBy(hit.dataset["edge"]);
+    if (edge) {
+      this.store.set({ selection: { edge: edge.key } });
+      return;
+    }
+    const of = hit?.classList.contains("head") ? hit.closest<SVGElement>(".cluster") : hit;
+    const node = of?.dataset["node"];
+    const group = of?.dataset["group"];
+    if (node !== undefined) {
+      this.store.set({ selection: { node: Number(node) } });
+      if (event.detail === 2 && group !== undefined) this.toggle(group);
+    } else if (group !== undefined) this.toggle(group);
+    else if (hit?.classList.contains("ports")) this.selectOwner(pane, hit);
+    else this.store.set({ selection: null });
+  }
+
+  private selectOwner(pane: Pane, row: SVGElement): void {
+    const box = pane.visible?.boxes.find((each) => each.kind === "ports" && each.full === row.getAttribute("aria-label"));
+    if (box && box.node !== null) this.store.set({ selection: { node: box.node } });
+  }
+
+  /** Move the camera as asked. */
+  private point(): void {
+    const { aim } = this;
+    this.aim = {};
+    if (!this.panes.length) return;
+    if (aim.all || aim.first) this.showAll(aim.first ? SMALLEST : 0);
+    else if (aim.target !== undefined) for (const pane of this.panes) this.centre(pane, aim.target);
+    else {
+      for (const pane of this.panes) hold(pane, aim.anchor);
+      if (aim.changes) this.showChanges();
+    }
+    this.place();
+  }
+
+  private showAll(smallest: number): void {
+    const scale = Math.max(smallest, Math.min(...this.panes.map((pane) => fitting(pane, wholeOf(pane))), 1));
+    for (const pane of this.panes) {
+      const whole = wholeOf(pane);
+      pane.camera.scale = scale;
+      const high = whole.height * scale > pane.camera.height - 2 * EDGE;
+      pane.camera.put(topOf(whole), { x: pane.camera.width / 2, y: high ? EDGE : (pane.camera.height - whole.height * scale) / 2 });
+    }
+  }
+
+  private centre(pane: Pane, target: Target): void {
+    const node = typeof target === "number" ? this.boxed(target)?.id : undefined;
+    const curve = typeof target === "number" ? undefined : pane.curveBy(edgeText(target));
+    const found = node === undefined ? null : pane.rectangleOf(node);
+    if (!found && !curve) return;
+    pane.camera.scale = clamp(pane.camera.scale, READABLE, 1.5);
+    if (curve) {
+      pane.camera.put(middleOf(curve), pane.camera.middle);
+    } else if (found) {
+      const tall = found.height * pane.camera.scale > pane.camera.height - 2 * EDGE;
+      const at = { x: pane.camera.width / 2, y: tall ? EDGE : (pane.camera.height - found.height * pane.camera.scale) / 2 };
+      pane.camera.put(topOf(found), at);
+    }
+  }
+
+  /** Bring what the step changed into view, with as little movement as possible. */
+  private showChanges(): void {
+    const changed = this.panes.map((pane) => ({ pane, area: changedArea(pane) }));
+    const scales = changed.map(({ pane, area }) => (area ? fitting(pane, area) : Infinity));
+    const current = this.panes[0]?.camera.scale ?? 1;
+    const scale = Math.max(Math.min(current, ...scales), Math.min(current, SMALLEST));
+    for (const { pane, area } of changed) {
+      if (scale !== pane.camera.scale) pane.camera.zoom(scale / pane.camera.scale, pane.camera.middle);
+      if (area) bringIn(pane, area);
+    }
+  }
+}
+
+const NAMES: Record<string, string> = { before: "Graph before the step", after: "Graph after the step", both: "Graph before and after the step" };
+
+function topOf(area: Rectangle): Point {
+  return { x: area.x + area.width / 2, y: area.y };
+}
+
+function wholeOf(pane: Pane): Rectangle {
+  return { x: 0, y: 0, width: pane.layout?.width ?? 0, height: pane.layout?.height ?? 0 };
+}
+
+/** The largest scale at which an area fits into the pane. */
+function fitting(pane: Pane, area: Rectangle): number {
+  return Math.min((pane.camera.width - 2 * EDGE) / Math.max(1, area.width), (pane.camera.height - 2 * EDGE) / Math.max(1, area.height));
+}
+
+function hold(pane: Pane, anchor: Aim["anchor"]): void {
+  const at = anchor?.at.get(pane);
+  const now = anchor?.of(pane);
+  if (at && now) pane.camera.put(topOf(now), at);
+}
+
+/** The area of the boxes that a step changed, of groups that hold such boxes where there are no others. */
+function changedArea(pane: Pane): Rectangle | null {
+  const boxes = pane.visible?.boxes.filter((box) => box.kind !== "ports" && (box.status !== "same" || Object.keys(box.counts).length)) ?? [];
+  let area: Rectangle | null = null;
+  for (const box of boxes) {
+    const found = pane.rectangleOfBox(box);
+    if (found) area = area ? union(area, found) : found;
+  }
+  return area;
+}
+
+function union(one: Rectangle, other: Rectangle): Rectangle {
+  const [x, y] = [Math.min(one.x, other.x), Math.min(one.y, other.y)];
+  const right = Math.max(one.x + one.width, other.x + other.width);
+  const bottom = Math.max(one.y + one.height, other.y + other.height);
+  return { x, y, width: right - x, height: bottom - y };
+}
+
+/** Shift the camera so that an area is on screen; of an area that is too large, its top. */
+function bringIn(pane: Pane, area: Rectangle): void {
+  const { camera } = pane;
+  const from = camera.toScreen(area);
+  const shiftOf = (at: number, length: number, room: number) => {
+    if (length > room - 2 * EDGE) return at < EDGE && at + length > room - EDGE ? 0 : EDGE - at;
+    return clamp(at, EDGE, room - EDGE - length) - at;
+  };
+  camera.shift({
+    x: shiftOf(from.x, area.width * camera.scale, camera.width),
+    y: shiftOf(from.y, area.height * camera.scale, camera.height),
+  });
 }

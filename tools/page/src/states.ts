@@ -75,6 +75,11 @@ export class States {
     return this.events.places.get(node) ?? 0;
   }
 
+  /** Every record of a node, from the first to the last. */
+  versions(node: NodeId): readonly NodeRecord[] {
+    return this.events.versions.get(node) ?? [];
+  }
+
   /** Every record that any state has, the first of each node and scope. */
   get ever(): readonly NodeRecord[] {
     return this.events.ever;
@@ -211,12 +216,13 @@ class Timeline {
   readonly history = new Map<NodeId, Event[]>();
   readonly places = new Map<NodeId, number>();
   readonly ever: NodeRecord[] = [];
+  readonly versions = new Map<NodeId, NodeRecord[]>();
   private readonly records = new Map<NodeId, NodeRecord>();
   private end = 0;
 
   constructor(document: Document) {
     for (const node of document.nodes) {
-      this.records.set(node.id, node);
+      this.record(node);
       this.ever.push(node);
       this.places.set(node.id, this.end++);
     }
@@ -230,14 +236,21 @@ class Timeline {
         const old = this.records.get(node.id);
         this.note(node.id, at, old ? kindOfChange(old, node) : "added");
         if (old?.scope !== node.scope) this.ever.push(node);
-        this.records.set(node.id, node);
+        this.record(node);
       }
       for (const node of delta.added) {
-        this.records.set(node.id, node);
+        this.record(node);
         this.ever.push(node);
       }
       for (const id of delta.removed) this.records.delete(id);
     });
+  }
+
+  private record(node: NodeRecord): void {
+    this.records.set(node.id, node);
+    const versions = this.versions.get(node.id);
+    if (versions) versions.push(node);
+    else this.versions.set(node.id, [node]);
   }
 
   private note(node: NodeId, step: number, what: Change): void {

@@ -1,0 +1,238 @@
+// What can be folded: a tree of groups over all nodes that any state has, so that a group is the same in all steps.
+//
+//   owner   a control-flow operation with its bodies       "17"
+//   scope   a body                                         "17/body"
+//   names   nodes whose names share a path                 "17/body:layers/0/attn"
+//   run     consecutive nodes, where there are too many    "17/body:layers/0#3.1"
+
+import type { NodeId, NodeRecord, ScopeId } from "./document.ts";
+import type { States } from "./states.ts";
+
+const MANY = 48; // children of a group before they are cut into runs
+const BRANCHES = 36; // of a tree of runs
+const FEW_IN_SCOPE = 40; // a scope of fewer operations has no groups by name
+const FEW = 3; // fewer nodes make no group
+const DEPTH = 12; // of a path of names
+
+export type GroupKind = "scope" | "owner" | "names" | "run";
+
+export interface Group {
+  readonly id: string;
+  readonly kind: GroupKind;
+  readonly title: string;
+  readonly scope: ScopeId; // in which it lies; for kind "scope" the scope itself
+  readonly node: NodeId | null; // of kind "owner"; of kind "scope" the owner
+  parent: Group | null;
+  readonly groups: Group[];
+}
+
+interface Branch {
+  path: string[];
+  branches: Map<string, Branch>;
+  leaves: NodeRecord[];
+  size: number;
+}
+
+type Item = { leaf: NodeRecord } | { branch: Branch };
+
+export class Groups {
+  readonly root: Group = { id: "", kind: "scope", title: "", scope: "", node: null, parent: null, groups: [] };
+  private readonly byId = new Map<string, Group>([["", this.root]]);
+  private readonly homes = new Map<ScopeId, Map<NodeId, Group>>();
+  private readonly members = new Map<ScopeId, NodeRecord[]>();
+  private readonly companions = new Map<NodeId, NodeId>(); // a constant goes where its first reader is
+
+  constructor(private readonly states: States) {
+    const constants = new Set<NodeId>();
+    const scopeOf = new Map<NodeId, ScopeId>();
+    for (const node of states.ever) {
+      const list = this.members.get(node.scope);
+      if (list) list.push(node);
+      else this.members.set(node.scope, [node]);
+      if (isConstant(node)) constants.add(node.id);
+      scopeOf.set(node.id, node.scope);
+    }
+    for (const node of states.ever) {
+      for (const value of node.inputs) {
+        if (!value || !constants.has(value[0]) || this.companions.has(value[0])) continue;
+        if (scopeOf.get(value[0]) === node.scope && !isConstant(node)) this.companions.set(value[0], node.id);
+      }
+    }
+    this.fillScope(this.root, "");
+    for (const scope of this.members.keys()) {
+      if (!this.homes.has(scope)) this.addScope(this.root, scope, null, scope);
+    }
+  }
+
+  get(id: string): Group | undefined {
+    return this.byId.get(id);
+  }
+
+  /** The innermost group around a node. */
+  home(node: NodeRecord): Group {
+    return this.homes.get(node.scope)?.get(node.id) ?? this.byId.get(node.scope) ?? this.root;
+  }
+
+  /** The group that a control-flow operation heads. */
+  headedBy(node: NodeId): Group | undefined {
+    return this.byId.get(String(node));
+  }
+
+  all(): Iterable<Group> {
+    return this.byId.values();
+  }
+
+  private add(group: Omit<Group, "groups">): Group {
+    const made: Group = { ...group, groups: [] };
+    group.parent?.groups.push(made);
+    this.byId.set(made.id, made);
+    return made;
+  }
+
+  private addScope(parent: Group, scope: ScopeId, node: NodeId | null, title: string): void {
+    if (this.homes.has(scope)) return;
+    this.fillScope(this.add({ id: scope, kind: "scope", title, scope, node, parent }), scope);
+  }
+
+  private fillScope(group: Group, scope: ScopeId): void {
+    const homes = new Map<NodeId, Group>();
+    this.homes.set(scope, homes);
+    const members = this.members.get(scope) ?? [];
+    const leaves = members.filter((node) => !this.companions.has(node.id));
+    const named = leaves.filter((node) => !isConstant(node)).length >= FEW_IN_SCOPE;
+    const top: Branch = { path: [], branches: new Map(), leaves: [], size: 0 };
+    for (const node of leaves) place(top, node, named ? pathOf(node) : []);
+    dissolve(top);
+    this.fill(group, top, homes);
+    for (const node of members) {
+      const reader = this.companions.get(node.id);
+      if (reader !== undefined) homes.set(node.id, homes.get(reader) ?? group);
+    }
+  }
+
+  private fill(group: Group, branch: Branch, homes: Map<NodeId, Group>): void {
+    const items: [number, Item][] = [
+      ...branch.leaves.map((leaf): [number, Item] => [this.states.place(leaf.id), { leaf }]),
+      ...[...branch.branches.values()].map((each): [number, Item] => [this.firstPlace(each), { branch: each }]),
+    ];
+    items.sort((a, b) => a[0] - b[0]);
+    this.split(group, items.map((item) => item[1]), group.kind === "names" ? group.id : `${group.scope}:`, homes);
+  }
+
+  private split(group: Group, items: Item[], prefix: string, homes: Map<NodeId, Group>): void {
+    if (items.length <= MANY) {
+      for (const item of items) this.put(group, item, homes);
+      return;
+    }
+    const levels = Math.ceil(Math.log(items.length) / Math.log(BRANCHES));
+    const length = Math.ceil(items.length / Math.ceil(items.length ** (1 / levels)));
+    for (let at = 0, index = 0; at < items.length; at += length, index++) {
+      const part = items.slice(at, at + length);
+      const id = `${prefix}${prefix.includes("#") ? "." : "#"}${index}`;
+      const run = this.add({ id, kind: "run", title: titleOfRun(part), scope: group.scope, node: null, parent: group });
+      this.split(run, part, id, homes);
+    }
+  }
+
+  private put(group: Group, item: Item, homes: Map<NodeId, Group>): void {
+    if ("branch" in item) {
+      const path = item.branch.path.join("/");
+      const outer = this.outerNames(group);
+      const title = outer && path.startsWith(`${outer}/`) ? path.slice(outer.length + 1) : path;
+      const id = `${group.scope}:${path}`;
+      if (this.byId.has(id)) {
+        for (const leaf of leavesOf(item.branch)) this.put(group, { leaf }, homes);
+        return;
+      }
+      this.fill(this.add({ id, kind: "names", title, scope: group.scope, node: null, parent: group }), item.branch, homes);
+      return;
+    }
+    const node = item.leaf;
+    homes.set(node.id, group);
+    if (!node.bodies?.length || this.byId.has(String(node.id))) return;
+    const owner = this.add({ id: String(node.id), kind: "owner", title: node.name, scope: node.scope, node: node.id, parent: group });
+    for (const scope of this.scopesOf(node)) this.addScope(owner, scope, node.id, scope.slice(scope.lastIndexOf("/") + 1));
+  }
+
+  /** All bodies that a node has in any state. */
+  private scopesOf(node: NodeRecord): ScopeId[] {
+    const found = new Set(node.bodies);
+    for (const each of this.states.versions(node.id)) for (const scope of each.bodies ?? []) found.add(scope);
+    return [...found];
+  }
+
+  private outerNames(group: Group): string {
+    let at: Group | null = group;
+    while (at && at.kind === "run") at = at.parent;
+    return at?.kind === "names" ? at.id.slice(at.scope.length + 1) : "";
+  }
+
+  private firstPlace(branch: Branch): number {
+    const places = branch.leaves.map((leaf) => this.states.place(leaf.id));
+    for (const each of branch.branches.values()) places.push(this.firstPlace(each));
+    return places.reduce((a, b) => Math.min(a, b), Infinity);
+  }
+}
+
+export function isConstant(node: NodeRecord): boolean {
+  return node.op === "Constant" || node.op === "Const" || node.op === "Initializer";
+}
+
+/** The path in a node's name, or in that of its ONNX origin: "/layers/0/attn/MatMul" is in layers, 0, attn. */
+export function pathOf(node: NodeRecord): string[] {
+  if (node.op === "Parameter" || node.op === "Result") return [];
+  const own = split(node.name);
+  if (own.length) return own;
+  for (const origin of node.origins ?? []) {
+    const path = split(origin[1]);
+    if (path.length) return path;
+  }
+  return [];
+}
+
+function split(name: string): string[] {
+  if (name.length > 2000) return [];
+  const parts = name.split(name.includes("/") ? "/" : ".").filter((part) => part);
+  return parts.slice(0, -1).slice(0, DEPTH);
+}
+
+function place(top: Branch, node: NodeRecord, path: string[]): void {
+  let at = top;
+  at.size++;
+  for (const [depth, part] of path.entries()) {
+    let next = at.branches.get(part);
+    if (!next) {
+      next = { path: path.slice(0, depth + 1), branches: new Map(), leaves: [], size: 0 };
+      at.branches.set(part, next);
+    }
+    at = next;
+    at.size++;
+  }
+  at.leaves.push(node);
+}
+
+/** Give small groups back to their parents, and let a group of one group be that group. */
+function dissolve(branch: Branch): void {
+  for (const [name, each] of [...branch.branches]) {
+    dissolve(each);
+    const [only] = each.branches.values();
+    if (each.size < FEW) {
+      branch.leaves.push(...leavesOf(each));
+      branch.branches.delete(name);
+    } else if (only && each.branches.size === 1 && each.leaves.length === 0) {
+      branch.branches.set(name, only);
+    }
+  }
+}
+
+function leavesOf(branch: Branch): NodeRecord[] {
+  return [...branch.leaves, ...[...branch.branches.values()].flatMap(leavesOf)];
+}
+
+function titleOfRun(items: readonly Item[]): string {
+  const titles = items.map((item) => ("leaf" in item ? item.leaf.op : item.branch.path.join("/")));
+  const counts = new Map<string, number>();
+  for (const title of titles) counts.set(title, (counts.get(title) ?? 0) + 1);
+  const most = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 3).map((each) => each[0]);
+  return most.join(", ") + (counts.size > most.length ? ", …" : "");
+}

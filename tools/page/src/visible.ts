@@ -1,0 +1,220 @@
+// The graph that is visible when some groups are folded: boxes in clusters, and edges between boxes.
+
+import { foldBox, nodeBox, portCell, portsBox, type Box, type Cluster } from "./boxes.ts";
+import type { NodeId, NodeRecord } from "./document.ts";
+import { familyOf } from "./families.ts";
+import type { Folding } from "./folding.ts";
+import type { Group, Groups } from "./groups.ts";
+import { fit, widthOf } from "./measure.ts";
+import { EXTRA, inputName, outputName } from "./roles.ts";
+import type { States } from "./states.ts";
+import type { EdgeKey } from "./store.ts";
+import { edgeText, type Status, type View } from "./view.ts";
+
+export type EdgeKind = "data" | "port" | "back" | "capture";
+
+export interface End {
+  box: Box;
+  cell: number | null; // a port of a row of ports
+}
+
+export interface VisibleEdge {
+  key: EdgeKey; // of the first edge that it stands for
+  text: string; // its id
+  kind: EdgeKind;
+  role: string;
+  label: string;
+  below: string; // a second line of the label
+  status: Status;
+  count: number; // of edges that it stands for
+  from: End;
+  to: End;
+}
+
+export class Visible {
+  readonly boxes: Box[] = [];
+  readonly clusters: Cluster[] = []; // parents before children; the first is the whole picture
+  readonly edges: VisibleEdge[] = [];
+  private readonly byKey = new Map<string, Box>();
+  private readonly clusterOf = new Map<Group, Cluster>();
+  private readonly merged = new Map<string, VisibleEdge>();
+
+  constructor(
+    readonly view: View,
+    readonly groups: Groups,
+    readonly folding: Folding,
+    private readonly states: States,
+  ) {
+    this.cluster(groups.root);
+    const shown: NodeRecord[] = [];
+    for (const node of view.nodes()) {
+      if (!view.isInlined(node) && !folding.hiding(groups.home(node))) shown.push(node);
+    }
+    shown.sort((a, b) => states.place(a.id) - states.place(b.id) || a.id - b.id);
+    for (const node of shown) this.addNode(node);
+    for (const group of groups.all()) {
+      if (group.parent && folding.size(group) && folding.hiding(group) === group && !this.box(group)) this.addFold(group);
+    }
+    for (const node of view.nodes()) this.addEdges(node);
+    this.order();
+  }
+
+  /** The box that shows a node: its own, or that of the group that hides it. */
+  boxOf(id: NodeId): Box | undefined {
+    const node = this.view.node(id);
+    if (!node) return undefined;
+    const hidden = this.folding.hiding(this.groups.home(node));
+    return hidden ? this.box(hidden) : (this.byKey.get(`n${id}`) ?? this.byKey.get(`i${id}`));
+  }
+
+  private box(group: Group): Box | undefined {
+    return this.byKey.get(`g${group.id}`) ?? (group.kind === "owner" ? this.byKey.get(`n${group.id}`) : undefined);
+  }
+
+  private cluster(group: Group): Cluster {
+    const found = this.clusterOf.get(group);
+    if (found) return found;
+    const parent = group.parent ? this.cluster(group.parent) : null;
+    if (parent && this.folding.isTransparent(group)) {
+      this.clusterOf.set(group, parent);
+      return parent;
+    }
+    const owner = group.kind === "owner" && group.node !== null ? this.view.node(group.node) : undefined;
+    const full = owner ? `${owner.op} ${owner.name}` : this.nameOf(group);
+    const title = fit(full, "title", 320);
+    const made: Cluster = {
+      key: `c${this.clusters.length}`, group, title, full, titleWidth: widthOf(title, "title"),
+      status: owner ? this.view.status(owner.id) : "same", node: owner?.id ?? null, family: owner ? familyOf(owner.op) : group.kind,
+      parent, clusters: [], boxes: [], top: null, bottom: null, place: 0,
+    };
+    this.clusterOf.set(group, made);
+    this.clusters.push(made);
+    parent?.clusters.push(made);
+    return made;
+  }
+
+  private nameOf(group: Group): string {
+    if (group.kind !== "scope" || !group.parent) return group.title;
+    return this.words(group.title);
+  }
+
+  private words(tag: string): string {
+    return tag.replaceAll("_", " ");
+  }
+
+  private addNode(node: NodeRecord): void {
+    const own = node.bodies?.length ? this.groups.headedBy(node.id) : undefined;
+    const foldable = own && this.folding.size(own) > 0 ? own : undefined;
+    if (foldable && this.folding.isOpen(foldable)) {
+      this.addRows(node, foldable);
+      return;
+    }
+    const inside = foldable ? this.insideText(foldable) : "";
+    const box = nodeBox(node, this.view, this.cluster(this.groups.home(node)), this.view.into(node), inside);
+    if (foldable) {
+      box.group = foldable;
+      box.counts = this.folding.changes(foldable);
+    }
+    this.add(box, this.states.place(node.id));
+  }
+
+  private insideText(owner: Group): string {
+    return owner.groups.map((scope) => `${this.words(scope.title)}: ${this.folding.size(scope)} nodes`).join(", ");
+  }
+
+  private addRows(node: NodeRecord, group: Group): void {
+    const cluster = this.cluster(group);
+    const status = this.view.status(node.id);
+    const place = this.states.place(node.id);
+    const edges = this.view.into(node);
+    const cells = node.inputs.map((value, port) => {
+      const constant = value ? this.view.node(value[0]) : undefined;
+      const edge = edges.find((each) => each.key.input === port && each.status !== "removed");
+      const shown = constant && this.view.isInlined(constant) ? constant : undefined;
+      return portCell(port, inputName(node, port), shown, edge?.status ?? "same");
+    });
+    if (node.port_map?.iteration !== undefined) cells.push(portCell(EXTRA, inputName(node, EXTRA), undefined, "same"));
+    const outs = node.outputs.map((_, port) => portCell(port, outputName(port), undefined, "same"));
+    if (node.port_map?.condition !== undefined) outs.push(portCell(EXTRA, outputName(EXTRA), undefined, "same"));
+    cluster.top = portsBox(`i${node.id}`, node, cells, status, cluster, `Inputs of ${node.op} ${node.name}`);
+    cluster.bottom = portsBox(`o${node.id}`, node, outs, status, cluster, `Outputs of ${node.op} ${node.name}`);
+    this.add(cluster.top, place);
+    this.add(cluster.bottom, place);
+  }
+
+  private addFold(group: Group): void {
+    const cluster = this.cluster(group.parent ?? this.groups.root);
+    const box = foldBox(group, this.folding.size(group), this.folding.changes(group), cluster, this.nameOf(group));
+    this.add(box, Infinity);
+  }
+
+  private add(box: Box, place: number): void {
+    box.place = place;
+    this.byKey.set(box.key, box);
+    this.boxes.push(box);
+    box.cluster.boxes.push(box);
+  }
+
+  private addEdges(node: NodeRecord): void {
+    const to = this.boxOf(node.id);
+    if (!to) return;
+    if (to.kind === "fold") to.place = Math.min(to.place, this.states.place(node.id));
+    for (const { key, status } of this.view.into(node)) {
+      const producer = this.view.node(key.from);
+      if (!producer || this.view.isInlined(producer)) continue;
+      const kind = producer.scope === node.scope ? "data" : "capture";
+      const from = this.byKey.get(`o${key.from}`) ?? this.boxOf(key.from);
+      if (!from || from === to || (to.kind === "ports" && from.cluster === to.cluster && from.node === to.node)) continue;
+      const label = kind === "capture" ? "capture" : "";
+      this.connect({ key, kind, role: label, label: "", below: "", status, from: end(from, key.port), to: end(to, key.input) });
+    }
+    if (!node.port_map || to.kind !== "ports") return;
+    for (const edge of this.view.ports(node)) {
+      const outer = this.byKey.get(edge.key.to === node.id ? `o${node.id}` : `i${node.id}`);
+      const source = edge.key.from === node.id ? outer : this.boxOf(edge.key.from);
+      const target = edge.key.to === node.id ? outer : this.boxOf(edge.key.to);
+      if (!source || !target || source === target) continue;
+      const below = edge.layer === undefined ? "" : `internal_layer_id ${edge.layer}`;
+      this.connect({ ...edge, below, from: end(source, edge.key.port), to: end(target, edge.key.input) });
+    }
+  }
+
+  /** Add an edge; edges of a folded group that go the same way are one. */
+  private connect(edge: Omit<VisibleEdge, "count" | "text">): void {
+    const folded = this.isFold(edge.from.box) || this.isFold(edge.to.box);
+    const way = `${edge.from.box.key}:${edge.from.cell}>${edge.to.box.key}:${edge.to.cell} ${edge.kind}`;
+    const text = folded ? way : `${edge.kind} ${edgeText(edge.key)} ${edge.status === "removed"}`;
+    const found = this.merged.get(text);
+    if (!found) {
+      const made = { ...edge, text: `${edgeText(edge.key)}`, count: 1 };
+      this.merged.set(text, made);
+      this.edges.push(made);
+      return;
+    }
+    found.count++;
+    if (found.status !== edge.status) found.status = "same";
+    if (found.label !== edge.label) found.label = "";
+    found.below = "";
+  }
+
+  private isFold(box: Box): boolean {
+    return box.kind === "fold" || box.group !== null;
+  }
+
+  private order(): void {
+    for (const cluster of [...this.clusters].reverse()) {
+      cluster.boxes.sort(byPlace);
+      cluster.place = Math.min(...[Infinity, cluster.boxes[0]?.place ?? Infinity, ...cluster.clusters.map((each) => each.place)]);
+      cluster.clusters.sort(byPlace);
+    }
+  }
+}
+
+function byPlace(a: { place: number }, b: { place: number }): number {
+  return a.place === b.place ? 0 : a.place - b.place;
+}
+
+function end(box: Box, port: number): End {
+  const has = box.kind === "ports" && box.cells.some((cell) => cell.port === port);
+  return { box, cell: has ? port : null };
+}
