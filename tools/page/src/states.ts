@@ -126,6 +126,7 @@ export class States {
     const delta = this.document.steps[step]?.delta;
     if (!delta) return { nodes, edges: { added, removed } };
     const before = this.at(step - 1);
+    const counted = this.document.steps[step]?.details; // in a diff, other changes do not count
     for (const node of delta.added) {
       nodes.set(node.id, "added");
       added.push(...edgesInto(node));
@@ -137,7 +138,7 @@ export class States {
     }
     for (const node of delta.changed) {
       const old = before.nodes.get(node.id);
-      nodes.set(node.id, old ? kindOfChange(old, node) : "added");
+      if (!counted || node.id in counted) nodes.set(node.id, old ? kindOfChange(old, node) : "added");
       if (!old) continue;
       const [was, is] = [edgesInto(old), edgesInto(node)];
       added.push(...is.filter((edge) => !sameEdge(edge, was[was.findIndex((each) => each.input === edge.input)])));
@@ -161,7 +162,8 @@ function sameEdge(one: EdgeKey, other: EdgeKey | undefined): boolean {
 }
 
 function kindOfChange(old: NodeRecord, node: NodeRecord): Change {
-  const wiring = (record: NodeRecord) => JSON.stringify([record.scope, record.inputs, record.port_map]);
+  const ports = (record: NodeRecord) => record.port_map && { ...record.port_map, trip_count: "" };
+  const wiring = (record: NodeRecord) => JSON.stringify([record.scope, record.inputs, ports(record)]);
   return wiring(old) === wiring(node) ? "changed" : "rewired";
 }
 
