@@ -12,8 +12,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from mo_loop.differences.comparing import compare, require_scope
+from mo_loop.differences.of_dump import not_of_dump
 from mo_loop.differences.opening import opened
 from mo_loop.differences.structure import Structure
+from mo_loop.dump.node_link import state_of
 from mo_loop.errors import FileError
 from mo_loop.files import write_whole
 from mo_loop.garbage_collection import paused_collector
@@ -21,7 +23,7 @@ from mo_loop.page.constant_records import Contents
 from mo_loop.page.document import Document
 from mo_loop.page.html import is_page, page
 from mo_loop.page.of_comparison import diff_document
-from mo_loop.page.of_structure import body_of, described, facts
+from mo_loop.page.of_structure import Described, body_of, described, described_by, facts
 
 
 class Page:
@@ -66,13 +68,14 @@ def view(
             document = _of_one(opened(model), scope)
         else:
             found = compare(opened(model), opened(other), ignore=ignore, scope=scope, tolerance=tolerance)
-            title = f"{_name(found.old)} -> {_name(found.new)}"
-            document = diff_document(found, title, scope)
+            contents = Contents()
+            old, new = _described(found.old, contents), _described(found.new, contents)
+            document = diff_document(found, old, new, f"{_name(found.old)} -> {_name(found.new)}", scope)
         return Page(page(document.as_json()))
 
 
 def _of_one(structure: Structure, scope: str | None) -> Document:
-    model = described(structure, Contents())
+    model = _described(structure, Contents())
     state = model.state
     if scope is not None:
         require_scope(scope, structure)
@@ -81,6 +84,16 @@ def _of_one(structure: Structure, scope: str | None) -> Document:
     document.facts = facts(structure)
     document.begin(state)
     return document
+
+
+def _described(structure: Structure, contents: Contents) -> Described:
+    """The records of a model; those of a JSON file of a dump are in it."""
+    if not isinstance(structure.made_of, dict):
+        return described(structure, contents)
+    try:
+        return described_by(structure, state_of(structure.made_of), int)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise not_of_dump(structure.source, f"its JSON has another form: {type(error).__name__} {error}") from None
 
 
 def _name(structure: Structure) -> str:

@@ -23,11 +23,16 @@ def structure_of_json(data: Any, source: str) -> Structure:
         if data["graph"].get("name"):
             metadata["name"] = data["graph"]["name"]
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise FileError(
-            f"{source} is not a graph of --dump", why=f"its JSON has another form: {type(error).__name__} {error}",
-            hint="give a .json or .txt file that mo-loop convert --dump wrote", code="ML211",
-        ) from None  # fmt: skip
+        raise not_of_dump(source, f"its JSON has another form: {type(error).__name__} {error}") from None
     return Structure(DUMP, source, main, metadata=metadata, made_of=data)
+
+
+def not_of_dump(source: str, why: str) -> FileError:
+    """The error for a file that --dump did not write."""
+    return FileError(
+        f"{source} is not a graph of --dump", why=why, code="ML211",
+        hint="give a .json or .txt file that mo-loop convert --dump wrote",
+    )  # fmt: skip
 
 
 def _scope(data: Mapping[str, Any], scope: Scope) -> Scope:

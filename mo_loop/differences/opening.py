@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.differences.structure import DUMP, IR, ONNX, Structure
-from mo_loop.errors import FileError, InputError, UsageError
+from mo_loop.errors import InputError, UsageError
 from mo_loop.graph import Graph
 
 _WORDS = {ONNX: "an ONNX model", IR: "an IR", DUMP: "a dump"}
@@ -56,15 +56,13 @@ def _of_file(path: Path, source: str) -> Structure:
 
         return structure_of_json(_json(path), source)
     if kind == "text":
+        from mo_loop.differences.of_dump import not_of_dump
         from mo_loop.text import parse
 
         try:
             graph = parse(path.read_text("utf-8"))
         except (InputError, UnicodeDecodeError) as error:
-            raise FileError(
-                f"{source} is not a graph of --dump", why=str(error).splitlines()[0], code="ML211",
-                hint="give a .json or .txt file that mo-loop convert --dump wrote",
-            ) from None  # fmt: skip
+            raise not_of_dump(source, str(error).splitlines()[0]) from None
         return _of_graph(graph, DUMP, source)
     return _of_onnx(path, source)
 
@@ -85,13 +83,12 @@ def _kind(path: Path) -> str:
 
 
 def _json(path: Path) -> Any:
+    from mo_loop.differences.of_dump import not_of_dump
+
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise FileError(
-            f"{path} is not a graph of --dump", why=f"it is not JSON: {error}", code="ML211",
-            hint="give a .json or .txt file that mo-loop convert --dump wrote",
-        ) from None  # fmt: skip
+        raise not_of_dump(str(path), f"it is not JSON: {error}") from None
 
 
 def _of_graph(graph: Graph, kind: str, source: str) -> Structure:

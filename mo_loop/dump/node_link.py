@@ -2,6 +2,7 @@
 
     data = node_link(state)
     networkx.node_link_graph(data, edges="edges")
+    state_of(data)                                      # the state again
 
 Nodes are the records of mo_loop/page/node_records.py, by id; their inputs are edges. A control-flow node holds its
 bodies in the same form. docs/dump.md describes the form.
@@ -36,6 +37,36 @@ def _graph(state: State, members: Mapping[str, list[Record]], scope: str, about:
         nodes.append(node)
     described = {key: value for key, value in state.scopes[scope].items() if key not in ("id", "owner")}
     return _data({**about, "scope": scope, **described}, nodes, edges(members[scope], state.nodes))
+
+
+def state_of(data: Record) -> State:
+    """The state that `node_link` described. Raises KeyError, TypeError and others if the data have another form."""
+    state = State()
+    _add(data, None, state)
+    return state
+
+
+def _add(data: Record, owner: int | None, state: State) -> None:
+    """Add a graph with its bodies."""
+    about = data["graph"]
+    scope = about["scope"]
+    state.scopes[scope] = {
+        "id": scope, "owner": owner, "tag": about["tag"], "name": about["name"],
+        "parameters": about["parameters"], "results": about["results"],
+    } | ({"info": about["info"]} if "info" in about else {})  # fmt: skip
+    inputs: dict[int, dict[int, list[int]]] = {node["id"]: {} for node in data["nodes"]}
+    for edge in data["edges"]:
+        inputs[edge["target"]][edge["key"]] = [edge["source"], edge["output"]]
+    for node in data["nodes"]:
+        given = inputs[node["id"]]
+        count = len(given) + len(node.get("absent", ()))
+        record = {key: value for key, value in node.items() if key not in ("absent", "bodies")}
+        record |= {"scope": scope, "inputs": [given.get(port) for port in range(count)]}
+        state.nodes[node["id"]] = record
+        for body in node.get("bodies", ()):
+            _add(body, node["id"], state)
+        if "bodies" in node:
+            record["bodies"] = [body["graph"]["scope"] for body in node["bodies"]]
 
 
 def _data(graph: Record, nodes: list[Record], links: list[Record]) -> Record:

@@ -11,6 +11,7 @@ Weights are not read as a whole: both read a few pages. Only tensors of equal pa
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -28,7 +29,9 @@ LIMIT = 1000
 
 def described_constant(tensor: Tensor, contents: Contents, place: str = "") -> dict[str, Any]:
     """The fields of a record. `place` is where data in memory stand in the file of the model."""
-    found: dict[str, Any] = {"value": preview(tensor), "bytes": tensor.nbytes, "data": contents.name(tensor)}
+    found: dict[str, Any] = {"value": preview(tensor)}
+    with suppress(UnicodeEncodeError):  # a string that is not UTF-8, which the last check refuses
+        found |= {"bytes": tensor.nbytes, "data": contents.name(tensor)}
     stored = f"{os.path.basename(tensor.path)}:{tensor.offset}" if isinstance(tensor, FileTensor) else place
     return found | {"stored": stored} if stored else found
 

@@ -11,7 +11,6 @@ docs/dump.md describes both.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +20,8 @@ from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Op, Result
 from mo_loop.ops.control import Control, If
-from mo_loop.page.constant_records import SHOWN, Contents, preview
+from mo_loop.ops.opaque import Opaque
+from mo_loop.page.constant_records import SHOWN, Contents, described_constant
 from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type
@@ -46,7 +46,8 @@ class Describer:
     A record is made again only if the node was changed: the costs of a later `state` are about a microsecond a node.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, contents: Contents | None = None) -> None:
+        """`contents` names constants, also those of another graph."""
         self.defaults: dict[str, dict[str, str]] = {}
         """The attributes of each described operation with a default, as text."""
         self._ids: dict[Node, int] = {}
@@ -54,7 +55,7 @@ class Describer:
         self._records: dict[Node, tuple[tuple[Any, ...], Record]] = {}  # what a record was made of, and the record
         self._scopes: dict[Graph, str] = {}
         self._types: dict[Any, str] = {}
-        self._contents = Contents()
+        self._contents = contents or Contents()
 
     def id(self, node: Node) -> int:
         """The id of a node, which gets one if it has none."""
@@ -146,12 +147,17 @@ class Describer:
             for key, value in node.attribute_values().items()
             if not (is_control and key in HELD)
         }
-        if attributes:
-            found["attributes"] = attributes
         if op not in self.defaults:
             self.defaults[op] = _defaults(type(node))
-        if isinstance(node, Constant):
-            found |= self._constant(node.tensor)
+        if isinstance(node, Opaque):  # a layer of an IR that is kept as it is in the file
+            number = node.version.removeprefix("opset")
+            found |= {"op": node.kind, "opset": int(number) if number.isdecimal() else node.version}
+            attributes = {key: str(value) for key, value in node.data.items()}
+        if attributes:
+            found["attributes"] = attributes
+        tensor = node.tensor if isinstance(node, Constant) else getattr(node, "blob", None)
+        if tensor is not None:
+            found |= self._constant(tensor)
         if isinstance(node, Result):
             found["names"] = list(node.output_names)
         if getattr(node, "_rt_info", None):
@@ -166,13 +172,9 @@ class Describer:
         return found
 
     def _constant(self, tensor: Tensor) -> Record:
-        value, content = preview(tensor), show_data(tensor, SHOWN)
-        found: Record = {"value": value}
-        if content != value:
-            found["content"] = content
-        with suppress(UnicodeEncodeError):  # a string that is not UTF-8, which the last check refuses
-            found |= {"bytes": tensor.nbytes, "data": self._contents.name(tensor)}
-        return found
+        found = described_constant(tensor, self._contents)
+        content = show_data(tensor, SHOWN)
+        return found if content == found["value"] else found | {"content": content}
 
     def _type(self, type_: Any) -> str:
         if type(type_) is not TensorType:

@@ -1,6 +1,7 @@
 """The page of two models: a document of two states, in which nodes that correspond share one id.
 
-    document = diff_document(compare(old, new))
+    contents = Contents()                 # of both
+    document = diff_document(compare(old, new), described(old, contents), described(new, contents), title)
 
 The delta of its only step leads from the first model to the second, with all that differs; the details of the step have
 only the nodes whose change counts.
@@ -16,19 +17,18 @@ from mo_loop.differences.changes import partners
 from mo_loop.differences.comparing import Comparison
 from mo_loop.differences.structure import Item
 from mo_loop.errors import UsageError
-from mo_loop.page.constant_records import Contents
 from mo_loop.page.document import Document
 from mo_loop.page.node_records import Record, State
-from mo_loop.page.of_structure import Described, body_of, described, facts
+from mo_loop.page.of_structure import Described, body_of, facts
 
 ENDS = ("parameter", "result", "then", "else_")
 """Fields of an entry of a port map that name nodes."""
 
 
-def diff_document(found: Comparison, title: str, scope: str | None = None) -> Document:
+def diff_document(
+    found: Comparison, old: Described, new: Described, title: str, scope: str | None = None
+) -> Document:
     """The document of two models. With `scope` that of one body, which must be in both."""
-    contents = Contents()
-    old, new = described(found.old, contents), described(found.new, contents)
     ids = _common_ids(old, new, found)
     before, after = old.state, _renumbered(new.state, ids, _common_scopes(old, new, found, ids))
     details = _details(found, old, new, ids)

@@ -7,7 +7,7 @@ Graph, as in a conversion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -33,8 +33,24 @@ class Described:
 
 def described(structure: Structure, contents: Contents) -> Described:
     """The records of a model. `contents` names its constants, also those of another model that it is compared with."""
-    found = _of_onnx(structure, contents) if structure.kind == ONNX else _of_graph(structure)
+    if structure.kind == ONNX:
+        found = _of_onnx(structure, contents)
+    else:
+        describer = Describer(contents)
+        state = describer.state(structure.made_of)
+        found = described_by(structure, state, describer.id)
     set_trip_counts(found.state)
+    return found
+
+
+def described_by(structure: Structure, state: State, id_of: Callable[[Any], int]) -> Described:
+    """A model whose state is known; `id_of` gives the id of what an item is made of."""
+    items = {item: id_of(item.made_of) for scope in structure.scopes() for item in scope.items}
+    found = Described(structure, state, items, {}, {structure.main: ""})
+    for item, number in items.items():
+        found.scopes |= dict(zip(item.bodies.values(), state.nodes[number].get("bodies", ()), strict=True))
+    for scope, name in found.scopes.items():
+        found.results |= zip(map(id, scope.results), state.scopes[name]["results"], strict=True)
     return found
 
 
@@ -62,18 +78,6 @@ def body_of(state: State, scope: str) -> State:
         found.nodes[number] = outer | {"scope": "", "inputs": []}
     for record in inner:
         found.nodes[record["id"]] = record if record["scope"] != scope else record | {"scope": ""}
-    return found
-
-
-def _of_graph(structure: Structure) -> Described:
-    describer = Describer()
-    state = describer.state(structure.made_of)
-    items = {item: describer.id(item.made_of) for scope in structure.scopes() for item in scope.items}
-    found = Described(structure, state, items, {}, {structure.main: ""})
-    for item, number in items.items():
-        found.scopes |= dict(zip(item.bodies.values(), state.nodes[number].get("bodies", ()), strict=True))
-    for scope, name in found.scopes.items():
-        found.results |= zip(map(id, scope.results), state.scopes[name]["results"], strict=True)
     return found
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mo_loop.api import convert_model, save_model
 from tests.harness import parsed
-from tests.pages import document
+from tests.pages import after, assert_whole, document
 
 from .commands import PROGRAM, assert_clear, saved
 from .installed import installed, mo_loop
@@ -48,11 +48,28 @@ def test_two_models(folder: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_step_of_a_dump(folder: Path) -> None:
-    assert mo_loop("convert", "old.onnx", "-o", "ir.xml", "--dump", "steps", cwd=folder).returncode == 0
-    done = mo_loop("view", "steps/000_loaded.txt", "-o", "-", cwd=folder)
+def test_the_files_of_a_step_show_the_same(folder: Path) -> None:
+    for name in ("old", "new"):
+        assert mo_loop("convert", f"{name}.onnx", "-o", "ir.xml", "--dump", name, cwd=folder).returncode == 0
+    done = mo_loop("view", "old/000_loaded.json", "-o", "-", cwd=folder)
     assert done.returncode == 0 and not done.stderr
-    assert document(done.stdout)["title"] == "000_loaded.txt"
+    data = document(done.stdout)
+    page = document((folder / "old" / "index.html").read_text("utf-8"))
+    assert {each["id"]: each for each in data["nodes"]} == {each["id"]: each for each in page["nodes"]}
+    assert {each["id"]: each for each in data["scopes"]} == {each["id"]: each for each in page["scopes"]}
+    text = document(mo_loop("view", "old/000_loaded.txt", "-o", "-", cwd=folder).stdout)
+    assert sorted(each["op"] for each in text["nodes"]) == sorted(each["op"] for each in data["nodes"])
+
+
+def test_two_steps_of_dumps(folder: Path) -> None:
+    for name in ("old", "new"):
+        assert mo_loop("convert", f"{name}.onnx", "-o", "ir.xml", "--dump", name, cwd=folder).returncode == 0
+    done = mo_loop("view", "old/000_loaded.json", "new/000_loaded.json", "-o", "-", cwd=folder)
+    assert done.returncode == 0 and not done.stderr
+    data = document(done.stdout)
+    names = {str(each["id"]): each["name"] for each in data["nodes"]}
+    assert {names[number] for number in data["steps"][0]["details"]} == {"first", "soft", "w"}
+    assert_whole(*after(data))
 
 
 def test_standard_input(folder: Path) -> None:
@@ -77,6 +94,7 @@ def test_the_page_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     [
         (["missing.onnx"], "does not exist"),
         (["other.txt"], "is not a graph of --dump"),
+        (["other.json"], "its JSON has another form"),
         (["old.onnx", "--scope", "loop/stop"], "did you mean 'loop/step'"),
         (["old.onnx", "new.xml"], "convert the ONNX model and compare its IR"),
         (["old.onnx", "--ignore", "names"], "--ignore is for the comparison of two models"),
@@ -89,6 +107,7 @@ def test_the_page_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_refused(folder: Path, arguments: list[str], text: str) -> None:
     (folder / "other.txt").write_text("nothing")
+    (folder / "other.json").write_text('{"graph": {"parameters": [], "results": []}, "nodes": [], "edges": []}')
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     done = mo_loop("view", *arguments, cwd=folder)
     assert done.returncode == 2 and not done.stdout

@@ -170,6 +170,21 @@ def test_an_ir_and_the_graph_that_was_written_have_the_same_nodes(tmp_path: Path
     assert roles[0] == roles[1] and "Merged" in roles[0]
 
 
+def test_a_layer_of_an_ir_that_is_unknown_is_shown_as_it_is(tmp_path: Path) -> None:
+    save_model(convert_model(parsed(NESTED)), tmp_path / "model.xml")
+    text = (tmp_path / "model.xml").read_text("utf-8")
+    text = text.replace('type="SoftMax" version="opset8"', 'type="Softest" version="extension"')
+    (tmp_path / "model.xml").write_text(text, "utf-8")
+    soft = named(shown(tmp_path / "model.xml"), "soft")
+    assert (soft["op"], soft["opset"], soft["attributes"]) == ("Softest", "extension", {"axis": "0"})
+
+
+def test_constants_of_an_ir_tell_where_they_are_stored(tmp_path: Path) -> None:
+    save_model(convert_model(parsed(NESTED)), tmp_path / "model.xml")
+    weight = named(shown(tmp_path / "model.xml"), "w")
+    assert (weight["bytes"], weight["stored"].partition(":")[0]) == (12, "model.bin")
+
+
 def test_a_text_of_a_dump(tmp_path: Path) -> None:
     graph = convert_model(parsed(SCAN)).graph
     (tmp_path / "step.txt").write_text(to_text(graph), "utf-8")

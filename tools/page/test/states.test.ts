@@ -67,3 +67,16 @@ test("a node knows its readers and its history", () => {
 test("an added node is ordered before its first reader", () => {
   assert.deepEqual(sample().at(1).within(""), [0, 3, 1, 2]);
 });
+
+test("in a diff only the nodes that have details count as changed", () => {
+  const found = data([node(0), node(1, [0]), node(2, [1])], [delta({ changed: [node(1, [0], { name: "a" }), node(2, [1], { name: "b" })] })]);
+  found.kind = "diff";
+  found.steps[0]!.details = { 2: ["name n2 -> b"] };
+  assert.deepEqual([...new States(found).changes(0).nodes], [[2, "changed"]]);
+});
+
+test("the text of a trip count is no wiring", () => {
+  const ports = (trip_count: string) => ({ port_map: { inputs: [], outputs: [], trip_count } });
+  const states = new States(data([node(0), node(1, [0], ports("x"))], [delta({ changed: [node(1, [0], ports("y"))] })]));
+  assert.deepEqual([...states.changes(0).nodes], [[1, "changed"]]);
+});
