@@ -59,6 +59,12 @@ FORMATS = ("text", "json", "markdown", "junit")
     help="The memory that the values of both sides may take for --layers, for example 4G.  [default: a quarter of the "
     "machine's]",
 )  # fmt: skip
+@click.option(
+    "--dump", type=click.Path(file_okay=False), metavar="DIR",
+    help="Compare all tensors, also where outputs agree, and write a dump to DIR, as convert does: in its index.html "
+    "every tensor has the colour of its difference, and loops have a plot by iteration. Implies --layers. With IR, the "
+    "page shows the graph of the IR.",
+)  # fmt: skip
 @click.option("--save", type=click.Path(), metavar="DIR", help="Write the inputs and the outputs of all sides as .npz.")
 @click.option(
     "--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
@@ -102,6 +108,7 @@ def command(
     mo-loop verify model.onnx --inputs test_data_set_0 --rtol 1e-4
     mo-loop verify model.onnx --precision default --against ovc
     mo-loop verify model.onnx --layers --passes
+    mo-loop verify model.onnx --layers --dump steps
     mo-loop verify model.onnx --save report --format markdown > report.md
 
     \b

@@ -18,7 +18,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mo_loop.dump.decisions import Decisions
@@ -26,7 +26,7 @@ from mo_loop.dump.node_link import node_link
 from mo_loop.dump.run_folder import PAGE, RunFolder
 from mo_loop.dump.steps import described, described_change, described_off
 from mo_loop.errors import UsageError
-from mo_loop.graph import Graph
+from mo_loop.graph import Graph, Node
 from mo_loop.graph.dot import to_dot
 from mo_loop.page.document import Document, delta
 from mo_loop.page.html import page
@@ -102,6 +102,27 @@ class Dumper:
             return
         if error is not None:
             run.document.notes.append(f"The conversion failed: {error}")
+        self._folder.write({PAGE: page(run.document.as_json())})
+
+    def show(self, graph: Graph, title: str) -> None:
+        """Write a graph that is not converted here, instead of a run."""
+        self._folder.begin()
+        self._run = run = _Run()
+        run.document.title, run.document.kind = title, "graph"
+        run.document.begin(run.described(graph))
+        self._write("000_loaded", run, graph)
+        self.finish()
+
+    def colour(self, heat: Callable[[Callable[[Node], int]], Record], notes: Iterable[str]) -> None:
+        """Write the page again, with the differences of its tensors.
+
+        `heat` makes them when it gets the function that gives a node its id on the page.
+        """
+        run = self._run
+        if run is None or run.graph is None:
+            return
+        run.document.heat = heat(run.describer.id)
+        run.document.notes += notes
         self._folder.write({PAGE: page(run.document.as_json())})
 
     # -- what happens

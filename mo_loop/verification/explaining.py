@@ -1,6 +1,8 @@
 """Why outputs differ: the first tensor, and the pass. For a report that found a difference.
 
-answer = first_tensor(Question("model.onnx", None, options, sets))          # in a worker process
+    answer = first_tensor(Question("model.onnx", None, options, sets))          # in a worker process
+
+With a folder, all tensors are compared, and a page in it shows how far each is from that of the ONNX model.
 """
 
 from __future__ import annotations
@@ -8,15 +10,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from mo_loop.api import read_model
 from mo_loop.conversion import Conversion
+from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
+from mo_loop.verification.heat_page import HeatPage
 from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.layers import History, LayerDifference, assign_origins, first_difference
 from mo_loop.verification.passes import PassDifference, changing_pass
 from mo_loop.workers import CRASH, Pool
+from transforms.manager import Observer
 
 VANISHES = (
     "No tensor differs when inner tensors become outputs: the difference comes from what the runtime does with the "
@@ -30,19 +36,22 @@ UNKNOWN = "This cannot be told: "
 class Question:
     """A model, its IR or None, the options of the conversion, and the sets of inputs of which outputs differ.
 
-    `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut as the conversion is. With
-    `one_by_one` every tensor is computed alone, so that a crash has a place.
+    `names` are those of the sets. `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut
+    as the conversion is. With `one_by_one` every tensor is computed alone, so that a crash has a place. `dump` is a
+    folder for the page.
     """
 
     model: str
     reference: str
     ir: str | None
     options: ConvertOptions
+    names: Sequence[str]
     sets: Sequence[Mapping[str, Any]]
     rtol: float | None = None
     atol: float | None = None
     memory: int | None = None
     one_by_one: bool = False
+    dump: str | None = None
 
 
 def layers_of(question: Question, limit: float) -> LayerDifference | str:
@@ -61,21 +70,36 @@ def layers_of(question: Question, limit: float) -> LayerDifference | str:
 def first_tensor(question: Question) -> LayerDifference | None:
     """What the worker runs: the sets in turn until one shows a tensor that differs."""
     history = History()
+    page = None if question.dump is None else HeatPage(question.dump)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if question.ir is None:
-            graph = Conversion(question.options, [history]).run(question.model)
-        else:
-            graph = read_model(question.ir).graph
-            assign_origins(graph, question.model, observers=[history])
-    for feeds in question.sets:
-        found = first_difference(
-            question.reference, graph, feeds, rtol=question.rtol, atol=question.atol, memory=question.memory,
-            history=history, one_by_one=question.one_by_one,
-        )  # fmt: skip
-        if found is not None:
-            return found
+        graph = _graph(question, history, page)
+    compared: list[str] = []
+    try:
+        for name, feeds in zip(question.names, question.sets, strict=True):
+            compared.append(name)
+            found = first_difference(
+                question.reference, graph, feeds, rtol=question.rtol, atol=question.atol, memory=question.memory,
+                history=history, one_by_one=question.one_by_one, heat=None if page is None else page.heat,
+            )  # fmt: skip
+            if found is not None:
+                return found
+    finally:
+        if page is not None:
+            page.write(compared)
     return None
+
+
+def _graph(question: Question, history: History, page: HeatPage | None) -> Graph:
+    """The graph of the IR, which the page shows: converted, or read and compared with a conversion."""
+    if question.ir is None:
+        observers: list[Observer] = [history] if page is None else [history, page.dumper]
+        return Conversion(question.options, observers).run(question.model)
+    graph = read_model(question.ir).graph
+    assign_origins(graph, question.model, observers=[history])
+    if page is not None:
+        page.dumper.show(graph, Path(question.ir).name)
+    return graph
 
 
 def passes_of(question: Question) -> PassDifference | str:

@@ -87,7 +87,8 @@ class Report:
     `model` and `ir` are paths, `ir` empty if the model was converted for it. `oracle` is the source of the expected
     values. `sides[0]` is the IR that is verified, in f32; the others are its device's other precision, and other
     converters. `tolerance` is (relative, absolute), None for the usual one of each type. `notes` are sentences about
-    what limits the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`.
+    what limits the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`, `page` is the path
+    of the page of `--dump`.
     """
 
     model: str
@@ -103,6 +104,7 @@ class Report:
     seconds: float = 0.0
     layers: Any = None
     passes: Any = None
+    page: str = ""
 
     @property
     def passed(self) -> bool:
@@ -136,6 +138,8 @@ class Report:
         for name, answer in (("layers", self.layers), ("passes", self.passes)):
             if answer is not None:
                 found[name] = answer if isinstance(answer, str) else answer.as_json()
+        if self.page:
+            found["page"] = self.page
         return found
 
 

@@ -15,6 +15,8 @@ HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "b
 RIGHT = (2, 3, 4, 5, 6, 8, 9)
 """The columns of numbers."""
 
+SHOWS = "shows how far every tensor is from that of the ONNX model."
+
 Table = Callable[[Sequence[Sequence[str]], Sequence[int], str], str]
 
 
@@ -33,6 +35,8 @@ def _lines(report: Report, table: Table) -> Iterator[str]:
     for answer in (report.layers, report.passes):
         if answer is not None:
             yield from (f"  {line}" for line in str(answer).splitlines())
+    if report.page:
+        yield f"  {report.page} {SHOWS}"
     yield from (f"  note: {each}" for each in report.notes)
 
 
@@ -114,6 +118,8 @@ def _markdown(report: Report) -> Iterator[str]:
     for answer in (report.layers, report.passes):
         if answer is not None:
             yield f"\n{cell(str(answer))}"
+    if report.page:
+        yield f"\n{cell(report.page)} {SHOWS}"
     for each in report.notes:
         yield f"\nNote: {cell(each)}"
 

@@ -71,6 +71,7 @@ class Settings:
     layers: bool = False
     passes: bool = False
     memory: int | None = None
+    dump: Path | None = None
 
 
 def verify(
@@ -90,6 +91,7 @@ def verify(
     layers: bool = False,
     passes: bool = False,
     memory: int | None = None,
+    dump: str | os.PathLike[str] | None = None,
     options: ConvertOptions | None = None,
 ) -> Report:
     """Compare the IR of an ONNX model with ONNX Runtime.
@@ -108,6 +110,8 @@ def verify(
         layers: where outputs differ, find the first tensor that does, also inside bodies, with its iteration.
         passes: where outputs differ, find the pass of the conversion that changed the numbers.
         memory: bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory.
+        dump: a folder for the dump of the conversion (docs/dump.md) and its page, on which every tensor has the colour
+            of its difference, whether outputs differ or not. It implies `layers`.
 
     Raises:
         InputError: the model, the IR, an input or an argument is wrong; a package is missing.
@@ -116,8 +120,12 @@ def verify(
     _require(device, precision, against, sets)
     settings = Settings(
         tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
-        limit, layers, passes, memory,
+        limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump),
     )  # fmt: skip
+    if settings.dump is not None:  # it is written in the end: whether it can be is said now
+        from mo_loop.dump.run_folder import RunFolder
+
+        RunFolder(settings.dump).begin()
     with _as_file(model) as path:
         return _Verification(path, None if ir is None else Path(ir), options or ConvertOptions(), settings).run()
 
@@ -173,13 +181,14 @@ class _Verification:
                 sides.append(self._ran(self.settings.precision, target, sets, expected, order))
             sides += [self._other(each, folder, sets, expected, order) for each in self.settings.against]
             layers, passes = self._explained(source, sets, sides[0])
+            page = self._page()
         self._note_about(oracle, expected)
         settings = self.settings
         return Report(
             str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
             tuple(InputSet(name, {key: _type(value) for key, value in feeds.items()}) for name, feeds in sets), order,
             tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(),
-            time.perf_counter() - start, layers, passes,
+            time.perf_counter() - start, layers, passes, page,
         )  # fmt: skip
 
     # -- both models
@@ -348,23 +357,35 @@ class _Verification:
     # -- reasons
 
     def _explained(self, source: Path, sets: Sequence[tuple[str, Feeds]], side: Side) -> tuple[Any, Any]:
-        """The first tensor that differs and the pass that changed the numbers, if they are wanted and there are any."""
+        """The first tensor that differs and the pass that changed the numbers, if they are wanted and there are any.
+
+        For a page all tensors are compared, whether outputs differ or not.
+        """
         from mo_loop.verification.explaining import VANISHES, Question, layers_of, passes_of
 
         settings = self.settings
-        if side.passed or not (settings.layers or settings.passes):
+        if not (settings.layers or settings.passes) or (side.passed and settings.dump is None):
             return None, None
-        # The sets that differ; all, in their order, if the IR failed.
+        # The sets that differ; all, in their order, if the IR failed or none does.
         differing = sorted({row.set for row in side.rows if not row.result}) or range(len(sets))
         ir = None if self.ir is None else str(self.ir.absolute())
         question = Question(  # a worker that started earlier may be in another folder
             str(self.path.absolute()), str(source.absolute()), ir, self.options,
-            [sets[number][1] for number in differing], settings.rtol, settings.atol, settings.memory,
+            [sets[number][0] for number in differing], [sets[number][1] for number in differing],
+            settings.rtol, settings.atol, settings.memory,
+            dump=None if settings.dump is None else str(settings.dump.absolute()),
         )  # fmt: skip
         layers = layers_of(question, settings.limit) if settings.layers else None
+        if side.passed:
+            return None if layers == VANISHES else layers, None
         vanishes = layers == VANISHES or getattr(layers, "vanishes", False)
         passes = passes_of(question) if settings.passes or vanishes else None
         return layers, passes
+
+    def _page(self) -> str:
+        """The path of the page that was written; empty if there is none."""
+        page = None if self.settings.dump is None else self.settings.dump / "index.html"
+        return str(page) if page is not None and page.exists() else ""
 
     # -- notes
 

@@ -13,6 +13,7 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.verification import packages
 from tests.harness import parsed
+from tests.pages import document
 from tests.runtime.verify.test_reduce import WRONG
 
 from .commands import saved
@@ -81,6 +82,7 @@ def test_quiet_prints_nothing(folder: Path) -> None:
         (("model.onnx", "--inputs", "missing.npz"), 2, "ML210: the file missing.npz does not exist"),
         (("model.onnx", "--mean-values", "[1]"), 2, "verify does not compare with --mean-values"),
         (("model.onnx", "--device", "NPU9"), 1, "not compilable"),
+        (("model.onnx", "--dump", "model.onnx/steps"), 2, "ML219: model.onnx/steps cannot hold a dump"),
     ],
 )  # fmt: skip
 def test_bad_usage_has_a_code_and_no_traceback(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
@@ -107,6 +109,16 @@ def test_layers_and_passes_say_where_a_difference_begins(folder: Path) -> None:
     found = json.loads(mo_loop("verify", "model.onnx", "other.xml", "--layers", "--format", "json", cwd=folder).stdout)
     assert found["layers"]["path"] == "loop/step/times"
     assert found["layers"]["iterations"] == [{"loop": "loop", "iteration": 0}]
+
+
+def test_a_dump_has_a_page_with_the_differences(folder: Path) -> None:
+    done = mo_loop("verify", "model.onnx", "other.xml", "--dump", "steps", "--inputs", "inputs.npz", cwd=folder)
+    assert done.returncode == 1
+    assert "The first tensor that differs is 't'" in done.stdout, "--dump implies --layers"
+    assert f"\n  {Path('steps', 'index.html')} shows how far every tensor is from" in done.stdout
+    data = document((folder / "steps" / "index.html").read_text("utf-8"))
+    assert data["title"] == "other.xml" and max(each["worst"] for _, _, each in data["heat"]["tensors"]) > 1
+    assert data["notes"] == ["The inputs are inputs.npz: a tensor has the largest of its differences."]
 
 
 def test_the_pass_of_an_extension_is_named(folder: Path) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.onnx_graphs import label
-from mo_loop.graph import Graph
+from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant
-from mo_loop.verification.compare import Comparison, compare
+from mo_loop.verification.compare import Comparison
 from mo_loop.verification.layers.counterparts import is_for
-from mo_loop.verification.layers.ir_side import IrSide
+from mo_loop.verification.layers.distance import Distance, distance
+from mo_loop.verification.layers.ir_side import IrSide, Key
 from mo_loop.verification.layers.layer_difference import Elements, number
 from mo_loop.verification.layers.onnx_side import OnnxFrame
 
@@ -90,16 +91,19 @@ def layers_of(graph: Graph, origin: Origin) -> list[str]:
 
 def other_weights(
     frame: OnnxFrame, names: Iterable[str], graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None]
-) -> Iterator[str]:
-    """Of the initializers and Constant nodes among `names` those for which the IR has other values."""
-    rtol, atol = tolerances
+) -> Iterator[tuple[Key, Value, Distance]]:
+    """The constants of the IR that hold an initializer or Constant node among `names` with other values."""
     for name in names:
         held = frame.constant(name)
         if held is None:
             continue
         plan, _ = held
-        nodes = (value.node for each in graph.scopes() for value in side.index(each).get((plan.scope, name), ()))
-        arrays = [node.array for node in nodes if isinstance(node, Constant)]
-        results = (compare(plan.array(name), each, rtol=rtol, atol=atol, dtype=False) for each in arrays)
-        if any(result.kind == "values" for result in results):
-            yield name
+        key = plan.scope, name
+        for value in (value for each in graph.scopes() for value in side.index(each).get(key, ())):
+            if not isinstance(value.node, Constant):
+                continue
+            expected, actual = plan.array(name), value.node.array
+            if np.shape(expected) == np.shape(actual):  # else it was prepared for another layer
+                found = distance(expected, actual.astype(expected.dtype), *tolerances)
+                if found.worst > 1:
+                    yield key, value, found

@@ -212,11 +212,15 @@ class Findings:
         node = plan.nodes[place] if place >= 0 else None
         origin = plan.origin(place) if node is not None else Origin(plan.scope)
         reads = sorted(plan.reads[place]) if node is not None else []
+        weights = list(other_weights(frame, reads, self.ir, self.side, self.tolerances))
+        if self.heat is not None:
+            for key, value, measured in weights:
+                self.heat.add(value, key, measured)
         return LayerDifference(
             kind, text, origin.scope, origin.node, origin.operator, name or next(iter(node.output if node else ()), ""),
             role, at, elements,
             agreeing=tuple(each for each in reads if frame.has_agreed(each)),
-            differing_weights=tuple(other_weights(frame, reads, self.ir, self.side, self.tolerances)),
+            differing_weights=tuple(dict.fromkeys(name for (_, name), _, _ in weights)),
             between=tuple(uncompared(frame, place)) if place >= 0 else (),
             became=tuple(layers_of(self.ir, origin)),
             limited=tuple(self._limited),

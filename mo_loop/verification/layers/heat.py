@@ -61,11 +61,12 @@ class Heat:
 
     def add(self, value: Value, key: Key, found: Distance) -> None:
         """Record a comparison of the value that contains the tensor `key` of the ONNX model."""
-        curves, iteration = self._inside[-1] if self._inside else (None, None)
+        is_inside = bool(self._inside) and not isinstance(value.node, Constant)
+        curves, iteration = self._inside[-1] if is_inside else (None, None)
         known = self.tensors.get(value)
         if known is None or found.worst > known[0].worst:
             self.tensors[value] = found, iteration
-        if curves is not None and iteration is not None and not isinstance(value.node, Constant):
+        if curves is not None and iteration is not None:
             curves.add(key, iteration, found.worst)
 
     def as_json(self, id_of: Callable[[Node], int]) -> dict[str, Any]:
