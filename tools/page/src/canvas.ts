@@ -10,7 +10,7 @@ import { clamp, type Point } from "./camera.ts";
 import type { NodeId, NodeRecord } from "./document.ts";
 import { dotOf } from "./dot.ts";
 import type { Rectangle } from "./draw.ts";
-import { around, Folding } from "./folding.ts";
+import { Folding } from "./folding.ts";
 import { Groups } from "./groups.ts";
 import { Cancelled, type Layouter } from "./layout.ts";
 import { middleOf } from "./curves.ts";
@@ -109,11 +109,10 @@ export class Canvas {
     const home = this.groups.home(record);
     const hidden = folding.hiding(home);
     if (hidden) return hidden.id;
-    const headed = this.groups.headedBy(node);
-    if (headed && folding.size(headed)) return headed.id;
-    const open = around(this.groups, record).filter((group) => !folding.isTransparent(group));
-    const inner = open.at(-1);
-    return (inner?.kind === "scope" ? inner.parent?.id : inner?.id) ?? null;
+    const headed = folding.headedBy(node);
+    if (headed) return headed.id;
+    const inner = folding.around(record).filter((group) => !folding.isTransparent(group)).at(-1);
+    return (inner?.kind === "scope" ? folding.parent(inner)?.id : inner?.id) ?? null;
   }
 
   /** Fold an open group, open a folded one. */
@@ -124,7 +123,7 @@ export class Canvas {
     const folds = new Map(this.store.get().folds);
     const open = folding.isOpen(group);
     folds.set(id, open);
-    if (group.kind === "owner" && !open) for (const scope of group.groups) folds.set(scope.id, false);
+    if (group.kind === "owner" && !open) for (const scope of folding.children(group)) folds.set(scope.id, false);
     this.aim = { anchor: this.anchor((pane) => pane.rectangleOfGroup(id)) };
     this.store.set({ folds });
   }
@@ -184,7 +183,7 @@ export class Canvas {
       const node = this.boxed(id);
       const folding = this.folding(id) ?? (shown && new Folding(this.groups, shown, folds));
       if (!node || !folding) continue;
-      for (const group of around(this.groups, node)) {
+      for (const group of folding.around(node)) {
         if (folding.isOpen(group)) continue;
         folds.set(group.id, false);
         opened = true;

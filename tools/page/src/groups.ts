@@ -1,14 +1,17 @@
-// What can be folded: a tree of groups over all nodes that any state has, so that a group is the same in all steps.
+// What can be folded: groups over all nodes that any state has, so that a group is the same in all steps.
 //
-//   owner   a control-flow operation with its bodies       "17"
 //   scope   a body                                         "17/body"
 //   names   nodes whose names share a path                 "17/body:layers/0/attn"
 //   run     consecutive nodes, where there are too many    "17/body:layers/0#3.1"
+//   owner   a control-flow operation with its bodies       "17", after the first operation that had the body
+//
+// A body can get another owner, and an owner can move into another body: how bodies and owners are nested is a fact of a
+// state (folding.ts), how names and runs are nested in a body is the same in all states.
 
 import type { NodeId, NodeRecord, ScopeId } from "./document.ts";
 import type { States } from "./states.ts";
 
-const MANY = 48; // children of a group before they are cut into runs
+const MANY = 110; // children of a group before they are cut into runs
 const BRANCHES = 36; // of a tree of runs
 const FEW_IN_SCOPE = 40; // a scope of fewer operations has no groups by name
 const FEW = 3; // fewer nodes make no group
@@ -20,10 +23,9 @@ export interface Group {
   readonly id: string;
   readonly kind: GroupKind;
   readonly title: string;
-  readonly scope: ScopeId; // in which it lies; for kind "scope" the scope itself
-  readonly node: NodeId | null; // of kind "owner"; of kind "scope" the owner
-  parent: Group | null;
-  readonly groups: Group[];
+  readonly scope: ScopeId; // of its nodes
+  readonly parent: Group | null; // of names and runs
+  readonly groups: Group[]; // names and runs
 }
 
 interface Branch {
@@ -36,7 +38,7 @@ interface Branch {
 type Item = { leaf: NodeRecord } | { branch: Branch };
 
 export class Groups {
-  readonly root: Group = { id: "", kind: "scope", title: "", scope: "", node: null, parent: null, groups: [] };
+  readonly root: Group = { id: "", kind: "scope", title: "", scope: "", parent: null, groups: [] };
   private readonly byId = new Map<string, Group>([["", this.root]]);
   private readonly homes = new Map<ScopeId, Map<NodeId, Group>>();
   private readonly members = new Map<ScopeId, NodeRecord[]>();
@@ -58,9 +60,10 @@ export class Groups {
         if (scopeOf.get(value[0]) === node.scope && !isConstant(node)) this.companions.set(value[0], node.id);
       }
     }
-    this.fillScope(this.root, "");
-    for (const scope of this.members.keys()) {
-      if (!this.homes.has(scope)) this.addScope(this.root, scope, null, scope);
+    const scopes = new Set([...this.members.keys(), ...states.scopeIds()]);
+    for (const scope of scopes) {
+      const tag = scope.slice(scope.indexOf("/") + 1);
+      this.fillScope(scope === "" ? this.root : this.add({ id: scope, kind: "scope", title: tag, scope, parent: null }), scope);
     }
   }
 
@@ -73,9 +76,13 @@ export class Groups {
     return this.homes.get(node.scope)?.get(node.id) ?? this.byId.get(node.scope) ?? this.root;
   }
 
-  /** The group that a control-flow operation heads. */
-  headedBy(node: NodeId): Group | undefined {
-    return this.byId.get(String(node));
+  ofScope(scope: ScopeId): Group | undefined {
+    return this.byId.get(scope);
+  }
+
+  /** The group of a control-flow operation with an id, which is made when there is none. */
+  owner(id: string): Group {
+    return this.byId.get(id) ?? this.add({ id, kind: "owner", title: "", scope: "", parent: null });
   }
 
   all(): Iterable<Group> {
@@ -87,11 +94,6 @@ export class Groups {
     group.parent?.groups.push(made);
     this.byId.set(made.id, made);
     return made;
-  }
-
-  private addScope(parent: Group, scope: ScopeId, node: NodeId | null, title: string): void {
-    if (this.homes.has(scope)) return;
-    this.fillScope(this.add({ id: scope, kind: "scope", title, scope, node, parent }), scope);
   }
 
   private fillScope(group: Group, scope: ScopeId): void {
@@ -125,11 +127,11 @@ export class Groups {
       return;
     }
     const levels = Math.ceil(Math.log(items.length) / Math.log(BRANCHES));
-    const length = Math.ceil(items.length / Math.ceil(items.length ** (1 / levels)));
+    const length = Math.ceil(items.length / Math.ceil(items.length / BRANCHES ** (levels - 1)));
     for (let at = 0, index = 0; at < items.length; at += length, index++) {
       const part = items.slice(at, at + length);
       const id = `${prefix}${prefix.includes("#") ? "." : "#"}${index}`;
-      const run = this.add({ id, kind: "run", title: titleOfRun(part), scope: group.scope, node: null, parent: group });
+      const run = this.add({ id, kind: "run", title: titleOfRun(part), scope: group.scope, parent: group });
       this.split(run, part, id, homes);
     }
   }
@@ -144,21 +146,10 @@ export class Groups {
         for (const leaf of leavesOf(item.branch)) this.put(group, { leaf }, homes);
         return;
       }
-      this.fill(this.add({ id, kind: "names", title, scope: group.scope, node: null, parent: group }), item.branch, homes);
+      this.fill(this.add({ id, kind: "names", title, scope: group.scope, parent: group }), item.branch, homes);
       return;
     }
-    const node = item.leaf;
-    homes.set(node.id, group);
-    if (!node.bodies?.length || this.byId.has(String(node.id))) return;
-    const owner = this.add({ id: String(node.id), kind: "owner", title: node.name, scope: node.scope, node: node.id, parent: group });
-    for (const scope of this.scopesOf(node)) this.addScope(owner, scope, node.id, scope.slice(scope.lastIndexOf("/") + 1));
-  }
-
-  /** All bodies that a node has in any state. */
-  private scopesOf(node: NodeRecord): ScopeId[] {
-    const found = new Set(node.bodies);
-    for (const each of this.states.versions(node.id)) for (const scope of each.bodies ?? []) found.add(scope);
-    return [...found];
+    homes.set(item.leaf.id, group);
   }
 
   private outerNames(group: Group): string {
@@ -230,9 +221,9 @@ function leavesOf(branch: Branch): NodeRecord[] {
 }
 
 function titleOfRun(items: readonly Item[]): string {
-  const titles = items.map((item) => ("leaf" in item ? item.leaf.op : item.branch.path.join("/")));
+  const titles = items.flatMap((item) => ("branch" in item ? [item.branch.path.join("/")] : isConstant(item.leaf) ? [] : [item.leaf.op]));
   const counts = new Map<string, number>();
   for (const title of titles) counts.set(title, (counts.get(title) ?? 0) + 1);
-  const most = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 3).map((each) => each[0]);
+  const most = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 2).map((each) => each[0]);
   return most.join(", ") + (counts.size > most.length ? ", …" : "");
 }

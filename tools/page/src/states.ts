@@ -75,9 +75,10 @@ export class States {
     return this.events.places.get(node) ?? 0;
   }
 
-  /** Every record of a node, from the first to the last. */
-  versions(node: NodeId): readonly NodeRecord[] {
-    return this.events.versions.get(node) ?? [];
+  /** The ids of all scopes that any state has. */
+  scopeIds(): Set<ScopeId> {
+    const deltas = this.document.steps.flatMap((step) => step.delta?.scopes ?? []);
+    return new Set([...this.document.scopes, ...deltas].map((scope) => scope.id));
   }
 
   /** Every record that any state has, the first of each node and scope. */
@@ -218,13 +219,12 @@ class Timeline {
   readonly history = new Map<NodeId, Event[]>();
   readonly places = new Map<NodeId, number>();
   readonly ever: NodeRecord[] = [];
-  readonly versions = new Map<NodeId, NodeRecord[]>();
   private readonly records = new Map<NodeId, NodeRecord>();
   private end = 0;
 
   constructor(document: Document) {
     for (const node of document.nodes) {
-      this.record(node);
+      this.records.set(node.id, node);
       this.ever.push(node);
       this.places.set(node.id, this.end++);
     }
@@ -238,21 +238,14 @@ class Timeline {
         const old = this.records.get(node.id);
         this.note(node.id, at, old ? kindOfChange(old, node) : "added");
         if (old?.scope !== node.scope) this.ever.push(node);
-        this.record(node);
+        this.records.set(node.id, node);
       }
       for (const node of delta.added) {
-        this.record(node);
+        this.records.set(node.id, node);
         this.ever.push(node);
       }
       for (const id of delta.removed) this.records.delete(id);
     });
-  }
-
-  private record(node: NodeRecord): void {
-    this.records.set(node.id, node);
-    const versions = this.versions.get(node.id);
-    if (versions) versions.push(node);
-    else this.versions.set(node.id, [node]);
   }
 
   private note(node: NodeId, step: number, what: Change): void {

@@ -1,6 +1,6 @@
 // One graph to draw: a state, or the union of the states before and after a step.
 
-import type { NodeId, NodeRecord, ScopeId } from "./document.ts";
+import type { NodeId, NodeRecord, Scope } from "./document.ts";
 import { isConstant } from "./groups.ts";
 import { portEdges, type PortEdge } from "./roles.ts";
 import { edgesInto, type Change, type Changes, type Reader, type State, type States } from "./states.ts";
@@ -61,8 +61,11 @@ export class View {
     return this.after.nodes.has(id) ? this.after.readers(id) : this.before.readers(id);
   }
 
-  scopeName(scope: ScopeId): string {
-    return (this.after.scopes.get(scope) ?? this.before.scopes.get(scope))?.name ?? "";
+  /** All scopes, those that the step removed last. */
+  *scopes(): Iterable<Scope> {
+    yield* this.after.scopes.values();
+    if (this.side !== "both") return;
+    for (const [id, scope] of this.before.scopes) if (!this.after.scopes.has(id)) yield scope;
   }
 
   /** Whether a constant is a line in the boxes of its readers, and no box of its own. */

@@ -53,7 +53,7 @@ export class Visible {
     shown.sort((a, b) => states.place(a.id) - states.place(b.id) || a.id - b.id);
     for (const node of shown) this.addNode(node);
     for (const group of groups.all()) {
-      if (group.parent && folding.size(group) && folding.hiding(group) === group && !this.box(group)) this.addFold(group);
+      if (group !== groups.root && folding.size(group) && folding.hiding(group) === group && !this.box(group)) this.addFold(group);
     }
     for (const node of view.nodes()) this.addEdges(node);
     this.order();
@@ -68,18 +68,19 @@ export class Visible {
   }
 
   private box(group: Group): Box | undefined {
-    return this.byKey.get(`g${group.id}`) ?? (group.kind === "owner" ? this.byKey.get(`n${group.id}`) : undefined);
+    return this.byKey.get(`g${group.id}`) ?? this.byKey.get(`n${this.folding.head(group)?.id}`);
   }
 
   private cluster(group: Group): Cluster {
     const found = this.clusterOf.get(group);
     if (found) return found;
-    const parent = group.parent ? this.cluster(group.parent) : null;
+    const around = this.folding.parent(group);
+    const parent = around && this.cluster(around);
     if (parent && this.folding.isTransparent(group)) {
       this.clusterOf.set(group, parent);
       return parent;
     }
-    const owner = group.kind === "owner" && group.node !== null ? this.view.node(group.node) : undefined;
+    const owner = this.folding.head(group);
     const full = owner ? `${owner.op} ${owner.name}` : this.nameOf(group);
     const title = fit(full, "title", 320);
     const made: Cluster = {
@@ -94,7 +95,7 @@ export class Visible {
   }
 
   private nameOf(group: Group): string {
-    if (group.kind !== "scope" || !group.parent) return group.title;
+    if (group.kind !== "scope") return group.title;
     return this.words(group.title);
   }
 
@@ -103,8 +104,7 @@ export class Visible {
   }
 
   private addNode(node: NodeRecord): void {
-    const own = node.bodies?.length ? this.groups.headedBy(node.id) : undefined;
-    const foldable = own && this.folding.size(own) > 0 ? own : undefined;
+    const foldable = this.folding.headedBy(node.id);
     if (foldable && this.folding.isOpen(foldable)) {
       this.addRows(node, foldable);
       return;
@@ -119,7 +119,7 @@ export class Visible {
   }
 
   private insideText(owner: Group): string {
-    return owner.groups.map((scope) => `${this.words(scope.title)}: ${this.folding.size(scope)} nodes`).join(", ");
+    return this.folding.children(owner).map((scope) => `${this.words(scope.title)}: ${this.folding.size(scope)} nodes`).join(", ");
   }
 
   private addRows(node: NodeRecord, group: Group): void {
@@ -143,7 +143,7 @@ export class Visible {
   }
 
   private addFold(group: Group): void {
-    const cluster = this.cluster(group.parent ?? this.groups.root);
+    const cluster = this.cluster(this.folding.parent(group) ?? this.groups.root);
     const box = foldBox(group, this.folding.size(group), this.folding.changes(group), cluster, this.nameOf(group));
     this.add(box, Infinity);
   }

@@ -90,7 +90,7 @@ export class Walk {
   /** Some node of a folded group: selecting it selects the group. */
   private firstIn(group: Group): NodeId | null {
     for (const node of this.view.nodes()) {
-      for (let at: Group | null = this.groups.home(node); at; at = at.parent) if (at === group) return node.id;
+      if (this.visible.folding.hiding(this.groups.home(node)) === group) return node.id;
     }
     return null;
   }
