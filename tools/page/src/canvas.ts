@@ -98,7 +98,7 @@ export class Canvas {
   /** The node to which a key moves from a node; "in" enters its body or its group, "out" leaves to the owner. */
   neighbours(node: NodeId, direction: Direction): NodeId | null {
     const pane = [...this.panes].reverse().find((each) => each.visible?.view.node(node));
-    return pane?.visible ? new Walk(pane, pane.visible, this.groups).from(node, direction) : null;
+    return pane?.visible ? new Walk(pane, pane.visible).from(node, direction) : null;
   }
 
   /** The group that hides a node, or else the one that it heads, or else the innermost group around it: for `toggle`. */
@@ -106,8 +106,7 @@ export class Canvas {
     const record = this.record(node);
     const folding = this.folding(node);
     if (!record || !folding) return null;
-    const home = this.groups.home(record);
-    const hidden = folding.hiding(home);
+    const hidden = folding.hidingNode(record);
     if (hidden) return hidden.id;
     const headed = folding.headedBy(node);
     if (headed) return headed.id;
@@ -409,7 +408,9 @@ function fitting(pane: Pane, area: Rectangle): number {
 function hold(pane: Pane, anchor: Aim["anchor"]): void {
   const at = anchor?.at.get(pane);
   const now = anchor?.of(pane);
-  if (at && now) pane.camera.put(topOf(now), at);
+  if (!at || !now) return;
+  pane.camera.put(topOf(now), at);
+  bringIn(pane, now);
 }
 
 /** The area of the boxes that a step changed, of groups that hold such boxes where there are no others. */

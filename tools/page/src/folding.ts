@@ -24,6 +24,7 @@ export class Folding {
   private readonly inner = new Map<Group, Group[]>(); // the other way round
   private readonly heads = new Map<NodeId, Group>();
   private readonly headOf = new Map<Group, NodeRecord>();
+  private readonly homes: (Group | undefined)[] = []; // by the id of the node
   private spent = 0;
 
   constructor(
@@ -71,6 +72,11 @@ export class Folding {
   /** The control-flow operation of a group of kind "owner". */
   head(group: Group): NodeRecord | undefined {
     return this.headOf.get(group);
+  }
+
+  /** The outermost folded group around a node, null if all are open. */
+  hidingNode(node: NodeRecord): Group | null {
+    return this.hiding(this.homes[node.id] ?? this.groups.home(node));
   }
 
   /** The groups around a node, from the outermost. */
@@ -129,6 +135,7 @@ export class Folding {
     const counted = new Set<Group>();
     for (const node of view.nodes()) {
       const home = this.groups.home(node);
+      this.homes[node.id] = home;
       const status = view.status(node.id);
       this.of(home).boxes += view.isInlined(node) ? 0 : 1;
       for (let at: Group | null = home; at; at = this.parent(at)) {

@@ -17,6 +17,7 @@ const LONGEST = 160; // characters that are measured
 const KEPT = 20000; // widths in memory
 
 const widths = new Map<string, number>();
+const fits = new Map<string, string>();
 let context: CanvasRenderingContext2D | null = null;
 
 /** The width of a text in pixels. */
@@ -37,6 +38,17 @@ export function widthOf(text: string, font: Font): number {
 
 /** A text that is at most as wide as told; what is too long loses its middle. */
 export function fit(text: string, font: Font, width: number): string {
+  if (text.length > LONGEST) return fitted(text, font, width);
+  const key = `${font} ${width} ${text}`;
+  const found = fits.get(key);
+  if (found !== undefined) return found;
+  const made = fitted(text, font, width);
+  if (fits.size > KEPT) fits.clear();
+  fits.set(key, made);
+  return made;
+}
+
+function fitted(text: string, font: Font, width: number): string {
   const letters = Array.from(plain(text.length > 4 * LONGEST ? text.slice(0, LONGEST) + text.slice(-LONGEST) : text));
   const tooLong = text.length > 4 * LONGEST || letters.length > LONGEST;
   if (!tooLong && widthOf(letters.join(""), font) <= width) return letters.join("");

@@ -37,6 +37,7 @@ export class Visible {
   readonly edges: VisibleEdge[] = [];
   private readonly byKey = new Map<string, Box>();
   private readonly clusterOf = new Map<Group, Cluster>();
+  private readonly shownBy: (Box | undefined)[] = []; // by the id of the node
   private readonly merged = new Map<string, VisibleEdge>();
 
   constructor(
@@ -48,23 +49,27 @@ export class Visible {
     this.cluster(groups.root);
     const shown: NodeRecord[] = [];
     for (const node of view.nodes()) {
-      if (!view.isInlined(node) && !folding.hiding(groups.home(node))) shown.push(node);
+      if (!view.isInlined(node) && !folding.hidingNode(node)) shown.push(node);
     }
     shown.sort((a, b) => states.place(a.id) - states.place(b.id) || a.id - b.id);
     for (const node of shown) this.addNode(node);
     for (const group of groups.all()) {
       if (group !== groups.root && folding.size(group) && folding.hiding(group) === group && !this.box(group)) this.addFold(group);
     }
+    for (const node of view.nodes()) this.shownBy[node.id] = this.findBox(node);
     for (const node of view.nodes()) this.addEdges(node);
     this.order();
   }
 
   /** The box that shows a node: its own, or that of the group that hides it. */
   boxOf(id: NodeId): Box | undefined {
-    const node = this.view.node(id);
-    if (!node) return undefined;
-    const hidden = this.folding.hiding(this.groups.home(node));
-    return hidden ? this.box(hidden) : (this.byKey.get(`n${id}`) ?? this.byKey.get(`i${id}`));
+    return this.shownBy[id];
+  }
+
+  private findBox(node: NodeRecord): Box | undefined {
+    const hidden = this.folding.hidingNode(node);
+    if (hidden) return this.box(hidden);
+    return this.view.isInlined(node) ? undefined : (this.byKey.get(`n${node.id}`) ?? this.byKey.get(`i${node.id}`));
   }
 
   private box(group: Group): Box | undefined {
@@ -156,9 +161,10 @@ export class Visible {
   }
 
   private addEdges(node: NodeRecord): void {
-    const to = this.boxOf(node.id);
+    const to = this.shownBy[node.id];
     if (!to) return;
     if (to.kind === "fold") to.place = Math.min(to.place, this.states.place(node.id));
+    if (this.view.status(node.id) === "same" && !node.port_map && this.readsOnly(node, to)) return;
     for (const { key, status } of this.view.into(node)) {
       const producer = this.view.node(key.from);
       if (!producer || this.view.isInlined(producer)) continue;
@@ -177,6 +183,12 @@ export class Visible {
       const below = edge.layer === undefined ? "" : `internal_layer_id ${edge.layer}`;
       this.connect({ ...edge, below, from: end(source, edge.key.port), to: end(target, edge.key.input) });
     }
+  }
+
+  /** Whether all that a node reads is in its own box. */
+  private readsOnly(node: NodeRecord, box: Box): boolean {
+    for (const value of node.inputs) if (value && this.shownBy[value[0]] !== box) return false;
+    return true;
   }
 
   /** Add an edge; edges of a folded group that go the same way are one. */

@@ -2,7 +2,7 @@
 
 import type { Box } from "./boxes.ts";
 import type { NodeId } from "./document.ts";
-import type { Group, Groups } from "./groups.ts";
+import type { Group } from "./groups.ts";
 import type { Pane } from "./pane.ts";
 import type { View } from "./view.ts";
 import type { Visible } from "./visible.ts";
@@ -15,7 +15,6 @@ export class Walk {
   constructor(
     private readonly pane: Pane,
     private readonly visible: Visible,
-    private readonly groups: Groups,
   ) {
     this.view = visible.view;
   }
@@ -90,7 +89,7 @@ export class Walk {
   /** Some node of a folded group: selecting it selects the group. */
   private firstIn(group: Group): NodeId | null {
     for (const node of this.view.nodes()) {
-      if (this.visible.folding.hiding(this.groups.home(node)) === group) return node.id;
+      if (this.visible.folding.hidingNode(node) === group) return node.id;
     }
     return null;
   }
