@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Iterable
 from pathlib import Path, PurePath
@@ -31,6 +32,12 @@ class Page:
 
     def __init__(self, html: str) -> None:
         self.html = html
+
+    def _repr_html_(self) -> str:
+        """The page inside a notebook, in a frame without access to the notebook."""
+        style = "width: 100%; height: 80vh; min-height: 500px; border: 1px solid #8888"
+        source = html.escape(self.html)
+        return f'<iframe sandbox="allow-scripts allow-downloads" style="{style}" srcdoc="{source}"></iframe>'
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file; a page that is there is replaced.

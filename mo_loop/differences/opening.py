@@ -48,9 +48,12 @@ def require_same_kind(old: Structure, new: Structure) -> None:
 def _of_file(path: Path, source: str) -> Structure:
     kind = _kind(path)
     if kind == IR:
-        from mo_loop.ir.reader import read
+        from mo_loop.ir.reader import read_with_ids
 
-        return _of_graph(read(path), IR, source)
+        graph, layers = read_with_ids(path)
+        structure = _of_graph(graph, IR, source)
+        structure.layers = layers
+        return structure
     if kind == "json":
         from mo_loop.differences.of_dump import structure_of_json
 

@@ -161,7 +161,10 @@ class Scope:
 
 @dataclass(slots=True)
 class Structure:
-    """A model. `kind` is ONNX, IR or dump; `source` its file, for people; `made_of` the Graph or JSON data."""
+    """A model. `kind` is ONNX, IR or dump; `source` its file, for people; `made_of` the Graph or JSON data.
+
+    `layers` has the ids of the layers in the file of an IR, by Node.
+    """
 
     kind: str
     source: str
@@ -170,6 +173,7 @@ class Structure:
     opsets: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     made_of: Any = None
+    layers: dict[Any, str] = field(default_factory=dict)
 
     def scopes(self) -> Iterator[Scope]:
         for start in (self.main, *self.functions.values()):

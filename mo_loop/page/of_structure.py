@@ -114,7 +114,8 @@ class _OnnxRecords:
         model = self._model
         name = model.scopes[scope]
         record: Record = {
-            "id": name, "owner": None if scope.owner is None else model.items[scope.owner], "tag": scope.tag or name,
+            "id": name, "owner": None if scope.owner is None else model.items[scope.owner],
+            "tag": scope.tag or name.replace("/", " ", 1),
             "name": scope.path[-1] if scope.path else model.structure.metadata.get("name", ""),
             "parameters": [model.items[item] for item in scope.parameters],
             "results": [model.results[id(each)] for each in scope.results],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ def test_a_function_is_a_scope_of_its_own() -> None:
     <domain: "local", opset_import: ["" : 17]> twice (a) => (b) { [sum] b = Add (a, a) }"""
     data = shown(onnx.parser.parse_model(function))
     scope = next(each for each in data["scopes"] if each["id"] == "function/local::twice")
-    assert scope["owner"] is None
+    assert (scope["owner"], scope["tag"]) == (None, "function local::twice")
     assert names(data, scope["id"]) == ["a", "sum", "b"]
     assert (named(data, "sum")["opset"], named(data, "call")["op"]) == (17, "local::twice")
     assert named(data, "call")["opset"] == "local 1"
@@ -282,7 +283,18 @@ def test_models_of_two_kinds_are_refused(tmp_path: Path) -> None:
         mo_loop.view(model, convert_model(model))
 
 
-# -- files
+# -- notebooks and files
+
+
+def test_a_notebook_shows_the_page_in_a_frame() -> None:
+    page = mo_loop.view(parsed(SCAN))
+    found: list[Any] = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: found.append((tag, dict(attributes)))  # type: ignore[method-assign]
+    parser.feed(page._repr_html_())
+    ((tag, attributes),) = found
+    assert (tag, attributes["sandbox"]) == ("iframe", "allow-scripts allow-downloads")
+    assert attributes["srcdoc"] == page.html
 
 
 def test_a_page_is_replaced_and_another_file_is_not(tmp_path: Path) -> None:

@@ -32,8 +32,9 @@ class GraphReader:
     """Reads one graph, and through `BodyReader` those below it. `types` replace those that Parameters declare."""
 
     def __init__(
-        self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None, depth: int = 0
-    ) -> None:
+        self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None,
+        depth: int = 0, ids: dict[Node, str] | None = None,
+    ) -> None:  # fmt: skip
         if depth > DEPTH_LIMIT:
             raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312", where=net.path)
         self.weights = weights
@@ -43,6 +44,8 @@ class GraphReader:
         self.graph.rt_info.update(net.rt_info)
         self.nodes: dict[str, Node] = {}
         """Layer id -> node."""
+        self.ids = {} if ids is None else ids
+        """Node -> layer id, also of all bodies."""
         self._types = types or {}
         self._values: dict[tuple[str, str], Value] = {}
         self._symbols = 0
@@ -57,6 +60,7 @@ class GraphReader:
     def _read(self, layer: Layer) -> None:
         node = self._node(layer, self._inputs(layer))
         self.nodes[layer.id] = node
+        self.ids[node] = layer.id
         node.name = layer.name
         if layer.rt_info:
             node.rt_info.update(layer.rt_info)
@@ -100,7 +104,7 @@ class GraphReader:
         return self._known(layer, inputs) or self._opaque(layer, inputs)
 
     def _read_body(self, net: Net, types: Mapping[str, TensorType]) -> ReadGraph:
-        reader = GraphReader(net, self.weights, self.version, types, self.depth + 1)
+        reader = GraphReader(net, self.weights, self.version, types, self.depth + 1, self.ids)
         return ReadGraph(reader.graph, reader.nodes)
 
     # -- kinds of layers

@@ -19,7 +19,7 @@ from typing import Any
 from lxml import etree
 
 from mo_loop.errors import FileError, IrError, UnsupportedError
-from mo_loop.graph import Graph
+from mo_loop.graph import Graph, Node
 from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.graphs import GraphReader
 from mo_loop.ir.reader.records import Cut, Edge, Info, Layer, Link, Net, Port, PortMap
@@ -41,8 +41,14 @@ def read(path: Path, weights: Path | None = None) -> Graph:
         IrError: the model breaks a rule of the format.
         UnsupportedError: the IR is of another version, or has a part that cannot be read.
     """
+    return read_with_ids(path, weights)[0]
+
+
+def read_with_ids(path: Path, weights: Path | None = None) -> tuple[Graph, dict[Node, str]]:
+    """The graph, and the id of the layer of each node, also in bodies. Errors as of `read`."""
     net, version = records(path)
-    return GraphReader(net, WeightFile(weights or path.with_suffix(".bin")), version).graph
+    reader = GraphReader(net, WeightFile(weights or path.with_suffix(".bin")), version)
+    return reader.graph, reader.ids
 
 
 def records(path: Path) -> tuple[Net, int]:

@@ -105,7 +105,7 @@ export class Visible {
   }
 
   private words(tag: string): string {
-    return tag.replaceAll("_", " ");
+    return /^(then|else)_/.test(tag) ? tag.replace("_", " ") : tag; // a function may have any name
   }
 
   private addNode(node: NodeRecord): void {
