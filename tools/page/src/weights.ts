@@ -1,0 +1,119 @@
+// The constants of the shown graph: by size, those of equal content, and weights of the model that stand there in several forms.
+
+import type { Context } from "./context.ts";
+import { bdi, bytes, count, fill, h, plural } from "./dom.ts";
+import type { NodeId, NodeRecord } from "./document.ts";
+import type { State } from "./states.ts";
+import { tall } from "./node_details.ts";
+import { VirtualList } from "./virtual.ts";
+
+const SMALL = 64; // bytes; smaller constants are axes and scalars, of which equal ones are no news
+
+export interface WeightGroups {
+  constants: NodeRecord[]; // the largest first
+  total: number;
+  stored: number; // equal contents count once
+  equal: NodeRecord[][];
+  forms: { origin: string; records: NodeRecord[] }[];
+}
+
+export function weightGroups(state: State): WeightGroups {
+  const constants = [...state.nodes.values()].filter((record) => record.op === "Constant");
+  constants.sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0) || a.id - b.id);
+  const byData = new Map<string, NodeRecord[]>();
+  const byOrigin = new Map<string, NodeRecord[]>();
+  let total = 0;
+  let stored = 0;
+  for (const record of constants) {
+    total += record.bytes ?? 0;
+    const equal = record.data === undefined ? undefined : byData.get(record.data);
+    if (!equal) stored += record.bytes ?? 0;
+    if (equal) equal.push(record);
+    else if (record.data !== undefined) byData.set(record.data, [record]);
+    for (const tensor of new Set(record.origins?.filter((each) => !each[1] && each[3]).map((each) => each[3]))) {
+      const list = byOrigin.get(tensor);
+      if (list) list.push(record);
+      else byOrigin.set(tensor, [record]);
+    }
+  }
+  const size = (records: NodeRecord[]) => records[0]?.bytes ?? 0;
+  const equal = [...byData.values()].filter((records) => records.length > 1 && size(records) >= SMALL).sort((a, b) => size(b) - size(a));
+  const forms = [...byOrigin].map(([origin, records]) => ({ origin, records }))
+    .filter(({ records }) => new Set(records.map(contentOf)).size > 1 && size(records) >= SMALL)
+    .sort((a, b) => size(b.records) - size(a.records));
+  return { constants, total, stored, equal, forms };
+}
+
+/** What the file stores for a constant: equal texts are stored once. */
+function contentOf(record: NodeRecord): string {
+  return record.data ?? `#${record.id}`;
+}
+
+export class Weights {
+  readonly element = h("section", { class: "weights", "aria-label": "Weights", tabindex: "-1" });
+  private stale = true;
+
+  constructor(private readonly context: Context) {
+    context.store.subscribe((shown, before) => {
+      if (shown.step === before.step) return;
+      this.stale = true;
+      if (this.element.isConnected && !this.element.closest("[hidden]")) this.show();
+    });
+  }
+
+  /** Draw what is not drawn yet; called when the panel comes into sight. */
+  show(): void {
+    if (!this.stale) return;
+    this.stale = false;
+    const { context } = this;
+    const found = weightGroups(context.state);
+    const list = new VirtualList<NodeRecord>((record) => this.row(record), { role: "list", "aria-label": "Constants by size" });
+    list.element.classList.add("weights-list");
+    fill(this.element,
+      h("div", { class: "details-head" },
+        h("p", { class: "details-op" }, h("strong", {}, "Weights")),
+        h("p", { class: "dim" }, `${plural(found.constants.length, "constant")}, ${bytes(found.total)}.`,
+          found.stored < found.total ? ` Equal contents are stored once: ${bytes(found.stored)}.` : "")),
+      h("section", { class: "details-section" }, h("h3", {}, "Stored in several forms"),
+        found.forms.length ? tall(found.forms, (each) => this.form(each), "weights in several forms", 8)
+          : h("p", { class: "dim" }, "No weight of the model is stored more than once.")),
+      found.equal.length ? h("section", { class: "details-section" }, h("h3", {}, "Equal contents, stored once"),
+        tall(found.equal, (records) => this.equal(records), "constants of equal content", 8)) : null,
+      h("section", { class: "details-section" }, h("h3", {}, "All by size"), list.element));
+    list.set(found.constants.map((item) => ({ item, height: 44 })));
+  }
+
+  private form({ origin, records }: { origin: string; records: NodeRecord[] }): HTMLElement {
+    const different = new Map(records.map((record) => [contentOf(record), record]));
+    const total = [...different.values()].reduce((sum, record) => sum + (record.bytes ?? 0), 0);
+    return h("div", { class: "card" },
+      h("p", {}, h("strong", {}, bdi(origin, 60)), h("span", { class: "dim" }, ` stored ${different.size} times, ${bytes(total)} together`)),
+      tall([...different.values()], (record) => this.line(record), "forms", 6));
+  }
+
+  private equal(records: NodeRecord[]): HTMLElement {
+    return h("div", { class: "card" },
+      h("p", {}, h("strong", {}, `${count(records.length)} ×`), " ", h("span", { class: "type" }, bdi(records[0]?.outputs[0]?.type ?? "", 40)),
+        h("span", { class: "dim" }, ` ${bytes(records[0]?.bytes ?? 0)}, stored once`)),
+      tall(records, (record) => this.line(record), "constants", 4));
+  }
+
+  private line(record: NodeRecord): HTMLElement {
+    const reader = this.reader(record.id);
+    return h("div", {}, this.context.link(record.id, { op: false, limit: 34 }), " ", h("span", { class: "type" }, bdi(record.outputs[0]?.type ?? "", 32)),
+      reader ? h("span", { class: "dim" }, " read by ", this.context.link(reader, { limit: 22 })) : null);
+  }
+
+  private reader(node: NodeId): NodeId | undefined {
+    return this.context.state.readers(node)[0]?.node;
+  }
+
+  private row(record: NodeRecord): HTMLElement {
+    const readers = this.context.state.readers(record.id);
+    return h("div", { class: "weight-row", role: "listitem" },
+      h("span", { class: "weight-name" }, this.context.link(record.id, { op: false, limit: 38 })),
+      h("span", { class: "weight-size" }, record.bytes === undefined ? "" : bytes(record.bytes)),
+      h("span", { class: "weight-facts dim" }, h("span", { class: "type" }, bdi(record.outputs[0]?.type ?? "", 30)),
+        ` · ${plural(readers.length, "reader")}`, record.stored ? ` · ${record.stored}` : ""));
+  }
+}
