@@ -72,7 +72,7 @@ def view(
     """
     with paused_collector():
         if other is None:
-            document = _of_one(opened(model), scope)
+            document = _of_one(model, scope)
         else:
             found = compare(opened(model), opened(other), ignore=ignore, scope=scope, tolerance=tolerance)
             contents = Contents()
@@ -81,7 +81,9 @@ def view(
         return Page(page(document.as_json()))
 
 
-def _of_one(structure: Structure, scope: str | None) -> Document:
+def _of_one(source: Any, scope: str | None) -> Document:
+    unread: list[FileError] = []
+    structure = opened(source, unread)
     model = _described(structure, Contents())
     state = model.state
     if scope is not None:
@@ -89,6 +91,9 @@ def _of_one(structure: Structure, scope: str | None) -> Document:
         state = body_of(state, {each.text: name for each, name in model.scopes.items()}[scope])
     document = Document(_name(structure), "graph")
     document.facts = facts(structure)
+    if unread:
+        count = f"{len(unread)} constants have" if len(unread) > 1 else "a constant has"
+        document.notes.append(f"{count} no content here: {unread[0].message}")
     document.begin(state)
     return document
 

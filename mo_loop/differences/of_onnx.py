@@ -10,12 +10,13 @@ import numpy as np
 
 from mo_loop.differences.data import Data
 from mo_loop.differences.structure import ONNX, Drain, Feed, Item, Output, Ref, Result, Scope, Structure, in_order
+from mo_loop.errors import FileError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import OnnxGraph, domain_of, function_graph, main_graph, operator_of
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import string
-from mo_loop.inspection.onnx_types import declared
+from mo_loop.inspection.onnx_types import declared, tensor_port
 from mo_loop.text.literals import show_array
 
 # AttributeProto.AttributeType
@@ -31,9 +32,12 @@ SCAN_ATTRIBUTES = (
 Names = Mapping[str, Ref]
 
 
-def structure_of_onnx(model: OnnxModel, source: str) -> Structure:
-    """The structure of a loaded model. ModelError and FileError for data that cannot be read."""
-    reader = _Reader(model)
+def structure_of_onnx(model: OnnxModel, source: str, unread: list[FileError] | None = None) -> Structure:
+    """The structure of a loaded model. ModelError and FileError for data that cannot be read.
+
+    With `unread` initializers in files that cannot be read are constants without data; the errors are added to it.
+    """
+    reader = _Reader(model, unread)
     proto = model.proto
     main = reader.scope(main_graph(model), Scope(), {})
     functions = {}
@@ -52,8 +56,9 @@ def structure_of_onnx(model: OnnxModel, source: str) -> Structure:
 
 
 class _Reader:
-    def __init__(self, model: OnnxModel) -> None:
+    def __init__(self, model: OnnxModel, unread: list[FileError] | None) -> None:
         self._model = model
+        self._unread = unread
 
     def scope(self, graph: OnnxGraph, scope: Scope, outer: Names) -> Scope:
         """Fill `scope` with the items of a graph and of its bodies; `outer` are the values that it can capture."""
@@ -68,7 +73,7 @@ class _Reader:
                     names[output.names[0]] = Ref(item, index)
             return item
 
-        constants = [self._constant(each.name, self._tensor(each), scope) for each in graph.initializers]
+        constants = [self._initializer(each, scope) for each in graph.initializers]
         for sparse in () if graph.kind == "function" else graph.proto.sparse_initializer:
             tensor = dense_from_sparse(sparse, self._model.folder, self._model.path)
             constants.append(self._constant(sparse.values.name, tensor, scope))
@@ -116,6 +121,16 @@ class _Reader:
             return {}
         proto = graph.proto
         return {each.name: _shown(each) for each in (*proto.value_info, *proto.output, *proto.input)}
+
+    def _initializer(self, proto: Any, scope: Scope) -> Item:
+        try:
+            return self._constant(proto.name, self._tensor(proto), scope)
+        except FileError as error:
+            if self._unread is None:
+                raise
+            self._unread.append(error)
+        port = tensor_port(proto)
+        return Item("Constant", proto.name, scope, outputs=[Output((proto.name,), port.type, _dims(port.shape or ()))])
 
     def _constant(self, name: str, tensor: Tensor, scope: Scope) -> Item:
         output = Output((name,), tensor.dtype.name, _dims(tensor.shape))

@@ -155,6 +155,19 @@ def test_weights_that_are_stored_twice_have_one_content() -> None:
     assert v["stored"] != w["stored"]
 
 
+def test_a_model_without_the_file_of_its_weights_is_shown(tmp_path: Path) -> None:
+    model = parsed("main (float[300] x) => (float[300] y) { y = Add (x, w) }")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(300, np.float32), "w"))
+    onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="weights", size_threshold=0)
+    (tmp_path / "weights").unlink()
+    data = shown(tmp_path / "model.onnx")
+    assert data["notes"] == ["a constant has no content here: the external data 'weights' of tensor 'w' is missing"]
+    weight = named(data, "w")
+    assert (weight["op"], weight["outputs"][0]["type"], "value" in weight) == ("Constant", "f32[300]", False)
+    with pytest.raises(FileError, match="external data 'weights'"):
+        mo_loop.view(tmp_path / "model.onnx", tmp_path / "model.onnx")
+
+
 # -- IR, text and objects
 
 
