@@ -3,7 +3,7 @@
 import type { NodeId, NodeRecord } from "./document.ts";
 import { familyOf } from "./families.ts";
 import type { Counts } from "./folding.ts";
-import { isConstant, type Group } from "./groups.ts";
+import { isConstant, nameIn, type Group } from "./groups.ts";
 import { fit, widthOf, type Font } from "./measure.ts";
 import type { Status, View, ViewEdge } from "./view.ts";
 
@@ -88,11 +88,11 @@ export function nodeBox(node: NodeRecord, view: View, cluster: Cluster, edges: r
   const lines: Line[] = [];
   const status = view.status(node.id);
   if (kind === "constant") lines.push(textLine(typeOf(node), status, "line"));
-  else if (node.name && node.name !== title) lines.push(textLine(node.name, "same", "text"));
+  else if (node.name && node.name !== title) lines.push({ ...textLine(nameIn(cluster.group, node.name), "same", "text"), full: node.name });
   if (inside) lines.push(textLine(inside, "same", "label"));
   if (kind === "parameter") lines.push(textLine(typeOf(node), "same", "line"));
   lines.push(...constantLines(view, edges));
-  return sized({
+  return withSize({
     key: `n${node.id}`, kind, node: node.id, group: null, status, family: familyOf(node.op), title, lines, counts: {}, cells: [],
     full: fullOf(node, status), cluster, place: 0, width: 0, height: 0,
   });
@@ -103,7 +103,7 @@ export function foldBox(group: Group, size: number, counts: Counts, cluster: Clu
   const title = fit(name, "title", WIDEST - 2 * PAD - 14);
   const changes = countsText(counts);
   const full = `${name}, folded group of ${size} nodes${changes ? `, changes: ${changes}` : ""}`;
-  return sized({
+  return withSize({
     key: `g${group.id}`, kind: "fold", node: null, group, status: "same", family: group.kind, title, lines, counts, cells: [], full,
     cluster, place: 0, width: 0, height: 0,
   });
@@ -178,7 +178,17 @@ function constantLines(view: View, edges: readonly ViewEdge[]): Line[] {
   return found;
 }
 
-function sized(box: Box): Box {
+/** Tell how many tensors a folded group reads and gives. */
+export function tellTraffic(box: Box, inputs: number, outputs: number): void {
+  const traffic = [inputs && `${inputs} in`, outputs && `${outputs} out`].filter(Boolean).join(", ");
+  const [first] = box.lines;
+  if (!first || !traffic) return;
+  box.lines.push(textLine(traffic, "same", "label"));
+  box.full += `, ${traffic}`;
+  withSize(box);
+}
+
+function withSize(box: Box): Box {
   const texts = box.lines.map((line) => widthOf(line.text, line.font));
   const sign = box.group || box.kind === "fold" ? 18 : 0;
   const counts = countsText(box.counts);

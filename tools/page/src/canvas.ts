@@ -26,7 +26,7 @@ import { Walk, type Direction } from "./walk.ts";
 export type { Direction } from "./walk.ts";
 
 const EDGE = 28; // pixels that stay free around what is brought into view
-const SMALLEST = 0.45; // scale to which the camera goes back by itself
+const SMALLEST = 0.6; // scale to which the camera goes back by itself
 const READABLE = 0.7;
 
 type Target = NodeId | EdgeKey;
@@ -379,9 +379,9 @@ export class Canvas {
 
   /** Bring what the step changed into view, with as little movement as possible. */
   private showChanges(): void {
-    const changed = this.panes.map((pane) => ({ pane, area: changedArea(pane) }));
-    const scales = changed.map(({ pane, area }) => (area ? fitting(pane, area) : Infinity));
     const current = this.panes[0]?.camera.scale ?? 1;
+    const changed = this.panes.map((pane) => ({ pane, area: changedArea(pane, Math.min(current, SMALLEST)) }));
+    const scales = changed.map(({ pane, area }) => (area ? fitting(pane, area) : Infinity));
     const scale = Math.max(Math.min(current, ...scales), Math.min(current, SMALLEST));
     for (const { pane, area } of changed) {
       if (scale !== pane.camera.scale) pane.camera.zoom(scale / pane.camera.scale, pane.camera.middle);
@@ -413,13 +413,21 @@ function hold(pane: Pane, anchor: Aim["anchor"]): void {
   bringIn(pane, now);
 }
 
-/** The area of the boxes that a step changed, of groups that hold such boxes where there are no others. */
-function changedArea(pane: Pane): Rectangle | null {
-  const boxes = pane.visible?.boxes.filter((box) => box.kind !== "ports" && (box.status !== "same" || Object.keys(box.counts).length)) ?? [];
+/**
+ * The area of the boxes that a step changed, of groups that hold such boxes where there are no others; of an area that
+ * does not fit into the pane, as much as fits from the top.
+ */
+function changedArea(pane: Pane, smallest: number): Rectangle | null {
+  const found: Rectangle[] = [];
+  for (const box of pane.visible?.boxes ?? []) {
+    if (box.kind === "ports" || (box.status === "same" && !Object.keys(box.counts).length)) continue;
+    const at = pane.rectangleOfBox(box);
+    if (at) found.push(at);
+  }
   let area: Rectangle | null = null;
-  for (const box of boxes) {
-    const found = pane.rectangleOfBox(box);
-    if (found) area = area ? union(area, found) : found;
+  for (const each of found.sort((a, b) => a.y - b.y || a.x - b.x)) {
+    const grown: Rectangle = area ? union(area, each) : each;
+    if (!area || fitting(pane, grown) >= smallest) area = grown;
   }
   return area;
 }

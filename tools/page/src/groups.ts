@@ -43,6 +43,7 @@ export class Groups {
   private readonly homes = new Map<ScopeId, Map<NodeId, Group>>();
   private readonly members = new Map<ScopeId, NodeRecord[]>();
   private readonly companions = new Map<NodeId, NodeId>(); // a constant goes where its first reader is
+  private readonly paths = new Map<NodeRecord, readonly string[]>();
 
   constructor(private readonly states: States) {
     const constants = new Set<NodeId>();
@@ -60,10 +61,28 @@ export class Groups {
         if (scopeOf.get(value[0]) === node.scope && !isConstant(node)) this.companions.set(value[0], node.id);
       }
     }
+    this.findPaths(constants);
     const scopes = new Set([...this.members.keys(), ...states.scopeIds()]);
     for (const scope of scopes) {
       const tag = scope.slice(scope.indexOf("/") + 1);
       this.fillScope(scope === "" ? this.root : this.add({ id: scope, kind: "scope", title: tag, scope, parent: null }), scope);
+    }
+  }
+
+  /** Names say where a node is; a node whose name does not is where all its readers are. */
+  private findPaths(constants: ReadonlySet<NodeId>): void {
+    const wanted = new Map<NodeId, readonly string[]>();
+    const byPlace = [...this.states.ever].sort((a, b) => this.states.place(b.id) - this.states.place(a.id) || b.id - a.id);
+    for (const node of byPlace) {
+      const isPort = node.op === "Parameter" || node.op === "Result";
+      const own = isPort ? [] : pathOf(node);
+      const path = own.length || isPort ? own : (wanted.get(node.id) ?? []);
+      this.paths.set(node, path);
+      for (const value of node.inputs) {
+        if (!value || constants.has(value[0])) continue;
+        const other = wanted.get(value[0]);
+        wanted.set(value[0], other ? common(other, path) : path);
+      }
     }
   }
 
@@ -103,7 +122,7 @@ export class Groups {
     const leaves = members.filter((node) => !this.companions.has(node.id));
     const named = leaves.filter((node) => !isConstant(node)).length >= FEW_IN_SCOPE;
     const top: Branch = { path: [], branches: new Map(), leaves: [], size: 0 };
-    for (const node of leaves) place(top, node, named ? pathOf(node) : []);
+    for (const node of leaves) place(top, node, (named && this.paths.get(node)) || []);
     dissolve(top);
     this.fill(group, top, homes);
     for (const node of members) {
@@ -140,7 +159,8 @@ export class Groups {
     if ("branch" in item) {
       const path = item.branch.path.join("/");
       const outer = this.outerNames(group);
-      const title = outer && path.startsWith(`${outer}/`) ? path.slice(outer.length + 1) : path;
+      const rest = outer && path.startsWith(`${outer}/`) ? path.slice(outer.length + 1) : path;
+      const title = /^\d+$/.test(rest) ? item.branch.path.slice(-2).join("/") : rest; // "layers/0"
       const id = `${group.scope}:${path}`;
       if (this.byId.has(id)) {
         for (const leaf of leavesOf(item.branch)) this.put(group, { leaf }, homes);
@@ -181,13 +201,28 @@ export function pathOf(node: NodeRecord): string[] {
   return [];
 }
 
+function common(one: readonly string[], other: readonly string[]): readonly string[] {
+  const differs = one.findIndex((part, index) => part !== other[index]);
+  return differs < 0 ? one : one.slice(0, differs);
+}
+
+/** A name without the path of the group that it stands in. */
+export function nameIn(group: Group, name: string): string {
+  const path = group.kind === "names" ? group.id.slice(group.scope.length + 1).split("/") : [];
+  if (group.kind === "run" && group.parent) return nameIn(group.parent, name);
+  const parts = split(name);
+  if (!path.length || path.some((part, index) => part !== parts[index])) return name;
+  const separator = name.includes("/") ? "/" : ".";
+  return name.split(separator).filter((part) => part).slice(path.length).join(separator);
+}
+
 function split(name: string): string[] {
   if (name.length > 2000) return [];
   const parts = name.split(name.includes("/") ? "/" : ".").filter((part) => part);
   return parts.slice(0, -1).slice(0, DEPTH);
 }
 
-function place(top: Branch, node: NodeRecord, path: string[]): void {
+function place(top: Branch, node: NodeRecord, path: readonly string[]): void {
   let at = top;
   at.size++;
   for (const [depth, part] of path.entries()) {
@@ -221,9 +256,12 @@ function leavesOf(branch: Branch): NodeRecord[] {
 }
 
 function titleOfRun(items: readonly Item[]): string {
-  const titles = items.flatMap((item) => ("branch" in item ? [item.branch.path.join("/")] : isConstant(item.leaf) ? [] : [item.leaf.op]));
+  const paths = items.flatMap((item) => ("branch" in item ? [item.branch.path.slice(-2).join("/")] : []));
+  if (paths.length > 1) return `${paths[0]} \u2026 ${paths.at(-1)}`;
   const counts = new Map<string, number>();
-  for (const title of titles) counts.set(title, (counts.get(title) ?? 0) + 1);
+  for (const item of items) {
+    if ("leaf" in item && !isConstant(item.leaf)) counts.set(item.leaf.op, (counts.get(item.leaf.op) ?? 0) + 1);
+  }
   const most = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 2).map((each) => each[0]);
-  return most.join(", ") + (counts.size > most.length ? ", …" : "");
+  return [...paths, ...most].join(", ") + (counts.size > most.length ? ", \u2026" : "");
 }

@@ -1,6 +1,6 @@
 // The graph that is visible when some groups are folded: boxes in clusters, and edges between boxes.
 
-import { foldBox, nodeBox, portCell, portsBox, type Box, type Cluster } from "./boxes.ts";
+import { foldBox, nodeBox, portCell, portsBox, tellTraffic, type Box, type Cluster } from "./boxes.ts";
 import type { NodeId, NodeRecord } from "./document.ts";
 import { familyOf } from "./families.ts";
 import type { Folding } from "./folding.ts";
@@ -38,6 +38,7 @@ export class Visible {
   private readonly byKey = new Map<string, Box>();
   private readonly clusterOf = new Map<Group, Cluster>();
   private readonly shownBy: (Box | undefined)[] = []; // by the id of the node
+  private readonly traffic = new Map<Box, { into: Set<string>; out: Set<string> }>(); // tensors of folded groups
   private readonly merged = new Map<string, VisibleEdge>();
 
   constructor(
@@ -58,6 +59,7 @@ export class Visible {
     }
     for (const node of view.nodes()) this.shownBy[node.id] = this.findBox(node);
     for (const node of view.nodes()) this.addEdges(node);
+    for (const [box, { into, out }] of this.traffic) tellTraffic(box, into.size, out.size);
     this.order();
   }
 
@@ -194,6 +196,7 @@ export class Visible {
   /** Add an edge; edges of a folded group that go the same way are one. */
   private connect(edge: Omit<VisibleEdge, "count" | "text">): void {
     const folded = this.isFold(edge.from.box) || this.isFold(edge.to.box);
+    if (folded) this.tell(edge);
     const way = `${edge.from.box.key}:${edge.from.cell}>${edge.to.box.key}:${edge.to.cell} ${edge.kind}`;
     const text = folded ? way : `${edge.kind} ${edgeText(edge.key)} ${edge.status === "removed"}`;
     const found = this.merged.get(text);
@@ -207,6 +210,16 @@ export class Visible {
     if (found.status !== edge.status) found.status = "same";
     if (found.label !== edge.label) found.label = "";
     found.below = "";
+  }
+
+  private tell(edge: Pick<VisibleEdge, "from" | "to" | "key">): void {
+    const tensor = `${edge.key.from}:${edge.key.port}`;
+    for (const box of [edge.from.box, edge.to.box]) {
+      if (box.kind !== "fold") continue;
+      const known = this.traffic.get(box) ?? { into: new Set(), out: new Set() };
+      this.traffic.set(box, known);
+      (box === edge.to.box ? known.into : known.out).add(tensor);
+    }
   }
 
   private isFold(box: Box): boolean {
