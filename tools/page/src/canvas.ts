@@ -27,6 +27,7 @@ export type { Direction } from "./walk.ts";
 
 const EDGE = 28; // pixels that stay free around what is brought into view
 const SMALLEST = 0.6; // scale to which the camera goes back by itself
+const FARTHEST = 0.04; // scale to which the whole picture is fitted
 const READABLE = 0.7;
 
 type Target = NodeId | EdgeKey;
@@ -343,7 +344,7 @@ export class Canvas {
     const { aim } = this;
     this.aim = {};
     if (!this.panes.length) return;
-    if (aim.all || aim.first) this.showAll(aim.first ? SMALLEST : 0);
+    if (aim.all || aim.first) this.showAll(aim.first ? SMALLEST : FARTHEST);
     else if (aim.target !== undefined) for (const pane of this.panes) this.centre(pane, aim.target);
     else {
       for (const pane of this.panes) hold(pane, aim.anchor);
