@@ -13,10 +13,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from mo_loop.differences.comparing import compare, require_scope
-from mo_loop.differences.of_dump import not_of_dump
 from mo_loop.differences.opening import opened
 from mo_loop.differences.structure import Structure
 from mo_loop.dump.node_link import state_of
+from mo_loop.dump.reading import not_of_dump
 from mo_loop.errors import FileError
 from mo_loop.files import write_whole
 from mo_loop.garbage_collection import paused_collector

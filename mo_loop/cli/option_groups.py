@@ -22,8 +22,8 @@ GROUPS = {
     "Run": ("--config", "--jobs", "--timeout", "--trial-timeout", "--memory", "--keep-going", "--force"),
     "Passes and debugging": (
         "--passes", "--disable-pass", "--enable-pass", "--stop-after", "--explain-pass", "--profile", "--profile-json",
-        "--dump", "--dump-format", "--visualize", "--visualize-after", "--visualize-shapes", "--visualize-types",
-        "--check-passes", "--debug",
+        "--dump", "--dump-format", "--dump-after", "--dump-around", "--dump-depth", "--visualize", "--visualize-after",
+        "--visualize-shapes", "--visualize-types", "--check-passes", "--debug",
     ),
     "Reports and messages": (
         "--format", "--level", "--codes", "--report", "--junit", "--summary", "--baseline", "--quiet", "--verbose",

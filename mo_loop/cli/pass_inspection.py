@@ -78,9 +78,11 @@ def _dumpers(options: PassOptions) -> Iterator[Dumper]:
     """The observers of --dump and --visualize."""
     if options.dump_format and options.dump is None:
         raise UsageError("--dump-format has no effect without --dump")
+    if options.dump_depth is not None and options.dump_around is None:
+        raise UsageError("--dump-depth has no effect without --dump-around")
     if options.dump is None and options.visualize is None:
         return
-    from mo_loop.dump import DEFAULT_FORMATS, Dumper
+    from mo_loop.dump import DEFAULT_FORMATS, DEPTH, Dumper
 
     if options.dump is not None:
         if options.visualize is not None and _is_among(options.dump, [options.visualize]):
@@ -88,12 +90,16 @@ def _dumpers(options: PassOptions) -> Iterator[Dumper]:
                 "--dump and --visualize name the same folder", why="a folder holds the files of one of them",
                 hint="give --dump with --dump-format text,json,dot,svg",
             )  # fmt: skip
-        yield Dumper(options.dump, options.dump_format or DEFAULT_FORMATS, saved=True)
+        yield Dumper(
+            options.dump, options.dump_format or DEFAULT_FORMATS, after=options.dump_after, around=options.dump_around,
+            depth=DEPTH if options.dump_depth is None else options.dump_depth, saved=True,
+        )  # fmt: skip
     if options.visualize is not None:
         shapes, types = options.visualize_shapes, options.visualize_types
         yield Dumper(
-            options.visualize, ("dot", "svg"), only=options.visualize_after, shapes=shapes, types=types, saved=True
-        )
+            options.visualize, ("dot", "svg"), whole=True, only=options.visualize_after, shapes=shapes, types=types,
+            saved=True,
+        )  # fmt: skip
 
 
 def _is_among(file: str, others: Iterable[str]) -> bool:

@@ -39,7 +39,7 @@ def selection_of(options: PassOptions, conversion: Conversion) -> Selection:
     from transforms.selection import PARTS, Selection
 
     selection = Selection(conversion.manager, options.stop_after)
-    selection.require(*options.explain_pass, *options.visualize_after)
+    selection.require(*options.explain_pass, *options.visualize_after, *options.dump_after)
     by_default = {entry.name for entry in selection.entries if entry.by_default}
     for name in options.disable_pass:
         if name in options.enable_pass:
@@ -50,13 +50,17 @@ def selection_of(options: PassOptions, conversion: Conversion) -> Selection:
         if name in by_default or not selection.runs(name):
             why = "it runs by default" if name in by_default else _why_not(selection.entries, name)
             raise UsageError(f"--enable-pass {name} has no effect: {why}")
-    for flag, names in (("--explain-pass", options.explain_pass), ("--visualize-after", options.visualize_after)):
+    steps = {"--visualize-after": options.visualize_after, "--dump-after": options.dump_after}
+    for flag, names in {"--explain-pass": options.explain_pass, **steps}.items():
         for name in names:
             if not selection.runs(name):
                 raise UsageError(f"{flag} {name} has no effect: {_why_not(selection.entries, name)}")
-    for name in options.visualize_after:
-        if name not in selection.steps:
-            raise UsageError(f"--visualize-after {name} has no effect: it is not a step", hint=PARTS)
+            if flag in steps and name not in selection.steps:
+                raise UsageError(f"{flag} {name} has no effect: it is not a step", hint=PARTS)
+    if options.dump is None:
+        for key in ("dump_after", "dump_around"):
+            if getattr(options, key):
+                raise UsageError(f"--{key.replace('_', '-')} has no effect without --dump")
     if options.visualize is None:
         for key in ("visualize_after", "visualize_shapes", "visualize_types"):
             if getattr(options, key):

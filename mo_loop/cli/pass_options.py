@@ -30,6 +30,9 @@ class PassOptions:
     profile_json: str | None = None
     dump: str | None = None
     dump_format: tuple[str, ...] = ()
+    dump_after: tuple[str, ...] = ()
+    dump_around: str | None = None
+    dump_depth: int | None = None
     visualize: str | None = None
     visualize_after: tuple[str, ...] = ()
     visualize_shapes: bool = False
@@ -126,15 +129,21 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     _text("--profile-json", "FILE", "Write the table of --profile as JSON."),
     click.option(
         "--dump", type=click.Path(file_okay=False), metavar="DIR", expose_value=False, callback=_keep,
-        help="Write the graph as loaded and after every pass that changed it. DIR holds one run: the files of an "
-        "earlier dump are removed.",
+        help="Write the graph as loaded, what each pass changed, the graph as written, and index.html, which shows all "
+        "of it. DIR holds one run: the files of an earlier dump are removed.",
     ),
     click.option(
         "--dump-format", metavar="LIST", expose_value=False, callback=_keep_formats,
         help="The formats of --dump, separated by commas: text, json, dot, svg (needs Graphviz).  "
         "[default: text,json,dot]",
     ),
-    _text("--visualize", "DIR", "Draw the graph: --dump DIR --dump-format dot,svg, with the next options."),
+    _passes("--dump-after", "Write the whole graph after these passes too. Can be repeated; commas separate names."),
+    _text("--dump-around", "NODE", "Show in --dump only what is near this node: its name, ONNX node, tensor or path."),
+    click.option(
+        "--dump-depth", type=click.IntRange(0), metavar="N", expose_value=False, callback=_keep,
+        help="The number of edges between NODE and what --dump-around shows.  [default: 3]",
+    ),
+    _text("--visualize", "DIR", "Draw the graph after each pass that changed it, as .dot and .svg (needs Graphviz)."),
     _passes("--visualize-after", "Draw the graph only after these passes. Can be repeated; commas separate names."),
     _flag("--visualize-shapes", "Show shapes in the pictures of --visualize."),
     _flag("--visualize-types", "Show element types in the pictures of --visualize."),

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from mo_loop.differences.data import Data
 from mo_loop.differences.of_graph import LOOP_INPUTS, SETTINGS, TAGS, flat, split
 from mo_loop.differences.structure import DUMP, Drain, Feed, Item, Output, Ref, Result, Scope, Structure, in_order
-from mo_loop.errors import FileError, InputError
+from mo_loop.dump.node_link import node_link
+from mo_loop.dump.reading import is_delta, not_of_dump, read_file, state_at
+from mo_loop.errors import InputError
 from mo_loop.text.attributes import parse_attribute
 from mo_loop.text.scanner import Scanner
 
 FIRST_DATA_PORT = {"Loop": 2, "If": 1}
 
 
+def structure_of_file(path: Path, source: str) -> Structure:
+    """The structure of the graph that a .json file of a dump stands for.
+
+    Raises:
+        FileError: it is no file of a dump, or it has only what a pass changed and a file before it is missing.
+    """
+    data = read_file(path)
+    return structure_of_json(node_link(state_at(path)) if is_delta(data) else data, source)
+
+
 def structure_of_json(data: Any, source: str) -> Structure:
-    """The structure of a dump. FileError if the data have another form."""
+    """The structure of a whole graph. FileError if the data have another form."""
     try:
         main = _scope(data, Scope())
         metadata = _info(data["graph"].get("info"))
@@ -25,14 +38,6 @@ def structure_of_json(data: Any, source: str) -> Structure:
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise not_of_dump(source, f"its JSON has another form: {type(error).__name__} {error}") from None
     return Structure(DUMP, source, main, metadata=metadata, made_of=data)
-
-
-def not_of_dump(source: str, why: str) -> FileError:
-    """The error for a file that --dump did not write."""
-    return FileError(
-        f"{source} is not a graph of --dump", why=why, code="ML211",
-        hint="give a .json or .txt file that mo-loop convert --dump wrote",
-    )  # fmt: skip
 
 
 def _scope(data: Mapping[str, Any], scope: Scope) -> Scope:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +56,17 @@ def _of_file(path: Path, source: str, unread: list[FileError] | None) -> Structu
         structure.layers = layers
         return structure
     if kind == "json":
-        from mo_loop.differences.of_dump import structure_of_json
+        from mo_loop.differences.of_dump import structure_of_file
 
-        return structure_of_json(_json(path), source)
+        return structure_of_file(path, source)
     if kind == "text":
-        from mo_loop.differences.of_dump import not_of_dump
+        from mo_loop.dump.reading import not_of_dump
         from mo_loop.text import parse
 
         try:
-            graph = parse(path.read_text("utf-8"))
+            graph = parse(_whole(path.read_text("utf-8"), source))
+        except FileError:
+            raise
         except (InputError, UnicodeDecodeError) as error:
             raise not_of_dump(source, str(error).splitlines()[0]) from None
         return _of_graph(graph, DUMP, source)
@@ -86,13 +88,14 @@ def _kind(path: Path) -> str:
     return "text" if path.suffix.lower() == ".txt" else ONNX
 
 
-def _json(path: Path) -> Any:
-    from mo_loop.differences.of_dump import not_of_dump
-
-    try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise not_of_dump(str(path), f"it is not JSON: {error}") from None
+def _whole(text: str, source: str) -> str:
+    """The text of a graph; FileError for one that has only what a pass changed."""
+    if re.match(r"# what .* changed: ", text):
+        raise FileError(
+            f"{source} has only what a pass changed", code="ML211",
+            hint="give the .json file of the same step: it is applied to the files before it",
+        )  # fmt: skip
+    return text
 
 
 def _of_graph(graph: Graph, kind: str, source: str) -> Structure:

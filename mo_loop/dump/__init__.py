@@ -1,5 +1,8 @@
-"""The graph at each step of a conversion, in files: `Dumper` is an observer that writes them."""
+"""The graph at each step of a conversion, in files: the observer `Dumper` writes them, `read_dump` reads them."""
 
-from mo_loop.dump.dumper import DEFAULT_FORMATS, FORMATS, Dumper
+from mo_loop.dump.around import DEPTH
+from mo_loop.dump.dumper import DEFAULT_FORMATS, Dumper
+from mo_loop.dump.reading import Dump, DumpStep, read_dump
+from mo_loop.dump.step_files import FORMATS
 
-__all__ = ["DEFAULT_FORMATS", "FORMATS", "Dumper"]
+__all__ = ["DEFAULT_FORMATS", "DEPTH", "FORMATS", "Dump", "DumpStep", "Dumper", "read_dump"]

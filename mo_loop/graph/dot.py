@@ -8,7 +8,7 @@ and each back edge from a Result to the Parameter of the next iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -20,7 +20,7 @@ from mo_loop.ops.front import Failed
 from mo_loop.text.literals import INLINE_LIMIT, show_array
 from mo_loop.text.spelling import show_type
 
-_HEAD = (
+HEAD = (
     "  rankdir=TB; compound=true;",
     '  graph [fontname="Helvetica", fontsize=10, style=rounded, color="#808080"];',
     '  node [fontname="Helvetica", fontsize=10, shape=box, style="rounded,filled", fillcolor="#ffffff"];',
@@ -30,13 +30,15 @@ _FILL = {Parameter: "#d7ecd9", Result: "#d7ecd9", Constant: "#eeeeee", Control: 
 _TAGS = {1: ("body",), 2: ("then_body", "else_body")}
 
 
-def to_dot(graph: Graph, *, shapes: bool = False, types: bool = False) -> str:
+def to_dot(
+    graph: Graph, *, shapes: bool = False, types: bool = False, number: Callable[[Node], int] | None = None
+) -> str:
     """The whole graph, bodies included; `shapes` and `types` label the edges with shapes and element types.
 
-    The same graph gives the same text.
+    `number` gives each node a number; by default they are numbered in their order. The same graph gives the same text.
     """
-    writer = _Writer(shapes, types)
-    lines = [f"digraph {quoted(graph.name or 'graph')} {{", *_HEAD, *writer.nodes(graph, "  ")]
+    writer = _Writer(shapes, types, number)
+    lines = [f"digraph {quoted(graph.name or 'graph')} {{", *HEAD, *writer.nodes(graph, "  ")]
     lines += [*writer.edges(graph), "}"]
     return "".join(line + "\n" for line in lines)
 
@@ -50,7 +52,8 @@ def quoted(text: str) -> str:
 
 
 class _Writer:
-    def __init__(self, shapes: bool, types: bool) -> None:
+    def __init__(self, shapes: bool, types: bool, number: Callable[[Node], int] | None) -> None:
+        self.number = number or (lambda _: len(self.ids))
         self.shapes = shapes
         self.types = types
         self.ids: dict[Node, str] = {}
@@ -59,7 +62,7 @@ class _Writer:
     def nodes(self, graph: Graph, pad: str) -> Iterator[str]:
         """The nodes of a graph, and a cluster for each body, right after its owner."""
         for node in graph.ordered():
-            self.ids[node] = f"n{len(self.ids)}"
+            self.ids[node] = f"n{self.number(node)}"
             fill = next((color for cls, color in _FILL.items() if isinstance(node, cls)), "")
             color = f', fillcolor="{fill}"' if fill else ""
             yield f"{pad}{self.ids[node]} [label={quoted(self._label(node))}{color}];"

@@ -22,6 +22,8 @@ class Weights:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._end = 0
+        self.places: dict[Tensor, int] = {}
+        """The offset of each tensor that was added."""
         self._known: dict[tuple[str, int, bytes], list[tuple[Tensor, int]]] = {}
 
     @property
@@ -32,11 +34,15 @@ class Weights:
     def add(self, tensor: Tensor) -> tuple[int, int]:
         """Write `tensor` unless the file contains its bytes already; returns offset and size in bytes."""
         size = tensor.nbytes
+        offset = self.places[tensor] = self._place(tensor, size)
+        return offset, size
+
+    def _place(self, tensor: Tensor, size: int) -> int:
         key = (tensor.dtype.name, size, tensor.sample())
         candidates = self._known.setdefault(key, [])
         for other, offset in candidates:
             if size <= SAMPLE or other is tensor or same_bytes(tensor, other):
-                return offset, size
+                return offset
         if size >= ALIGNMENT and self._end % ALIGNMENT:
             self._file.write(b"\0" * (-self._end % ALIGNMENT))
             self._end += -self._end % ALIGNMENT
@@ -48,7 +54,7 @@ class Weights:
                 self._file.write(block)
         self._end += size
         candidates.append((tensor, offset))
-        return offset, size
+        return offset
 
 
 def same_bytes(a: Tensor, b: Tensor) -> bool:

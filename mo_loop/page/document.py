@@ -33,6 +33,8 @@ class Document:
         """How far the tensors differ from those of the ONNX model, if both were run."""
         self.texts: list[str] = []
         """The reasons of the passes; the steps refer to them by their index."""
+        self.written: Record | None = None
+        """The ids of the layers and the offsets of the constants in the files of the IR, by the ids of the nodes."""
         self.facts: list[tuple[str, str]] = []
         self._first = State()
         self._last = State()
@@ -42,11 +44,11 @@ class Document:
         """Set the first state."""
         self._first = self._last = state
 
-    def step(self, step: Mapping[str, Any], state: State | None) -> None:
-        """Add a step with the state after it, None if it changed nothing."""
+    def step(self, step: Mapping[str, Any], state: State | None, change: Record | None = None) -> None:
+        """Add a step with the state after it, None if it changed nothing; `change` is the delta, if it is known."""
         found = dict(step)
         if state is not None:
-            found["delta"] = delta(self._last, state)
+            found["delta"] = delta(self._last, state) if change is None else change
             self._last = state
         self._steps.append(found)
 
@@ -58,8 +60,8 @@ class Document:
             "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
             "steps": self._steps, "texts": self.texts,
         }  # fmt: skip
-        if self.heat is not None:
-            found["heat"] = self.heat
+        found |= {"heat": self.heat} if self.heat is not None else {}
+        found |= {"written": self.written} if self.written is not None else {}
         return found
 
 

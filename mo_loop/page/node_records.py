@@ -95,6 +95,8 @@ class Describer:
         return state
 
     def _describe(self, graph: Graph, scope: str, owner: Node | None, tag: str, state: State) -> None:
+        for node in graph.ordered():  # new nodes are numbered in this order
+            self.id(node)
         found: Record = {
             "id": scope, "owner": None if owner is None else self.id(owner), "tag": tag, "name": graph.name,
             "parameters": [self.id(node) for node in graph.parameters],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -22,7 +22,10 @@ _SKIPPED: dict[type[Op], set[str]] = {Control: {*PORTS, *BODIES}, Failed: {"coun
 """Attributes that are printed as port maps, as bodies, as the number of outputs."""
 
 
-def to_text(graph: Graph, *, names: bool = True, canonical: bool = False, weights_limit: int = 16) -> str:
+def to_text(
+    graph: Graph, *, names: bool = True, canonical: bool = False, weights_limit: int = 16,
+    labels: Callable[[Value], str] | None = None, data: Callable[[Constant], str] | None = None,
+) -> str:  # fmt: skip
     """`graph` as text that `parse` reads.
 
     Args:
@@ -30,8 +33,10 @@ def to_text(graph: Graph, *, names: bool = True, canonical: bool = False, weight
         canonical: nodes are not printed in the order of their creation, but Parameters first, then producers before
             consumers in the order in which the Results need them. Equal graphs then have equal texts.
         weights_limit: constants of more elements are printed as one value, or as a seed.
+        labels: the label of each value, different ones in each graph; by default its name, or its number in the text.
+        data: the text of a constant, if it is known already.
     """
-    printer = _Printer(names, canonical or not names, weights_limit)
+    printer = _Printer(names, canonical or not names, weights_limit, labels, data)
     return "".join(line + "\n" for line in printer.graph("graph", printer.plan(graph), ""))
 
 
@@ -75,10 +80,14 @@ class _Plan:
 
 
 class _Printer:
-    def __init__(self, names: bool, canonical: bool, limit: int) -> None:
+    def __init__(
+        self, names: bool, canonical: bool, limit: int, labels: Callable[[Value], str] | None,
+        data: Callable[[Constant], str] | None,
+    ) -> None:  # fmt: skip
         self.names = names
         self.canonical = canonical
-        self.limit = limit
+        self.labels = labels
+        self.data = data or (lambda node: show_data(node.tensor, limit))
 
     # -- planning: statements and labels
 
@@ -88,6 +97,9 @@ class _Printer:
         order = [n for n in (*graph.parameters, *middle, *graph.results) if not self._is_inline(n)]
         plan = _Plan(graph, order)
         taken: set[str] = set()
+        if self.labels is not None:
+            plan.values = {value: self.labels(value) for node in order for value in node.outputs}
+            order = []
         for node in order:
             for value in node.outputs:
                 label = node.name if len(node.outputs) == 1 else f"{node.name}.{value.index}"
@@ -143,7 +155,7 @@ class _Printer:
         if isinstance(node, Parameter):
             return ""
         if isinstance(node, Constant):
-            return f" {show_data(node.tensor, self.limit)}"
+            return f" {self.data(node)}"
         types = [value.type for value in node.inputs if value in plan.values]
         shown = []
         for port, value in enumerate(node.inputs):

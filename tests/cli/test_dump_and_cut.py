@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from mo_loop.api import convert_model
+from mo_loop.dump import Dumper
 from mo_loop.dump.run_folder import INDEX, PAGE
 from mo_loop.errors import UsageError
 from mo_loop.text import parse, to_text
 from mo_loop.verification.isolated import isolated
 from mo_loop.verification.runtime import run_ir
 from tests.harness import check, floats, parsed
+from tests.pages import after, assert_whole, document
 from transforms.pipelines import default_pipeline
 
 from .commands import PYTORCH, convert
+
+
+def shown(folder: Path) -> dict[str, Any]:
+    """The data of the page in a folder."""
+    return document((folder / PAGE).read_text("utf-8"))
 
 
 def test_cuts(plain: Path, tmp_path: Path) -> None:
@@ -39,20 +48,90 @@ def test_input_shapes() -> None:
 
 
 def test_dump(tmp_path: Path) -> None:
-    """One numbered file for each step that changed the graph; the text can be parsed."""
+    """Numbered files for each step that changed the graph; the texts of whole graphs can be parsed."""
     steps = tmp_path / "steps"
     assert convert(PYTORCH / "for_break.onnx", "-o", tmp_path / "m.xml", "--dump", steps).returncode == 0
     names = sorted(path.name for path in steps.iterdir() if path.name not in (INDEX, PAGE))
     stems = sorted({name.rpartition(".")[0] for name in names})
     passes = [each.name for each in default_pipeline()]
-    assert stems[0] == "000_loaded" and len(stems) > 3
-    assert all(passes[int(stem[:3]) - 1] == stem[4:] for stem in stems[1:])
+    assert stems[0] == "000_loaded" and len(stems) > 3 and stems[-1] == f"{len(passes) + 1:03d}_written"
+    assert all(passes[int(stem[:3]) - 1] == stem[4:] for stem in stems[1:-1])
     assert names == sorted(f"{stem}.{ending}" for stem in stems for ending in ("txt", "dot", "json"))
     for stem in stems:
         text = (steps / f"{stem}.txt").read_text(encoding="utf-8")
-        assert to_text(parse(text)) == text
-        assert json.loads((steps / f"{stem}.json").read_text(encoding="utf-8"))["nodes"]
+        assert text.startswith("graph ") if stem in (stems[0], stems[-1]) else text.startswith(f"# what {stem[4:]} ")
+        assert json.loads((steps / f"{stem}.json").read_text(encoding="utf-8"))["multigraph"] is True
         assert (steps / f"{stem}.dot").read_text(encoding="utf-8").startswith("digraph")
     last = (steps / f"{stems[-1]}.txt").read_text(encoding="utf-8")
     converted = convert_model(PYTORCH / "for_break.onnx")
-    assert to_text(converted.graph) == last
+    assert to_text(converted.graph, canonical=True) == to_text(parse(last), canonical=True)
+    assert PAGE in {path.name for path in steps.iterdir()}
+
+
+def test_the_page_of_a_stop(tmp_path: Path) -> None:
+    """--stop-after ends with files of the whole graph and the page, which has no later pass."""
+    steps = tmp_path / "steps"
+    done = convert(
+        PYTORCH / "for_break.onnx", "-o", tmp_path / "m.xml", "--dump", steps, "--stop-after", "LoopToTI"
+    )
+    assert done.returncode == 0
+    names = [step["name"] for step in shown(steps)["steps"]]
+    assert "LoopToTI" in names and "PortRenumbering" not in names
+    assert len(list(steps.glob("*_written.json"))) == 1
+
+
+def test_the_page_of_a_failure(tmp_path: Path) -> None:
+    onnx.save(parsed("main (float[3] x) => (float[3] y) { y = Unheard (x) }"), tmp_path / "m.onnx")
+    done = convert(tmp_path / "m.onnx", "-o", tmp_path / "m.xml", "--dump", tmp_path / "steps")
+    assert done.returncode != 0
+    (note,) = shown(tmp_path / "steps")["notes"]
+    assert "Unheard" in note and not list((tmp_path / "steps").glob("*_written.json"))
+
+
+class TestAround:
+    def test_a_node_through_the_passes(self, tmp_path: Path) -> None:
+        """What replaces the node is followed by its origin and name; nodes beyond the depth are not shown."""
+        steps = tmp_path / "steps"
+        model = PYTORCH / "loop_if_loop.onnx"
+        given = ("--dump-around", "/Less", "--dump-depth", "1")
+        assert convert(model, "-o", tmp_path / "m.xml", "--dump", steps, *given).returncode == 0
+        first, last = (
+            json.loads(next(steps.glob(f"*_{name}.json")).read_bytes()) for name in ("loaded", "written")
+        )
+        for data in (first, last):
+            (loop,) = [node for node in data["nodes"] if "bodies" in node]
+            ops = {node["op"] for node in loop["bodies"][0]["nodes"]}
+            assert {"Less", "ReduceMean", "If"} <= ops and "ReLU" not in ops
+        assert "graph " not in (steps / "000_loaded.txt").read_text("utf-8")
+        assert len(shown(steps)["nodes"]) < 16
+
+    @pytest.mark.parametrize("name", ["/Less", "/Less_output_0", "/Loop_1/sub_graph//Less", "weight", "y"])
+    @pytest.mark.parametrize("depth", [0, 2, 9])
+    def test_names(self, name: str, depth: int, tmp_path: Path) -> None:
+        """The name of a node or tensor, or a path. The page is a whole one at each depth."""
+        dumper = Dumper(tmp_path, ["json"], around=name, depth=depth)
+        convert_model(PYTORCH / "loop_if_loop.onnx", observers=[dumper])
+        data = shown(tmp_path)
+        assert data["nodes"]
+        assert_whole({each["id"]: each for each in data["nodes"]}, {each["id"]: each for each in data["scopes"]})
+        assert_whole(*after(data))
+
+    def test_an_unknown_name(self, plain: Path, tmp_path: Path) -> None:
+        done = convert(plain, "-o", tmp_path / "a.xml", "--dump", tmp_path / "steps", "--dump-around", "aa")
+        assert done.returncode == 2 and "no node or tensor is called 'aa'" in done.stderr
+        assert "did you mean 'a'?" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (("--dump-around", "a"), "--dump-around has no effect without --dump"),
+            (("--dump-after", "LoopToTI"), "--dump-after has no effect without --dump"),
+            (("--dump", "steps", "--dump-depth", "2"), "--dump-depth has no effect without --dump-around"),
+            (("--dump", "steps", "--dump-after", "LoopToTi"), "did you mean 'LoopToTI'?"),
+            (("--dump", "steps", "--dump-after", "EliminatePad"), "it is not a step"),
+            (("--dump", "steps", "--dump-after", "LoopToTI", "--disable-pass", "LoopToTI"), "it is disabled"),
+        ],
+    )
+    def test_options_without_effect(self, given: tuple[str, ...], message: str, plain: Path, tmp_path: Path) -> None:
+        done = convert(plain, "-o", tmp_path / "a.xml", *given)
+        assert done.returncode == 2 and message in done.stderr

@@ -192,6 +192,22 @@ def check_dump(folder: Path) -> None:
     assert list((folder / "steps").glob("*.txt")) and not list((folder / "steps").glob("*.dot"))
 
 
+def check_dump_after(folder: Path) -> None:
+    converted(folder, "--dump", "steps", "--dump-after", "ConstantFolding,PortRenumbering")
+    assert {path.name[4:] for path in (folder / "steps").glob("*.full.json")} == {
+        "ConstantFolding.full.json", "PortRenumbering.full.json",
+    }  # fmt: skip
+
+
+def check_dump_around(folder: Path) -> None:
+    counts = []
+    for depth in ("0", "1"):
+        converted(folder, "--dump", "steps", "--dump-around", "r", "--dump-depth", depth)
+        counts.append(len(json.loads((folder / "steps" / "000_loaded.json").read_bytes())["nodes"]))
+    converted(folder, "--dump", "steps")
+    assert counts[0] < counts[1] < len(json.loads((folder / "steps" / "000_loaded.json").read_bytes())["nodes"])
+
+
 def check_mapping(folder: Path) -> None:
     converted(folder, "--mapping", "map.json")
     assert "r" in (folder / "map.json").read_text()
@@ -267,7 +283,8 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "--layout": check_layout, "--source-layout": check_source_and_target_layout,
     "--target-layout": check_source_and_target_layout, "--mean-values": check_mean_and_scale,
     "--scale-values": check_mean_and_scale, "--scale": check_scale, "--reverse-input-channels": check_reverse,
-    "--batch": check_batch, "--dump": check_dump, "--dump-format": check_dump, "--mapping": check_mapping,
+    "--batch": check_batch, "--dump": check_dump, "--dump-format": check_dump, "--dump-after": check_dump_after,
+    "--dump-around": check_dump_around, "--dump-depth": check_dump_around, "--mapping": check_mapping,
     "--passes": check_passes,
     "--disable-pass": check_disable_pass, "--enable-pass": check_enable_pass, "--stop-after": check_stop_after,
     "--explain-pass": check_explain_pass, "--profile": check_profile, "--profile-json": check_profile_json,

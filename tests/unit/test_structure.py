@@ -61,7 +61,7 @@ TRANSFORMS_MAY_IMPORT = {
 
 # Which files of the packages may import a third-party library (a name ending in / is a folder).
 LIBRARY_HOMES = {
-    "networkx": ("mo_loop/graph/", "mo_loop/dump/"),
+    "networkx": ("mo_loop/graph/",),
     "lxml": ("mo_loop/ir/reader/",),
     "click": ("mo_loop/cli/",),
     "rich": ("mo_loop/cli/",),

@@ -1,0 +1,179 @@
+"""The files of a dump stand for the graph at each step: those of what a pass changed are applied to the ones before."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.dump import Dumper, read_dump
+from mo_loop.errors import FileError
+from mo_loop.page.document import delta
+from mo_loop.text import parse
+from tests.harness import parsed
+
+MODELS = Path(__file__).parents[1] / "models"
+
+SOME = (
+    "pytorch/for_break", "pytorch/loop_if_loop", "pytorch/beam_search", "pytorch/scan_dynamo",
+    "pytorch_sequences/list_append_if",
+)  # fmt: skip
+
+LOOP = """main (float[3] x, int64 n) => (float[3] y) {
+  [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+    d = Identity (c) k = Constant <value_float = 2.0> () [double] t = Mul (s, k)
+  }>
+}"""
+
+
+def dumped(model: Any, folder: Path, **options: Any) -> Path:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        convert_model(model, observers=[Dumper(folder, ["json", "text"], **options)])
+    return folder
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[0-9]*.json"))
+
+
+def stripped(data: Any) -> Any:
+    """Without what only the last file says."""
+    if isinstance(data, dict):
+        return {key: stripped(value) for key, value in data.items() if key not in ("layer", "offset")}
+    return [stripped(each) for each in data] if isinstance(data, list) else data
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_each_step_is_the_graph_at_that_step(name: str, tmp_path: Path) -> None:
+    """Compared with a dump of whole graphs of the same conversion; the last state is the graph as written."""
+    model = MODELS / f"{name}.onnx"
+    dump = read_dump(dumped(model, tmp_path / "a"))
+    whole = read_dump(dumped(model, tmp_path / "b", whole=True))
+    assert [step.file.name for step in dump.steps[:-1]] == [step.file.name for step in whole.steps]
+    assert len(dump.steps) > 3 and dump.steps[-1].name == "written"
+    for place, step in enumerate(whole.steps):
+        assert dump.graph(place) == json.loads(step.file.read_bytes())
+        assert dump.state(place) == whole.state(place)
+    assert dump.graph(-2) == stripped(json.loads(dump.steps[-1].file.read_bytes()))
+    assert not any(delta(dump.state(-2), dump.state(-1)).values())
+
+
+@pytest.mark.parametrize("name", SOME[:2])
+def test_networkx_reads_every_file(name: str, tmp_path: Path) -> None:
+    for file in files(dumped(MODELS / f"{name}.onnx", tmp_path)):
+        data = json.loads(file.read_bytes())
+        graph = nx.node_link_graph(data, edges="edges")
+        assert len(graph) == len(data["nodes"]) and graph.number_of_edges() == len(data["edges"])
+        if data["graph"].get("delta"):
+            assert set(nx.get_node_attributes(graph, "status").values()) <= {"added", "changed", "context"}
+
+
+def test_ids_and_labels_are_those_of_the_whole_run(tmp_path: Path) -> None:
+    folder = dumped(parsed(LOOP), tmp_path)
+    first, *others = [json.loads(file.read_bytes()) for file in files(folder)]
+    loop = next(node["id"] for node in first["nodes"] if node["op"] == "Loop")
+    found = [node for data in others for node in data["nodes"] if node["id"] == loop]
+    assert len(found) > 2 and {node["name"] for node in found} == {"y"}
+    texts = [file.read_text("utf-8") for file in sorted(folder.glob("*.txt"))]
+    defined = [set(re.findall(r"%([\w.]+) = Loop", text)) for text in texts]
+    assert {"y"} == set.union(*defined)
+    assert parse(texts[0]) and parse(texts[-1])
+
+
+def test_the_text_of_what_changed(tmp_path: Path) -> None:
+    folder = dumped(parsed(LOOP), tmp_path)
+    (text,) = [file.read_text("utf-8") for file in folder.glob("*_GuardTripCounts.txt")]
+    assert re.match(r"# what GuardTripCounts changed: 2 nodes added, 0 removed, 1 changed\n# before: \d+_\w+\n", text)
+    assert re.search(r"^\+ %(\d+) = Maximum\(%n, 0\) : i64\[\]$", text, re.MULTILINE)
+    assert re.search(r"^~ %y = Loop\(%\d+, ", text, re.MULTILINE)
+    assert re.search(r"^  was %y = Loop\(%n, ", text, re.MULTILINE)
+
+
+def test_a_body_in_the_text(tmp_path: Path) -> None:
+    folder = dumped(parsed(LOOP), tmp_path)
+    texts = "".join(file.read_text("utf-8") for file in sorted(folder.glob("0*.txt"))[1:])
+    assert re.search(r'^body "step" of Loop "y" \(\d+/body\)$', texts, re.MULTILINE)
+
+
+def test_layers_and_offsets(tmp_path: Path) -> None:
+    """The last file has the id of each layer, and after save_model the place of each constant in the .bin."""
+    from mo_loop.api import save_model
+
+    dumper = Dumper(tmp_path / "steps", ["json"], saved=True)
+    model = convert_model(parsed("main (float[3] x) => (float[3] y) <float[3] w = {1,2,3}> { y = Mul (x, w) }"),
+                          observers=[dumper])  # fmt: skip
+    save_model(model, tmp_path / "m.xml", observers=[dumper])
+    data = json.loads(files(tmp_path / "steps")[-1].read_bytes())
+    layers = {node["op"]: node["layer"] for node in data["nodes"]}
+    xml = (tmp_path / "m.xml").read_text("utf-8")
+    for op, layer in layers.items():
+        kind = {"Constant": "Const"}.get(op, op)
+        assert re.search(f'<layer id="{layer}" name="[^"]*" type="{kind}"', xml), op
+    (constant,) = [node for node in data["nodes"] if node["op"] == "Constant"]
+    assert constant["offset"] == 0 and constant["bytes"] == 12
+
+
+class TestAfter:
+    def test_whole_graphs_beside_what_changed(self, tmp_path: Path) -> None:
+        names = ("GuardTripCounts", "PortRenumbering")
+        dump = read_dump(dumped(parsed(LOOP), tmp_path, after=names))
+        for name in names:
+            (file,) = tmp_path.glob(f"*_{name}.full.json")
+            places = [place for place, step in enumerate(dump.steps) if step.place <= int(file.name[:3])]
+            assert json.loads(file.read_bytes()) == dump.graph(places[-1])
+            assert parse(file.with_suffix(".txt").read_text("utf-8"))
+
+    def test_the_chain_does_not_need_them(self, tmp_path: Path) -> None:
+        dumped(parsed(LOOP), tmp_path, after=["GuardTripCounts"])
+        for file in tmp_path.glob("*.full.json"):
+            file.unlink()
+        dump = read_dump(tmp_path)
+        assert dump.graph(-2) == stripped(json.loads(dump.steps[-1].file.read_bytes()))
+
+
+class TestDamage:
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        dump = read_dump(dumped(parsed(LOOP), tmp_path))
+        dump.steps[1].file.unlink()
+        with pytest.raises(FileError, match="cannot be read") as caught:
+            dump.graph(2)
+        assert dump.steps[2].file.name in caught.value.why and "files before it" in caught.value.hint
+        assert dump.graph(-1)  # a whole graph needs no other file
+
+    @pytest.mark.parametrize("content", ["", "[]", "{}", '{"graph": {"delta": true}}', '{"graph": {}}', "\xff"])
+    def test_other_content(self, content: str, tmp_path: Path) -> None:
+        dump = read_dump(dumped(parsed(LOOP), tmp_path))
+        dump.steps[1].file.write_text(content, "latin-1")
+        with pytest.raises(FileError):
+            dump.graph(1)
+
+    def test_a_file_that_is_before_itself(self, tmp_path: Path) -> None:
+        dump = read_dump(dumped(parsed(LOOP), tmp_path))
+        file = dump.steps[1].file
+        data = json.loads(file.read_bytes())
+        data["graph"]["previous"] = file.stem
+        file.write_text(json.dumps(data))
+        with pytest.raises(FileError, match="not a graph of --dump"):
+            dump.graph(1)
+
+    def test_a_previous_file_elsewhere(self, tmp_path: Path) -> None:
+        """Only the folder of the file is read."""
+        dump = read_dump(dumped(parsed(LOOP), tmp_path / "steps"))
+        file = dump.steps[1].file
+        data = json.loads(file.read_bytes())
+        (tmp_path / "victim.json").write_text(dump.steps[0].file.read_text())
+        data["graph"]["previous"] = "../victim"
+        file.write_text(json.dumps(data))
+        with pytest.raises(FileError, match=r"victim\.json cannot be read"):
+            dump.graph(1)
+
+    def test_an_empty_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(FileError, match=r"no \.json file of a dump"):
+            read_dump(tmp_path)
