@@ -1,5 +1,6 @@
 // The boxes of the picture with their texts and sizes in pixels.
 
+import { CHANGE_SIGNS } from "./context.ts";
 import type { NodeId, NodeRecord } from "./document.ts";
 import { familyOf } from "./families.ts";
 import type { Counts } from "./folding.ts";
@@ -70,7 +71,7 @@ export interface Cluster {
   place: number;
 }
 
-export const SIGNS: Record<Status, string> = { same: "", added: "+", removed: "\u2212", rewired: "~", changed: "\u2260" };
+export const SIGNS: Record<Status, string> = { same: "", ...CHANGE_SIGNS };
 
 const SAID: Record<Status, string> = { same: "", added: ", added", removed: ", removed", rewired: ", rewired", changed: ", changed" };
 

@@ -34,7 +34,7 @@ type Target = NodeId | EdgeKey;
 
 /** What the camera does when the picture is drawn. */
 interface Aim {
-  anchor?: { of: (pane: Pane) => Rectangle | null; at: Map<Pane, Point> }; // stays where it is on the screen
+  anchor?: { of: (pane: Pane) => Rectangle | null; at: Map<Pane, Point>; shown?: boolean }; // stays where it is on the screen
   target?: Target; // comes to the middle
   changes?: boolean; // what the step changed comes into view
   all?: boolean;
@@ -124,7 +124,7 @@ export class Canvas {
     const open = folding.isOpen(group);
     folds.set(id, open);
     if (group.kind === "owner" && !open) for (const scope of folding.children(group)) folds.set(scope.id, false);
-    this.aim = { anchor: this.anchor((pane) => pane.rectangleOfGroup(id)) };
+    this.aim = { anchor: { ...this.anchor((pane) => pane.rectangleOfGroup(id)), shown: true } };
     this.store.set({ folds });
   }
 
@@ -213,11 +213,17 @@ export class Canvas {
     for (const pane of this.panes) pane.decorate(shown);
   }
 
+  /** What stays where it is when the step changes: the selection, else the node nearest to the middle that stays. */
   private keepSelection(): Aim {
     const { selection } = this.store.get();
-    if (!selection) return {};
-    const node = "node" in selection ? selection.node : selection.edge.to;
-    return { anchor: this.anchor((pane) => pane.rectangleOf(node)) };
+    const node = !selection ? null : "node" in selection ? selection.node : selection.edge.to;
+    const known = node !== null && this.panes.some((pane) => pane.rectangleOf(node));
+    if (known) return { anchor: this.anchor((pane) => pane.rectangleOf(node)) };
+    const inMiddle = new Map(this.panes.map((pane) => [pane, pane.nodesByDistance().find((id) => this.states.at(this.store.get().step).nodes.has(id))]));
+    return { anchor: this.anchor((pane) => {
+      const id = inMiddle.get(pane);
+      return id === undefined ? null : pane.rectangleOf(id);
+    }) };
   }
 
   private anchor(of: (pane: Pane) => Rectangle | null): NonNullable<Aim["anchor"]> {
@@ -349,6 +355,7 @@ export class Canvas {
     else {
       for (const pane of this.panes) hold(pane, aim.anchor);
       if (aim.changes) this.showChanges();
+      if (this.panes.some(isLost)) this.showAll(SMALLEST);
     }
     this.place();
   }
@@ -406,12 +413,20 @@ function fitting(pane: Pane, area: Rectangle): number {
   return Math.min((pane.camera.width - 2 * EDGE) / Math.max(1, area.width), (pane.camera.height - 2 * EDGE) / Math.max(1, area.height));
 }
 
+/** Whether nothing of the drawing is on screen. */
+function isLost(pane: Pane): boolean {
+  const from = pane.camera.toScreen({ x: 0, y: 0 });
+  const whole = wholeOf(pane);
+  const to = pane.camera.toScreen({ x: whole.width, y: whole.height });
+  return to.x < EDGE || to.y < EDGE || from.x > pane.camera.width - EDGE || from.y > pane.camera.height - EDGE;
+}
+
 function hold(pane: Pane, anchor: Aim["anchor"]): void {
   const at = anchor?.at.get(pane);
   const now = anchor?.of(pane);
   if (!at || !now) return;
   pane.camera.put(topOf(now), at);
-  bringIn(pane, now);
+  if (anchor?.shown) bringIn(pane, now);
 }
 
 /**

@@ -110,6 +110,17 @@ export class Pane {
     return box ? this.rectangleOfBox(box) : null;
   }
 
+  /** The nodes with boxes, from the middle of the screen. */
+  nodesByDistance(): NodeId[] {
+    const middle = this.camera.toDrawing(this.camera.middle);
+    const found = (this.visible?.boxes ?? []).flatMap((box, index): [number, NodeId][] => {
+      const at = this.boxRects[index];
+      if (box.node === null || box.kind === "ports" || !at) return [];
+      return [[Math.hypot(at.x + at.width / 2 - middle.x, at.y + at.height / 2 - middle.y), box.node]];
+    });
+    return found.sort((a, b) => a[0] - b[0]).map((each) => each[1]);
+  }
+
   edgeBy(text: string): VisibleEdge | undefined {
     return this.visible?.edges.find((edge) => edge.text === text);
   }

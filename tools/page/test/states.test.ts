@@ -1,24 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Delta, Document, NodeRecord } from "../src/document.ts";
 import { States } from "../src/states.ts";
-
-export function node(id: number, inputs: number[] = [], more: Partial<NodeRecord> = {}): NodeRecord {
-  const read = inputs.map((each): [number, number] => [each, 0]);
-  return { id, scope: "", op: "Relu", opset: 1, name: `n${id}`, inputs: read, outputs: [{ type: "f32[1]", names: [] }], ...more };
-}
-
-export function delta(change: Partial<Delta>): Delta {
-  return { added: [], removed: [], changed: [], scopes: [], removed_scopes: [], ...change };
-}
-
-export function data(nodes: NodeRecord[], deltas: (Delta | null)[]): Document {
-  const steps = deltas.map((each, place) => ({
-    name: `pass ${place}`, place, seconds: 0, matches: 0, matchers: [], nodes: [0, 0] as [number, number], ...(each ? { delta: each } : {}),
-  }));
-  const scopes = [{ id: "", owner: null, tag: "", name: "main", parameters: [], results: [] }];
-  return { schema: "mo-loop page", version: 1, kind: "conversion", title: "t", producer: "p", scopes, nodes, steps };
-}
+import { data, delta, node } from "./documents.ts";
 
 // 0 -> 1 -> 2; step 1 puts 3 between 0 and 1; step 2 removes 1; step 3 changes the type of 2
 const sample = () =>

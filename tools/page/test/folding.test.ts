@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NodeRecord, Scope } from "../src/document.ts";
+import { Folding } from "../src/folding.ts";
+import { Groups, nameIn } from "../src/groups.ts";
+import { States } from "../src/states.ts";
+import { viewsOf } from "../src/view.ts";
+import { data, delta, node } from "./documents.ts";
+
+function fold(states: States, step = -1, folds = new Map<string, boolean>()) {
+  const groups = new Groups(states);
+  const [view] = viewsOf(states, step, "overlay");
+  assert.ok(view);
+  return { groups, view, folding: new Folding(groups, view, folds) };
+}
+
+/** How many nodes have a box of their own. */
+function shown({ view, folding }: ReturnType<typeof fold>): number {
+  return [...view.nodes()].filter((each) => !view.isInlined(each) && !folding.hidingNode(each)).length;
+}
+
+const chain = (count: number, name = (id: number) => `n${id}`) =>
+  Array.from({ length: count }, (_, id) => node(id, id ? [id - 1] : [], { name: name(id) }));
+
+test("a small graph is open, a chain of 20,000 nodes is folded within the budget", () => {
+  assert.equal(shown(fold(new States(data(chain(60), [])))), 60);
+  const large = fold(new States(data(chain(20000), [])));
+  const groups = [...large.groups.all()].filter((group) => large.folding.hiding(group) === group && large.folding.parent(group) && !large.folding.hiding(large.folding.parent(group)!));
+  assert.ok(shown(large) + groups.length <= 150);
+  assert.equal(groups.reduce((sum, group) => sum + large.folding.size(group), shown(large)), 20000);
+});
+
+test("names with a path make groups, which show what the path does not say", () => {
+  const states = new States(data(chain(200, (id) => `/model/layers/${id >> 4}/${id % 16 < 8 ? "attn" : "mlp"}/op${id}`), []));
+  const { groups, view } = fold(states);
+  const home = groups.home(view.node(17)!);
+  assert.equal(home.id, ":model/layers/1/attn");
+  assert.equal(home.parent?.title, "layers/1");
+  assert.equal(nameIn(home, view.node(17)!.name), "op17");
+});
+
+test("a step opens the groups that it changed", () => {
+  const nodes = chain(20000);
+  const states = new States(data(nodes, [delta({ changed: [{ ...nodes[12345]!, outputs: [] }] })]));
+  assert.ok(fold(states).folding.hidingNode(nodes[12345]!));
+  assert.equal(fold(states, 0).folding.hidingNode(nodes[12345]!), null);
+});
+
+const body: Scope = { id: "1/body", owner: 1, tag: "body", name: "b", parameters: [10], results: [12] };
+const inside = [node(10, [], { scope: "1/body" }), node(11, [10], { scope: "1/body" }), node(12, [11], { scope: "1/body" })];
+const loop = (id: number): NodeRecord => node(id, [0], { op: "Loop", bodies: ["1/body"], port_map: { inputs: [], outputs: [] } });
+
+test("what the user folds stays folded, also when the body gets another owner", () => {
+  const main = data([node(0), loop(1), node(2, [1]), ...inside], [
+    delta({ added: [loop(3)], removed: [1], changed: [node(2, [3])], scopes: [{ ...body, owner: 3 }] }),
+  ]);
+  const states = new States({ ...main, scopes: [...main.scopes, body] });
+  assert.equal(fold(states).folding.hidingNode(inside[1]!), null);
+  const folds = new Map([["1", true]]);
+  for (const step of [-1, 0]) assert.equal(fold(states, step, folds).folding.hidingNode(inside[1]!)?.id, "1");
+  const after = fold(states, 0);
+  assert.equal(after.folding.headedBy(3)?.id, "1");
+  assert.equal(after.folding.headedBy(1), undefined);
+});
+
+test("a constant of one reader is a line of it, and no box", () => {
+  const { view } = fold(new States(data([node(0), node(1, [], { op: "Constant", bytes: 4096 }), node(2, [0, 1]), node(3, [], { op: "Constant" })], [])));
+  assert.equal(view.isInlined(view.node(1)!), true);
+  assert.equal(view.isInlined(view.node(3)!), false);
+});
