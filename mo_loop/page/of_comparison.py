@@ -30,7 +30,7 @@ def diff_document(
 ) -> Document:
     """The document of two models. With `scope` that of one body, which must be in both."""
     ids = _common_ids(old, new, found)
-    before, after = old.state, _renumbered(new.state, ids, _common_scopes(old, new, found, ids))
+    before, after = old.state, _renumbered(new.state, old.state, ids, _common_scopes(old, new, found, ids))
     details = _details(found, old, new, ids)
     if scope is not None:
         name = _paired_scope(old, found, scope)
@@ -89,7 +89,8 @@ def _common_scopes(old: Described, new: Described, found: Comparison, ids: Mappi
     return names
 
 
-def _renumbered(state: State, ids: Mapping[int, int], scopes: Mapping[str, str]) -> State:
+def _renumbered(state: State, old: State, ids: Mapping[int, int], scopes: Mapping[str, str]) -> State:
+    """The second model in the ids of both. A constant that only stands elsewhere in its file is the same."""
     found = State()
     for record in state.nodes.values():
         other = record | {
@@ -100,7 +101,9 @@ def _renumbered(state: State, ids: Mapping[int, int], scopes: Mapping[str, str])
             other["bodies"] = [scopes[name] for name in record["bodies"]]
         if "port_map" in record:
             other["port_map"] = _renumbered_ports(record["port_map"], ids)
-        found.nodes[other["id"]] = other
+        before = old.nodes.get(other["id"])
+        moved = before is not None and before | {"stored": other.get("stored")} == other
+        found.nodes[other["id"]] = before if before is not None and moved else other
     for record in state.scopes.values():
         owner = record["owner"]
         other = record | {"id": scopes[record["id"]], "owner": None if owner is None else ids[owner]}

@@ -2,7 +2,7 @@
 
 import type { Context } from "./context.ts";
 import { bdi, bytes, count, fill, h, plural } from "./dom.ts";
-import type { NodeId, NodeRecord } from "./document.ts";
+import type { Document, NodeId, NodeRecord } from "./document.ts";
 import type { State } from "./states.ts";
 import { tall } from "./node_details.ts";
 import { VirtualList } from "./virtual.ts";
@@ -12,22 +12,26 @@ const SMALL = 64; // bytes; smaller constants are axes and scalars, of which equ
 export interface WeightGroups {
   constants: NodeRecord[]; // the largest first
   total: number;
-  stored: number; // equal contents count once
-  equal: NodeRecord[][];
+  stored: number; // what stands in one place counts once
+  copies: NodeRecord[][]; // equal contents in several places
+  equal: NodeRecord[][]; // equal contents in one place
   forms: { origin: string; records: NodeRecord[] }[];
 }
 
-export function weightGroups(state: State): WeightGroups {
+export function weightGroups(state: State, kind: Document["kind"]): WeightGroups {
   const constants = [...state.nodes.values()].filter((record) => record.op === "Constant");
   constants.sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0) || a.id - b.id);
   const byData = new Map<string, NodeRecord[]>();
   const byOrigin = new Map<string, NodeRecord[]>();
+  const places = new Set<string>();
   let total = 0;
   let stored = 0;
   for (const record of constants) {
     total += record.bytes ?? 0;
+    const place = placeOf(record, kind);
+    if (!places.has(place)) stored += record.bytes ?? 0;
+    places.add(place);
     const equal = record.data === undefined ? undefined : byData.get(record.data);
-    if (!equal) stored += record.bytes ?? 0;
     if (equal) equal.push(record);
     else if (record.data !== undefined) byData.set(record.data, [record]);
     for (const tensor of new Set(record.origins?.filter((each) => !each[1] && each[3]).map((each) => each[3]))) {
@@ -37,14 +41,24 @@ export function weightGroups(state: State): WeightGroups {
     }
   }
   const size = (records: NodeRecord[]) => records[0]?.bytes ?? 0;
-  const equal = [...byData.values()].filter((records) => records.length > 1 && size(records) >= SMALL).sort((a, b) => size(b) - size(a));
+  const alike = [...byData.values()].filter((records) => records.length > 1 && size(records) >= SMALL).sort((a, b) => size(b) - size(a));
+  const isOnce = (records: NodeRecord[]) => placesOf(records, kind) === 1;
   const forms = [...byOrigin].map(([origin, records]) => ({ origin, records }))
     .filter(({ records }) => new Set(records.map(contentOf)).size > 1 && size(records) >= SMALL)
     .sort((a, b) => size(b.records) - size(a.records));
-  return { constants, total, stored, equal, forms };
+  return { constants, total, stored, copies: alike.filter((records) => !isOnce(records)), equal: alike.filter(isOnce), forms };
 }
 
-/** What the file stores for a constant: equal texts are stored once. */
+function placesOf(records: readonly NodeRecord[], kind: Document["kind"]): number {
+  return new Set(records.map((record) => placeOf(record, kind))).size;
+}
+
+/** Where a constant stands: a file tells it, and a conversion writes equal contents once. */
+function placeOf(record: NodeRecord, kind: Document["kind"]): string {
+  return (kind === "conversion" ? undefined : record.stored) ?? contentOf(record);
+}
+
+/** A text that is equal for equal contents. */
 function contentOf(record: NodeRecord): string {
   return record.data ?? `#${record.id}`;
 }
@@ -66,16 +80,20 @@ export class Weights {
     if (!this.stale) return;
     this.stale = false;
     const { context } = this;
-    const found = weightGroups(context.state);
+    const found = weightGroups(context.state, context.document.kind);
+    const several = [
+      ...found.copies.map((records) => ({ bytes: records[0]?.bytes ?? 0, card: () => this.equal(records) })),
+      ...found.forms.map((each) => ({ bytes: each.records[0]?.bytes ?? 0, card: () => this.form(each) })),
+    ].sort((a, b) => b.bytes - a.bytes);
     const list = new VirtualList<NodeRecord>((record) => this.row(record), { role: "list", "aria-label": "Constants by size" });
     list.element.classList.add("weights-list");
     fill(this.element,
       h("div", { class: "details-head" },
         h("p", { class: "details-op" }, h("strong", {}, "Weights")),
         h("p", { class: "dim" }, `${plural(found.constants.length, "constant")}, ${bytes(found.total)}.`,
-          found.stored < found.total ? ` Equal contents are stored once: ${bytes(found.stored)}.` : "")),
-      h("section", { class: "details-section" }, h("h3", {}, "Stored in several forms"),
-        found.forms.length ? tall(found.forms, (each) => this.form(each), "weights in several forms", 8)
+          found.stored < found.total ? ` Some share their place: ${bytes(found.stored)} are stored.` : "")),
+      h("section", { class: "details-section" }, h("h3", {}, "Stored more than once"),
+        several.length ? tall(several, (each) => each.card(), "weights that are stored more than once", 8)
           : h("p", { class: "dim" }, "No weight of the model is stored more than once.")),
       found.equal.length ? h("section", { class: "details-section" }, h("h3", {}, "Equal contents, stored once"),
         tall(found.equal, (records) => this.equal(records), "constants of equal content", 8)) : null,
@@ -87,14 +105,15 @@ export class Weights {
     const different = new Map(records.map((record) => [contentOf(record), record]));
     const total = [...different.values()].reduce((sum, record) => sum + (record.bytes ?? 0), 0);
     return h("div", { class: "card" },
-      h("p", {}, h("strong", {}, bdi(origin, 60)), h("span", { class: "dim" }, ` stored ${different.size} times, ${bytes(total)} together`)),
+      h("p", {}, h("strong", {}, bdi(origin, 60)), h("span", { class: "dim" }, ` stored in ${different.size} forms, ${bytes(total)} together`)),
       tall([...different.values()], (record) => this.line(record), "forms", 6));
   }
 
   private equal(records: NodeRecord[]): HTMLElement {
+    const places = placesOf(records, this.context.document.kind);
     return h("div", { class: "card" },
       h("p", {}, h("strong", {}, `${count(records.length)} ×`), " ", h("span", { class: "type" }, bdi(records[0]?.outputs[0]?.type ?? "", 40)),
-        h("span", { class: "dim" }, ` ${bytes(records[0]?.bytes ?? 0)}, stored once`)),
+        h("span", { class: "dim" }, ` ${bytes(records[0]?.bytes ?? 0)}, the same content, stored ${places === 1 ? "once" : `${count(places)} times`}`)),
       tall(records, (record) => this.line(record), "constants", 4));
   }
 
