@@ -54,7 +54,7 @@ export class Explanation {
 
   private changed(node: NodeId, what: Change, step: number): HTMLElement {
     const { states } = this.context;
-    const row = h("span", { class: "change-row" }, changeChip(what), this.context.link(node));
+    const row = h("div", { class: "change-row" }, changeChip(what), this.context.link(node, { limit: 34 }));
     if (what === "added" || what === "removed") return row;
     const [before, after] = [states.at(states.before(step)), states.at(step)];
     const [old, now] = [before.nodes.get(node), after.nodes.get(node)];

@@ -7,11 +7,17 @@ import { heatLegend } from "./heat_panel.ts";
 import type { Change } from "./states.ts";
 import type { Store } from "./store.ts";
 
-const EDGES: [kind: string, meaning: string][] = [
-  ["data", "a tensor from its producer to a reader"],
+const EDGES: [classes: string, meaning: string][] = [
+  ["data", "a tensor, from its producer to a reader"],
   ["port", "an edge of a port map, into a body or out of it"],
   ["back", "a back edge: the value for the next iteration"],
+  ["port role-execution-condition", "whether another iteration runs"],
   ["capture", "a tensor of an outer graph, read in a body"],
+];
+
+const FAMILIES: [family: string, meaning: string][] = [
+  ["control", "control flow"], ["matrix", "matrices, convolutions, cells"], ["math", "elementwise mathematics"], ["reduce", "reductions, normalisation"],
+  ["shape", "shapes and movement"], ["logic", "comparison and selection"], ["quantised", "types and quantisation"],
 ];
 
 export class Legend {
@@ -35,14 +41,24 @@ export class Legend {
       ? { added: "only in the new model", removed: "only in the old model", rewired: "other inputs", changed: "differs otherwise" } : CHANGE_WORDS;
     const changes = (Object.keys(CHANGE_SIGNS) as Change[]).map((what) => h("li", {},
       h("span", { class: `swatch ${what}`, "aria-hidden": "true" }, CHANGE_SIGNS[what]), words[what]));
+    const edges = (["added", "removed"] as const).map((what) => h("li", {}, line(`data is-${what}`), `an edge that is ${words[what]}`));
+    const marked = this.document.steps.length > 0 && shown.mode !== "after";
     fill(this.element,
-      this.document.steps.length && shown.mode !== "after" ? h("div", {}, h("h3", {}, "This step"), h("ul", {}, ...changes)) : null,
+      marked ? h("div", {}, h("h3", {}, this.document.kind === "diff" ? "Differences" : "What the step changed"), h("ul", {}, ...changes, ...edges)) : null,
       h("div", {}, h("h3", {}, "Lines"), h("ul", {}, ...EDGES.map(([kind, meaning]) => h("li", {}, line(kind), meaning)))),
+      h("div", {}, h("h3", {}, "Operators"), h("ul", {}, ...FAMILIES.map(([family, meaning]) => h("li", {}, box(family), meaning)))),
       shown.heat ? h("div", {}, h("h3", {}, "Difference of a tensor"), heatLegend()) : null);
   }
 }
 
+function sample(drawn: SVGElement): SVGElement {
+  return s("svg", { class: "graph sample", viewBox: "0 0 44 14", width: 44, height: 14, "aria-hidden": "true" }, drawn);
+}
+
+function box(family: string): SVGElement {
+  return sample(s("g", { class: `box family-${family}` }, s("rect", { class: "body", x: 9, y: 1, width: 26, height: 12, rx: 2 })));
+}
+
 function line(kind: string): SVGElement {
-  return s("svg", { class: "line-sample", viewBox: "0 0 44 12", width: 44, height: 12, "aria-hidden": "true" },
-    s("g", { class: `edge ${kind}`, "data-kind": kind }, s("path", { class: "line", d: "M2 6H42" })));
+  return sample(s("g", { class: `edge ${kind}` }, s("path", { class: "line", d: "M2 7H36" }), s("path", { class: "arrow", d: "M36 3.5L43 7L36 10.5Z" })));
 }

@@ -4,10 +4,14 @@ import { expression, constantValue } from "./expression.ts";
 import { bdi, h, type Child } from "./dom.ts";
 import type { Context } from "./context.ts";
 import type { NodeId, NodeRecord, PortEntry } from "./document.ts";
+import { coded } from "./explain.ts";
+import type { Decision } from "./decisions.ts";
 import { dimensions, entryText, ROLES } from "./labels.ts";
 
+const ITERATOR_PASSES = new Set(["ScanLowering", "LoopToTI"]); // those that decide between a Loop and a TensorIterator
+
 /** Rows of "label: value" about the iterations of a Loop or a TensorIterator; the condition of an If. */
-export function iterations(context: Context, record: NodeRecord): HTMLElement | null {
+export function iterations(context: Context, record: NodeRecord, decided: readonly Decision[]): HTMLElement | null {
   const rows: [string, Child[]][] = [];
   if (record.op === "If" && record.inputs[0]) rows.push(["Condition", computed(context, record.inputs[0])]);
   if (record.op === "Loop") {
@@ -23,8 +27,15 @@ export function iterations(context: Context, record: NodeRecord): HTMLElement | 
   }
   const iteration = record.port_map?.iteration;
   if (iteration !== undefined) rows.push(["Current iteration", [context.link(iteration, { limit: 32 })]]);
+  const refusal = record.op === "Loop" || record.op === "Scan" ? notIterator(decided) : null;
+  if (refusal) rows.push(["TensorIterator", ["no: ", ...coded(refusal.text), h("div", { class: "dim" }, "decided by ", context.stepLink(refusal.step, refusal.node))]]);
   if (!rows.length) return null;
   return h("dl", { class: "facts-list" }, ...rows.flatMap(([label, children]) => [h("dt", {}, label), h("dd", {}, ...children)]));
+}
+
+/** The last refusal to make a TensorIterator. */
+function notIterator(decided: readonly Decision[]): Decision | undefined {
+  return decided.findLast((each) => each.outcome === "refused" && ITERATOR_PASSES.has(each.pass));
 }
 
 /** What decides how often a Loop runs, and what computes its trip count. */
@@ -34,7 +45,7 @@ function tripCount(context: Context, record: NodeRecord): Child[] {
   const known = value ? constantValue(context, ...value) : null;
   const shown = told ?? known;
   return [
-    shown ? h("strong", {}, bdi(shown, 120)) : null,
+    shown ? h("strong", {}, bdi(shown, 72)) : null,
     value ? h("div", { class: "dim" }, known === null ? "computed by " : "constant ", known === null ? expression(context, ...value) : context.link(value[0], { limit: 28 })) : null,
   ];
 }

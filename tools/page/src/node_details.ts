@@ -1,21 +1,23 @@
 // The selected node: what it is, where it comes from, who reads it, and what the passes did with it.
 
 import { CHANGE_SIGNS, changeChip, type Context } from "./context.ts";
-import { bdi, bytes, count, h, plural, shorten, whole, type Child } from "./dom.ts";
+import { bdi, bytes, h, plural, shorten, whole, type Child } from "./dom.ts";
 import type { NodeId, NodeRecord } from "./document.ts";
-import { coded, outcomeChip } from "./explain.ts";
+import { decisions, decisionsAbout } from "./decisions.ts";
 import { inputRole, innerRoles, entryText, outputRole, scopePath } from "./labels.ts";
 import { iterations, portMap } from "./loop_details.ts";
 import { differences, type Difference } from "./record_changes.ts";
+import { section, tall } from "./sections.ts";
 import { longList } from "./virtual.ts";
 
 /** The sections about a node; `extra` come after the first ones. */
 export function nodeDetails(context: Context, record: NodeRecord, extra: (HTMLElement | null)[]): HTMLElement[] {
   const isControl = record.port_map !== undefined;
+  const decided = decisionsAbout(context, record);
   const sections: (HTMLElement | null)[] = [
     thisStep(context, record),
-    isControl ? section("Iterations", iterations(context, record)) : null,
-    decisions(context, record),
+    isControl ? section("Iterations", iterations(context, record, decided)) : null,
+    decisions(context, record, decided),
     ...extra,
     isControl ? section("Port map", portMap(context, record)) : null,
     inBody(context, record),
@@ -28,11 +30,6 @@ export function nodeDetails(context: Context, record: NodeRecord, extra: (HTMLEl
     record.info ? section("Additional info (rt_info)", h("pre", {}, whole(record.info, 1000))) : null,
   ];
   return sections.filter((each) => each !== null);
-}
-
-export function section(title: string, ...children: Child[]): HTMLElement | null {
-  const given = children.filter((each) => each !== null && each !== undefined && each !== false);
-  return given.length ? h("section", { class: "details-section" }, h("h3", {}, title), ...given) : null;
 }
 
 /** The operator, the name and where the node stands. */
@@ -125,21 +122,6 @@ function tensorNames(names: string[] | undefined): HTMLElement | null {
   return h("div", { class: "tensor-names dim" }, names.length > 1 ? "tensors " : "tensor ", ...shown, names.length > 3 ? ` and ${names.length - 3} more` : null);
 }
 
-/** Items of several lines: the first 24, the others when asked for, in steps. */
-export function tall<T>(items: readonly T[], render: (item: T) => HTMLElement, label: string, step = 24): HTMLElement {
-  const list = h("ul", { class: "items tall", "aria-label": label });
-  let shown = 0;
-  const button = h("button", { type: "button", class: "quiet", click: () => more() }, "");
-  const more = () => {
-    list.append(...items.slice(shown, shown + step).map((each) => h("li", {}, render(each))));
-    shown = Math.min(items.length, shown + step);
-    button.hidden = shown >= items.length;
-    button.textContent = `Show ${count(Math.min(step, items.length - shown))} more of ${count(items.length)}`;
-  };
-  more();
-  return h("div", {}, list, button);
-}
-
 function outputs(context: Context, record: NodeRecord): HTMLElement | null {
   const all = context.state.nodes.has(record.id) ? context.state.readers(record.id) : context.stateBefore.readers(record.id);
   const names = record.op === "Result" && record.names?.length ? h("p", {}, h("span", { class: "dim" }, "Named "), ...record.names.flatMap((name): Child[] => [bdi(name, 80), " "])) : null;
@@ -196,51 +178,6 @@ function siblings(context: Context, record: NodeRecord): HTMLElement | null {
   if (!found.length) return null;
   return h("details", { class: "fold" }, h("summary", {}, `${plural(found.length, "other node")} of the same ONNX ${own.size > 1 ? "nodes" : "node"}`),
     longList(found, (node) => context.link(node), "nodes of the same origin", 8));
-}
-
-interface Decision {
-  step: number;
-  node: NodeId;
-  matcher: string;
-  outcome: string;
-  text: string;
-}
-
-/** The decisions of all passes about a node, or about the control flow that it was before a pass replaced it. */
-function decisionsAbout(context: Context, record: NodeRecord): Decision[] {
-  const ids = new Set<NodeId>([record.id]);
-  if (record.port_map && record.origins?.length) {
-    const own = new Set(record.origins.map((each) => `${each[0]}\n${each[1]}`));
-    for (const each of context.states.ever) {
-      if ((each.port_map || each.op === "Scan") && each.origins?.some((origin) => own.has(`${origin[0]}\n${origin[1]}`))) ids.add(each.id);
-    }
-  }
-  const found: Decision[] = [];
-  context.document.steps.forEach((step, index) => {
-    for (const [node, , matcher, outcome, text] of step.reasons ?? []) {
-      if (node !== null && ids.has(node)) found.push({ step: index, node, matcher, outcome, text: context.document.texts?.[text] ?? "" });
-    }
-  });
-  return found;
-}
-
-function decisions(context: Context, record: NodeRecord): HTMLElement | null {
-  const found = decisionsAbout(context, record);
-  if (!found.length) return null;
-  const merged = new Map<string, { one: Decision; steps: number[] }>();
-  for (const each of found) {
-    const name = context.document.steps[each.step]!.name;
-    const key = `${name}\n${each.matcher}\n${each.outcome}\n${each.text}\n${each.node}`;
-    const group = merged.get(key);
-    if (group) group.steps.push(each.step);
-    else merged.set(key, { one: each, steps: [each.step] });
-  }
-  const row = ({ one, steps }: { one: Decision; steps: number[] }) => h("div", { class: "decision-row" },
-    context.stepLink(steps[0]!, one.node), one.matcher && one.matcher !== context.document.steps[one.step]!.name ? h("span", { class: "dim" }, ` ${one.matcher}`) : null,
-    " ", outcomeChip(one.outcome), steps.length > 1 ? h("span", { class: "dim" }, ` ×${steps.length}`) : null,
-    one.text ? h("div", { class: "reason" }, ...coded(one.text)) : null,
-    one.node !== record.id ? h("div", { class: "dim" }, "when it was ", context.link(one.node)) : null);
-  return section("Decisions of passes about it", tall([...merged.values()], row, "decisions", 8));
 }
 
 function history(context: Context, record: NodeRecord): HTMLElement | null {

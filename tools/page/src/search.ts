@@ -123,7 +123,7 @@ export class Search {
       mousedown: (event: MouseEvent) => event.preventDefault(), click: () => this.choose(index),
     },
       h("div", { class: "result-top" }, h("span", { class: "op" }, record.op), " ", bdi(nameOf(record), 56)),
-      h("div", { class: "result-more dim" }, h("span", { class: "type" }, bdi(record.outputs[0]?.type ?? "", 34)), more ? h("span", {}, " · ", bdi(more, 44)) : null));
+      h("div", { class: "result-more dim" }, ...separated([record.outputs[0] ? h("span", { class: "type" }, bdi(record.outputs[0].type, 34)) : null, more ? bdi(more, 44) : null])));
   }
 
   private ownerName(scope: string): string {
@@ -147,6 +147,7 @@ export class Search {
     this.active = index;
     this.list.redraw();
     this.close();
+    this.context.canvas.host.focus({ preventScroll: true }); // keys of the graph work on what was found
     this.context.select(item.record.id);
   }
 
@@ -180,4 +181,8 @@ export class Search {
     while (this.items[at] && "head" in this.items[at]!) at += by;
     return this.items[at] ? at : this.active;
   }
+}
+
+function separated(parts: (HTMLElement | null)[]): (HTMLElement | string)[] {
+  return parts.filter((each) => each !== null).flatMap((each, index) => (index ? [" · ", each] : [each]));
 }

@@ -59,7 +59,11 @@ export class SearchIndex {
     }
     const rank = new Map(GROUPS.map((group, index) => [group, index]));
     const first = terms.find((term) => !term.field)?.text ?? "";
-    const score = ({ record, group }: Found) => rank.get(group)! * 4 + (!first ? 0 : record.name.toLowerCase() === first ? 0 : record.name.toLowerCase().endsWith(first) ? 1 : 2);
+    const op = terms.find((term) => term.field === "op")?.text ?? first;
+    const score = ({ record, group }: Found) => {
+      const [name, operator] = [record.name.toLowerCase(), record.op.toLowerCase()];
+      return rank.get(group)! * 8 + (operator === op ? 0 : 4) + (name === first ? 0 : first && name.endsWith(first) ? 1 : 2);
+    };
     return [...found.values()].map((each) => [score(each), each] as const).sort((a, b) => a[0] - b[0]).map(([, each]) => each);
   }
 
@@ -135,9 +139,11 @@ function fits(entry: Entry, record: NodeRecord, { field, text, exact }: Term): b
   }
 }
 
-/** Whether the node was made of an ONNX operator. */
+const NO_OPERATORS = new Set(["Constant", "Parameter", "Result"]);
+
+/** Whether the node was made of an ONNX operator; its constants and ports do not count. */
 function hasOperator(record: NodeRecord, text: string): boolean {
-  return record.origins?.some((origin) => origin[2].toLowerCase() === text) ?? false;
+  return !NO_OPERATORS.has(record.op) && (record.origins?.some((origin) => origin[2].toLowerCase() === text) ?? false);
 }
 
 function groupOf(entry: Entry, terms: Term[]): Group {

@@ -46,6 +46,10 @@ export class Stepper {
     this.slider.setAttribute("aria-valuetext", found ? `${found.name}, change ${at} of ${this.stops.length - 1}` : "as loaded");
     this.back.disabled = step <= -1;
     this.on.disabled = step >= this.stops[this.stops.length - 1]!;
-    fill(this.label, h("span", { class: "step-count" }, `${at} / ${this.stops.length - 1}`), " ", found?.name ?? "as loaded");
+    fill(this.label, h("span", { class: "step-count" }, `${at} / ${this.stops.length - 1}`), " ", this.isEnd(step) ? "as written" : found?.name ?? "as loaded");
+  }
+
+  private isEnd(step: number): boolean {
+    return step >= 0 && step === this.context.document.steps.length - 1 && step > this.stops[this.stops.length - 1]!;
   }
 }

@@ -4,7 +4,7 @@ import type { Context } from "./context.ts";
 import { bdi, count, h, plural, whole, type Child } from "./dom.ts";
 import type { NodeId, ScopeId } from "./document.ts";
 import { nameOf } from "./labels.ts";
-import { section, tall } from "./node_details.ts";
+import { section, tall } from "./sections.ts";
 import type { State } from "./states.ts";
 
 export function graphSummary(context: Context, search: (query: string) => void): HTMLElement[] {

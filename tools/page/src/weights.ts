@@ -4,7 +4,7 @@ import type { Context } from "./context.ts";
 import { bdi, bytes, count, fill, h, plural } from "./dom.ts";
 import type { Document, NodeId, NodeRecord } from "./document.ts";
 import type { State } from "./states.ts";
-import { tall } from "./node_details.ts";
+import { tall } from "./sections.ts";
 import { VirtualList } from "./virtual.ts";
 
 const SMALL = 64; // bytes; smaller constants are axes and scalars, of which equal ones are no news
@@ -133,6 +133,6 @@ export class Weights {
       h("span", { class: "weight-name" }, this.context.link(record.id, { op: false, limit: 38 })),
       h("span", { class: "weight-size" }, record.bytes === undefined ? "" : bytes(record.bytes)),
       h("span", { class: "weight-facts dim" }, h("span", { class: "type" }, bdi(record.outputs[0]?.type ?? "", 30)),
-        ` · ${plural(readers.length, "reader")}`, record.stored ? ` · ${record.stored}` : ""));
+        readers[0] ? h("span", {}, " · read by ", this.context.link(readers[0].node, { limit: 20 }), readers.length > 1 ? ` and ${count(readers.length - 1)} more` : "") : " · not read", record.stored ? ` · ${record.stored}` : ""));
   }
 }
