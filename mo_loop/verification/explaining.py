@@ -74,10 +74,10 @@ def first_tensor(question: Question) -> LayerDifference | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         graph = _graph(question, history, page)
-    compared: list[str] = []
     try:
         for name, feeds in zip(question.names, question.sets, strict=True):
-            compared.append(name)
+            if page is not None:
+                page.heat.sets.append(name)
             found = first_difference(
                 question.reference, graph, feeds, rtol=question.rtol, atol=question.atol, memory=question.memory,
                 history=history, one_by_one=question.one_by_one, heat=None if page is None else page.heat,
@@ -86,7 +86,7 @@ def first_tensor(question: Question) -> LayerDifference | None:
                 return found
     finally:
         if page is not None:
-            page.write(compared)
+            page.write()
     return None
 
 

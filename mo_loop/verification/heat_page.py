@@ -1,15 +1,14 @@
 """HeatPage: the page of a comparison: how far each tensor is from that of the ONNX model, and how this grows in loops.
 
-page = HeatPage("steps")
-graph = Conversion(options, [page.dumper]).run("model.onnx")     # else page.dumper.show(graph, "model.xml")
-first_difference(model, graph, feeds, heat=page.heat)
-page.write(["generated 0"])
+    page = HeatPage("steps")
+    graph = Conversion(options, [page.dumper]).run("model.onnx")     # else page.dumper.show(graph, "model.xml")
+    first_difference(model, graph, feeds, heat=page.heat)
+    page.write()
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from mo_loop.dump.dumper import Dumper
 from mo_loop.verification.layers import Heat
@@ -22,7 +21,6 @@ class HeatPage:
         self.dumper = Dumper(folder)
         self.heat = Heat()
 
-    def write(self, sets: Sequence[str]) -> None:
-        """Write what is known so far; `sets` are the names of the inputs that were compared."""
-        inputs = f"The inputs are {', '.join(sets)}: a tensor has the largest of its differences."
-        self.dumper.colour(self.heat.as_json, [inputs, *self.heat.notes])
+    def write(self) -> None:
+        """Write what is known so far."""
+        self.dumper.colour(self.heat.as_json, self.heat.notes)

@@ -118,7 +118,7 @@ def test_a_dump_has_a_page_with_the_differences(folder: Path) -> None:
     assert f"\n  {Path('steps', 'index.html')} shows how far every tensor is from" in done.stdout
     data = document((folder / "steps" / "index.html").read_text("utf-8"))
     assert data["title"] == "other.xml" and max(each["worst"] for _, _, each in data["heat"]["tensors"]) > 1
-    assert data["notes"] == ["The inputs are inputs.npz: a tensor has the largest of its differences."]
+    assert data["heat"]["sets"] == ["inputs.npz"]
 
 
 def test_the_pass_of_an_extension_is_named(folder: Path) -> None:

@@ -27,7 +27,7 @@ async function start(): Promise<void> {
   const [data, source] = await Promise.all([readDocument(), readText("worker")]);
   const states = new States(data);
   const store = new Store({
-    ...firstShown(data), folds: new Map(), selection: null, query: "", highlights: new Set(), heat: false, types: false, theme: storedTheme(),
+    ...firstShown(data), folds: new Map(), selection: null, query: "", highlights: new Set(), types: false, theme: storedTheme(),
     ...fromHash(location.hash, data, states),
   });
   followTheme(store);
@@ -57,6 +57,7 @@ function connect(context: Context, shell: Shell): void {
   if (data.heat) {
     const heat = new HeatPanel(context, data.heat);
     tabs.add("Differences", heat.element, () => heat.show());
+    if (!store.get().selection) tabs.show("Differences");
   }
   store.subscribe((shown, before) => {
     if (shown.selection !== before.selection && shown.selection) {

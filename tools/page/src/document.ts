@@ -108,6 +108,7 @@ export interface Heat {
   tensors: [node: NodeId, port: number, difference: TensorDifference][];
   loops: Record<NodeId, LoopDifferences>;
   first?: { node: NodeId; port: number; text: string };
+  sets: string[]; // the names of the inputs: of their differences the largest counts
 }
 
 export interface LoopDifferences {

@@ -11,9 +11,11 @@ import type { Mode, Selection, Shown, Store } from "./store.ts";
 const NAME = 80; // characters of a name
 const FOLDS = 3000; // characters of folds; more are left out
 
-/** What is shown where the hash says nothing. */
-export function firstShown(document: Document): Pick<Shown, "step" | "mode"> {
-  return document.kind === "diff" ? { step: document.steps.length - 1, mode: "side" } : { step: -1, mode: "overlay" };
+/** What is shown where the hash says nothing. Differences are those of the last state. */
+export function firstShown(document: Document): Pick<Shown, "step" | "mode" | "heat"> {
+  if (document.kind === "diff") return { step: document.steps.length - 1, mode: "side", heat: false };
+  if (document.heat) return { step: document.steps.findLastIndex((step) => step.delta), mode: "after", heat: true };
+  return { step: -1, mode: "overlay", heat: false };
 }
 
 /** The hash for what is shown. */
@@ -30,7 +32,7 @@ export function toHash(shown: Shown, document: Document, nameOf: (node: NodeId) 
     const { from, port, to, input } = selection.edge;
     put("edge", `${from}:${port}>${to}:${input}`);
   }
-  if (shown.heat) put("heat", "1");
+  if (shown.heat !== first.heat) put("heat", shown.heat ? "1" : "0");
   const lists: [string, boolean][] = [["open", false], ["fold", true]];
   for (const [key, folded] of lists) {
     const ids = [...shown.folds].filter(([, each]) => each === folded).map(([id]) => id);
@@ -52,11 +54,11 @@ export function fromHash(hash: string, document: Document, states: States): Part
     const at = part.indexOf("=");
     if (at > 0) parts.set(part.slice(0, at), part.slice(at + 1));
   }
-  const found: Partial<Shown> = { ...firstShown(document), selection: null, heat: false };
+  const found: Partial<Shown> = { ...firstShown(document), selection: null };
   if (parts.has("step")) found.step = stepOf(decode(parts.get("step")!), document);
   const mode = parts.get("mode");
   if (mode === "overlay" || mode === "side" || mode === "after") found.mode = mode satisfies Mode;
-  if (parts.get("heat") === "1") found.heat = document.heat !== undefined;
+  if (parts.has("heat")) found.heat = parts.get("heat") === "1" && document.heat !== undefined;
   const node = parts.has("node") ? nodeOf(decode(parts.get("node")!), states) : null;
   if (node !== null) found.selection = { node };
   const edge = /^(\d+):(\d+)>(\d+):(\d+)$/.exec(decode(parts.get("edge") ?? ""));

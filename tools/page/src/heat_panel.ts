@@ -36,10 +36,18 @@ export class HeatPanel {
     const list = new VirtualList<Tensor>((each) => this.row(each), { role: "list", "aria-label": "Tensors, the largest difference first" });
     list.element.classList.add("weights-list");
     const { first } = heat;
+    const loops = Object.entries(heat.loops).map(([node, loop]) => ({ node: Number(node), loop, curve: worstCurve(loop) }));
+    loops.sort((a, b) => largest(b.curve) - largest(a.curve));
     fill(this.element,
       h("div", { class: "details-head" }, h("p", { class: "details-op" }, h("strong", {}, "Differences")),
-        h("p", { class: "dim" }, `${count(sorted.length)} tensors were compared, ${count(beyond)} differ by more than the tolerance.`)),
-      first ? h("section", { class: "details-section this-step changed" }, h("h3", {}, "First difference"), h("p", {}, context.link(first.node)), h("p", { class: "dim" }, first.text)) : null,
+        h("p", { class: "dim" }, `${count(sorted.length)} tensors were compared, ${count(beyond)} differ by more than the tolerance.`),
+        h("p", { class: "dim" }, "Inputs: ", h("bdi", {}, heat.sets.join(", ")), heat.sets.length > 1 ? ". A tensor has the largest of its differences." : "")),
+      first ? h("section", { class: "details-section this-step changed" }, h("h3", {}, "First difference"), h("p", {}, context.link(first.node)),
+        ...first.text.split("\n").map((line) => h("p", { class: "dim" }, line.trim()))) : null,
+      loops.length ? h("section", { class: "details-section" }, h("h3", {}, "Loops"),
+        ...loops.map(({ node, loop, curve }) => h("div", { class: "weight-row" },
+          h("span", { class: "weight-name" }, heatDot(largest(curve)), context.link(node, { limit: 26 })), spark(curve),
+          h("span", { class: "weight-facts dim" }, `${count(loop.iterations)} iterations · up to ${worstText(largest(curve))}`)))) : null,
       h("section", { class: "details-section" }, h("h3", {}, "Scale"), heatLegend()),
       h("section", { class: "details-section" }, h("h3", {}, "All, the largest first"), list.element));
     list.set(sorted.map((item) => ({ item, height: 44 })));
@@ -53,6 +61,30 @@ export class HeatPanel {
       h("span", { class: "weight-size" }, worstText(each.worst).replace(" the tolerance", "")),
       h("span", { class: "weight-facts dim", title: facts }, facts));
   }
+}
+
+/** By point, the largest difference of the tensors of a loop's body. */
+function worstCurve(loop: LoopDifferences): number[] {
+  const curve: number[] = [];
+  for (const values of Object.values(loop.tensors)) {
+    values.forEach((value, at) => { curve[at] = Math.max(curve[at] ?? 0, value ?? 0); });
+  }
+  return curve;
+}
+
+function largest(curve: number[]): number {
+  return curve.reduce((most, each) => Math.max(most, each), 0);
+}
+
+/** A small plot with a logarithmic scale; the line in the middle is the tolerance. */
+function spark(curve: number[]): SVGElement {
+  const x = (at: number) => (curve.length > 1 ? (96 * at) / (curve.length - 1) : 48);
+  const decades = Math.max(3, Math.log10(Math.min(largest(curve), BEYOND)));
+  const y = (value: number) => 10 - (10 * Math.max(-decades, Math.min(decades, Math.log10(value)))) / decades;
+  return s("svg", { class: "spark", viewBox: "-2 -2 100 24", width: 100, height: 24, "aria-hidden": "true" },
+    s("line", { class: "plot-tolerance", x1: 0, x2: 96, y1: 10, y2: 10 }),
+    curve.length > 1 ? s("polyline", { class: "plot-line plot-0", points: curve.map((value, at) => `${x(at)},${y(value)}`).join(" ") })
+      : s("circle", { class: "plot-dot plot-0", cx: x(0), cy: y(curve[0] ?? 0), r: 2.4 }));
 }
 
 export function heatDot(worst: number): HTMLElement {
