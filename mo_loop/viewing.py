@@ -16,15 +16,16 @@ from mo_loop.differences.comparing import compare, require_scope
 from mo_loop.differences.opening import opened
 from mo_loop.differences.structure import Structure
 from mo_loop.dump.node_link import state_of
-from mo_loop.dump.reading import not_of_dump
-from mo_loop.errors import FileError
+from mo_loop.dump.reading import not_of_dump, read_dump
+from mo_loop.dump.run_folder import PAGE
+from mo_loop.errors import FileError, UsageError
 from mo_loop.files import write_whole
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.page.constant_records import Contents
 from mo_loop.page.document import Document
 from mo_loop.page.html import is_page, page
 from mo_loop.page.of_comparison import diff_document
-from mo_loop.page.of_structure import Described, body_of, described, described_by, facts
+from mo_loop.page.of_structure import Described, body_of, described, described_by, facts, written
 
 
 class Page:
@@ -61,8 +62,9 @@ def view(
     """The page of a model; with `other`, of both side by side and what differs between them.
 
     Args:
-        model, other: each a path (.onnx, .xml, or a .json or .txt file of `--dump`), an `onnx.ModelProto`, a `Model` or
-            a `Graph`; both of one kind.
+        model: a path (.onnx, .xml, a .json or .txt file of `--dump`, or the folder of a dump), an `onnx.ModelProto`, a
+            `Model` or a `Graph`.
+        other: another model of the same kind, not a folder.
         ignore: what does not count as a difference: "names", "shapes", "weights", "metadata".
         scope: the path of a body; the page shows only this body and those in it.
         tolerance: weights may differ by this part of the largest magnitude in the constant.
@@ -71,6 +73,9 @@ def view(
         InputError: a file cannot be read, or the models are of different kinds.
     """
     with paused_collector():
+        for each in (model, other):
+            if isinstance(each, str | os.PathLike) and is_dump(each):
+                return _of_folder(Path(each), other, scope)
         if other is None:
             document = _of_one(model, scope)
         else:
@@ -79,6 +84,36 @@ def view(
             old, new = _described(found.old, contents), _described(found.new, contents)
             document = diff_document(found, old, new, f"{_name(found.old)} -> {_name(found.new)}", scope)
         return Page(page(document.as_json()))
+
+
+def is_dump(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder with files of a dump."""
+    folder = Path(path)
+    return folder.is_dir() and (is_page(folder / PAGE) or any(folder.glob("[0-9][0-9][0-9]*_*.json")))
+
+
+def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
+    """The page that the conversion wrote. If it is missing, it is made of the files, without what these do not tell."""
+    if other is not None or scope is not None:
+        raise UsageError(
+            f"{folder} is the folder of a dump, not one graph", hint="give a .json file in it: that of the step to show"
+        )
+    if is_page(folder / PAGE):
+        return Page((folder / PAGE).read_text("utf-8"))
+    dump = read_dump(folder)
+    document = Document(folder.resolve().name)
+    document.notes.append("This page is made of the files of the dump: they do not tell times, reasons and matches.")
+    before = dump.state(0)
+    document.begin(before)
+    for index, each in enumerate(dump.steps[1:], 1):
+        after = dump.state(index)
+        step = {
+            "name": each.name, "place": each.place, "seconds": 0, "matches": 0, "matchers": [],
+            "nodes": [len(before.nodes), len(after.nodes)], "file": each.file.stem,
+        }  # fmt: skip
+        document.step(step, after)
+        before = after
+    return Page(page(document.as_json()))
 
 
 def _of_one(source: Any, scope: str | None) -> Document:
@@ -95,6 +130,8 @@ def _of_one(source: Any, scope: str | None) -> Document:
         count = f"{len(unread)} constants have" if len(unread) > 1 else "a constant has"
         document.notes.append(f"{count} no content here: {unread[0].message}")
     document.begin(state)
+    if structure.layers:
+        document.written = written(model, state)
     return document
 
 

@@ -45,8 +45,9 @@ def command(
 ) -> None:
     """Write a page that shows MODEL: its graph with the bodies of its control flow, and the port maps of these.
 
-    MODEL is an .onnx file, the .xml of an IR (- is standard input), or a .json or .txt file that convert --dump wrote.
-    With OTHER, of the same kind, the page shows both side by side, and what mo-loop diff finds between them.
+    MODEL is an .onnx file, the .xml of an IR (- is standard input), a .json or .txt file that convert --dump wrote, or
+    the folder of a dump, which has its page already. With OTHER, a file of the same kind, the page shows both side by
+    side, and what mo-loop diff finds between them.
 
     The page is one file for a browser, and loads nothing. The content of weights is not in it, only the first elements.
 
@@ -61,6 +62,7 @@ def command(
     4 a bug of mo-loop.
     """
     with reported(debug):
+        from mo_loop.page.html import is_page
         from mo_loop.viewing import view
 
         _require_fitting(model, other, output, opens, ignored, tolerance)
@@ -69,8 +71,10 @@ def command(
         if output == "-":
             show(found.html)
             return
-        target = Path(output or _default(model, other))
-        found.save(target)
+        own = Path(model, "index.html")
+        target = Path(output) if output else own if is_page(own) else Path(_default(model, other))
+        if target != own:
+            found.save(target)
         if opens:
             _open(target)
     if not quiet:

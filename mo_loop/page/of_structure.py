@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from mo_loop.differences.structure import ONNX, Drain, Feed, Item, Output, Ref, Result, Scope, Structure
+from mo_loop.graph.tensor import FileTensor
 from mo_loop.page.constant_records import Contents, described_constant
 from mo_loop.page.node_records import Describer, Record, State
 from mo_loop.page.trip_counts import set_trip_counts
@@ -29,6 +30,8 @@ class Described:
     results: dict[int, int]
     """By the identity of a Result: equal ones can be in several scopes."""
     scopes: dict[Scope, str]
+    id_of: Callable[[Any], int]
+    """The id of a Node of a graph, or of what else the items are made of."""
 
 
 def described(structure: Structure, contents: Contents) -> Described:
@@ -46,7 +49,7 @@ def described(structure: Structure, contents: Contents) -> Described:
 def described_by(structure: Structure, state: State, id_of: Callable[[Any], int]) -> Described:
     """A model whose state is known; `id_of` gives the id of what an item is made of."""
     items = {item: id_of(item.made_of) for scope in structure.scopes() for item in scope.items}
-    found = Described(structure, state, items, {}, {structure.main: ""})
+    found = Described(structure, state, items, {}, {structure.main: ""}, id_of)
     for item, number in items.items():
         found.scopes |= dict(zip(item.bodies.values(), state.nodes[number].get("bodies", ()), strict=True))
     for scope, name in found.scopes.items():
@@ -59,6 +62,19 @@ def facts(structure: Structure) -> list[tuple[str, str]]:
     found = [("format", structure.kind)]
     found += [(f"opset {domain}", version) for domain, version in structure.opsets.items()]
     return found + [(key.removeprefix("metadata/"), text) for key, text in structure.metadata.items()]
+
+
+def written(model: Described, state: State) -> Record:
+    """Where the nodes of a state stand in the files of an IR: the ids of layers, and the offsets of constants."""
+    layers, offsets = {}, {}
+    for node, layer in model.structure.layers.items():
+        number = model.id_of(node)
+        if number in state.nodes and layer.isdecimal():
+            layers[number] = int(layer)
+            tensor = getattr(node, "tensor", None)
+            if isinstance(tensor, FileTensor):
+                offsets[number] = tensor.offset
+    return {"layers": layers, "offsets": offsets}
 
 
 def body_of(state: State, scope: str) -> State:
@@ -82,7 +98,7 @@ def body_of(state: State, scope: str) -> State:
 
 
 def _of_onnx(structure: Structure, contents: Contents) -> Described:
-    found = Described(structure, State(), {}, {}, {})
+    found = Described(structure, State(), {}, {}, {}, int)
     functions = {scope: name for name, scope in structure.functions.items()}
     for scope in structure.scopes():
         for item in scope.items:

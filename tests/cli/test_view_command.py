@@ -72,6 +72,29 @@ def test_two_steps_of_dumps(folder: Path) -> None:
     assert_whole(*after(data))
 
 
+def test_the_folder_of_a_dump_has_its_page(folder: Path) -> None:
+    assert mo_loop("convert", "old.onnx", "-o", "ir.xml", "--dump", "steps", cwd=folder).returncode == 0
+    page = (folder / "steps" / "index.html").read_bytes()
+    done = mo_loop("view", "steps", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "steps/index.html\n", "")
+    assert mo_loop("view", "steps", "-o", "copy.html", cwd=folder).returncode == 0
+    assert page == (folder / "steps" / "index.html").read_bytes() == (folder / "copy.html").read_bytes()
+
+
+def test_a_page_that_is_missing_is_made_of_the_files(folder: Path) -> None:
+    assert mo_loop("convert", "old.onnx", "-o", "ir.xml", "--dump", "steps", cwd=folder).returncode == 0
+    original = document((folder / "steps" / "index.html").read_text("utf-8"))
+    (folder / "steps" / "index.html").unlink()
+    done = mo_loop("view", "steps", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "steps.html\n", "")
+    data = document((folder / "steps.html").read_text("utf-8"))
+    changing = [each for each in original["steps"] if "delta" in each]
+    names = [each["name"] for each in data["steps"] if any(each["delta"].values())]
+    assert names == [each["name"] for each in changing] and len(names) > 2
+    assert after(data) == after(original)
+    assert "do not tell times" in data["notes"][0]
+
+
 def test_standard_input(folder: Path) -> None:
     with open(folder / "old.onnx", "rb") as file:
         command = [str(PROGRAM), "view", "-", "-o", "page.html"]
@@ -99,6 +122,9 @@ def test_the_page_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (["old.onnx", "new.xml"], "convert the ONNX model and compare its IR"),
         (["old.onnx", "--ignore", "names"], "--ignore is for the comparison of two models"),
         (["old.onnx", "--tolerance", "0.1"], "--tolerance is for the comparison of two models"),
+        (["old.onnx", "steps"], "steps is the folder of a dump, not one graph"),
+        (["steps", "--scope", "loop/step"], "give a .json file in it"),
+        (["steps"], "its JSON has another form"),
         (["old.onnx", "-"], "only MODEL can be read from standard input"),
         (["old.onnx", "-o", "-", "--open"], "--open opens a file, not standard output"),
         (["old.onnx", "-o", "old.onnx"], "it is not a page that mo-loop wrote"),
@@ -108,12 +134,14 @@ def test_the_page_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_refused(folder: Path, arguments: list[str], text: str) -> None:
     (folder / "other.txt").write_text("nothing")
     (folder / "other.json").write_text('{"graph": {"parameters": [], "results": []}, "nodes": [], "edges": []}')
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "steps").mkdir()
+    (folder / "steps" / "000_loaded.json").write_text("{}")
+    before = {path.name: path.read_bytes() for path in folder.glob("*.*")}
     done = mo_loop("view", *arguments, cwd=folder)
     assert done.returncode == 2 and not done.stdout
     assert_clear(done.stderr)
     assert text in done.stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in folder.glob("*.*")} == before
 
 
 def test_an_ir_without_its_weights_is_refused(folder: Path) -> None:

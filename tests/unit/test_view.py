@@ -5,6 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import onnx
@@ -195,8 +196,20 @@ def test_a_layer_of_an_ir_that_is_unknown_is_shown_as_it_is(tmp_path: Path) -> N
 
 def test_constants_of_an_ir_tell_where_they_are_stored(tmp_path: Path) -> None:
     save_model(convert_model(parsed(NESTED)), tmp_path / "model.xml")
-    weight = named(shown(tmp_path / "model.xml"), "w")
+    data = shown(tmp_path / "model.xml")
+    weight = named(data, "w")
     assert (weight["bytes"], weight["stored"].partition(":")[0]) == (12, "model.bin")
+    assert f"model.bin:{data['written']['offsets'][str(weight['id'])]}" == weight["stored"]
+
+
+def test_the_ids_of_layers_are_those_of_the_file(tmp_path: Path) -> None:
+    save_model(convert_model(parsed(NESTED)), tmp_path / "model.xml")
+    layers = ElementTree.parse(tmp_path / "model.xml").iter("layer")
+    expected = sorted((int(each.attrib["id"]), each.attrib["type"].lower()) for each in layers)
+    data = shown(tmp_path / "model.xml")
+    ids = data["written"]["layers"]
+    found = [(ids[str(each["id"])], each["op"].lower().replace("constant", "const")) for each in data["nodes"]]
+    assert sorted(found) == expected
 
 
 def test_a_text_of_a_dump(tmp_path: Path) -> None:
