@@ -23,6 +23,9 @@ from mo_loop.text.literals import show_array
 SHOWN = 16
 """The number of elements of a constant that are shown."""
 
+LEAST = 64
+"""Bytes of the smallest matrix that is compared with transposed ones."""
+
 LIMIT = 1000
 """The number of characters of a preview."""
 
@@ -32,6 +35,8 @@ def described_constant(tensor: Tensor, contents: Contents, place: str = "") -> d
     found: dict[str, Any] = {"value": preview(tensor)}
     with suppress(UnicodeEncodeError):  # a string that is not UTF-8, which the last check refuses
         found |= {"bytes": tensor.nbytes, "data": contents.name(tensor)}
+        if other := contents.transposed(tensor):
+            found["transposed"] = other
     stored = f"{os.path.basename(tensor.path)}:{tensor.offset}" if isinstance(tensor, FileTensor) else place
     return found | {"stored": stored} if stored else found
 
@@ -65,6 +70,8 @@ class Contents:
         self._names: dict[Any, str] = {}  # by tensor, and by place in a file
         self._first: dict[str, Tensor] = {}  # by the digest of a sample
         self._digests: dict[str, dict[str, str]] = {}  # by the digest of a sample: digest -> name
+        self._matrices: dict[Any, dict[str, Tensor]] = {}  # by type, shape and two corners: name -> matrix
+        self._transposed: dict[tuple[str, tuple[int, ...]], str | None] = {}
 
     def name(self, tensor: Tensor) -> str:
         """A short hexadecimal text."""
@@ -73,6 +80,29 @@ class Contents:
         if found is None:
             found = self._names[place] = self._new(tensor)
         return found
+
+    def transposed(self, tensor: Tensor) -> str | None:
+        """The name of an earlier matrix whose rows are the columns of this one, None if there is none.
+
+        A model with tied weights often has both. Transposed matrices have the same first and the same last element,
+        so that few are compared. Data that are only computed when they are written are not looked at.
+        """
+        is_matrix = len(tensor.shape) == 2 and min(tensor.shape) > 1 and tensor.nbytes >= LEAST
+        if not is_matrix or tensor.dtype.bits < 8 or not isinstance(tensor, ArrayTensor | FileTensor):
+            return None
+        key = self.name(tensor), tensor.shape
+        if key not in self._transposed:
+            self._transposed[key] = self._find_transposed(tensor, key[0])
+        return self._transposed[key]
+
+    def _find_transposed(self, tensor: Tensor, name: str) -> str | None:
+        sample, size = tensor.sample(), tensor.dtype.bits // 8
+        corners = tensor.dtype, sample[:size], sample[-size:]
+        self._matrices.setdefault((corners, tensor.shape), {}).setdefault(name, tensor)
+        for other, matrix in self._matrices.get((corners, tensor.shape[::-1]), {}).items():
+            if other != name and _bytes(matrix.array().T) == _bytes(tensor.array()):
+                return other
+        return None
 
     def _new(self, tensor: Tensor) -> str:
         sampled = blake2b(f"{tensor.dtype} {tensor.nbytes} ".encode() + tensor.sample(), digest_size=6).hexdigest()
@@ -84,6 +114,11 @@ class Contents:
             digests = self._digests[sampled] = {_digest(first): sampled}
         whole = _digest(tensor)
         return digests.setdefault(whole, whole)
+
+
+def _bytes(array: np.ndarray[Any, Any]) -> bytes:
+    """The content in row-major order: numbers that are no numbers are equal if their bits are."""
+    return np.ascontiguousarray(array).tobytes()
 
 
 def _digest(tensor: Tensor) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from mo_loop.graph.tensor import ArrayTensor, FileTensor
 from mo_loop.graph.types import f32, i4, i64, string
-from mo_loop.page.constant_records import LIMIT, Contents, preview
+from mo_loop.page.constant_records import LIMIT, Contents, described_constant, preview
 
 
 def array(*values: Any, dtype: Any = np.float32) -> ArrayTensor:
@@ -76,3 +76,36 @@ def test_weights_are_read_as_a_whole_only_where_their_samples_are_equal(
     copy.write_bytes(file.read_bytes())
     assert contents.name(FileTensor(str(copy), 0, i64, (2000,))) == one
     assert read == [0, 0]
+
+
+class TestTransposed:
+    MATRIX = np.arange(24, dtype=np.float32).reshape(4, 6)
+
+    def test_a_matrix_names_the_earlier_one_that_it_is_transposed(self) -> None:
+        contents = Contents()
+        first, second = ArrayTensor(self.MATRIX), ArrayTensor(self.MATRIX.T.copy())
+        assert contents.transposed(first) is None
+        assert contents.transposed(second) == contents.name(first)
+        assert contents.transposed(first) is None
+        assert described_constant(second, contents)["transposed"] == contents.name(first)
+
+    def test_equal_corners_are_not_enough(self) -> None:
+        contents = Contents()
+        other = self.MATRIX.T.copy()
+        other[2, 2] = -1
+        contents.transposed(ArrayTensor(self.MATRIX))
+        assert contents.transposed(ArrayTensor(other)) is None
+
+    def test_a_matrix_of_equal_elements_is_no_other_form_of_itself(self) -> None:
+        contents = Contents()
+        contents.transposed(ArrayTensor(np.zeros((4, 6), np.float32)))
+        assert contents.transposed(ArrayTensor(np.zeros((6, 4), np.float32))) is None
+
+    def test_in_a_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "weights"
+        matrix = np.random.default_rng(0).random((50, 60)).astype(np.float32)
+        file.write_bytes(matrix.tobytes() + matrix.T.tobytes())
+        contents = Contents()
+        first, second = FileTensor(str(file), 0, f32, (50, 60)), FileTensor(str(file), matrix.nbytes, f32, (60, 50))
+        assert contents.transposed(first) is None
+        assert contents.transposed(second) == contents.name(first)

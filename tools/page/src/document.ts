@@ -40,6 +40,7 @@ export interface NodeRecord {
   value?: string; // the first elements of a constant
   bytes?: number;
   data?: string; // equal for equal content
+  transposed?: string; // `data` of an earlier matrix whose rows are the columns of this one
   stored?: string; // the file and offset where a constant stands
   names?: string[]; // of a Result
   info?: string;

@@ -3,6 +3,7 @@
 import type { Context } from "./context.ts";
 import { bdi, bytes, count, fill, h, plural } from "./dom.ts";
 import type { Document, NodeId, NodeRecord } from "./document.ts";
+import { nameOf } from "./labels.ts";
 import type { State } from "./states.ts";
 import { tall } from "./sections.ts";
 import { VirtualList } from "./virtual.ts";
@@ -23,6 +24,7 @@ export function weightGroups(state: State, kind: Document["kind"]): WeightGroups
   constants.sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0) || a.id - b.id);
   const byData = new Map<string, NodeRecord[]>();
   const byOrigin = new Map<string, NodeRecord[]>();
+  const byForm = new Map<string, NodeRecord[]>(); // a matrix and the same one transposed
   const places = new Set<string>();
   let total = 0;
   let stored = 0;
@@ -34,6 +36,10 @@ export function weightGroups(state: State, kind: Document["kind"]): WeightGroups
     const equal = record.data === undefined ? undefined : byData.get(record.data);
     if (equal) equal.push(record);
     else if (record.data !== undefined) byData.set(record.data, [record]);
+    const form = record.transposed ?? record.data;
+    const forms = form === undefined ? undefined : byForm.get(form);
+    if (forms) forms.push(record);
+    else if (form !== undefined) byForm.set(form, [record]);
     for (const tensor of new Set(record.origins?.filter((each) => !each[1] && each[3]).map((each) => each[3]))) {
       const list = byOrigin.get(tensor);
       if (list) list.push(record);
@@ -43,8 +49,17 @@ export function weightGroups(state: State, kind: Document["kind"]): WeightGroups
   const size = (records: NodeRecord[]) => records[0]?.bytes ?? 0;
   const alike = [...byData.values()].filter((records) => records.length > 1 && size(records) >= SMALL).sort((a, b) => size(b) - size(a));
   const isOnce = (records: NodeRecord[]) => placesOf(records, kind) === 1;
-  const forms = [...byOrigin].map(([origin, records]) => ({ origin, records }))
-    .filter(({ records }) => new Set(records.map(contentOf)).size > 1 && size(records) >= SMALL)
+  for (const [data, records] of byForm) {
+    if (new Set(records.map(contentOf)).size > 1) byOrigin.set(`\n${data}`, records);
+  }
+  const isSeen = new Set<string>();
+  const forms = [...byOrigin].map(([origin, records]) => ({ origin: origin.startsWith("\n") ? nameOf(records[0]!) : origin, records }))
+    .filter(({ records }) => {
+      const contents = [...new Set(records.map(contentOf))].sort().join();
+      const isNew = !isSeen.has(contents);
+      isSeen.add(contents);
+      return isNew && contents.includes(",") && size(records) >= SMALL;
+    })
     .sort((a, b) => size(b.records) - size(a.records));
   return { constants, total, stored, copies: alike.filter((records) => !isOnce(records)), equal: alike.filter(isOnce), forms };
 }
