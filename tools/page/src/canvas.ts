@@ -385,6 +385,15 @@ export class Canvas {
     }
   }
 
+  /** Put the node nearest to the middle of one pane at the same place of the other one. */
+  private align(from: number): void {
+    const [one, other] = from === 0 ? this.panes : [...this.panes].reverse();
+    if (!one || !other) return;
+    const node = one.nodesByDistance().find((id) => other.rectangleOf(id));
+    const [at, there] = node === undefined ? [] : [one.rectangleOf(node), other.rectangleOf(node)];
+    if (at && there) other.camera.put(topOf(there), one.camera.toScreen(topOf(at)));
+  }
+
   /** Bring what the step changed into view, with as little movement as possible. */
   private showChanges(): void {
     const current = this.panes[0]?.camera.scale ?? 1;
@@ -395,6 +404,7 @@ export class Canvas {
       if (scale !== pane.camera.scale) pane.camera.zoom(scale / pane.camera.scale, pane.camera.middle);
       if (area) bringIn(pane, area);
     }
+    this.align(changed.at(-1)?.area ? 1 : 0);
   }
 }
 

@@ -5,14 +5,14 @@ import { widthOf } from "./measure.ts";
 import type { End, Visible, VisibleEdge } from "./visible.ts";
 
 const POINTS = 72; // in an inch: sizes of nodes are in inches, a pixel is a point
-const SOME = 60; // boxes: less effort for straight edges
-const MANY = 700; // boxes: less effort for the order, too
+const SOME = 60; // boxes: an end to the search for straight edges; the pictures are the same
+const MANY = 700; // boxes: less effort
 
 export function dotOf(visible: Visible): string {
   const names = new Map(visible.boxes.map((box, index) => [box, `n${index}`]));
   const out: string[] = ["digraph{"];
   const count = visible.boxes.length;
-  const effort = (count > SOME ? ",nslimit=2,nslimit1=2" : "") + (count > MANY ? ",splines=polyline,mclimit=0.3" : "");
+  const effort = count > MANY ? ",splines=polyline,nslimit=2,nslimit1=2,mclimit=0.3" : count > SOME ? ",nslimit=8,nslimit1=2" : "";
   out.push(`graph[rankdir=TB,nodesep=0.25,ranksep=0.36,margin=0${effort}]`);
   out.push('node[shape=box,fixedsize=true,label="",margin=0]edge[arrowhead=none]');
   const [root] = visible.clusters;
