@@ -135,7 +135,7 @@ export function portCell(port: number, name: string, constant: NodeRecord | unde
 
 export function fullOf(node: NodeRecord, status: Status): string {
   const types = node.outputs.slice(0, 4).map((each) => each.type).join(", ");
-  return `${node.op} ${node.name}${types ? `: ${types}` : ""}${SAID[status]}`;
+  return `${`${node.op} ${node.name}`.trim()}${types ? `: ${types}` : ""}${SAID[status]}`;
 }
 
 function kindOf(node: NodeRecord): BoxKind {

@@ -14,7 +14,7 @@ import { Folding } from "./folding.ts";
 import { Groups } from "./groups.ts";
 import { Cancelled, type Layouter } from "./layout.ts";
 import { middleOf } from "./curves.ts";
-import { Pane, type HeatMap } from "./pane.ts";
+import { Pane, union, type HeatMap } from "./pane.ts";
 import { pictureOf } from "./picture.ts";
 import { Progress } from "./progress.ts";
 import type { States } from "./states.ts";
@@ -366,7 +366,10 @@ export class Canvas {
       const whole = wholeOf(pane);
       pane.camera.scale = scale;
       const high = whole.height * scale > pane.camera.height - 2 * EDGE;
-      pane.camera.put(topOf(whole), { x: pane.camera.width / 2, y: high ? EDGE : (pane.camera.height - whole.height * scale) / 2 });
+      const wide = whole.width * scale > pane.camera.width - 2 * EDGE;
+      const beginning = wide ? pane.beginning() : null;
+      const x = topOf(wide && beginning ? beginning : whole).x;
+      pane.camera.put({ x, y: 0 }, { x: pane.camera.width / 2, y: high ? EDGE : (pane.camera.height - whole.height * scale) / 2 });
     }
   }
 
@@ -456,13 +459,6 @@ function changedArea(pane: Pane, smallest: number): Rectangle | null {
     if (!area || fitting(pane, grown) >= smallest) area = grown;
   }
   return area;
-}
-
-function union(one: Rectangle, other: Rectangle): Rectangle {
-  const [x, y] = [Math.min(one.x, other.x), Math.min(one.y, other.y)];
-  const right = Math.max(one.x + one.width, other.x + other.width);
-  const bottom = Math.max(one.y + one.height, other.y + other.height);
-  return { x, y, width: right - x, height: bottom - y };
 }
 
 /** Shift the camera so that an area is on screen; of an area that is too large, its top. */

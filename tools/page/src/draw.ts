@@ -3,6 +3,7 @@
 import { countsText, SIGNS, type Box, type Cell, type Cluster, type Line } from "./boxes.ts";
 import { headOf, middleOf, pathOf, reversed, type Curve } from "./curves.ts";
 import { labelWidth } from "./dot.ts";
+import type { Group } from "./groups.ts";
 import type { Layout } from "./layout.ts";
 import { fit, widthOf } from "./measure.ts";
 import { make, text, title } from "./svg.ts";
@@ -74,6 +75,15 @@ export function drawBox(box: Box, at: Rectangle, operator: string): SVGGElement 
   if (counts) group.append(text(counts, { class: "counts", x: at.width / 2, y: at.height - 6 }));
   if (box.status !== "same") group.append(badge(at.width - 1, 1, SIGNS[box.status], box.status));
   return group;
+}
+
+/** What folds open runs, to the left of their first box. */
+export function drawRuns(runs: readonly Group[], at: Rectangle): SVGGElement[] {
+  return runs.map((run, index) => {
+    const group = make("g", { class: "run-head", "data-group": run.id, "data-open": "true", "data-kind": "run" }, title(run.title));
+    group.append(button(at.x - 14 - 18 * index, at.y + 11, run.id, true, run.title));
+    return group;
+  });
 }
 
 function drawLine(line: Line, index: number, width: number): SVGGElement {

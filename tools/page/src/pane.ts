@@ -4,7 +4,7 @@ import type { Box } from "./boxes.ts";
 import { Camera, type Point } from "./camera.ts";
 import { pathOf, type Curve } from "./curves.ts";
 import type { NodeId } from "./document.ts";
-import { boxAt, clusterAt, curveOf, drawBox, drawCluster, drawEdge, drawType, type Rectangle } from "./draw.ts";
+import { boxAt, clusterAt, curveOf, drawBox, drawCluster, drawEdge, drawRuns, drawType, type Rectangle } from "./draw.ts";
 import { heatClass } from "./heat_scale.ts";
 import type { Layout } from "./layout.ts";
 import type { Shown } from "./store.ts";
@@ -36,6 +36,7 @@ export class Pane {
     clusters: make("g", { class: "clusters" }),
     edges: make("g", { class: "edges" }),
     boxes: make("g", { class: "boxes" }),
+    runs: make("g", { class: "runs" }),
     far: make("g", { class: "far", "aria-hidden": "true" }),
     types: make("g", { class: "types", "aria-hidden": "true" }),
   };
@@ -55,8 +56,8 @@ export class Pane {
     events: PaneEvents,
   ) {
     this.svg = make("svg", { class: "graph", "data-side": side, role: "group", "aria-label": "Graph", tabindex: 0 });
-    const { clusters, edges, boxes, far, types } = this.layers;
-    this.world.append(clusters, far, edges, boxes, types);
+    const { clusters, edges, boxes, runs, far, types } = this.layers;
+    this.world.append(clusters, far, edges, boxes, runs, types);
     this.svg.append(this.world);
     host.append(this.svg);
     this.camera = new Camera(this.svg, (shift, factor, about) => events.moved(this, shift, factor, about));
@@ -87,6 +88,10 @@ export class Pane {
       this.clusters[index] = element;
       this.layers.clusters.append(element);
     });
+    for (const [box, runs] of visible.runs) {
+      const at = this.rectangleOfBox(box);
+      if (at) this.layers.runs.append(...drawRuns(runs, at));
+    }
   }
 
   /** The place of a node, or of the group that shows it. */
@@ -106,8 +111,17 @@ export class Pane {
     if (!this.visible || !this.layout) return null;
     const cluster = this.visible.clusters.findIndex((each) => each.parent && each.group.id === id);
     if (cluster >= 0) return clusterAt(this.layout, cluster);
-    const box = this.visible.boxes.find((each) => each.group?.id === id);
+    const first = [...this.visible.runs].find(([, runs]) => runs.some((run) => run.id === id))?.[0];
+    const box = first ?? this.visible.boxes.find((each) => each.group?.id === id);
     return box ? this.rectangleOfBox(box) : null;
+  }
+
+  /** Where the graph begins: its Parameters, or what hides them. */
+  beginning(): Rectangle | null {
+    const { view } = this.visible ?? {};
+    const scope = view?.after.scopes.get("") ?? view?.before.scopes.get("");
+    const found = (scope?.parameters ?? []).flatMap((id) => this.rectangleOf(id) ?? []);
+    return found.reduce<Rectangle | null>((area, each) => (area ? union(area, each) : each), null);
   }
 
   /** The nodes with boxes, from the middle of the screen. */
@@ -317,6 +331,13 @@ function indexesOf(rectangles: readonly Rectangle[], area: Rectangle | null): nu
 
 function meets(one: Rectangle, other: Rectangle): boolean {
   return one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
+}
+
+export function union(one: Rectangle, other: Rectangle): Rectangle {
+  const [x, y] = [Math.min(one.x, other.x), Math.min(one.y, other.y)];
+  const right = Math.max(one.x + one.width, other.x + other.width);
+  const bottom = Math.max(one.y + one.height, other.y + other.height);
+  return { x, y, width: right - x, height: bottom - y };
 }
 
 function contains(outer: Rectangle, inner: Rectangle): boolean {

@@ -35,6 +35,7 @@ export class Visible {
   readonly boxes: Box[] = [];
   readonly clusters: Cluster[] = []; // parents before children; the first is the whole picture
   readonly edges: VisibleEdge[] = [];
+  readonly runs = new Map<Box, Group[]>(); // open runs, which have no frame, by the first box of each
   private readonly byKey = new Map<string, Box>();
   private readonly clusterOf = new Map<Group, Cluster>();
   private readonly shownBy: (Box | undefined)[] = []; // by the id of the node
@@ -61,6 +62,7 @@ export class Visible {
     for (const node of view.nodes()) this.addEdges(node);
     for (const [box, { into, out }] of this.traffic) tellTraffic(box, into.size, out.size);
     this.order();
+    this.findRuns();
   }
 
   /** The box that shows a node: its own, or that of the group that hides it. */
@@ -83,7 +85,7 @@ export class Visible {
     if (found) return found;
     const around = this.folding.parent(group);
     const parent = around && this.cluster(around);
-    if (parent && this.folding.isTransparent(group)) {
+    if (parent && (group.kind === "run" || this.folding.isTransparent(group))) {
       this.clusterOf.set(group, parent);
       return parent;
     }
@@ -140,9 +142,9 @@ export class Visible {
       const shown = constant && this.view.isInlined(constant) ? constant : undefined;
       return portCell(port, inputName(node, port), shown, edge?.status ?? "same");
     });
-    if (node.port_map?.iteration !== undefined) cells.push(portCell(EXTRA, inputName(node, EXTRA), undefined, "same"));
+    if (typeof node.port_map?.iteration === "number") cells.push(portCell(EXTRA, inputName(node, EXTRA), undefined, "same"));
     const outs = node.outputs.map((_, port) => portCell(port, outputName(port), undefined, "same"));
-    if (node.port_map?.condition !== undefined) outs.push(portCell(EXTRA, outputName(EXTRA), undefined, "same"));
+    if (typeof node.port_map?.condition === "number") outs.push(portCell(EXTRA, outputName(EXTRA), undefined, "same"));
     cluster.top = portsBox(`i${node.id}`, node, cells, status, cluster, `Inputs of ${node.op} ${node.name}`);
     cluster.bottom = portsBox(`o${node.id}`, node, outs, status, cluster, `Outputs of ${node.op} ${node.name}`);
     this.add(cluster.top, place);
@@ -224,6 +226,28 @@ export class Visible {
 
   private isFold(box: Box): boolean {
     return box.kind === "fold" || box.group !== null;
+  }
+
+  private findRuns(): void {
+    const found = new Set<Group>();
+    for (const { boxes } of this.clusters) {
+      for (const box of boxes) {
+        for (let at = this.groupOf(box); at; at = this.folding.parent(at)) {
+          if (at.kind !== "run" || found.has(at) || !this.folding.isOpen(at) || this.folding.isTransparent(at)) continue;
+          found.add(at);
+          const runs = this.runs.get(box);
+          if (runs) runs.push(at);
+          else this.runs.set(box, [at]);
+        }
+      }
+    }
+  }
+
+  /** The innermost group around a box. */
+  private groupOf(box: Box): Group | null {
+    const node = box.node === null ? undefined : this.view.node(box.node);
+    if (box.kind === "ports" || !node) return box.group && this.folding.parent(box.group);
+    return this.groups.home(node);
   }
 
   private order(): void {
