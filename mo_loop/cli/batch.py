@@ -233,7 +233,7 @@ def _write(
 def _print(results: Results, folder: str, is_quiet: bool) -> None:
     from mo_loop.batch.markdown import counted
     from mo_loop.batch.result import BAD, CANCELLED
-    from mo_loop.cli.batch_progress import printable
+    from mo_loop.cli.printable import printable
 
     for note in results.notes:
         message("warning", note)

@@ -22,6 +22,7 @@ import click
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import GOOD, SKIPPED, Result
 from mo_loop.cli.output import is_coloured
+from mo_loop.cli.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,11 +40,6 @@ def display(total: int, is_quiet: bool) -> Display:
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return Bar(total)
     return Lines(total)
-
-
-def printable(text: str) -> str:
-    """A name without control characters and line breaks."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 class Display(AbstractContextManager["Display"]):

@@ -11,7 +11,7 @@ import click
 
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import opened
-from mo_loop.cli.output import painted, show, table
+from mo_loop.cli.output import painted, show, show_lines, table
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,8 +33,19 @@ STATES = 8
 )  # fmt: skip
 @click.option("--scope", metavar="PATH", help="Show only this body or function and the bodies in it.")
 @click.option("--operator", metavar="NAME", help="Show only this operator: its number of nodes, and its scopes.")
+@click.option("--graph", is_flag=True, help="Show the control flow as a tree, with the nodes before, in and after it.")
+@click.option("--nodes", is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def command(model: str, form: str, depth: int | None, scope: str | None, operator: str | None, debug: bool) -> None:
+def command(
+    model: str,
+    form: str,
+    depth: int | None,
+    scope: str | None,
+    operator: str | None,
+    graph: bool,
+    nodes: bool,
+    debug: bool,
+) -> None:
     """Show the contents of MODEL: an ONNX file, convertible or not, or the .xml of an IR (- is standard input).
 
     The output has inputs, outputs, operators with their counts, sizes of constants by operator and by scope, and each
@@ -50,8 +61,27 @@ def command(model: str, form: str, depth: int | None, scope: str | None, operato
 
     The bytes of an operator are those of the constants that it reads. A constant that several operators read counts
     for each of them; in the list of scopes it counts only where it is defined.
+
+    \b
+    mo-loop inspect model.onnx --graph
+    mo-loop inspect model.onnx --nodes --operator Loop
+    mo-loop inspect model.xml --nodes --scope loop/body
+
+    With --graph and --nodes, MODEL can also be a .json or .txt file that convert --dump wrote. --graph shows each node
+    with bodies: trip count, condition, what its inputs and outputs are to the bodies, and the bodies. --nodes prints a
+    line for each node; constants are listed only if --operator names them. --input and --output of convert accept the
+    names of an ONNX model in the columns "inputs" and "outputs" of lines whose scope is "(main)", and those in the
+    column "name", which mean the first output.
     """
     with reported(debug):
+        if graph and nodes:
+            raise UsageError("--graph and --nodes cannot be combined", hint="give one of them")
+        if graph or nodes:
+            from mo_loop.cli.graph_inspection import graph_lines, node_lines
+
+            with opened(model) as path:
+                show_lines((graph_lines if graph else node_lines)(path, model, form, depth, scope, operator))
+            return
         from mo_loop.inspection.read import inspect
 
         with opened(model) as path:
@@ -82,11 +112,11 @@ def _chosen(inspection: Inspection, depth: int | None, scope: str | None, operat
 
 
 def _below(inspection: Inspection, path: str) -> Inspection:
-    from mo_loop.inspection.description import Operator
+    from mo_loop.inspection.description import Operator, unknown
 
     scopes = [each for each in inspection.scopes if each.path == path or each.path.startswith(f"{path}/")]
     if not any(each.path == path for each in scopes):
-        raise _unknown("scope", path, [each.path for each in inspection.scopes if each.path])
+        raise unknown("scope", path, [each.path for each in inspection.scopes if each.path])
     control = [each for each in _every(inspection.control) if each.scope == path]
     counts: dict[str, int] = {}
     for each in scopes:
@@ -98,21 +128,16 @@ def _below(inspection: Inspection, path: str) -> Inspection:
 
 
 def _only(inspection: Inspection, name: str) -> Inspection:
+    from mo_loop.inspection.description import unknown
+
     operators = [each for each in inspection.operators if each.name == name]
     if not operators:
-        raise _unknown("operator", name, [each.name for each in inspection.operators])
+        raise unknown("operator", name, [each.name for each in inspection.operators])
     scopes = [
         replace(each, operators={name: each.operators[name]}) for each in inspection.scopes if name in each.operators
     ]
     control = [replace(each, branches=[]) for each in _every(inspection.control) if each.operator == name]
     return replace(inspection, operators=operators, scopes=scopes, control=control)
-
-
-def _unknown(what: str, name: str, known: list[str]) -> UsageError:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, 1, 0.5)
-    return UsageError(f"the model has no {what} {name!r}", hint=f"did you mean {close[0]!r}?" if close else "")
 
 
 def _every(control: list[Control]) -> Iterator[Control]:

@@ -3,26 +3,48 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, TextIO
 
 import click
 
 from mo_loop.tables import aligned
 
+BLOCK = 1000
+"""The number of lines that are written at once."""
+
 
 def show(text: str) -> None:
     """Print a result. A reader that ends early, as in `| head`, is not an error."""
+    show_lines([text])
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print the lines of a result while they are made."""
     if sys.stdout is None:  # closed by the caller
         return
+    encoding = stdout_encoding()
+    left = iter(lines)
     try:
-        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-        click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
-        sys.stdout.flush()
+        while block := list(islice(left, BLOCK)):
+            click.echo("\n".join(block).encode(encoding, "backslashreplace").decode(encoding))
+            sys.stdout.flush()
     except BrokenPipeError:
         # Python would try to write the rest of the buffer at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def stdout_encoding() -> str:
+    """The encoding of stdout."""
+    return getattr(sys.stdout, "encoding", None) or "utf-8"
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal; None if stdout is none."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
 def is_terminal(stream: TextIO | None) -> bool:

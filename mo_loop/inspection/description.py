@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from mo_loop.errors import UsageError
+
 VERSION = 1
 """The version of the JSON."""
 
@@ -175,3 +177,11 @@ def below(control: list[Control]) -> Iterator[Control]:
         yield each
         for branch in each.branches:
             yield from below(branch.children)
+
+
+def unknown(what: str, name: str, known: list[str]) -> UsageError:
+    """The error for a name that the model does not have."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, 1, 0.5)
+    return UsageError(f"the model has no {what} {name!r}", hint=f"did you mean {close[0]!r}?" if close else "")

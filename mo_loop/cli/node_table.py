@@ -1,0 +1,52 @@
+"""The nodes of a model as a table, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mo_loop.cli.output import painted
+from mo_loop.cli.printable import printable
+from mo_loop.inspection.description import Port
+from mo_loop.inspection.node_rows import NodeRow
+from mo_loop.text.scanner import quoted
+
+HEADS = ("scope", "name", "operator", "inputs", "outputs")
+
+WIDEST = 40
+"""The widest column; a longer cell moves the rest of its line."""
+
+
+def node_table(rows: Sequence[NodeRow]) -> Iterator[str]:
+    """The lines. Names are complete, so that they can be copied."""
+    widths = list(map(len, HEADS))
+    for row in rows:
+        for place, cell in enumerate(_cells(row)):
+            if len(cell) > widths[place]:
+                widths[place] = min(len(cell), WIDEST)
+    yield painted(_line(HEADS, widths), bold=True)
+    for row in rows:
+        yield _line(_cells(row), widths)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _cells(row: NodeRow) -> tuple[str, ...]:
+    return (
+        _name(row.scope) if row.scope else "(main)", _name(row.name) if row.name else "", _name(row.operator),
+        ", ".join(map(_name, row.inputs)), ", ".join(map(_port, row.outputs)),
+    )  # fmt: skip
+
+
+def _port(port: Port) -> str:
+    name = _name(port.name)
+    return name if port.type == "?" and port.shape is None else f"{name} {printable(str(port))}"
+
+
+def _name(text: str) -> str:
+    """A name; quoted as in JSON if it is empty, or cannot be told from what stands around it."""
+    return text if text.isprintable() and text and not _APART.intersection(text) else quoted(text)
+
+
+_APART = frozenset(' ,"')

@@ -1,0 +1,42 @@
+"""Values of a Structure as names, types and shapes: the same for ONNX, IR and dumps."""
+
+from __future__ import annotations
+
+from mo_loop.differences.structure import Output, Ref
+from mo_loop.inspection.description import Port, Shape
+
+
+def tensor_name(ref: Ref | None) -> str:
+    """The name of a tensor; of one without a name that of its node, with the number of the output where there are
+    several."""
+    if ref is None:
+        return ""
+    item, place = ref
+    names = item.outputs[place].names if place < len(item.outputs) else ()
+    return names[0] if names else f"{item.label}:{place}" if len(item.outputs) > 1 else item.label
+
+
+def tensor_port(ref: Ref) -> Port:
+    """A tensor with its type."""
+    known = ref.item.outputs[ref.output] if ref.output < len(ref.item.outputs) else Output()
+    return port_of(tensor_name(ref), known.dtype, known.shape)
+
+
+def port_of(name: str, dtype: str, shape: str) -> Port:
+    """A value of an element type and of dimensions in brackets, both as a Structure has them; "" is not known."""
+    return Port(name, dtype or "?", _dims(shape) if shape else None)
+
+
+def _dims(shape: str) -> Shape:
+    """The dimensions in a text such as `[2,"N, M",4]`; None for an unknown rank."""
+    inner = shape[1:-1]
+    if inner == "...":
+        return None
+    dims, quoted = [""], False
+    for letter in inner:
+        quoted ^= letter == '"'
+        if letter == "," and not quoted:
+            dims.append("")
+        else:
+            dims[-1] += letter
+    return [int(each) if each.isascii() and each.isdecimal() else each for each in dims] if inner else []

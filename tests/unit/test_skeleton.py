@@ -1,0 +1,160 @@
+"""The control flow of models as a tree: sources, port maps, functions, the same for ONNX, IR and dumps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mo_loop.api import convert_model, save_model
+from mo_loop.differences.opening import opened
+from mo_loop.inspection.description import Port, below
+from mo_loop.inspection.node_rows import node_rows
+from mo_loop.inspection.ports_of_structure import port_of
+from mo_loop.inspection.read import inspect
+from mo_loop.inspection.skeleton import ControlNode, Entry, FunctionCall, Run, Skeleton, skeleton
+from tests import MODELS
+from tests.harness import parsed
+
+FILES = sorted(MODELS.glob("*/*.onnx"))
+
+
+def controls(found: Skeleton) -> dict[str, ControlNode]:
+    return {step.path: step for outline in found.outlines() for step in outline.controls()}
+
+
+def only(model: Any) -> ControlNode:
+    (found,) = controls(skeleton(opened(model))).values()
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_agrees_with_the_inspection(path: Path) -> None:
+    structure = opened(path)
+    found = controls(skeleton(structure))
+    known = {each.path: each for each in below(inspect(path).control)}
+    assert found.keys() == known.keys()
+    for name, each in known.items():
+        step = found[name]
+        assert (step.operator, step.trip_count, step.condition, step.goes_on) == (
+            each.operator, None if each.operator == "If" else each.trip_count, each.condition, each.goes_on,
+        )  # fmt: skip
+        assert [entry.inner["body"] for entry in step.inputs if entry.kind == "merged"] == [
+            state.name for state in each.states
+        ]
+        assert sorted(entry.value.name for entry in step.inputs if entry.kind == "captured") == sorted(each.captures)
+    rows = list(node_rows(structure))
+    assert len(rows) == sum(
+        outline.nodes + len(outline.inputs) + len(outline.outputs) for outline in skeleton(structure).outlines()
+    )
+
+
+LOOP = """
+main (float[2,3] x, int64 n) => (float[2,3] y, float[K,2,3] all) {
+  [loop] y, all = Loop (n, "", x) <body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t, float[2,3] u) {
+    f = CastLike (i, s)
+    t = Add (s, f)
+    u = Mul (t, x)
+    total = ReduceSum <keepdims = 0> (t)
+    limit = Constant <value_float = 9.0> ()
+    d = Less (total, limit)
+  }>
+}"""
+
+
+def test_loop() -> None:
+    loop = only(parsed(LOOP))
+    assert (loop.trip_count, loop.condition, loop.goes_on) == ("input n", "none", "computed (Less)")
+    assert loop.iteration == "i"
+    x = Port("x", "f32", [2, 3])
+    assert loop.inputs == [Entry("merged", x, {"body": "s"}, "t"), Entry("captured", x)]
+    assert loop.outputs == [
+        Entry("final", Port("y", "f32", [2, 3]), {"body": "t"}),
+        Entry("concatenated", Port("all", "f32", ["K", 2, 3]), {"body": "u"}, None, {"axis": 0, "stride": 1}),
+    ]
+    (body,) = loop.bodies
+    assert (body.path, body.tag, body.nodes, body.constants) == ("loop/step", "body", 5, 1)
+    assert body.steps == [Run(5, {"Add": 1, "CastLike": 1, "Less": 1, "Mul": 1, "ReduceSum": 1})]
+
+
+def test_loop_in_an_ir(tmp_path: Path) -> None:
+    save_model(convert_model(parsed(LOOP)), tmp_path / "model.xml")
+    loop = only(tmp_path / "model.xml")
+    kinds = [each.kind for each in (*loop.inputs, *loop.outputs)]
+    assert kinds == ["merged", "invariant", "invariant", "final", "concatenated"]
+    assert loop.outputs[-1].slicing == {"axis": 0, "start": 0, "end": -1, "stride": 1, "part_size": 1}
+    assert "x" in [each.value.name for each in loop.inputs] and loop.goes_on == "computed (LogicalAnd)"
+
+
+SCAN = """
+main (float[7,3] x, float[3] h) => (float[3] last, float[7,3] ys) {
+  [scan] last, ys = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1],
+    body = step (float[3] s, float[3] e) => (float[3] t, float[3] u) { t = Add (s, e)  u = Neg (t) }> (h, x)
+}"""
+
+
+def test_scan_backwards(tmp_path: Path) -> None:
+    scan = only(parsed(SCAN))
+    assert scan.trip_count == "7 (dimension 0 of x)" and scan.condition is None
+    assert scan.inputs[1].slicing == {"axis": 0, "stride": -1} == scan.outputs[1].slicing
+    save_model(convert_model(parsed(SCAN)), tmp_path / "model.xml")
+    iterator = only(tmp_path / "model.xml")
+    assert iterator.operator == "TensorIterator" and iterator.trip_count == "7 (dimension 0 of x)"
+    (sliced,) = [each for each in iterator.inputs if each.kind == "sliced"]
+    assert sliced.slicing["stride"] == -1
+
+
+def test_slices_of_several_elements(tmp_path: Path) -> None:
+    save_model(convert_model(parsed(SCAN)), tmp_path / "model.xml")
+    text = (tmp_path / "model.xml").read_text()
+    assert 'stride="-1"' in text
+    changed = text.replace('stride="-1"', 'stride="-2"').replace('part_size="1"', 'part_size="2"')
+    (tmp_path / "other.xml").write_text(changed)
+    (tmp_path / "other.bin").write_bytes((tmp_path / "model.bin").read_bytes())
+    assert only(tmp_path / "other.xml").trip_count == "3 (dimension 0 of x)"
+
+
+CALLS = """<ir_version: 10, opset_import: ["": 18, "local": 1]>
+main (float[3] x, int64 n) => (float[3] y) {
+  a = local.plain (x)
+  [first] b = local.outer (a, n)
+  y = local.outer (b, n)
+}
+<domain: "local", opset_import: ["": 18]> plain (x) => (y) { y = Neg (x) }
+<domain: "local", opset_import: ["": 18, "local": 1]> outer (x, n) => (y) { z = Abs (x)  y = local.repeated (z, n) }
+<domain: "local", opset_import: ["": 18]> repeated (x, n) => (y) {
+  [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+    d = Identity (c)
+    t = Neg (s)
+  }>
+}"""
+
+
+def test_functions() -> None:
+    import onnx
+
+    found = skeleton(opened(onnx.parser.parse_model(CALLS)))
+    calls = [FunctionCall("first", "local::outer"), FunctionCall("y", "local::outer")]
+    assert found.graph.steps == [Run(1, {"local::plain": 1}), *calls]
+    assert [(each.path, each.tag, each.nodes) for each in found.functions] == [
+        ("local::plain", "function", 1), ("local::outer", "function", 2), ("local::repeated", "function", 1),
+    ]  # fmt: skip
+    assert found.functions[1].steps == [Run(1, {"Abs": 1}), FunctionCall("y", "local::repeated")]
+    (loop,) = found.functions[2].controls()
+    assert loop.path == "local::repeated/loop" and loop.trip_count == "argument n"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "port"),
+    [
+        ("f32", "[2,N,?]", Port("x", "f32", [2, "N", "?"])),
+        ("f32", "[]", Port("x", "f32", [])),
+        ("f32", "[...]", Port("x", "f32", None)),
+        ("f32", '["a, b",2..5]', Port("x", "f32", ['"a, b"', "2..5"])),
+        ("seq(f32[?])", "", Port("x", "seq(f32[?])", None)),
+        ("", "", Port("x", "?", None)),
+    ],
+)
+def test_types(dtype: str, shape: str, port: Port) -> None:
+    assert port_of("x", dtype, shape) == port
