@@ -16,6 +16,7 @@ export interface Document {
   steps: Step[];
   texts?: string[]; // reasons refer to them by index
   heat?: Heat;
+  written?: { layers: Record<NodeId, number>; offsets: Record<NodeId, number> }; // of the last state: layers of the .xml, constants in the .bin
 }
 
 export interface Scope {
@@ -69,7 +70,6 @@ export interface PortEntry {
   end?: number;
   stride?: number;
   part_size?: number;
-  layer_ids?: Record<string, number>; // in the .xml: "parameter" and "result", where the graph was written
 }
 
 export interface Step {

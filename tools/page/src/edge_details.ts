@@ -53,7 +53,7 @@ function intoBody(context: Context, edge: EdgeKey, from: NodeRecord, to: NodeRec
   if (role?.entry?.role === "Merged" && role.entry.result !== undefined) facts.push(["Next value", [context.link(role.entry.result)]]);
   const outer = outputOf(context, value);
   if (outer && outer.type !== to.outputs[0]?.type) facts.push(["Type outside", [h("span", { class: "type" }, bdi(outer.type, 60))]]);
-  return { title: "Into the body", output: to.outputs[0], facts: [...facts, ...layer(role?.entry, "parameter")] };
+  return { title: "Into the body", output: to.outputs[0], facts: [...facts, ...layer(context, to.id)] };
 }
 
 /** From a Result of a body to an output of its owner. */
@@ -71,7 +71,7 @@ function outOfBody(context: Context, edge: EdgeKey, from: NodeRecord, to: NodeRe
   const outer = edge.input < 0 ? undefined : to.outputs[edge.input];
   const inner = outputOf(context, from.inputs[0]);
   if (outer && outer.type !== inner?.type) facts.push(["Type outside", [h("span", { class: "type" }, bdi(outer.type, 60))]]);
-  return { title: "Out of the body", output: inner ?? outer, facts: [...facts, ...layer(role?.entry, "result")] };
+  return { title: "Out of the body", output: inner ?? outer, facts: [...facts, ...layer(context, from.id)] };
 }
 
 /** From a Result to the Parameter that has its value in the next iteration. */
@@ -105,7 +105,7 @@ function plain(context: Context, edge: EdgeKey, from: NodeRecord, to: NodeRecord
   }
   const owner = from.scope === to.scope ? undefined : ownerOf(context, to);
   if (owner) facts.push(["Capture", ["read in a body of ", context.link(owner.id)]]);
-  return { title: owner ? "Capture" : "Edge", output: from.outputs[edge.port], facts: [...facts, ...layer(into?.entry, "parameter")] };
+  return { title: owner ? "Capture" : "Edge", output: from.outputs[edge.port], facts: [...facts, ...layer(context, into?.entry?.parameter)] };
 }
 
 function ownerOf(context: Context, inner: NodeRecord): NodeRecord | undefined {
@@ -118,8 +118,8 @@ function numbers(entry: PortEntry | undefined): HTMLElement | null {
   return text ? h("span", { class: "dim" }, ` ${text}`) : null;
 }
 
-function layer(entry: PortEntry | undefined, end: "parameter" | "result"): Fact[] {
-  const id = entry?.layer_ids?.[end];
+function layer(context: Context, inner: NodeId | undefined): Fact[] {
+  const id = inner === undefined ? undefined : context.state.layer(inner);
   return id === undefined ? [] : [["internal_layer_id", [String(id)]]];
 }
 

@@ -90,13 +90,13 @@ export function portMap(context: Context, record: NodeRecord): HTMLElement | nul
   }
   if (branches) extras.push(row(0, "condition", "", outside(context, record.inputs[0]), [h("span", { class: "dim" }, "—")], ""));
   const inputs = map.inputs.map((entry) => row(entry.port, ROLES[entry.role], entryText(entry), outside(context, record.inputs[entry.port]),
-    inside(context, entry), layerIds(entry)));
+    inside(context, entry), layerIds(context, entry)));
   const outputs = map.outputs.map((entry) => {
     const readers = context.state.readers(record.id).filter((each) => each.port === entry.port);
     const first = readers[0];
     const shown: Child[] = first ? [context.link(first.node, { limit: 22 }), readers.length > 1 ? h("span", { class: "dim" }, ` +${readers.length - 1}`) : null]
       : [h("span", { class: "dim" }, "not read")];
-    return row(entry.port, ROLES[entry.role], entryText(entry), shown, inside(context, entry), layerIds(entry));
+    return row(entry.port, ROLES[entry.role], entryText(entry), shown, inside(context, entry), layerIds(context, entry));
   });
   if (map.iteration !== undefined) {
     extras.push(row(null, "current iteration", "", [h("span", { class: "dim" }, "made by the loop")], ["→ ", context.link(map.iteration, { op: false, limit: 22 })], ""));
@@ -134,9 +134,8 @@ function inside(context: Context, entry: PortEntry): Child[] {
   return parts;
 }
 
-function layerIds(entry: PortEntry): string {
-  const ids = entry.layer_ids;
-  if (!ids) return "";
-  const one = Object.values(ids);
-  return `internal_layer_id ${one.join(", ")}`;
+function layerIds(context: Context, entry: PortEntry): string {
+  const ends = [entry.parameter, entry.result, entry.then, entry.else_].filter((end) => typeof end === "number");
+  const ids = ends.map((end) => context.state.layer(end)).filter((id) => id !== undefined);
+  return ids.length ? `internal_layer_id ${ids.join(", ")}` : "";
 }

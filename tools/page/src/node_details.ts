@@ -8,6 +8,7 @@ import { inputRole, innerRoles, entryText, outputRole, scopePath } from "./label
 import { iterations, portMap } from "./loop_details.ts";
 import { differences, type Difference } from "./record_changes.ts";
 import { section, tall } from "./sections.ts";
+import { placesOf } from "./weights.ts";
 import { longList } from "./virtual.ts";
 
 /** The sections about a node; `extra` come after the first ones. */
@@ -36,8 +37,9 @@ export function nodeDetails(context: Context, record: NodeRecord, extra: (HTMLEl
 export function nodeHead(context: Context, record: NodeRecord): HTMLElement {
   const change = context.changeOf(record.id);
   const path = scopePath(context.state, record.scope);
+  const layer = context.state.layer(record.id);
   return h("div", { class: "details-head" },
-    h("p", { class: "details-op" }, h("strong", {}, record.op), h("span", { class: "dim" }, ` opset ${record.opset}`), " ", change ? changeChip(change, true) : null),
+    h("p", { class: "details-op" }, h("strong", {}, record.op), h("span", { class: "dim" }, record.opset === "" ? "" : ` opset ${record.opset}`, layer === undefined ? "" : ` · layer ${layer}`), " ", change ? changeChip(change, true) : null),
     h("p", { class: "details-name" }, record.name ? whole(record.name) : h("span", { class: "dim" }, `no name (node ${record.id} of this page)`)),
     path.length ? h("p", { class: "details-scope dim" }, "in ", ...path.flatMap(({ owner, tag }, index): Child[] => [index ? " › " : null, context.link(owner, { limit: 24 }), ` ${tag.replace("_", " ")}`])) : null);
 }
@@ -88,11 +90,14 @@ function inBody(context: Context, record: NodeRecord): HTMLElement | null {
 
 function constant(context: Context, record: NodeRecord): HTMLElement | null {
   if (record.value === undefined) return null;
+  const { kind } = context.document;
+  const offset = context.state.offset(record.id);
   const equal = record.data === undefined ? [] : [...context.state.nodes.values()].filter((each) => each.data === record.data && each.id !== record.id);
+  const places = placesOf([record, ...equal], kind);
   return section("Value",
     h("pre", { class: "value-preview" }, whole(record.value, 600)),
-    h("p", { class: "dim" }, [record.bytes === undefined ? "" : bytes(record.bytes), record.stored ? `stored at ${record.stored}` : ""].filter(Boolean).join(" · ")),
-    equal.length ? h("div", {}, h("p", {}, `${plural(equal.length, "other constant")} with equal content: the file stores it once.`),
+    h("p", { class: "dim" }, [record.bytes === undefined ? "" : bytes(record.bytes), record.stored ? `${kind === "conversion" ? "from" : "stored at"} ${record.stored}` : "", offset === undefined || kind !== "conversion" ? "" : `at ${offset} in the .bin`].filter(Boolean).join(" · ")),
+    equal.length ? h("div", {}, h("p", {}, `${plural(equal.length, "other constant")} with equal content${places === 1 ? ": the file stores it once" : `, in ${places} places of the file`}.`),
       longList(equal.map((each) => each.id), (node) => context.link(node), "constants with equal content", 4)) : null);
 }
 

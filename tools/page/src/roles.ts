@@ -20,20 +20,20 @@ export interface PortEdge {
   key: EdgeKey;
 }
 
-/** All edges between a node and its bodies. */
-export function portEdges(node: NodeRecord): PortEdge[] {
+/** All edges between a node and its bodies; `layer` gives the id of a node's layer, if there is one. */
+export function portEdges(node: NodeRecord, layer: (node: NodeId) => number | undefined): PortEdge[] {
   const map = node.port_map;
   if (!map) return [];
   const found: PortEdge[] = [];
   const into = (port: number, parameter: NodeId | null | undefined, role: string, entry?: PortEntry) => {
     if (parameter === null || parameter === undefined) return;
     const key = { from: node.id, port, to: parameter, input: 0 };
-    found.push({ kind: "port", role, label: labelOf(role, entry), layer: layerOf(entry, "parameter", parameter), key });
+    found.push({ kind: "port", role, label: labelOf(role, entry), layer: layer(parameter), key });
   };
   const outOf = (port: number, result: NodeId | null | undefined, role: string, entry?: PortEntry) => {
     if (result === null || result === undefined) return;
     const key = { from: result, port: 0, to: node.id, input: port };
-    found.push({ kind: "port", role, label: labelOf(role, entry), layer: layerOf(entry, "result", result), key });
+    found.push({ kind: "port", role, label: labelOf(role, entry), layer: layer(result), key });
   };
   for (const entry of map.inputs) {
     const role = entry.role.toLowerCase();
@@ -61,10 +61,6 @@ function labelOf(role: string, entry?: PortEntry): string {
   if (entry.stride !== undefined && entry.stride !== 1) parts.push(`stride=${entry.stride}`);
   if (entry.part_size !== undefined && entry.part_size !== 1) parts.push(`part_size=${entry.part_size}`);
   return parts.join(" ");
-}
-
-function layerOf(entry: PortEntry | undefined, end: "parameter" | "result", node: NodeId): number | undefined {
-  return entry?.layer_ids?.[end] ?? entry?.layer_ids?.[node];
 }
 
 /** The name of an input of a control-flow operation, where its position says what it is. */

@@ -22,6 +22,9 @@ export interface State {
   readers(node: NodeId): readonly Reader[];
   /** The nodes of one scope, in a stable order: producers mostly before consumers. */
   within(scope: ScopeId): readonly NodeId[];
+  /** The id of a node's layer in the .xml, and the offset of a constant in the .bin, if this state was written. */
+  layer(node: NodeId): number | undefined;
+  offset(node: NodeId): number | undefined;
 }
 
 export interface Changes {
@@ -114,7 +117,8 @@ export class States {
       for (const node of [...delta.changed, ...delta.added]) nodes.set(node.id, node);
       for (const scope of delta.scopes) scopes.set(scope.id, scope);
     }
-    const made = new GraphState(nodes, scopes, (node) => this.place(node));
+    const isLast = step === this.settled(this.document.steps.length - 1);
+    const made = new GraphState(nodes, scopes, (node) => this.place(node), isLast ? this.document.written : undefined);
     this.cache.set(step, made);
     for (const old of [...this.cache.keys()].slice(0, this.cache.size - KEPT)) this.cache.delete(old);
     return made;
@@ -176,7 +180,16 @@ class GraphState implements State {
     readonly nodes: ReadonlyMap<NodeId, NodeRecord>,
     readonly scopes: ReadonlyMap<ScopeId, Scope>,
     private readonly place: (node: NodeId) => number,
+    private readonly written: Document["written"],
   ) {}
+
+  layer(node: NodeId): number | undefined {
+    return this.written?.layers[node];
+  }
+
+  offset(node: NodeId): number | undefined {
+    return this.written?.offsets[node];
+  }
 
   readers(node: NodeId): readonly Reader[] {
     this.index ??= this.readersOfAll();

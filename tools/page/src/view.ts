@@ -103,14 +103,14 @@ export class View {
   /** The edges between a node and its bodies, with those that the step removed. */
   ports(node: NodeRecord): (PortEdge & { status: Status })[] {
     const status = this.status(node.id);
-    const now = portEdges(node);
+    const now = portEdges(node, (inner) => this.after.layer(inner));
     const old = this.changes.nodes.get(node.id) === "rewired" ? this.before.nodes.get(node.id) : undefined;
     if (!this.marked || !old || this.side === "before") {
       const all = status === "added" || status === "removed" ? status : "same";
       return now.map((each) => ({ ...each, status: all }));
     }
     const text = (each: PortEdge) => `${each.kind} ${edgeText(each.key)} ${each.label}`;
-    const was = portEdges(old);
+    const was = portEdges(old, () => undefined);
     const known = new Set(was.map(text));
     const kept = new Set(now.map(text));
     const found = now.map((each) => ({ ...each, status: known.has(text(each)) ? ("same" as const) : ("rewired" as const) }));

@@ -64,7 +64,8 @@ export function weightGroups(state: State, kind: Document["kind"]): WeightGroups
   return { constants, total, stored, copies: alike.filter((records) => !isOnce(records)), equal: alike.filter(isOnce), forms };
 }
 
-function placesOf(records: readonly NodeRecord[], kind: Document["kind"]): number {
+/** In how many places the same content stands. */
+export function placesOf(records: readonly NodeRecord[], kind: Document["kind"]): number {
   return new Set(records.map((record) => placeOf(record, kind))).size;
 }
 

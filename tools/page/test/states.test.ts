@@ -63,3 +63,11 @@ test("the text of a trip count is no wiring", () => {
   const states = new States(data([node(0), node(1, [0], ports("x"))], [delta({ changed: [node(1, [0], ports("y"))] })]));
   assert.deepEqual([...states.changes(0).nodes], [[1, "changed"]]);
 });
+
+test("the ids of layers are those of the last state", () => {
+  const found = data([node(0), node(1, [0])], [delta({ changed: [node(1, [0], { name: "a" })] }), null]);
+  found.written = { layers: { 1: 7 }, offsets: { 0: 64 } };
+  const states = new States(found);
+  assert.deepEqual([-1, 0, 1].map((step) => states.at(step).layer(1)), [undefined, 7, 7]);
+  assert.equal(states.at(1).offset(0), 64);
+});
