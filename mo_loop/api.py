@@ -189,18 +189,24 @@ def save_model(
         _save(model.graph, path, compress_to_fp16, observers)
 
 
+def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:
+    """A copy whose weights are stored as f16, as `save_model` writes it."""
+    from transforms.common.compress_float_constants import CompressFloatConstants
+
+    with phase("compressing", observers, graph) as compressing:
+        graph = compressing.graph = graph.clone()
+        halving = CompressFloatConstants()
+        halving.run(graph)
+        graph.validate()
+        compressing.subject = halving.counts
+        parameters = graph.rt_info.get("conversion_parameters", {})
+        graph.rt_info["conversion_parameters"] = {**parameters, "compress_to_fp16": "True"}
+    return graph
+
+
 def _save(graph: Graph, path: Path, compress_to_fp16: bool, observers: Sequence[Observer]) -> None:
     if compress_to_fp16:
-        from transforms.common.compress_float_constants import CompressFloatConstants
-
-        with phase("compressing", observers, graph) as compressing:
-            graph = compressing.graph = graph.clone()
-            halving = CompressFloatConstants()
-            halving.run(graph)
-            graph.validate()
-            compressing.subject = halving.counts
-            parameters = graph.rt_info.get("conversion_parameters", {})
-            graph.rt_info["conversion_parameters"] = {**parameters, "compress_to_fp16": "True"}
+        graph = compressed(graph, observers)
     with phase("writing", observers, graph) as writing, new_pair(path) as (data, xml):
         writing.subject = weights = Weights(data)
         XmlWriter(xml, weights).write(graph)

@@ -51,7 +51,7 @@ FORMATS = ("text", "json", "markdown", "junit")
 @click.option(
     "--layers", is_flag=True,
     help="Where outputs differ, find the first tensor that does, in the order of the ONNX model, also inside bodies, "
-    "with its iteration.",
+    "with its iteration. Where only those of --precision differ, the tensors are those of that precision.",
 )  # fmt: skip
 @click.option("--passes", is_flag=True, help="Where outputs differ, find the pass that changed the numbers.")
 @click.option(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mo_loop.api import read_model
+from mo_loop.api import compressed, read_model
 from mo_loop.conversion import Conversion
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
@@ -38,7 +38,7 @@ class Question:
 
     `names` are those of the sets. `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut
     as the conversion is. With `one_by_one` every tensor is computed alone, so that a crash has a place. `dump` is a
-    folder for the page.
+    folder for the page. OpenVINO computes in `precision` (empty: f32), with `properties`.
     """
 
     model: str
@@ -52,6 +52,8 @@ class Question:
     memory: int | None = None
     one_by_one: bool = False
     dump: str | None = None
+    precision: str = ""
+    properties: Mapping[str, Any] | None = None
 
 
 def layers_of(question: Question, limit: float) -> LayerDifference | str:
@@ -70,7 +72,7 @@ def layers_of(question: Question, limit: float) -> LayerDifference | str:
 def first_tensor(question: Question) -> LayerDifference | None:
     """What the worker runs: the sets in turn until one shows a tensor that differs."""
     history = History()
-    page = None if question.dump is None else HeatPage(question.dump)
+    page = None if question.dump is None else HeatPage(question.dump, question.precision)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         graph = _graph(question, history, page)
@@ -81,9 +83,10 @@ def first_tensor(question: Question) -> LayerDifference | None:
             found = first_difference(
                 question.reference, graph, feeds, rtol=question.rtol, atol=question.atol, memory=question.memory,
                 history=history, one_by_one=question.one_by_one, heat=None if page is None else page.heat,
+                properties=question.properties,
             )  # fmt: skip
             if found is not None:
-                return found
+                return replace(found, precision=question.precision)
     finally:
         if page is not None:
             page.write()
@@ -94,7 +97,8 @@ def _graph(question: Question, history: History, page: HeatPage | None) -> Graph
     """The graph of the IR, which the page shows: converted, or read and compared with a conversion."""
     if question.ir is None:
         observers: list[Observer] = [history] if page is None else [history, page.dumper]
-        return Conversion(question.options, observers).run(question.model)
+        graph = Conversion(question.options, observers).run(question.model)
+        return compressed(graph, observers) if question.options.compress_to_fp16 else graph
     graph = read_model(question.ir).graph
     assign_origins(graph, question.model, observers=[history])
     if page is not None:

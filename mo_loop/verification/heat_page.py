@@ -17,9 +17,10 @@ from mo_loop.verification.layers import Heat
 class HeatPage:
     """The page in a folder, with the files of a dump."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], precision: str = "") -> None:
         self.dumper = Dumper(folder)
         self.heat = Heat()
+        self.heat.precision = precision
 
     def write(self) -> None:
         """Write what is known so far."""

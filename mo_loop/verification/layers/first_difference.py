@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from mo_loop.verification.layers.history import History
 from mo_loop.verification.layers.ir_side import IrSide
 from mo_loop.verification.layers.layer_difference import LayerDifference
 from mo_loop.verification.layers.lockstep import Lockstep
+from mo_loop.verification.runtime import Compiled
 
 
 def first_difference(
@@ -31,6 +33,7 @@ def first_difference(
     history: History | None = None,
     one_by_one: bool = False,
     heat: Heat | None = None,
+    properties: Mapping[str, Any] | None = None,
 ) -> LayerDifference | None:
     """The first tensor that differs, in the order of the ONNX model; None if all tensors agree.
 
@@ -50,6 +53,7 @@ def first_difference(
         history: an observer of the conversion, which knows the passes.
         one_by_one: run each node alone. If the worker process crashes, its stage then names the tensor and the
             iteration ("computing loop/step/y, iteration 2 of loop"); else it names the first tensor of some.
+        properties: of OpenVINO, for example its precision; f32 by default.
         heat: takes every comparison; the models are then compared behind the first difference too.
 
     Raises:
@@ -57,7 +61,7 @@ def first_difference(
         KeyError: an input of the IR has no value.
     """
     loaded = model if isinstance(model, OnnxModel) else load(model)
-    side = IrSide()
+    side = IrSide() if properties is None else IrSide(partial(Compiled, properties=properties))
     lockstep = Lockstep(
         loaded, graph, rtol=rtol, atol=atol, memory=memory or default_memory(), side=side, one_by_one=one_by_one,
         heat=heat,

@@ -41,6 +41,8 @@ class Heat:
         """The node and the port of the first difference, and what is said about it."""
         self.sets: list[str] = []
         """The names of the sets of inputs that were compared."""
+        self.precision = ""
+        """That of OpenVINO; empty for f32."""
         self.notes: dict[str, None] = {}
         """What was not compared, and why."""
         self._inside: list[tuple[Curves, int]] = []
@@ -76,7 +78,7 @@ class Heat:
         found: dict[str, Any] = {
             "tensors": [[id_of(value.node), value.index, _plain(*each)] for value, each in self.tensors.items()],
             "loops": {str(id_of(loop)): curves.as_json() for loop, curves in self.loops.items()},
-            "sets": self.sets,
+            "sets": self.sets, "precision": self.precision or "f32",
         }  # fmt: skip
         if self.first is not None:
             node, port, text = self.first

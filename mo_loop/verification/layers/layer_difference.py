@@ -48,8 +48,8 @@ class LayerDifference:
     enclosing loop, outermost first. `between` are the nodes before this one whose tensors could not be compared: the
     difference may come from any of them. `vanishes` says that the layer gives the right numbers when it is computed
     apart from its neighbours. `limited` are earlier tensors of 64-bit integers whose numbers beyond 32 bits OpenVINO
-    limits. `became` are the layers made for the node, `passes` those that made or removed
-    them. `compared` and `not_compared` count tensors, the latter by the reason.
+    limits. `precision` is that of OpenVINO, empty for f32. `became` are the layers made for the node, `passes` those
+    that made or removed them. `compared` and `not_compared` count tensors, the latter by the reason.
     """
 
     kind: str
@@ -68,6 +68,7 @@ class LayerDifference:
     passes: tuple[str, ...] = ()
     vanishes: bool = False
     limited: tuple[str, ...] = ()
+    precision: str = ""
     compared: int = 0
     not_compared: Mapping[str, int] = field(default_factory=dict)
 
@@ -123,11 +124,12 @@ class LayerDifference:
             BODY_INPUT: f"{self.tensor!r}, which {node} gives to its body",
             MODEL_OUTPUT: f"the output {self.tensor!r} of the model, made by {node}",
         }[self.role]
+        the = f"In {self.precision}, the" if self.precision else "The"
         if self.kind in (COUNT, BRANCH):
-            return f"The first difference is in {node}{self._when()}."
+            return f"{the} first difference is in {node}{self._when()}."
         if self.kind == FAILED:
-            return f"The first tensor that the IR cannot compute is {what}{self._when()}."
-        return f"The first tensor that differs is {what}{self._when()}."
+            return f"{the} first tensor that the IR cannot compute is {what}{self._when()}."
+        return f"{the} first tensor that differs is {what}{self._when()}."
 
     def _when(self) -> str:
         if not self.iterations:

@@ -19,6 +19,7 @@ from mo_loop.verification.report_formats import as_junit, as_markdown, as_text
 from mo_loop.verification.verifying import verify
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
+from tests.pages import after, document
 
 LOOP = """
 main (float[N,2] x, int64 n) => (float[N,2] y, int64[K] z) <float[2] w = {0.5, 2.0}, int64[2] k = {5, 6}> {
@@ -220,3 +221,41 @@ def test_the_report_in_all_formats(model: Path) -> None:
     assert "**f32&#58; differs**" in as_markdown(report)
     assert 'failures="1"' in as_junit(report)
     assert '<testcase classname=' in as_junit(report)
+
+
+def test_the_type_of_an_output_that_the_runtime_names_otherwise(tmp_path: Path) -> None:
+    """The runtime moves a product with a scalar, and the output then has the name of the tensor before it as well."""
+    text = """
+    main (float[N,2] x, int64 n) => (float[N,2] y) <float[1] k = {3.0}, float[2,2] w = {1.0, 2.0, 3.0, 4.0}> {
+      s = Loop (n, "", x) <body = step (int64 i, bool c, float[N,2] t) => (bool d, float[N,2] u) {
+        d = Identity (c) u = MatMul (t, w) }>
+      y = Mul (s, k) }"""
+    report = verify(saved(parsed(text), tmp_path), sets=1)
+    assert report and all(row.found == row.expected for row in report.sides[0].rows)
+
+
+def test_layers_are_those_of_compressed_weights(tmp_path: Path) -> None:
+    model = saved(parsed("main (float[2] x) => (float[2] y) <float[2] w = {1000.1, 0.1}> { y = Mul (x, w) }"), tmp_path)
+    options = ConvertOptions(compress_to_fp16=True)
+    report = verify(model, inputs=[{"x": floats(2)}], rtol=1e-5, layers=True, dump=tmp_path / "steps", options=options)
+    assert not report and report.layers.tensor == "y"
+    data = document(Path(report.page).read_text("utf-8"))
+    assert "compressing" in [step["name"] for step in data["steps"]]
+    nodes, _ = after(data)
+    assert nodes[data["heat"]["first"]["node"]]["op"] == "Multiply"
+
+
+def test_layers_are_compared_in_the_precision_that_differs(tmp_path: Path) -> None:
+    text = "main (float[N,64] x) => (float[N,64] y) <float one = {1.0}> { h = MatMul (x, w) y = Add (h, one) }"
+    model = parsed(text)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(floats(64, 64), "w"))
+    path = saved(model, tmp_path)
+    report = verify(path, sets=1, precision="bf16", layers=True, dump=tmp_path / "steps")
+    if report.passed:
+        pytest.skip("OpenVINO computes in f32 on this processor")
+    assert report.sides[0].passed and report.passes is None
+    assert (report.layers.precision, report.layers.tensor) == ("bf16", "h")
+    assert str(report.layers).startswith("In bf16, the first tensor that differs is 'h'")
+    heat = document(Path(report.page).read_text("utf-8"))["heat"]
+    assert heat["precision"] == "bf16" and max(each["worst"] for _, _, each in heat["tensors"]) > 1
+    assert verify(path, sets=1, layers=True).layers is None

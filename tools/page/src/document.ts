@@ -109,6 +109,7 @@ export interface Heat {
   tensors: [node: NodeId, port: number, difference: TensorDifference][];
   loops: Record<NodeId, LoopDifferences>;
   first?: { node: NodeId; port: number; text: string };
+  precision: string; // in which OpenVINO computed
   sets: string[]; // the names of the inputs: of their differences the largest counts
 }
 
