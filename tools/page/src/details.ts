@@ -6,7 +6,7 @@ import type { Context } from "./context.ts";
 import { fill, h, iconButton } from "./dom.ts";
 import { edgeDetails } from "./edge_details.ts";
 import { loopPlot } from "./heat_panel.ts";
-import { nodeDetails, nodeHead } from "./node_details.ts";
+import { nodeDetails, nodeHead, standIns } from "./node_details.ts";
 import { graphSummary } from "./summary.ts";
 
 export class Details {
@@ -44,7 +44,8 @@ export class Details {
     const last = step === null ? undefined : context.states.at(step).nodes.get(node);
     if (!last || step === null) return fill(this.element, h("p", { class: "dim" }, "The document has no such node."));
     fill(this.element, this.tools(true), nodeHead(context, last),
-      h("p", { class: "notice" }, "This node is not in the graph of this step. It is in ", context.stepLink(step, node), "."),
+      h("p", { class: "notice" }, "This node is not in the graph of this step. It is in ", step < 0 ? "the graph " : "the graph after ", context.stepLink(step, node), "."),
+      ...[standIns(context, last)].filter((each) => each !== null),
       ...nodeDetails(context, last, []));
   }
 

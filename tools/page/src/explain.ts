@@ -3,7 +3,8 @@
 import { bdi, count, duration, fill, h, plural } from "./dom.ts";
 import { CHANGE_SIGNS, changeChip, type Context } from "./context.ts";
 import type { Gap, NodeId, Step } from "./document.ts";
-import { nameOf, tally, tallyText } from "./labels.ts";
+import { nameOf, sizes, tally, tallyText } from "./labels.ts";
+import { nodesText } from "./passes.ts";
 import { differences } from "./record_changes.ts";
 import type { Change } from "./states.ts";
 import { longList } from "./virtual.ts";
@@ -34,7 +35,7 @@ export class Explanation {
     this.title.textContent = found.name;
     fill(this.body,
       found.doc ? formula(found.doc) : null,
-      h("p", { class: "dim facts" }, factsText(found)),
+      h("p", { class: "dim facts" }, factsText(found, sizes(this.context.document)[step]!)),
       ...(found.gaps ?? []).map(gapCard),
       this.changes(found, step),
       this.decisions(found, step),
@@ -117,12 +118,11 @@ export function formula(doc: string): HTMLElement {
   }));
 }
 
-function factsText(step: Step): string {
+function factsText(step: Step, size: [number, number]): string {
   if (step.off) return `Pass ${step.place}. It did not run: it is switched off.`;
-  const [before, after] = step.nodes;
   return [
     `Pass ${step.place}`, duration(step.seconds), plural(step.matches, "match", "matches"),
-    before === after ? plural(after, "node") : `${count(before)} → ${plural(after, "node")}`,
+    nodesText(size),
     step.delta ? "" : "changed nothing",
   ].filter(Boolean).join(" · ");
 }

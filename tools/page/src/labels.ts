@@ -28,6 +28,17 @@ export function stops(document: Document): number[] {
   return found;
 }
 
+/** The numbers of nodes before and after each step, as the states have them. */
+export function sizes(document: Document): [before: number, after: number][] {
+  let size = document.nodes.length;
+  return document.steps.map((step) => {
+    const before = size;
+    const { added, removed } = tally(step);
+    size += added - removed;
+    return [before, size];
+  });
+}
+
 export interface Tally {
   added: number;
   removed: number;

@@ -33,9 +33,9 @@ export function iterations(context: Context, record: NodeRecord, decided: readon
   return h("dl", { class: "facts-list" }, ...rows.flatMap(([label, children]) => [h("dt", {}, label), h("dd", {}, ...children)]));
 }
 
-/** The last refusal to make a TensorIterator. */
+/** The last decision not to make a TensorIterator. */
 function notIterator(decided: readonly Decision[]): Decision | undefined {
-  return decided.findLast((each) => each.outcome === "refused" && ITERATOR_PASSES.has(each.pass));
+  return decided.findLast((each) => ITERATOR_PASSES.has(each.pass) && (each.outcome === "refused" || each.text.startsWith("to a Loop")));
 }
 
 /** What decides how often a Loop runs, and what computes its trip count. */
@@ -43,11 +43,8 @@ function tripCount(context: Context, record: NodeRecord): Child[] {
   const value = record.inputs[0];
   const told = record.port_map?.trip_count;
   const known = value ? constantValue(context, ...value) : null;
-  const shown = told ?? known;
-  return [
-    shown ? h("strong", {}, bdi(shown, 72)) : null,
-    value ? h("div", { class: "dim" }, known === null ? "computed by " : "constant ", known === null ? expression(context, ...value) : context.link(value[0], { limit: 28 })) : null,
-  ];
+  const input: Child[] = value ? ["input 0 is ", known === null ? expression(context, ...value) : context.link(value[0], { limit: 28 }), known === null || told === undefined ? "" : ` = ${known}`] : [];
+  return [told ?? known ? h("strong", {}, bdi(told ?? known ?? "", 72)) : null, value ? h("div", { class: "dim" }, ...input) : null];
 }
 
 /** A value that decides: its constant, or what computes it. */

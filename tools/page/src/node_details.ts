@@ -56,7 +56,7 @@ function thisStep(context: Context, record: NodeRecord): HTMLElement | null {
   return h("section", { class: `details-section this-step ${what}` },
     h("h3", {}, h("span", { "aria-hidden": "true" }, `${CHANGE_SIGNS[what]} `), context.document.kind === "diff" ? diffWord(what) : `${subject} ${what} it`),
     told.length ? h("ul", { class: "items" }, ...told.map((text) => h("li", {}, bdi(text, 300)))) : null,
-    found.length ? differenceTable(found) : null);
+    found.length && !told.length ? differenceTable(found) : null);
 }
 
 export function diffWord(what: string): string {
@@ -162,6 +162,7 @@ function attributes(record: NodeRecord): HTMLElement | null {
 
 function origins(context: Context, record: NodeRecord): HTMLElement | null {
   const found = record.origins ?? [];
+  if (!found.length && context.document.kind !== "conversion") return null;
   if (!found.length) return section("Origin in ONNX", h("p", { class: "dim" }, "None: a pass made it without a node of the model."));
   const shown = (origin: [string, string, string, string]) => {
     const [scope, node, operator, tensor] = origin;
@@ -172,17 +173,29 @@ function origins(context: Context, record: NodeRecord): HTMLElement | null {
   return section("Origin in ONNX", tall(found, shown, "origins", 6), siblings(context, record));
 }
 
+/** What stands in the shown graph for a node that it does not have: nodes of the same ONNX node. */
+export function standIns(context: Context, record: NodeRecord): HTMLElement | null {
+  const found = sameOrigin(context, record);
+  return found.length ? section("Of the same ONNX node in this step", longList(found, (node) => context.link(node), "nodes of the same origin", 8)) : null;
+}
+
 /** Other nodes of the shown graph that were made of the same ONNX node. */
 function siblings(context: Context, record: NodeRecord): HTMLElement | null {
-  const own = new Set(record.origins?.filter((each) => each[1]).map((each) => `${each[0]}\n${each[1]}`));
-  if (!own.size) return null;
-  const found: NodeId[] = [];
-  for (const each of context.state.nodes.values()) {
-    if (each.id !== record.id && each.op !== "Constant" && each.origins?.some((origin) => own.has(`${origin[0]}\n${origin[1]}`))) found.push(each.id);
-  }
-  if (!found.length) return null;
-  return h("details", { class: "fold" }, h("summary", {}, `${plural(found.length, "other node")} of the same ONNX ${own.size > 1 ? "nodes" : "node"}`),
+  const found = sameOrigin(context, record);
+  if (!found.length || !context.record(record.id)) return null;
+  return h("details", { class: "fold" }, h("summary", {}, `${plural(found.length, "other node")} of the same ONNX node`),
     longList(found, (node) => context.link(node), "nodes of the same origin", 8));
+}
+
+/** Control flow first, constants not at all. */
+function sameOrigin(context: Context, record: NodeRecord): NodeId[] {
+  const own = new Set(record.origins?.filter((each) => each[1]).map((each) => `${each[0]}\n${each[1]}`));
+  if (!own.size) return [];
+  const found: NodeRecord[] = [];
+  for (const each of context.state.nodes.values()) {
+    if (each.id !== record.id && each.op !== "Constant" && each.origins?.some((origin) => own.has(`${origin[0]}\n${origin[1]}`))) found.push(each);
+  }
+  return found.sort((a, b) => Number(b.port_map !== undefined) - Number(a.port_map !== undefined)).map((each) => each.id);
 }
 
 function history(context: Context, record: NodeRecord): HTMLElement | null {

@@ -3,7 +3,7 @@
 import type { Context } from "./context.ts";
 import { count, duration, fill, h, plural } from "./dom.ts";
 import type { Step } from "./document.ts";
-import { stops, tally, tallyText } from "./labels.ts";
+import { sizes, stops, tally, tallyText } from "./labels.ts";
 
 const MANY = 16; // from here on only the passes that changed something are shown at first
 
@@ -16,10 +16,12 @@ export class Passes {
   });
   private readonly unchanged: HTMLInputElement;
   private readonly stops: number[];
+  private readonly sizes: [number, number][];
 
   constructor(private readonly context: Context) {
     const { document } = context;
     this.stops = stops(document);
+    this.sizes = sizes(document);
     this.unchanged = h("input", { type: "checkbox", change: () => this.draw() });
     this.unchanged.checked = document.steps.length <= MANY;
     const idle = document.steps.length - this.stops.length + 1;
@@ -53,7 +55,7 @@ export class Passes {
       rows.push(this.row(step, index));
     });
     const last = document.steps.length - 1;
-    if (!wanted && last >= 0) rows.push(this.end(last, "As written", plural(document.steps[last]!.nodes[1], "node")));
+    if (!wanted && last >= 0) rows.push(this.end(last, "As written", plural(this.sizes[last]![1], "node")));
     if (!rows.length) rows.push(h("li", { class: "empty" }, "No pass has this in its name."));
     fill(this.list, ...rows);
     const now = this.list.querySelector<HTMLElement>("[aria-current]");
@@ -66,7 +68,7 @@ export class Passes {
     const current = shown.step === index && !this.isEnd(shown.step);
     const changes = tally(step);
     const facts = step.delta
-      ? [step.matches ? plural(step.matches, "match", "matches") : "", nodesText(step)].filter(Boolean).join(" · ")
+      ? [step.matches ? plural(step.matches, "match", "matches") : "", nodesText(this.sizes[index]!)].filter(Boolean).join(" · ")
       : step.off ? "switched off" : "";
     return this.item(index, step.delta ? "changed" : step.off ? "off" : "unchanged", current,
       h("span", { class: "row-top" },
@@ -119,7 +121,7 @@ export class Passes {
   }
 }
 
-function nodesText(step: Step): string {
-  const [before, after] = step.nodes;
+/** "3 nodes", or "5 → 3 nodes". */
+export function nodesText([before, after]: [number, number]): string {
   return before === after ? plural(after, "node") : `${count(before)} → ${plural(after, "node")}`;
 }

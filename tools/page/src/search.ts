@@ -65,6 +65,7 @@ export class Search {
   }
 
   private open(): void {
+    setTimeout(() => this.index.prepare(), 50);
     if (!this.popup.hidden) return;
     this.popup.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
@@ -80,14 +81,10 @@ export class Search {
     const query = this.input.value.trim();
     const found = query ? this.index.find(query, this.context.store.get().step) : [];
     this.items = [];
-    let group: Group | undefined;
+    let head: { head: Group; size: number } | undefined;
     for (const each of found) {
-      if (each.group !== group) {
-        group = each.group;
-        this.items.push({ head: group, size: 0 });
-      }
-      const head = this.items.findLast((item) => "head" in item);
-      if (head && "head" in head) head.size++;
+      if (each.group !== head?.head) this.items.push((head = { head: each.group, size: 0 }));
+      head.size++;
       this.items.push(each);
     }
     this.active = -1;

@@ -8,7 +8,7 @@ import type { Document, NodeId, NodeRecord } from "./document.ts";
 import type { Change, States } from "./states.ts";
 
 export type Group = "Name" | "Operator" | "Tensor" | "ONNX" | "Scope" | "Value" | "In other steps";
-export const GROUPS: readonly Group[] = ["Name", "Operator", "Tensor", "ONNX", "Scope", "Value", "In other steps"];
+export const GROUPS: readonly Group[] = ["Operator", "Name", "Tensor", "ONNX", "Scope", "Value", "In other steps"];
 
 export interface Found {
   record: NodeRecord;
@@ -24,7 +24,6 @@ interface Entry {
   onnx: string;
   scope: string;
   value: string;
-  all: string;
 }
 
 interface Term {
@@ -41,30 +40,32 @@ export class SearchIndex {
 
   constructor(private readonly document: Document, private readonly states: States) {}
 
+  /** Build what the first search needs. */
+  prepare(): void {
+    this.entries ??= this.build();
+  }
+
   find(query: string, step: number): Found[] {
     const terms = parse(query);
     if (!terms.length) return [];
     this.entries ??= this.build();
     const state = this.states.at(step);
     const changed = this.changed(terms, step);
-    const found = new Map<NodeId, Found>();
+    const seen = new Set<NodeId>();
+    const buckets: Found[][] = []; // by rank: sorting 20,000 results takes longer than finding them
+    const word = terms.find((term) => !term.field)?.text ?? "";
+    const op = terms.find((term) => term.field === "op")?.text ?? word;
     for (const entry of this.entries) {
       const { id } = entry.record;
-      if (changed && !changed.has(id)) continue;
+      if (seen.has(id) || (changed && !changed.has(id))) continue;
       const record = state.nodes.get(id);
       if (!terms.every((term) => fits(entry, record ?? entry.record, term))) continue;
-      const isHere = record !== undefined;
-      if (found.has(id)) continue;
-      found.set(id, { record: record ?? entry.record, group: isHere ? groupOf(entry, terms) : "In other steps", elsewhere: !isHere });
+      seen.add(id);
+      const group = record ? groupOf(entry, terms) : "In other steps";
+      const rank = GROUPS.indexOf(group) * 8 + (entry.op === op ? 0 : 4) + (entry.name === word ? 0 : word && entry.name.endsWith(word) ? 1 : 2);
+      (buckets[rank] ??= []).push({ record: record ?? entry.record, group, elsewhere: !record });
     }
-    const rank = new Map(GROUPS.map((group, index) => [group, index]));
-    const first = terms.find((term) => !term.field)?.text ?? "";
-    const op = terms.find((term) => term.field === "op")?.text ?? first;
-    const score = ({ record, group }: Found) => {
-      const [name, operator] = [record.name.toLowerCase(), record.op.toLowerCase()];
-      return rank.get(group)! * 8 + (operator === op ? 0 : 4) + (name === first ? 0 : first && name.endsWith(first) ? 1 : 2);
-    };
-    return [...found.values()].map((each) => [score(each), each] as const).sort((a, b) => a[0] - b[0]).map(([, each]) => each);
+    return buckets.flat();
   }
 
   private build(): Entry[] {
@@ -106,7 +107,7 @@ function entryOf(record: NodeRecord, scope: string): Entry {
   const onnx = lower((record.origins ?? []).map((origin) => origin.slice(1).join("\n")).join("\n"));
   const within = lower(`${scope}\n${(record.origins ?? []).map((origin) => origin[0]).join("\n")}`);
   const value = record.value ? lower(record.value) : "";
-  return { record, name, op, tensors, onnx, scope: within, value, all: [name, op, tensors, onnx, within, value].join("\n") };
+  return { record, name, op, tensors, onnx, scope: within, value };
 }
 
 /** "a op:Add \"two words\"" as terms. */
@@ -123,6 +124,15 @@ export function parse(query: string): Term[] {
   return terms.filter((term) => !(term.text === `${open}:` && !term.field));
 }
 
+const ANY = ["name", "op", "tensors", "onnx", "scope", "value"] as const;
+const LOWERED = new Map<string, string>(); // few types are those of many nodes
+
+function lowered(type: string): string {
+  let found = LOWERED.get(type);
+  if (found === undefined) LOWERED.set(type, (found = type.toLowerCase()));
+  return found;
+}
+
 function fits(entry: Entry, record: NodeRecord, { field, text, exact }: Term): boolean {
   if (!text || field === "changed") return true;
   switch (field) {
@@ -133,9 +143,9 @@ function fits(entry: Entry, record: NodeRecord, { field, text, exact }: Term): b
     case "scope": return entry.scope.includes(text);
     case "value": return entry.value.includes(text);
     case "id": return String(record.id) === text;
-    case "type": return record.outputs.some((output) => output.type.toLowerCase().includes(text));
+    case "type": return record.outputs.some((output) => lowered(output.type).includes(text));
     case "attr": return Object.entries(record.attributes ?? {}).some(([key, value]) => `${key}:${value}=${value}`.toLowerCase().includes(text) || `${key}=${value}`.toLowerCase().includes(text));
-    default: return entry.all.includes(text);
+    default: return ANY.some((key) => entry[key].includes(text));
   }
 }
 
@@ -149,6 +159,7 @@ function hasOperator(record: NodeRecord, text: string): boolean {
 function groupOf(entry: Entry, terms: Term[]): Group {
   const term = terms.find((each) => !each.field)?.text;
   if (!term) return terms.some((each) => each.field === "op") ? "Operator" : "Name";
+  if (entry.op === term) return "Operator";
   if (entry.name.includes(term)) return "Name";
   if (entry.op.includes(term)) return "Operator";
   if (entry.tensors.includes(term)) return "Tensor";
