@@ -27,6 +27,7 @@ export type { Direction } from "./walk.ts";
 
 const EDGE = 28; // pixels that stay free around what is brought into view
 const SMALLEST = 0.6; // scale to which the camera goes back by itself
+const WHOLE = 0.48; // scale at which the whole picture is shown first; where it would be smaller, only its beginning is
 const FARTHEST = 0.04; // scale to which the whole picture is fitted
 const READABLE = 0.7;
 
@@ -361,15 +362,17 @@ export class Canvas {
   }
 
   private showAll(smallest: number): void {
-    const scale = Math.max(smallest, Math.min(...this.panes.map((pane) => fitting(pane, wholeOf(pane))), 1));
+    const fit = Math.min(...this.panes.map((pane) => fitting(pane, wholeOf(pane))), 1);
+    const scale = fit >= WHOLE ? fit : Math.max(smallest, fit);
     for (const pane of this.panes) {
       const whole = wholeOf(pane);
       pane.camera.scale = scale;
       const high = whole.height * scale > pane.camera.height - 2 * EDGE;
-      const wide = whole.width * scale > pane.camera.width - 2 * EDGE;
+      const { width, height } = pane.camera;
+      const wide = whole.width * scale > width - 2 * EDGE;
       const beginning = wide ? pane.beginning() : null;
-      const x = topOf(wide && beginning ? beginning : whole).x;
-      pane.camera.put({ x, y: 0 }, { x: pane.camera.width / 2, y: high ? EDGE : (pane.camera.height - whole.height * scale) / 2 });
+      pane.camera.put({ x: topOf(beginning ?? whole).x, y: 0 }, { x: width / 2, y: high ? EDGE : (height - whole.height * scale) / 2 });
+      if (wide) pane.camera.x = clamp(pane.camera.x, width - EDGE - whole.width * scale, EDGE);
     }
   }
 

@@ -260,11 +260,11 @@ export class Pane {
   }
 
   private heatUp(element: SVGGElement, worst: number | undefined): void {
-    for (const name of [...element.classList]) if (name.startsWith("heat-")) element.classList.remove(name);
-    if (worst === undefined) {
+    if (element.dataset["heat"] !== undefined) {
+      for (const name of [...element.classList]) if (name.startsWith("heat-")) element.classList.remove(name);
       delete element.dataset["heat"];
-      return;
     }
+    if (worst === undefined) return;
     element.classList.add(`heat-${heatClass(worst)}`);
     element.dataset["heat"] = String(worst);
   }
