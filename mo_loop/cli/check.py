@@ -16,7 +16,7 @@ from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.file_checks import opened
 from mo_loop.cli.model_options import names
 from mo_loop.cli.option_groups import GroupedCommand
-from mo_loop.cli.output import painted, show, table
+from mo_loop.cli.output import painted, show, table, tell
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
 
@@ -125,9 +125,9 @@ def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> I
         if report.refused is not None:
             message("error", str(report.refused))
         if report.trouble and debug:
-            click.echo(report.trouble, err=True)
+            tell(report.trouble)
         if report.exit_code == 4:
-            click.echo(f"{model}: this is a bug of mo-loop. Please report it with the output of --debug.", err=True)
+            tell(f"{model}: this is a bug of mo-loop. Please report it with the output of --debug.")
         yield report
 
 

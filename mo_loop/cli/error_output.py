@@ -18,8 +18,10 @@ from typing import Any, NoReturn
 
 import click
 
-from mo_loop.cli.output import is_coloured
+from mo_loop.cli.output import is_coloured, safe, tell
 from mo_loop.errors import MoLoopError, UsageError
+
+BUG = "This is a bug of mo-loop. Please report it with the output of --debug."
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as in shells: 128 plus the number of the signal. SIGTERM gives 143."""
@@ -33,10 +35,10 @@ def reported(debug: bool) -> Iterator[None]:
             yield
     except MoLoopError as error:
         if debug:
-            traceback.print_exc()
+            tell(traceback.format_exc().rstrip())
         message("error", str(error))
         if error.exit_code == 4:
-            click.echo("This is a bug of mo-loop. Please report it with the output of --debug.", err=True)
+            tell(BUG)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         message("error", "interrupted: nothing was changed")
@@ -45,9 +47,9 @@ def reported(debug: bool) -> Iterator[None]:
         raise
     except Exception as error:
         if debug:
-            traceback.print_exc()
+            tell(traceback.format_exc().rstrip())
         message("error", f"ML499: {type(error).__name__}: {error}")
-        click.echo("This is a bug of mo-loop. Please report it with the output of --debug.", err=True)
+        tell(BUG)
         sys.exit(4)
 
 
@@ -91,7 +93,7 @@ def message(kind: str, text: str) -> None:
     """`error: ...`, `warning: ...` or `note: ...` on stderr; coloured on a terminal, unless NO_COLOR is set."""
     colour = {"error": "red", "warning": "yellow"}.get(kind)
     head = click.style(f"{kind}:", fg=colour, bold=True) if colour and is_coloured(sys.stderr) else f"{kind}:"
-    click.echo(f"{head} {text}", err=True)
+    click.echo(f"{head} {safe(text)}", err=True)
 
 
 def end_with_usage(ctx: click.Context, error: click.UsageError) -> NoReturn:

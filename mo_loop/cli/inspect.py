@@ -12,10 +12,14 @@ import click
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import opened
 from mo_loop.cli.output import painted, show, show_lines, table
+from mo_loop.cli.printable import printable_record
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
     from mo_loop.inspection.description import Branch, Control, Inspection, Port
+
+LONGEST = 300
+"""The number of characters of a name that the text shows; JSON has all of them."""
 
 STATES = 8
 """The number of states, slices and captures of a loop in the text; JSON has all of them."""
@@ -89,7 +93,7 @@ def command(
         if form == "json":
             text = json.dumps(found.as_json(), indent=1, ensure_ascii=False, default=str)
         else:
-            text = "\n".join(_text(found))
+            text = "\n".join(_text(printable_record(found, LONGEST)))
     show(text)
 
 

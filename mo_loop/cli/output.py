@@ -1,4 +1,10 @@
-"""Prints results on stdout: tables and colours on a terminal, plain text in a pipe, whose reader may end early."""
+"""Prints results: tables and colours on a terminal, plain text in a pipe, whose reader may end early.
+
+    show(f"{painted('Loop', fg='cyan')} {name}")
+
+Names in models are untrusted: `show` and `tell` write control characters, line breaks aside, as in JSON. Only the
+colours of `painted` and `table` reach a terminal, because these mark them with a text that no name can have.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +17,16 @@ from typing import Any, TextIO
 
 import click
 
+from mo_loop.cli.printable import printable
 from mo_loop.tables import aligned
 
 BLOCK = 1000
 """The number of lines that are written at once."""
+
+ESCAPE = "\x1b"
+
+MARK = f"\udc1b{os.urandom(8).hex()} "
+"""Stands for ESCAPE in the texts of `painted` and `table` until they are written. It differs from run to run."""
 
 
 def show(text: str) -> None:
@@ -24,17 +36,34 @@ def show(text: str) -> None:
 
 def show_lines(lines: Iterable[str]) -> None:
     """Print the lines of a result while they are made."""
-    if sys.stdout is None:  # closed by the caller
-        return
-    encoding = stdout_encoding()
     left = iter(lines)
+    while (block := list(islice(left, BLOCK))) and write(safe("\n".join(block))):
+        pass
+
+
+def write(text: str) -> bool:
+    """Write a text on stdout as it is, with a line break; False if nobody reads on."""
+    if sys.stdout is None:  # closed by the caller
+        return False
+    encoding = stdout_encoding()
     try:
-        while block := list(islice(left, BLOCK)):
-            click.echo("\n".join(block).encode(encoding, "backslashreplace").decode(encoding))
-            sys.stdout.flush()
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+        return True
     except BrokenPipeError:
         # Python would try to write the rest of the buffer at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+
+
+def tell(text: str) -> None:
+    """Print lines on stderr."""
+    click.echo(safe(text), err=True)
+
+
+def safe(text: str) -> str:
+    """Lines without control characters, except for the colours of `painted` and `table`."""
+    return "\n".join(ESCAPE.join(map(printable, line.split(MARK))) for line in text.split("\n"))
 
 
 def stdout_encoding() -> str:
@@ -59,7 +88,7 @@ def is_coloured(stream: TextIO | None) -> bool:
 
 def painted(text: str, **style: Any) -> str:
     """`text` in the colours of `click.style`, if stdout shows colours."""
-    return click.style(text, **style) if is_coloured(sys.stdout) else text
+    return click.style(printable(text), **style).replace(ESCAPE, MARK) if is_coloured(sys.stdout) else text
 
 
 def table(
@@ -71,6 +100,7 @@ def table(
     and compared.
     """
     stream = sys.stderr if err else sys.stdout
+    rows = [list(map(printable, row)) for row in rows]
     if not is_terminal(stream):
         return aligned(rows, right, indent)
     from rich.console import Console
@@ -87,4 +117,4 @@ def table(
     console = Console(stderr=err, color_system="auto" if is_coloured(stream) else None)
     with console.capture() as captured:
         console.print(Padding(shown, (0, 0, 0, len(indent))))
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return "\n".join(line.rstrip() for line in captured.get().split("\n")).rstrip("\n").replace(ESCAPE, MARK)

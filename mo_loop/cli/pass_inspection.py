@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from mo_loop.cli.output import table
+from mo_loop.cli.output import table, tell
 from mo_loop.cli.pass_listing import selection_of, warn_of_skipped
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.errors import UsageError
@@ -62,11 +60,11 @@ class Inspection:
             yield
         finally:
             if self._explanations is not None:
-                click.echo("\n".join(self._explanations.lines()), err=True)
+                tell("\n".join(self._explanations.lines()))
             if self._options.profile and self._profile is not None:
                 from transforms.profile import NUMBERS
 
-                click.echo(table(self._profile.lines(), NUMBERS, err=True), err=True)
+                tell(table(self._profile.lines(), NUMBERS, err=True))
 
     def save(self) -> None:
         """Write the profile to its file. FileError if that fails."""

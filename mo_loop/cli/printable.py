@@ -23,18 +23,19 @@ def escaped(character: str) -> str:
     return json.dumps(character)[1:-1]
 
 
-def printable_record(record: T) -> T:
-    """A copy of a dataclass, list or dictionary in which every text is printable."""
+def printable_record(record: T, length: int | None = None) -> T:
+    """A copy of a dataclass, list or dictionary in which every text is printable, and has `length` characters at
+    most."""
     found: Any = record
     if isinstance(record, str):
-        return printable(record)  # type: ignore[return-value]  # a str is T here
-    if isinstance(record, list):
-        found = [printable_record(each) for each in record]
+        found = printable(record if length is None else shortened(record, length))
+    elif isinstance(record, list):
+        found = [printable_record(each, length) for each in record]
     elif isinstance(record, dict):
-        found = {printable_record(key): printable_record(value) for key, value in record.items()}
+        found = {printable_record(key, length): printable_record(value, length) for key, value in record.items()}
     elif dataclasses.is_dataclass(record) and not isinstance(record, type):
-        fields = [each for each in dataclasses.fields(record) if each.init]
-        found = type(record)(**{each.name: printable_record(getattr(record, each.name)) for each in fields})
+        names = [each.name for each in dataclasses.fields(record) if each.init]
+        found = type(record)(**{name: printable_record(getattr(record, name), length) for name in names})
     return found
 
 

@@ -9,7 +9,7 @@ import click
 from mo_loop.cli.diff import ASPECTS
 from mo_loop.cli.error_output import message, reported
 from mo_loop.cli.file_checks import opened
-from mo_loop.cli.output import show
+from mo_loop.cli.output import show, write
 from mo_loop.errors import UsageError
 
 
@@ -69,7 +69,7 @@ def command(
         with opened(model) as path:
             found = view(path, other, ignore=ignored, scope=scope, tolerance=tolerance)
         if output == "-":
-            show(found.html)
+            write(found.html)
             return
         own = Path(model, "index.html")
         target = Path(output) if output else own if is_page(own) else Path(_default(model, other))

@@ -16,6 +16,7 @@ from mo_loop.frontend.onnx_graphs import OnnxGraph, domain_of, function_graph, m
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import string
+from mo_loop.inspection.description import shown_dim
 from mo_loop.inspection.onnx_types import declared, tensor_port
 from mo_loop.text.literals import show_array
 
@@ -223,7 +224,7 @@ def _shown(proto: Any) -> tuple[str, str]:
 
 
 def _dims(shape: Iterable[Any]) -> str:
-    return f"[{','.join(map(str, shape))}]"
+    return f"[{','.join(map(shown_dim, shape))}]"
 
 
 def _captured(owner: Item) -> list[Ref]:

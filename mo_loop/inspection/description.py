@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mo_loop.errors import UsageError
+from mo_loop.text.scanner import quoted
 
 VERSION = 1
 """The version of the JSON."""
@@ -31,7 +32,16 @@ class Port:
     def __str__(self) -> str:
         if "(" in self.type:
             return self.type
-        return self.type + ("[...]" if self.shape is None else f"[{','.join(map(str, self.shape))}]")
+        return self.type + ("[...]" if self.shape is None else f"[{','.join(map(shown_dim, self.shape))}]")
+
+
+def shown_dim(dim: object) -> str:
+    """A dimension as text; a symbol is quoted if it holds the marks of a shape."""
+    text = str(dim)
+    return quoted(text) if _MARKS.intersection(text) else text
+
+
+_MARKS = frozenset(',"[]')
 
 
 @dataclass

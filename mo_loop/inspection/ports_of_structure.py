@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from mo_loop.differences.structure import Output, Ref
 from mo_loop.inspection.description import Port, Shape
+from mo_loop.text.scanner import unquoted
+
+_DIM = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+')
+"""A dimension in a shape: a quoted symbol can hold commas."""
 
 
 def tensor_name(ref: Ref | None) -> str:
@@ -30,13 +36,10 @@ def port_of(name: str, dtype: str, shape: str) -> Port:
 def _dims(shape: str) -> Shape:
     """The dimensions in a text such as `[2,"N, M",4]`; None for an unknown rank."""
     inner = shape[1:-1]
-    if inner == "...":
-        return None
-    dims, quoted = [""], False
-    for letter in inner:
-        quoted ^= letter == '"'
-        if letter == "," and not quoted:
-            dims.append("")
-        else:
-            dims[-1] += letter
-    return [int(each) if each.isascii() and each.isdecimal() else each for each in dims] if inner else []
+    return None if inner == "..." else list(map(_dim, _DIM.findall(inner)))
+
+
+def _dim(text: str) -> int | str:
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    return unquoted(text) if len(text) > 1 and text[0] == text[-1] == '"' else text

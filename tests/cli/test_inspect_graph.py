@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from itertools import pairwise
 from pathlib import Path
 
-import onnx
 import pytest
 from click.testing import CliRunner
 
@@ -191,47 +189,6 @@ def test_names_fit_the_options_of_convert(name: str) -> None:
             assert list(Cut.of(model, {tensor: [1]}, None).inputs or ()) == [tensor]
         if row["name"] and row["outputs"]:
             assert Cut.of(model, None, [row["name"]]).outputs == [row["outputs"][0]["name"]]
-
-
-HOSTILE = [
-    "a\x1b[2J\x1b]0;title\x07", "line\nbreak\r", "\u202eright to left", "two words, a comma", 'a "quote"', "\x9b31m",
-    "x" * 10_000,
-]  # fmt: skip
-
-
-def hostile_model() -> onnx.ModelProto:
-    helper, kind = onnx.helper, onnx.TensorProto
-    names = ["input\x1b[31m", *HOSTILE]
-    nodes = [
-        helper.make_node("Relu", [before], [after], name=f"node {after}")
-        for before, after in pairwise(names)
-    ]
-    body = helper.make_graph(
-        [helper.make_node("Identity", [names[1]], [f"then {names[1]}"])], "body\x1b[2J\n\u202e", [],
-        [helper.make_tensor_value_info(f"then {names[1]}", kind.FLOAT, ["N\x1b[2J", 2])],
-    )  # fmt: skip
-    nodes.append(helper.make_node("If", ["flag\x07"], ["out\x1b"], "if\x1b[2J\n", then_branch=body, else_branch=body))
-    graph = helper.make_graph(
-        nodes, "main\x1b[2J",
-        [helper.make_tensor_value_info(names[0], kind.FLOAT, ["a\x1b[2J,\u202e", 2]),
-         helper.make_tensor_value_info("flag\x07", kind.BOOL, [])],
-        [helper.make_tensor_value_info(each, kind.FLOAT, None) for each in (names[-1], "out\x1b")],
-    )  # fmt: skip
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-
-
-def test_hostile_names(tmp_path: Path) -> None:
-    path = saved(hostile_model(), tmp_path)
-    for option in ("--graph", "--nodes"):
-        text = mo_loop("inspect", path, option).stdout
-        assert all(each.isprintable() or each == "\n" for each in text), option
-        terminal = on_a_terminal("inspect", path, option, NO_COLOR="1", PYTHONIOENCODING="utf-8").replace("\r\n", "\n")
-        assert all(each.isprintable() or each == "\n" for each in terminal), option
-        assert "\\u001b[2J" in text and "\\u202e" in text
-    assert max(map(len, invoke(path, "--graph").splitlines())) < 1000
-    assert '"two words, a comma"' in invoke(path, "--nodes") and "x" * 10_000 in invoke(path, "--nodes")
-    rows = json.loads(invoke(path, "--nodes", "--format", "json"))["nodes"]
-    assert set(HOSTILE) <= {port["name"] for row in rows for port in row["outputs"]}
 
 
 def test_width_and_colours_of_a_terminal(nested: Path) -> None:

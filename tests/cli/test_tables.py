@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mo_loop.cli.output import table
+from mo_loop.cli.output import safe, table
 from mo_loop.tables import aligned
 
 LONG = "some words that are longer than the terminal is wide"
@@ -40,7 +40,7 @@ def test_a_terminal_gets_its_width_and_every_word(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "stdout", Terminal())
     for name, value in (("COLUMNS", "30"), ("TERM", "xterm"), ("NO_COLOR", no_colour)):
         monkeypatch.setenv(name, value)
-    shown = table(ROWS, right=(1,), indent="  ")
+    shown = safe(table(ROWS, right=(1,), indent="  "))
     assert ("\x1b[" in shown) is not bool(no_colour)
     plain = [line.rstrip() for line in re.sub(r"\x1b\[\d*m", "", shown).splitlines()]
     assert plain[0] == "  name   count  text" and plain[1].startswith("  first      7  some words")
