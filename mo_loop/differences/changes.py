@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -215,12 +216,22 @@ def _results(old: Sequence[Result], new: Sequence[Result], pairs: Pairs, path: s
 def partners(old: Sequence[Result], new: Sequence[Result]) -> list[int | None]:
     """For each output its place among those of the other graph: that of the same name, else, where as many are left on
     both sides, that of the same place among them."""
-    named = {each.name: place for place, each in enumerate(new)}
-    known = {each.name for each in old}
-    left = [place for place, each in enumerate(old) if each.name not in named]
-    right = [place for place, each in enumerate(new) if each.name not in known]
+    known, others = _names(old), {key: place for place, key in enumerate(_names(new))}
+    left = [key for key in known if key not in others]
+    taken = set(known)
+    right = [place for key, place in others.items() if key not in taken]
     matched = dict(zip(left, right, strict=True)) if len(left) == len(right) else {}
-    return [named.get(each.name, matched.get(place)) for place, each in enumerate(old)]
+    return [others.get(key, matched.get(key)) for key in known]
+
+
+def _names(results: Sequence[Result]) -> list[tuple[str, int]]:
+    """The names of outputs; one that a body returns several times is numbered."""
+    seen: Counter[str] = Counter()
+    found = []
+    for each in results:
+        found.append((each.name, seen[each.name]))
+        seen[each.name] += 1
+    return found
 
 
 def _order(what: str, old: Iterable[Item], new: Iterable[Item], pairs: Pairs) -> Details:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,29 @@ def test_the_files_of_a_step_show_the_same(folder: Path) -> None:
     assert {each["id"]: each for each in data["scopes"]} == {each["id"]: each for each in page["scopes"]}
     text = document(mo_loop("view", "old/000_loaded.txt", "-o", "-", cwd=folder).stdout)
     assert sorted(each["op"] for each in text["nodes"]) == sorted(each["op"] for each in data["nodes"])
+
+
+def test_the_last_state_of_a_dump_and_the_ir_have_the_same_nodes(folder: Path) -> None:
+    assert mo_loop("convert", "old.onnx", "-o", "ir.xml", "--dump", "steps", cwd=folder).returncode == 0
+    assert mo_loop("view", "ir.xml", cwd=folder).returncode == 0
+    ir = document((folder / "ir.html").read_text("utf-8"))
+    dump = document((folder / "steps" / "index.html").read_text("utf-8"))
+    sides = [({each["id"]: each for each in ir["nodes"]}, ir["written"]), (after(dump)[0], dump["written"])]
+    found = [
+        sorted(
+            (written["layers"][str(number)], each["op"], len(each["inputs"]), each.get("value", ""), entries(each))
+            for number, each in nodes.items()
+        )
+        for nodes, written in sides
+    ]
+    assert found[0] == found[1]
+    assert {op for _, op, *_ in found[0]} >= {"Loop", "If", "Softmax"}
+
+
+def entries(record: dict[str, Any]) -> list[tuple[str, int, Any]]:
+    """The roles of a port map."""
+    ports = record.get("port_map", {"inputs": [], "outputs": []})
+    return [(each["role"], each["port"], each.get("axis")) for each in (*ports["inputs"], *ports["outputs"])]
 
 
 def test_two_steps_of_dumps(folder: Path) -> None:

@@ -266,6 +266,16 @@ def test_a_back_edge_that_moves_is_a_change_of_the_loop() -> None:
     assert any("back edge of s up -> down" in each for each in details[str(named(data, "loop")["id"])])
 
 
+def test_a_body_that_returns_a_value_twice_equals_itself() -> None:
+    text = """
+    main (float[3] x, int64 n) => (float[3] y, float[3] z) {
+      [loop] y, z = Loop (n, "", x, x) <body = step (int64 i, bool c, float[3] s, float[3] t) =>
+          (bool d, float[3] u, float[3] u) { d = Identity (c) u = Add (s, t) }>
+    }"""
+    step = shown(parsed(text), parsed(text))["steps"][0]
+    assert not step["details"] and not any(step["delta"].values())
+
+
 def test_what_is_ignored_is_in_the_page_but_does_not_count() -> None:
     other = NESTED.replace("[first]", "[other]").replace("{1.0,", "{1.5,")
     data = shown(parsed(NESTED), parsed(other), ignore="names")
