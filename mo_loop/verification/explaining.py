@@ -20,6 +20,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.verification.heat_page import HeatPage
 from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.layers import History, LayerDifference, assign_origins, first_difference
+from mo_loop.verification.layers.distance import Distance
 from mo_loop.verification.passes import PassDifference, changing_pass
 from mo_loop.workers import CRASH, Pool
 from transforms.manager import Observer
@@ -38,7 +39,8 @@ class Question:
 
     `names` are those of the sets. `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut
     as the conversion is. With `one_by_one` every tensor is computed alone, so that a crash has a place. `dump` is a
-    folder for the page. OpenVINO computes in `precision` (empty: f32), with `properties`.
+    folder for the page. OpenVINO computes in `precision` (empty: f32), with `properties`. `outputs` are those of the
+    whole IR, with their differences.
     """
 
     model: str
@@ -54,6 +56,7 @@ class Question:
     dump: str | None = None
     precision: str = ""
     properties: Mapping[str, Any] | None = None
+    outputs: Sequence[tuple[str, Distance]] = ()
 
 
 def layers_of(question: Question, limit: float) -> LayerDifference | str:
@@ -89,6 +92,7 @@ def first_tensor(question: Question) -> LayerDifference | None:
                 return replace(found, precision=question.precision)
     finally:
         if page is not None:
+            page.add_outputs(graph, question.outputs, VANISHES)
             page.write()
     return None
 

@@ -9,9 +9,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from mo_loop.dump.dumper import Dumper
+from mo_loop.graph import Graph
 from mo_loop.verification.layers import Heat
+from mo_loop.verification.layers.distance import Distance
 
 
 class HeatPage:
@@ -21,6 +24,17 @@ class HeatPage:
         self.dumper = Dumper(folder)
         self.heat = Heat()
         self.heat.precision = precision
+
+    def add_outputs(self, graph: Graph, outputs: Iterable[tuple[str, Distance]], vanishes: str) -> None:
+        """Add the differences of the outputs of the whole IR; `vanishes` is noted if no other tensor differs."""
+        agree = all(found.worst <= 1 for found, _ in self.heat.tensors.values())
+        results = {name: result for result in graph.results for name in (*result.output_names, *result.value.names)}
+        for name, found in outputs:
+            if name not in results:
+                continue
+            self.heat.add(results[name].value, ((), name), found)
+            if agree and found.worst > 1:
+                self.heat.notes[vanishes] = None
 
     def write(self) -> None:
         """Write what is known so far."""

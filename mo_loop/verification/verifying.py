@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from mo_loop.verification.report import AGAINST, DIFFERS, ENDED, PASSED, InputSe
 from mo_loop.verification.runtime import compile_ir
 from mo_loop.verification.sequence_values import flat, packed, unpacked
 from mo_loop.workers import Pool
+
+if TYPE_CHECKING:
+    from mo_loop.verification.layers.distance import Distance
 
 Feeds = dict[str, Any]
 Named = list[tuple[str, Any]]
@@ -163,6 +166,8 @@ class _Verification:
         self.options = options
         self.settings = settings
         self.notes: list[str] = []
+        self._distances: dict[tuple[str, int, str], Distance] = {}
+        """The worst distance of an output, by the side and the number of the set; only for a dump."""
         self.model: OnnxModel = load(str(path))
         self._require_comparable()
 
@@ -304,6 +309,7 @@ class _Verification:
                     compiled = None
                     continue
                 found[number] = unpacked(outputs, expected[number])
+                self._measure(name, number, expected[number], found[number])
                 for row in self._compared(number, inference, expected[number], found[number]):
                     known = rows.get((number, row.output))
                     if known is None or (known.result and not row.result):
@@ -324,9 +330,7 @@ class _Verification:
 
     def _compared(self, number: int, inference: int, expected: Named, found: Named) -> Iterator[Row]:
         wanted, found = flat(expected), flat(found)
-        have = dict(found)
-        if not all(name in have for name, _ in wanted):  # the runtime gives an output another of its names
-            have = {name: array for (name, _), (_, array) in zip(wanted, found, strict=False)}
+        have = _named(wanted, found)
         for result in compare_all(wanted, found, rtol=self.settings.rtol, atol=self.settings.atol):
             left, right = dict(wanted).get(result.name), have.get(result.name)
             if result.kind == "shape" and np.size(np.asarray(left)) == np.size(np.asarray(right)) == 0:
@@ -334,6 +338,20 @@ class _Verification:
                 self.notes.append(f"{result.name} is empty on both sides, and {result.message}")
                 result = Comparison(result.name)
             yield Row(number, inference, _type(left), _type(right), result)
+
+    def _measure(self, side: str, number: int, expected: Named, found: Named) -> None:
+        """Keep how far the outputs are apart, if a page is to show it."""
+        if self.settings.dump is None:
+            return
+        from mo_loop.verification.layers.distance import distance
+
+        wanted = flat(expected)
+        have = _named(wanted, flat(found))
+        for name in (name for name, _ in wanted if name in have):
+            measured = distance(dict(wanted)[name], have[name], self.settings.rtol, self.settings.atol)
+            known = self._distances.get((side, number, name))
+            if known is None or measured.worst > known.worst:
+                self._distances[side, number, name] = measured
 
     def _other(
         self, converter: str, folder: Path, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named],
@@ -383,6 +401,10 @@ class _Verification:
             settings.rtol, settings.atol, settings.memory,
             dump=None if settings.dump is None else str(settings.dump.absolute()), precision=precision,
             properties=_properties(precision, "CPU") if precision else None,
+            outputs=[
+                (output, found) for (name, number, output), found in self._distances.items()
+                if name == side.name and number in differing
+            ],
         )  # fmt: skip
         layers = layers_of(question, settings.limit) if settings.layers else None
         if side.passed or precision:  # passes change the numbers in f32 too
@@ -442,6 +464,14 @@ def returned_inputs(model: OnnxModel) -> list[str]:
 def is_empty(feeds: Mapping[str, Any]) -> bool:
     """Whether an input has no elements."""
     return any(np.size(value) == 0 for value in feeds.values() if not isinstance(value, list))
+
+
+def _named(wanted: Named, found: Named) -> dict[str, Any]:
+    """The outputs by the names that are wanted; by position where the runtime gives an output another of its names."""
+    have = dict(found)
+    if all(name in have for name, _ in wanted):
+        return have
+    return {name: array for (name, _), (_, array) in zip(wanted, found, strict=False)}
 
 
 def _type(value: Any) -> str:

@@ -11,6 +11,9 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError
 from mo_loop.options import ConvertOptions
+from mo_loop.verification.heat_page import HeatPage
+from mo_loop.verification.layers import first_difference
+from mo_loop.verification.layers.distance import Distance
 from mo_loop.verification.report import Report
 from mo_loop.verification.report_formats import as_text
 from mo_loop.verification.verifying import verify
@@ -94,6 +97,21 @@ def test_the_first_hot_node_reads_what_the_wrong_pass_added(tmp_path: Path) -> N
     first = after(data)[0][data["heat"]["first"]["node"]]
     added = {each["id"] for step in data["steps"] if step["name"] == "Wrong" for each in step["delta"]["added"]}
     assert first["op"] == "Abs" and first["inputs"][0][0] in added
+
+
+def test_what_differs_only_in_the_whole_ir_is_hot_with_a_note(tmp_path: Path) -> None:
+    """As if the runtime fused layers wrongly: the layers agree, and an output of the whole IR differs."""
+    graph = convert_model(parsed(LOOP)).graph
+    page = HeatPage(tmp_path)
+    page.dumper.show(graph, "model.xml")
+    assert first_difference(parsed(LOOP), graph, FEEDS, heat=page.heat) is None
+    page.add_outputs(graph, [("y", Distance(5.0, 0.1, 0.2, 3, 6)), ("z", Distance(0.0, size=2))], "All layers agree.")
+    page.write()
+    data = document((tmp_path / "index.html").read_text("utf-8"))
+    found = differences(data)
+    assert (found["y"]["worst"], found["y"]["count"]) == (5.0, 3)
+    assert found["t"]["worst"] < 1 and found["z"]["worst"] == 0
+    assert data["notes"] == ["All layers agree."]
 
 
 def test_a_folder_that_cannot_hold_a_dump_is_refused_at_once(model: Path, tmp_path: Path) -> None:

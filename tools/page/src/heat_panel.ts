@@ -40,7 +40,7 @@ export class HeatPanel {
     loops.sort((a, b) => largest(b.curve) - largest(a.curve));
     fill(this.element,
       h("div", { class: "details-head" }, h("p", { class: "details-op" }, h("strong", {}, "Differences")),
-        h("p", { class: "dim" }, `${count(sorted.length)} tensors were compared, ${count(beyond)} differ by more than the tolerance.`),
+        h("p", { class: "dim" }, `${count(sorted.length)} tensors were compared, ${count(beyond)} ${beyond === 1 ? "differs" : "differ"} by more than the tolerance.`),
         h("p", { class: "dim" }, `OpenVINO computed in ${heat.precision}. Inputs: `, h("bdi", {}, heat.sets.join(", ")), heat.sets.length > 1 ? ". A tensor has the largest of its differences." : "")),
       first ? h("section", { class: "details-section this-step changed" }, h("h3", {}, "First difference"), h("p", {}, context.link(first.node)),
         ...first.text.split("\n").map((line) => h("p", { class: "dim" }, line.trim()))) : null,
