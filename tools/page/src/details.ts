@@ -1,6 +1,6 @@
 // The right side: what is known of the selected node or edge; of the graph where nothing is selected.
 
-import { nodeText, scopeText } from "./text_form.ts";
+import { Labels, TextForm } from "./text_form.ts";
 import { copyText, linkHere } from "./copy.ts";
 import type { Context } from "./context.ts";
 import { fill, h, iconButton } from "./dom.ts";
@@ -69,9 +69,9 @@ export class Details {
 export function selectionText(context: Context): string {
   const { selection } = context.store.get();
   const { state } = context;
-  if (!selection) return scopeText(state, "");
+  const labels = new Labels(context.states.ever);
+  if (!selection) return new TextForm(state, labels).scope("");
   const node = "node" in selection ? selection.node : selection.edge.to;
-  const holder = state.nodes.has(node) ? state : context.stateBefore;
-  if ("node" in selection) return nodeText(holder, node);
-  return nodeText(holder, selection.edge.from, false) + nodeText(holder, node, false);
+  const form = new TextForm(state.nodes.has(node) ? state : context.stateBefore, labels);
+  return "node" in selection ? form.node(node) : form.node(selection.edge.from, false) + form.node(node, false);
 }

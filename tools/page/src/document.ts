@@ -39,6 +39,7 @@ export interface NodeRecord {
   outputs: { type: string; names: string[] }[];
   attributes?: Record<string, string>;
   value?: string; // the first elements of a constant
+  content?: string; // the text that stands for a constant in dumps, if it is another one than `value`
   bytes?: number;
   data?: string; // equal for equal content
   transposed?: string; // `data` of an earlier matrix whose rows are the columns of this one
