@@ -45,7 +45,7 @@ def command(
 ) -> None:
     """Write a page that shows MODEL: its graph with the bodies of its control flow, and the port maps of these.
 
-    MODEL is an .onnx file, the .xml of an IR (- is standard input), a .json or .txt file that convert --dump wrote, or
+    MODEL is an .onnx file (- is standard input), the .xml of an IR, a .json or .txt file that convert --dump wrote, or
     the folder of a dump, which has its page already. With OTHER, a file of the same kind, the page shows both side by
     side, and what mo-loop diff finds between them.
 

@@ -95,7 +95,7 @@ def _of_loop(record: Record, sources: _Sources) -> str:
     if not varying:
         return count if count and not count.startswith("-") else "no limit"
     limit = f"at most {count}, " if count and not count.startswith("-") else ""
-    return f"{limit}while {' and '.join(varying)} is true"
+    return f"{limit}while {' and '.join(varying)} {'is' if len(varying) == 1 else 'are'} true"
 
 
 def _value(source: tuple[Record, int] | None) -> str:

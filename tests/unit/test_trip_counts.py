@@ -84,7 +84,7 @@ def trip_counts(text: str) -> list[str | None]:
         ("7", "false", "true", "0: the execution condition is false"),
         ("7", "%f", "true", "at most 7, while f (Parameter) is true"),
         ("-1", "true", "%less", "while less (Less) is true"),
-        ("%n", "%f", "%less", "at most n (Parameter), while f (Parameter) and less (Less) is true"),
+        ("%n", "%f", "%less", "at most n (Parameter), while f (Parameter) and less (Less) are true"),
     ],
 )
 def test_loop(trips: str, start: str, goes_on: str, expected: str) -> None:
