@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from mo_loop.errors import UsageError
+from mo_loop.page.document import ENDS
 from mo_loop.page.node_records import Record, State
 
 DEPTH = 3
@@ -86,10 +87,6 @@ def _within(state: State, centre: set[int], depth: int) -> set[int]:
         edge = {other for number in edge for other in neighbours[number]} - found
         found |= edge
     return found
-
-
-ENDS = ("parameter", "result", "then", "else_")
-"""What an entry of a port map refers to."""
 
 
 def _entry_ends(entry: Record) -> Iterator[int]:

@@ -17,10 +17,10 @@ from typing import Any
 
 from mo_loop.graph import Node
 
-LIMIT = 200
+LIMIT = 100
 """Decisions of one pass or matcher in one step."""
 
-TRIED = 1000
+TRIED = 200
 """Nodes of which one matcher says in one step why its pattern does not match."""
 
 Reason = list[Any]

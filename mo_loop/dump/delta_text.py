@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mo_loop.dump.labels import Labels
@@ -86,8 +86,8 @@ class _Statements:
             left += f" {record.get('content', record['value'])}"
         elif record["op"] != "Parameter":
             left += f"({', '.join(map(self._input, record['inputs']))})"
-        attributes = [f"{key}: {shown}" for key, shown in (*self._port_map(record), *self._attributes(record))]
-        return left + (f" {{{', '.join(attributes)}}}" if attributes else "") + _right(record)
+        usual = self._defaults.get(record["op"], {})
+        return left + end_of(record, usual, [f"{key}: {shown}" for key, shown in self._port_map(record)])
 
     def ends(self, scope: str, old: _Statements) -> Iterator[str]:
         """How the order of the parameters and results, and the information about the graph, differ from `old`."""
@@ -116,12 +116,6 @@ class _Statements:
             return str(record["value"])
         return f"%{self._label(*source)}"
 
-    def _attributes(self, record: Record) -> Iterator[tuple[str, str]]:
-        usual = self._defaults.get(record["op"], {})
-        for key, shown in record.get("attributes", {}).items():
-            if usual.get(key) != shown:
-                yield key, shown
-
     def _port_map(self, record: Record) -> Iterator[tuple[str, str]]:
         ports = record.get("port_map", {})
         for key in ("iteration", "condition"):
@@ -144,14 +138,21 @@ class _Statements:
         return f"%{self._label(number, 0)}" if record["outputs"] else f"@{self._label(*record['inputs'][0])}"
 
 
-def _right(record: Record) -> str:
-    """Types, names and additional info."""
-    types = ", ".join(output["type"] for output in record["outputs"])
-    lists = [record["names"]] if "names" in record else [output["names"] for output in record["outputs"]]
+def end_of(record: Record, usual: Mapping[str, str], ports: Sequence[str] = ()) -> str:
+    """Attributes that are not as `usual`, types, names and additional info, as in the texts of whole graphs."""
+    outputs, name = record["outputs"], record["name"]
+    attributes = [*ports]
+    for key, shown in record.get("attributes", {}).items():
+        if usual.get(key) != shown:
+            attributes.append(f"{key}: {shown}")
+    text = f" {{{', '.join(attributes)}}}" if attributes else ""
+    if outputs:
+        text += f" : {', '.join([output['type'] for output in outputs])}"
+    if name:
+        text += f" {quoted(name)}"
+    lists = [record["names"]] if "names" in record else [output["names"] for output in outputs]
     while lists and not lists[-1]:
         lists.pop()
-    names = ", ".join(" ".join(map(quoted, each)) if each else "_" for each in lists)
-    return (
-        (f" : {types}" if types else "") + (f" {quoted(record['name'])}" if record["name"] else "")
-        + (f" names {names}" if names else "") + (f" info {record['info']}" if "info" in record else "")
-    )  # fmt: skip
+    if lists:
+        text += f" names {', '.join([' '.join(map(quoted, each)) if each else '_' for each in lists])}"
+    return text + (f" info {record['info']}" if "info" in record else "")

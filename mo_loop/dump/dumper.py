@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ class Dumper:
             run.document.begin(run.described(event.graph))
             if not self._only:
                 run.write_whole("000_loaded")
-        elif event.name in ("passes", "renaming", "compressing", self._last_phase):
+        elif event.name in ("renaming", "compressing") or run.was_stopped(event) or run.has_other_info(event.graph):
             self._changed_by_phase(event, run, event.graph)
         if event.name == self._last_phase:
             run.document.written, more = _written(event, run.describer, run.state)
@@ -235,6 +236,7 @@ class _Run:
         self.state = State()
         self.has_ended = False
         self._around = around
+        self._info: dict[str, Any] = {}
         self._decisions = Decisions()
         self._config: PassConfig | None = None
         self._passes: list[FunctionPass] = []
@@ -248,6 +250,7 @@ class _Run:
     def described(self, graph: Graph) -> State:
         """The present state of the graph."""
         self.graph = graph
+        self._info = deepcopy(graph.rt_info)
         self.state = self.describer.state(graph)
         set_trip_counts(self.state)
         if self._around is not None:
@@ -269,6 +272,19 @@ class _Run:
             return
         while (skipped := self._passes.pop(0)) is not each:
             self.document.step(described_off(skipped), None)
+
+    def was_stopped(self, event: Phase) -> bool:
+        """Whether the passes ended before the last one: the conversion lowers what the later ones would have."""
+        if event.name != "passes" or not self._passes:
+            return False
+        for skipped in self._passes:
+            self.document.step(described_off(skipped), None)
+        self._passes = []
+        return True
+
+    def has_other_info(self, graph: Graph) -> bool:
+        """Whether something else is known of the model as a whole: the last check and the writer change no more."""
+        return graph.rt_info != self._info
 
     def end(self) -> None:
         """Hear no more decisions."""

@@ -23,38 +23,34 @@ ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
 FORM = ELSEWHERE | {"absent", "status", "layer", "offset"}
 """What a record does not say."""
 
-NOTHING: Record = {}
-
 SCOPE = ("tag", "name", "parameters", "results", "info")
 """What a scope says about itself."""
 
 
-def node_link(state: State, more: Mapping[int, Record] | None = None) -> Record:
-    """The whole graph; `more` is added to what it says about nodes, by id."""
-    more = more or {}
+def node_link(state: State) -> Record:
+    """The whole graph."""
     members: dict[str, list[Record]] = {name: [] for name in state.scopes}
     for number in sorted(state.nodes):
         record = state.nodes[number]
         members[record["scope"]].append(record)
-    return _graph(state, members, "", more)
+    return _graph(state, members, "")
 
 
-def _graph(state: State, members: Mapping[str, list[Record]], scope: str, more: Mapping[int, Record]) -> Record:
+def _graph(state: State, members: Mapping[str, list[Record]], scope: str) -> Record:
     nodes = []
     for record in members[scope]:
-        node = _node(record) | more.get(record["id"], NOTHING)
+        node = described_node(record)
         if "bodies" in record:
-            node["bodies"] = [_graph(state, members, body, more) for body in record["bodies"]]
+            node["bodies"] = [_graph(state, members, body) for body in record["bodies"]]
         nodes.append(node)
-    described = {key: value for key, value in state.scopes[scope].items() if key in SCOPE}
-    return _data({"scope": scope, **described}, nodes, edges(members[scope], state.nodes))
+    return _data(described_graph(state, scope), nodes, edges(members[scope], state.nodes))
 
 
 def delta_link(before: State, after: State, change: Record, **about: Any) -> Record:
     """What a pass changed; `about` is added to what the form says about it as a whole."""
     written = [("added", record) for record in change["added"]] + [("changed", record) for record in change["changed"]]
     nodes = [
-        {"status": status, "scope": record["scope"], **_node(record)}
+        {"status": status, "scope": record["scope"], **described_node(record)}
         | ({"bodies": record["bodies"]} if "bodies" in record else {})
         for status, record in written
     ]  # fmt: skip
@@ -73,11 +69,16 @@ def _brief(record: Record) -> Record:
     return {key: record[key] for key in ("id", "scope", "op", "name")}
 
 
+def described_graph(state: State, scope: str) -> Record:
+    """What the form says about a graph itself."""
+    return {"scope": scope, **{key: value for key, value in state.scopes[scope].items() if key in SCOPE}}
+
+
 def _data(graph: Record, nodes: list[Record], links: list[Record]) -> Record:
     return {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": links}
 
 
-def _node(record: Record) -> Record:
+def described_node(record: Record) -> Record:
     """A record without its inputs; `absent` are the optional inputs that are not given."""
     node = {key: value for key, value in record.items() if key not in ELSEWHERE}
     if None in record["inputs"]:

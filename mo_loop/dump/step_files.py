@@ -12,11 +12,12 @@ import warnings
 from collections.abc import Callable, Mapping
 
 from mo_loop.dump.delta_picture import delta_dot, state_dot
-from mo_loop.dump.delta_text import delta_text, state_text
+from mo_loop.dump.delta_text import delta_text, end_of, state_text
+from mo_loop.dump.json_text import JsonTexts
 from mo_loop.dump.labels import Labels
-from mo_loop.dump.node_link import delta_link, node_link
+from mo_loop.dump.node_link import delta_link
 from mo_loop.dump.run_folder import RunFolder
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dot import to_dot
 from mo_loop.ops.base import Constant
 from mo_loop.page.node_records import Describer, Record, State
@@ -38,6 +39,8 @@ class StepFiles:
         self._formats = formats
         self._describer = describer
         self._labels = Labels()
+        self._json = JsonTexts()
+        self._ends: dict[int, tuple[Record, str]] = {}
         self._edges = {"shapes": shapes, "types": types}
 
     def whole(
@@ -51,7 +54,7 @@ class StepFiles:
         self._write(
             stem,
             lambda: self._text(state, graph),
-            lambda: node_link(state, more or {}),
+            lambda: self._json.whole(state, more or {}),
             lambda: state_dot(state, **self._edges) if graph is None else self._dot(graph),
         )
         if not beside:
@@ -63,34 +66,26 @@ class StepFiles:
         self._write(
             stem,
             lambda: delta_text(before, after, change, self._labels, self._describer.defaults, name, previous),
-            lambda: delta_link(before, after, change, previous=previous, **{"pass": name}),
+            lambda: _spelled(delta_link(before, after, change, previous=previous, **{"pass": name})),
             lambda: delta_dot(before, after, change, **self._edges),
         )
 
     def _text(self, state: State, graph: Graph | None) -> str:
         if graph is None:
             return state_text(state, self._labels, self._describer.defaults)
-        return to_text(graph, labels=self._label, data=lambda node: self._data(node, state))
-
-    def _data(self, node: Constant, state: State) -> str:
-        record = state.nodes[self._describer.id(node)]
-        return str(record.get("content", record["value"]))
-
-    def _label(self, value: Value) -> str:
-        label = self._labels.of(self._describer.id(value.node), value.node.name)
-        return label if len(value.node.outputs) == 1 else f"{label}.{value.index}"
+        return to_text(graph, known=_Known(self._describer, self._labels, self._ends, state))
 
     def _dot(self, graph: Graph) -> str:
         return to_dot(graph, **self._edges, number=self._describer.id)
 
     def _write(
-        self, stem: str, text: Callable[[], str], data: Callable[[], Record], picture: Callable[[], str]
+        self, stem: str, text: Callable[[], str], data: Callable[[], str], picture: Callable[[], str]
     ) -> None:
         made: dict[str, str | bytes] = {}
         if "text" in self._formats:
             made["text"] = text()
         if "json" in self._formats:
-            made["json"] = json.dumps(data(), separators=(",", ":")) + "\n"
+            made["json"] = data()
         if "dot" in self._formats or "svg" in self._formats:
             made |= self._pictures(stem, picture())
         self._folder.write({stem + FORMATS[name]: content for name, content in made.items()})
@@ -112,3 +107,38 @@ class StepFiles:
         except NotDrawn as error:
             warnings.warn(f"{path / stem}.svg is not drawn, the .dot is written: {error}", stacklevel=2)
         return {"dot": source}
+
+
+def _spelled(data: Record) -> str:
+    return json.dumps(data, separators=(",", ":")) + "\n"
+
+
+class _Known:
+    """What the records of a state say of the statements of its text."""
+
+    def __init__(
+        self, describer: Describer, labels: Labels, ends: dict[int, tuple[Record, str]], state: State
+    ) -> None:
+        """`ends` keeps the ends of statements between the texts of a run."""
+        self._id = describer.id
+        self._defaults = describer.defaults
+        self._labels = labels
+        self._ends = ends
+        self._nodes = state.nodes
+
+    def label(self, value: Value) -> str:
+        node = value.node
+        label = self._labels.of(self._id(node), node.name)
+        return label if len(node.outputs) == 1 else f"{label}.{value.index}"
+
+    def data(self, node: Constant) -> str:
+        record = self._nodes[self._id(node)]
+        return str(record.get("content", record["value"]))
+
+    def end(self, node: Node) -> str:
+        number = self._id(node)
+        record = self._nodes[number]
+        known = self._ends.get(number)
+        if known is None or known[0] is not record:
+            known = self._ends[number] = record, end_of(record, self._defaults.get(record["op"], {}))
+        return known[1]

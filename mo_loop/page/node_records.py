@@ -21,7 +21,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Op, Result
 from mo_loop.ops.control import Control, If
 from mo_loop.ops.opaque import Opaque
-from mo_loop.page.constant_records import SHOWN, Contents, described_constant
+from mo_loop.page.constant_records import LIMIT, SHOWN, Contents, described_constant
 from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type
@@ -52,7 +52,7 @@ class Describer:
         """The attributes of each described operation with a default, as text."""
         self._ids: dict[Node, int] = {}
         self._next = 0
-        self._records: dict[Node, tuple[tuple[Any, ...], Record]] = {}  # what a record was made of, and the record
+        self._records: dict[Node, tuple[Fields, Record]] = {}  # what a record was made of, and the record
         self._scopes: dict[Graph, str] = {}
         self._types: dict[Any, str] = {}
         self._contents = contents or Contents()
@@ -95,8 +95,10 @@ class Describer:
         return state
 
     def _describe(self, graph: Graph, scope: str, owner: Node | None, tag: str, state: State) -> None:
+        ids = self._ids
         for node in graph.ordered():  # new nodes are numbered in this order
-            self.id(node)
+            if node not in ids:
+                self.id(node)
         found: Record = {
             "id": scope, "owner": None if owner is None else self.id(owner), "tag": tag, "name": graph.name,
             "parameters": [self.id(node) for node in graph.parameters],
@@ -109,18 +111,27 @@ class Describer:
         for node in graph.ordered():
             made_of = _fields(node)
             known = records.get(node)
-            if known is None or not _same(known[0], made_of) or known[1]["scope"] != scope:
-                record = self.record(node, scope)
-                if known is not None and known[1] == record:
-                    record = known[1]
-                if known is not None and known[0][0] != made_of[0]:  # readers tell outputs by their numbers
-                    for value in node.outputs:
-                        for use in value.uses:
-                            records.pop(use.node, None)
-                known = records[node] = made_of, record
-            nodes[known[1]["id"]] = known[1]
-            for name, body in zip(tags(node), node.bodies, strict=True):
-                self._describe(body, self._scope(body, node, name), node, name, state)
+            if known is None or not _same(known[0], made_of):
+                record = self._record_again(node, scope, made_of, known)
+            else:
+                record = known[1]
+            nodes[ids[node]] = record
+            if node.bodies:
+                for name, body in zip(tags(node), node.bodies, strict=True):
+                    self._describe(body, self._scope(body, node, name), node, name, state)
+
+    def _record_again(self, node: Node, scope: str, made_of: Fields, known: tuple[Fields, Record] | None) -> Record:
+        """The record of a node that is new or was changed; the former one if it says the same."""
+        record = self.record(node, scope)
+        if known is not None:
+            if known[1] == record:
+                record = known[1]
+            if known[0][0] is not made_of[0]:  # readers tell outputs by their numbers
+                for value in node.outputs:
+                    for use in value.uses:
+                        self._records.pop(use.node, None)
+        self._records[node] = made_of, record
+        return record
 
     def _scope(self, body: Graph, owner: Node, tag: str) -> str:
         """The id of a body: that of its first owner with a tag. It keeps it when it moves to another owner."""
@@ -175,6 +186,8 @@ class Describer:
 
     def _constant(self, tensor: Tensor) -> Record:
         found = described_constant(tensor, self._contents)
+        if tensor.size <= SHOWN and len(found["value"]) <= LIMIT:  # all of it
+            return found
         content = show_data(tensor, SHOWN)
         return found if content == found["value"] else found | {"content": content}
 
@@ -209,17 +222,27 @@ def tags(node: Any) -> tuple[str, ...]:
     return ("then_body", "else_body") if isinstance(node, If) else ("body",)
 
 
-def _fields(node: Any) -> tuple[Any, ...]:
-    """All that a record is made of, but for the ids: if it is the same, the record is."""
-    outputs: list[Any] = []
-    for value in node.outputs:
-        outputs += (value.type, value.names)
+Fields = tuple[Any, ...]
+
+
+def _fields(node: Any) -> Fields:
+    """All that a record is made of, but for the ids: if it is the same, the record is. A graph never changes its nodes,
+    so the scope is the same, too."""
+    outputs = node.outputs
+    types: Any
+    if len(outputs) == 1:
+        value = outputs[0]
+        types = value.type, value.names
+    else:
+        types = [(value.type, value.names) for value in outputs]
     info = getattr(node, "_rt_info", None)
-    info = repr(info) if info else ""
-    return (node.outputs, node.inputs, node.name, node.origins, info, *outputs, *node.__dict__.values())
+    return (
+        outputs, node.inputs, node.name, node.origins, repr(info) if info else "", types,
+        tuple(node.__dict__.values()),
+    )  # fmt: skip
 
 
-def _same(old: tuple[Any, ...], new: tuple[Any, ...]) -> bool:
+def _same(old: Fields, new: Fields) -> bool:
     """Whether both have the same fields. Fields that cannot be compared count as different."""
     try:
         return old == new

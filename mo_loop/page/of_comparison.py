@@ -17,12 +17,9 @@ from mo_loop.differences.changes import partners
 from mo_loop.differences.comparing import Comparison
 from mo_loop.differences.structure import Item
 from mo_loop.errors import UsageError
-from mo_loop.page.document import Document
+from mo_loop.page.document import ENDS, Document
 from mo_loop.page.node_records import Record, State
 from mo_loop.page.of_structure import Described, body_of, facts
-
-ENDS = ("parameter", "result", "then", "else_")
-"""Fields of an entry of a port map that name nodes."""
 
 
 def diff_document(

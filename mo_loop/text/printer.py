@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import Any, Protocol
 
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
@@ -24,7 +24,7 @@ _SKIPPED: dict[type[Op], set[str]] = {Control: {*PORTS, *BODIES}, Failed: {"coun
 
 def to_text(
     graph: Graph, *, names: bool = True, canonical: bool = False, weights_limit: int = 16,
-    labels: Callable[[Value], str] | None = None, data: Callable[[Constant], str] | None = None,
+    known: Known | None = None,
 ) -> str:  # fmt: skip
     """`graph` as text that `parse` reads.
 
@@ -33,11 +33,23 @@ def to_text(
         canonical: nodes are not printed in the order of their creation, but Parameters first, then producers before
             consumers in the order in which the Results need them. Equal graphs then have equal texts.
         weights_limit: constants of more elements are printed as one value, or as a seed.
-        labels: the label of each value, different ones in each graph; by default its name, or its number in the text.
-        data: the text of a constant, if it is known already.
+        known: gives labels and parts of statements, instead of those that the other arguments lead to.
     """
-    printer = _Printer(names, canonical or not names, weights_limit, labels, data)
+    printer = _Printer(names, canonical or not names, weights_limit, known)
     return "".join(line + "\n" for line in printer.graph("graph", printer.plan(graph), ""))
+
+
+class Known(Protocol):
+    """Parts of statements that are known already."""
+
+    def label(self, value: Value) -> str:
+        """The label of a value; no two values of a graph have the same."""
+
+    def data(self, node: Constant) -> str:
+        """What `show_data` gives for a constant."""
+
+    def end(self, node: Node) -> str:
+        """What stands behind the inputs of a node without bodies: attributes, types, names and additional info."""
 
 
 def needed_order(graph: Graph) -> list[Node]:
@@ -80,14 +92,11 @@ class _Plan:
 
 
 class _Printer:
-    def __init__(
-        self, names: bool, canonical: bool, limit: int, labels: Callable[[Value], str] | None,
-        data: Callable[[Constant], str] | None,
-    ) -> None:  # fmt: skip
+    def __init__(self, names: bool, canonical: bool, limit: int, known: Known | None) -> None:
         self.names = names
         self.canonical = canonical
-        self.labels = labels
-        self.data = data or (lambda node: show_data(node.tensor, limit))
+        self.known = known
+        self.data = known.data if known is not None else lambda node: show_data(node.tensor, limit)
 
     # -- planning: statements and labels
 
@@ -97,8 +106,9 @@ class _Printer:
         order = [n for n in (*graph.parameters, *middle, *graph.results) if not self._is_inline(n)]
         plan = _Plan(graph, order)
         taken: set[str] = set()
-        if self.labels is not None:
-            plan.values = {value: self.labels(value) for node in order for value in node.outputs}
+        if self.known is not None:
+            label_of = self.known.label
+            plan.values = {value: label_of(value) for node in order for value in node.outputs}
             order = []
         for node in order:
             for value in node.outputs:
@@ -138,6 +148,9 @@ class _Printer:
         bodies = [self.plan(body) for body in node.bodies]
         outputs = ", ".join(f"%{plan.values[value]}" for value in node.outputs)
         left = pad + (f"{outputs} = " if outputs else "") + type(node).__name__ + self._operands(node, plan)
+        if self.known is not None and not bodies and not isinstance(node, Failed):
+            yield left + self.known.end(node)
+            return
         right = self._right(node)
         attributes = [*_port_map(node, bodies), *_attributes(node)]
         line = left + (f" {{{', '.join(f'{key}: {shown}' for key, shown in attributes)}}}" if attributes else "")

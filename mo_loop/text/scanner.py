@@ -8,6 +8,7 @@ import re
 from mo_loop.errors import InputError
 
 BLANK = re.compile(r"(?:\s|#[^\n]*)*")
+PLAIN = re.compile(r"[\w./:-]*")  # what needs no escape in quotes
 WORD = re.compile(r"[^\W\d]\w*")
 INTEGER = re.compile(r"-?\d+")
 NATURAL = re.compile(r"\d+")
@@ -93,6 +94,8 @@ class Scanner:
 
 def quoted(text: str) -> str:
     """`text` in double quotes; bytes that are not UTF-8 (lone surrogates) are escaped."""
+    if PLAIN.fullmatch(text):
+        return f'"{text}"'
     shown = json.dumps(text, ensure_ascii=False)
     return shown if shown.isprintable() else json.dumps(text)
 

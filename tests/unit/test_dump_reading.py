@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import onnx
 import pytest
 
-from mo_loop.api import convert_model
+from mo_loop.api import convert_model, save_model
 from mo_loop.dump import Dumper, read_dump
+from mo_loop.dump.node_link import node_link
 from mo_loop.errors import FileError
+from mo_loop.page import html
 from mo_loop.page.document import delta
-from mo_loop.text import parse
+from mo_loop.text import parse, to_text
 from tests.harness import parsed
+from tests.pages import after, document
+from tests.unit.test_dump import TEXT
 
 MODELS = Path(__file__).parents[1] / "models"
 
@@ -104,8 +109,6 @@ def test_a_body_in_the_text(tmp_path: Path) -> None:
 
 def test_layers_and_offsets(tmp_path: Path) -> None:
     """The last file has the id of each layer, and after save_model the place of each constant in the .bin."""
-    from mo_loop.api import save_model
-
     dumper = Dumper(tmp_path / "steps", ["json"], saved=True)
     model = convert_model(parsed("main (float[3] x) => (float[3] y) <float[3] w = {1,2,3}> { y = Mul (x, w) }"),
                           observers=[dumper])  # fmt: skip
@@ -118,6 +121,19 @@ def test_layers_and_offsets(tmp_path: Path) -> None:
         assert re.search(f'<layer id="{layer}" name="[^"]*" type="{kind}"', xml), op
     (constant,) = [node for node in data["nodes"] if node["op"] == "Constant"]
     assert constant["offset"] == 0 and constant["bytes"] == 12
+
+
+def test_port_maps_of_the_page_have_the_ids_of_the_file(tmp_path: Path) -> None:
+    """`internal_layer_id` of the .xml."""
+    dumper = Dumper(tmp_path / "steps", ["json"], saved=True)
+    model = convert_model(parsed(LOOP), observers=[dumper])
+    save_model(model, tmp_path / "m.xml", observers=[dumper])
+    nodes, _ = after(document((tmp_path / "steps" / "index.html").read_text("utf-8")))
+    (loop,) = [node for node in nodes.values() if node["op"] == "Loop"]
+    ports = [*loop["port_map"]["inputs"], *loop["port_map"]["outputs"]]
+    found = {entry["layer_ids"]["parameter" if "parameter" in entry else "result"] for entry in ports}
+    written = re.findall(r'internal_layer_id="(\d+)"', (tmp_path / "m.xml").read_text("utf-8"))
+    assert found and found <= set(map(int, written))
 
 
 class TestAfter:
@@ -177,3 +193,72 @@ class TestDamage:
     def test_an_empty_folder(self, tmp_path: Path) -> None:
         with pytest.raises(FileError, match=r"no \.json file of a dump"):
             read_dump(tmp_path)
+
+
+def test_the_text_of_a_whole_graph_is_its_json() -> None:
+    """Also the second time, when unchanged nodes are taken from the first; with additions, bodies, odd names."""
+    from mo_loop.dump.json_text import JsonTexts
+    from mo_loop.page.node_records import Describer, State
+
+    graph = parse(TEXT)
+    graph.parameters[1].name = 'a "b" \ud800 \\ \u2028 \x00'
+    describer, texts = Describer(), JsonTexts()
+
+    def plain(state: State) -> str:
+        return json.dumps(node_link(state), separators=(",", ":")) + "\n"
+
+    assert texts.whole(describer.state(graph), {}) == plain(describer.state(graph))
+    graph.parameters[0].name = "other"
+    state = describer.state(graph)
+    loop = next(number for number, record in state.nodes.items() if record["op"] == "Loop")
+    inner = next(number for number, record in state.nodes.items() if record["op"] == "Unsqueeze")
+    found = json.loads(texts.whole(state, {loop: {"layer": 5}, inner: {"layer": 6, "offset": 64}}))
+    assert stripped(found) == json.loads(plain(state))
+    (node,) = [node for node in found["nodes"] if node["id"] == loop]
+    (below,) = [each for each in node["bodies"][0]["nodes"] if each["id"] == inner]
+    assert (node["layer"], below["layer"], below["offset"]) == (5, 6, 64)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_the_text_of_a_whole_graph_can_be_parsed(name: str, tmp_path: Path) -> None:
+    """It is the text of the graph, but for the labels."""
+    folder = dumped(MODELS / f"{name}.onnx", tmp_path)
+    whole = parse(sorted(folder.glob("*_written.txt"))[0].read_text("utf-8"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graph = convert_model(MODELS / f"{name}.onnx").graph
+    assert to_text(whole, canonical=True) == to_text(graph, canonical=True)
+
+
+class TestSize:
+    def test_page_and_json_of_a_large_model(self, tmp_path: Path) -> None:
+        """At most three times the JSON of the graph as written, without the program of the page."""
+        model = blocks(300)
+        folder = dumped(model, tmp_path)
+        final = sorted(folder.glob("*_written.json"))[0]
+        assert len(read_dump(folder).state(-1).nodes) > 1000
+        page = (folder / "index.html").read_text("utf-8")
+        empty = html.page({"title": ""})
+        size = sum(file.stat().st_size for file in files(folder)) + len(page.encode()) - len(empty.encode())
+        assert len(files(folder)) > 4
+        assert size < 3 * final.stat().st_size
+
+
+def blocks(count: int) -> onnx.ModelProto:
+    """Blocks of a product, a sum, GELU spelled out, a reshape of computed shape, and a small loop at the end."""
+    statements = []
+    last = "x"
+    for number in range(count):
+        names = {key: f"{key}{number}" for key in ("m", "a", "d", "e", "p", "h", "g", "s", "r")}
+        statements.append("""
+            {m} = MatMul ({last}, w) {a} = Add ({m}, b) {d} = Div ({a}, root) {e} = Erf ({d}) {p} = Add ({e}, one)
+            {h} = Mul ({a}, {p}) {g} = Mul ({h}, half) {s} = Shape ({g}) {r} = Reshape ({g}, {s})""".format(
+            last=last, **names))  # fmt: skip
+        last = names["r"]
+    made: onnx.ModelProto = parsed(
+        "main (float[N,4] x, int64 n) => (float[N,4] y) <float[4,4] w = {" + ",".join(["0.5"] * 16) + "}, "
+        "float[4] b = {1,2,3,4}, float root = {1.4142135}, float one = {1}, float half = {0.5}> {"
+        + "".join(statements) + f""" y = Loop (n, "", {last}) <body = step (int64 i, bool c, float[N,4] s) =>
+        (bool d, float[N,4] t) {{ d = Identity (c) t = Tanh (s) }}> }}"""
+    )  # fmt: skip
+    return made
