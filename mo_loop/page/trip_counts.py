@@ -83,12 +83,12 @@ def _input(record: Record, port: int) -> Any:
 
 
 def _of_loop(record: Record, sources: _Sources) -> str:
-    count = _value(sources.of(_input(record, 0)))
+    count = _value(sources.of(_input(record, 0)), sources)
     conditions = [sources.of(_input(record, 1))]
     last = record["port_map"].get("condition")
     if last is not None:
         conditions.append(sources.of(sources.nodes[last]["inputs"][0]))
-    texts = [_value(each) for each in conditions]
+    texts = [_value(each, sources) for each in conditions]
     if "false" in texts[:1] or "0" in texts[:1]:
         return "0: the execution condition is false"
     varying = [text for text in dict.fromkeys(texts) if text and text not in ALWAYS]
@@ -98,14 +98,27 @@ def _of_loop(record: Record, sources: _Sources) -> str:
     return f"{limit}while {' and '.join(varying)} {'is' if len(varying) == 1 else 'are'} true"
 
 
-def _value(source: tuple[Record, int] | None) -> str:
-    """The value of a constant, else what computes it."""
+def _value(source: tuple[Record, int] | None, sources: _Sources) -> str:
+    """The value of a constant, a dimension that is read from a shape, else what computes it."""
     if source is None:
         return ""
     record, port = source
     if "value" in record:
         return str(record["value"]).strip("[]")
-    return f"{_label(record, port)} ({record['op']})"
+    return _dimension(record, sources) or f"{_label(record, port)} ({record['op']})"
+
+
+def _dimension(record: Record, sources: _Sources) -> str:
+    """What Gather(ShapeOf(x), i) is; empty for another node."""
+    if record["op"] != "Gather":
+        return ""
+    shape, index = (sources.of(_input(record, port)) for port in (0, 1))
+    if shape is None or index is None or shape[0]["op"] not in ("ShapeOf", "Shape"):
+        return ""
+    axis, ref = str(index[0].get("value", "")).strip("[]"), _input(shape[0], 0)
+    if ref is None or not axis.removeprefix("-").isdecimal() or shape[0].get("attributes", {}).get("start", "0") != "0":
+        return ""
+    return _slices({"axis": int(axis)}, sources.nodes[ref[0]], ref[1])
 
 
 def _of_slices(record: Record, sources: _Sources) -> str:

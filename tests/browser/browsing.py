@@ -9,10 +9,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 MISSING = "needs {}: `make test-browser` installs playwright, Chromium is the system's or that of CHROMIUM=path"
 
@@ -24,8 +25,18 @@ document.addEventListener("securitypolicyviolation", (event) => {
 for (const name of ["alert", "confirm", "prompt"]) window[name] = () => { window.seen.dialogs += 1; };
 """
 
-IDLE = "document.body.dataset.ready === 'true' && !document.querySelector('[data-busy=\"true\"]')"
+IDLE = "document.body?.dataset.ready === 'true' && !document.querySelector('[data-state=\"busy\"]')"
 """What holds once the page has drawn what it was asked for."""
+
+WAIT = f"""async () => {{
+  const end = performance.now() + 20000;
+  await new Promise(requestAnimationFrame);
+  while (!({IDLE})) {{
+    if (performance.now() > end) throw new Error("the page is not drawn after 20 seconds");
+    await new Promise(requestAnimationFrame);
+  }}
+}}"""
+"""Waits for it. playwright's own wait_for_function compiles a text, which the policy of the page forbids."""
 
 
 def chromium() -> str | None:
@@ -59,9 +70,14 @@ class Browsing:
         self.browser.close()
         self._playwright.stop()
 
-    def open(self, file: Path, where: str = "", *, idle: bool = True, **context: Any) -> Shown:
-        """Open a file, with `where` behind its address, and wait until it is drawn."""
-        shown = Shown(self.browser.new_context(viewport={"width": 1280, "height": 800}, **context))
+    def open(
+        self, file: Path, where: str = "", *, idle: bool = True, script: str = "",
+        size: tuple[int, int] = (1280, 800), theme: Literal["light", "dark"] = "light",
+    ) -> Shown:  # fmt: skip
+        """Open a file, `where` behind its address, and wait until it is drawn; `script` runs before the page's."""
+        shown = Shown(self.browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme))
+        if script:
+            shown.page.add_init_script(script)
         shown.page.goto(file.as_uri() + where)
         if idle:
             shown.idle()
@@ -83,7 +99,79 @@ class Shown:
 
     def idle(self) -> None:
         """Wait until everything that was asked for is drawn."""
-        self.page.wait_for_function(IDLE)
+        self.page.evaluate(WAIT)
+
+    def go(self, step: str) -> None:
+        """Show a step: click on it in the list of passes."""
+        self.page.get_by_label("Passes", exact=True).get_by_role("button", name=step).first.click()
+        self.idle()
+
+    def reload(self) -> None:
+        """Load the page again."""
+        del self.requests[0]
+        self.page.reload()
+        self.idle()
+
+    def press(self, key: str) -> None:
+        """Press a key, and wait until what follows is drawn."""
+        self.page.keyboard.press(key)
+        self.idle()
+
+    def current_step(self) -> str:
+        """The name of the marked row in the list of passes."""
+        rows = self.page.get_by_label("Passes", exact=True).locator("[aria-current=step] .row-name")
+        return " ".join(rows.all_text_contents())
+
+    def click_edge(self, start: str, end: str) -> None:
+        """Select an edge by the beginnings of the names of its ends."""
+        edge = self.page.locator(f"g.edge[aria-label^='{start}'][aria-label*=' to {end}']")
+        edge.first.dispatch_event("click")
+        self.idle()
+
+    def copied(self) -> str:
+        """What "Copy as text" puts on the clipboard."""
+        self.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.page.get_by_role("button", name="Copy as text").first.click()
+        text: str = self.page.evaluate("navigator.clipboard.readText()")
+        return text
+
+    def search(self, words: str) -> None:
+        """Search, and select the first result."""
+        search = self.page.get_by_role("combobox", name="Search")
+        search.fill(words)
+        search.press("Enter")
+        self.idle()
+
+    def box(self, operator: str, name: str) -> Any:
+        """The box of a node in the drawing."""
+        return self.page.locator(f"g.box[data-op={operator}]", has_text=name)
+
+    def owner(self, title: str) -> Any:
+        """The cluster of an open control-flow operation: "Loop trace"."""
+        head = self.page.locator(".head text", has_text=re.compile(f"^{re.escape(title)}$"))
+        return self.page.locator("g.cluster.owner").filter(has=head)
+
+    def toggle(self, title: str) -> None:
+        """Fold a group, or open it."""
+        name = re.compile(f"^(Fold|Open) {re.escape(title)}")
+        self.page.locator("svg.graph[data-side]").get_by_role("button", name=name).click()
+        self.idle()
+
+    @property
+    def details(self) -> str:
+        """What the panel of details says, as one line of text."""
+        return " ".join(self.page.get_by_role("region", name="Details").inner_text().split())
+
+    @property
+    def explanation(self) -> str:
+        """What the panel says about the step, as one line of text."""
+        return " ".join(self.page.get_by_role("region", name="Explanation").inner_text().split())
+
+    def saved_picture(self) -> str:
+        """What "Save as SVG" gives."""
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name="Save as SVG").click()
+        return Path(download.value.path()).read_text("utf-8")
 
     def faults(self) -> list[str]:
         """Requests for other files, messages on the console, violations of the policy, dialogs."""

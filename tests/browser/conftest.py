@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.browsing import Browsing, Shown, missing
+from tests.browser.made_pages import MadePages
 
 HERE = Path(__file__).parent
 
@@ -30,6 +31,12 @@ def browsing() -> Iterator[Browsing]:
     """The browser."""
     with Browsing() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> MadePages:
+    """The pages that several tests look at."""
+    return MadePages(tmp_path_factory.mktemp("pages"))
 
 
 @pytest.fixture

@@ -106,5 +106,14 @@ def test_slices(dim: str, settings: str, expected: str) -> None:
     assert trip_counts(SLICES.format(dim=dim, settings=settings)) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("index", "expected"),
+    [("0", "dimension 0 of z: N"), ("-1", "4 (dimension -1 of z)"), ("[1]", "4 (dimension 1 of z)")],
+)
+def test_a_dimension_that_is_read_from_a_shape(index: str, expected: str) -> None:
+    size = f'%z = Parameter : f32[N,4] "z"\n%shape = ShapeOf(%z)\n%size = Gather(%shape, {index}, 0)\n'
+    assert trip_counts(size + LOOP.format(trips="%size", start="true", goes_on="true")) == [expected]
+
+
 def test_a_value_is_followed_out_of_the_body() -> None:
     assert trip_counts(NESTED) == ["3", "n (Parameter)"]

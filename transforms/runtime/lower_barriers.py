@@ -49,7 +49,6 @@ class LowerBarriers(FunctionPass):
         latest: dict[Value, Value] = {}  # a value -> the last copy of it, which has symbols of its own
         changed = self.rewrite_each(graph, ops.AtLeast, self._remove)
         for node in self.candidates(graph, ops.Barrier):
-            changed = self.accept(node)
             x = node.inputs[0]
             assert x is not None
             if not _is_needed(node):
@@ -64,6 +63,8 @@ class LowerBarriers(FunctionPass):
                 new = _plus(x, nearest_zero(graph, self._zeros))
             else:
                 new = latest[x] = _repeated(latest.get(x, x), node.axes, nearest_zero(graph, self._zeros))
+            how = "as another Barrier does" if new is x else f"by {type(new.node).__name__}"
+            changed = self.accept(node, f"hides {node.hides} {how}")
             move_readers(node.output, new, node.output.uses)
             graph.remove(node)
         return changed

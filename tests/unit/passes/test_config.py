@@ -18,6 +18,7 @@ from transforms.manager import Manager
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import has_static_rank, rank_equals
 from transforms.rewrite import GraphRewrite, MatcherPass
+from transforms.runtime.lower_barriers import LowerBarriers
 
 from .small_passes import AbsToReLU, NegativeToAbs, Notes, ReLUToTanh
 
@@ -309,6 +310,19 @@ class TestExplanations:
         assert [(each.outcome, each.reason) for each in manager.config.explanations] == [
             ("changed", reason) for reason in reasons
         ]
+
+    @pytest.mark.parametrize(
+        ("case", "reasons"),
+        [
+            ("sizes", {"hides bounds by Tile"}),
+            ("two_in_a_row", {"hides bounds as another Barrier does", "hides value by Add", "hides bounds by Tile"}),
+        ],
+    )
+    def test_a_barrier_says_what_hides_the_fact(self, case: str, reasons: set[str]) -> None:
+        manager = Manager([LowerBarriers()])
+        manager.config.explain(LowerBarriers)
+        manager.run(parse(read((ROOT / f"tests/golden/lower_barriers/{case}.txt").read_text("utf-8")).input))
+        assert {each.reason for each in manager.config.explanations} == reasons
 
     def test_a_veto_of_the_chain(self) -> None:
         graph = parse(COUNTED)

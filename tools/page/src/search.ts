@@ -157,7 +157,9 @@ export class Search {
     }
     if (event.key === "Enter") {
       event.preventDefault();
-      return this.choose(this.active < 0 ? this.next(-1, 1) : this.active);
+      this.choose(this.active < 0 ? this.next(-1, 1) : this.active);
+      if (this.popup.hidden) this.context.canvas.host.focus(); // its keys go on from the selected node
+      return;
     }
     const moves: Record<string, [number, 1 | -1]> = {
       ArrowDown: [this.active, 1], ArrowUp: [this.active, -1], PageDown: [this.active + 7, 1], PageUp: [Math.max(this.active - 9, 0), 1],

@@ -55,6 +55,7 @@ export class SearchIndex {
     const buckets: Found[][] = []; // by rank: sorting 20,000 results takes longer than finding them
     const word = terms.find((term) => !term.field)?.text ?? "";
     const op = terms.find((term) => term.field === "op")?.text ?? word;
+    const name = terms.find((term) => term.field === "name" || term.field === "tensor")?.text ?? word;
     for (const entry of this.entries) {
       const { id } = entry.record;
       if (seen.has(id) || (changed && !changed.has(id))) continue;
@@ -62,7 +63,7 @@ export class SearchIndex {
       if (!terms.every((term) => fits(entry, record ?? entry.record, term))) continue;
       seen.add(id);
       const group = record ? groupOf(entry, terms) : "In other steps";
-      const rank = GROUPS.indexOf(group) * 8 + (entry.op === op ? 0 : 4) + (entry.name === word ? 0 : word && entry.name.endsWith(word) ? 1 : 2);
+      const rank = GROUPS.indexOf(group) * 16 + byName(entry, name) * 4 + byKind(entry, op);
       (buckets[rank] ??= []).push({ record: record ?? entry.record, group, elsewhere: !record });
     }
     return buckets.flat();
@@ -154,6 +155,19 @@ const NO_OPERATORS = new Set(["Constant", "Parameter", "Result"]);
 /** Whether the node was made of an ONNX operator; its constants and ports do not count. */
 function hasOperator(record: NodeRecord, text: string): boolean {
   return !NO_OPERATORS.has(record.op) && (record.origins?.some((origin) => origin[2].toLowerCase() === text) ?? false);
+}
+
+/** How well a name of the node or of its tensors fits: the same before one that ends so. */
+function byName({ name, tensors }: Entry, text: string): number {
+  if (!text || name === text || `\n${tensors}\n`.includes(`\n${text}\n`)) return 0;
+  return name.endsWith(text) ? 1 : 2;
+}
+
+/** The operator that is asked for, then control flow; what only feeds or ends other nodes comes last. */
+function byKind({ record, op }: Entry, operator: string): number {
+  if (op === operator) return 0;
+  if (record.port_map) return 1;
+  return NO_OPERATORS.has(record.op) ? 3 : 2;
 }
 
 function groupOf(entry: Entry, terms: Term[]): Group {

@@ -1,0 +1,93 @@
+"""The pages that the tests look at, each made once by the command line."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from pathlib import Path
+
+from tests import ROOT
+from tests.browser import shown_models
+from tests.cli.installed import mo_loop
+
+
+class MadePages:
+    """Pages in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def recurrent(self) -> Path:
+        """The dump of the model of docs/dump.md."""
+        text = (ROOT / "docs" / "dump.md").read_text("utf-8")
+        block = re.search(r"^```python\n(import numpy.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        assert block is not None
+        model = self.folder / "recurrent.onnx"
+        exec(block[1].replace('"recurrent.onnx"', "model_file"), {"model_file": model})
+        return self.dump(model)
+
+    @cached_property
+    def recurrent_onnx(self) -> Path:
+        """That model as it is in its file."""
+        assert self.recurrent.is_file()
+        return self.view(self.folder / "recurrent.onnx")
+
+    @cached_property
+    def nested(self) -> Path:
+        """The dump of loops, branches and their bodies in each other."""
+        return self.dump(shown_models.nested(self.folder / "nested.onnx"))
+
+    @cached_property
+    def nested_onnx(self) -> Path:
+        """The same model as ONNX, where bodies read values of the graphs around them."""
+        return self.view(shown_models.nested(self.folder / "nested.onnx"))
+
+    @cached_property
+    def large(self) -> Path:
+        """The dump of 20,000 nodes."""
+        return self.dump(shown_models.layered(self.folder / "large.onnx", layers=1000))
+
+    @cached_property
+    def hostile(self) -> Path:
+        """The dump of a model whose names are markup, scripts and more."""
+        return self.dump(shown_models.hostile(self.folder / "<img src=x onerror=alert(1)>&amp;.onnx"))
+
+    @cached_property
+    def unknown_operators(self) -> Path:
+        """A model whose operators, domains and attributes have such names."""
+        return self.view(shown_models.unknown_operators(self.folder / "unknown.onnx"))
+
+    @cached_property
+    def difference(self) -> Path:
+        """What differs between two models."""
+        old, new = shown_models.nested(self.folder / "old.onnx"), self.folder / "new.onnx"
+        shown_models.nested(new, {"Mul (e, scale)": "Add (e, scale)", "{0.5}": "{0.25}"})
+        return self.view(old, new)
+
+    @cached_property
+    def heated(self) -> Path:
+        """The differences of an IR of which the Scan has another weight, with those of each iteration."""
+        model, other = shown_models.nested(self.folder / "heated.onnx"), self.folder / "heated_other.onnx"
+        shown_models.nested(other, {"3.0}": "3.5}"})
+        ir, target = other.with_suffix(".xml"), self.folder / "heated"
+        _run("convert", other, "-o", ir)
+        _run("verify", model, ir, "--layers", "--dump", target, code=1)
+        return target / "index.html"
+
+    def dump(self, model: Path) -> Path:
+        """The page of a conversion."""
+        target = self.folder / model.stem
+        _run("convert", model, "-o", model.with_suffix(".xml"), "--dump", target)
+        return target / "index.html"
+
+    def view(self, *models: Path) -> Path:
+        """The page of a model, or of two."""
+        target = self.folder / f"{'-'.join(each.stem for each in models)}.html"
+        _run("view", *models, "-o", target)
+        return target
+
+
+def _run(*arguments: object, code: int = 0) -> None:
+    done = mo_loop(*arguments)
+    assert done.returncode == code, f"{arguments}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"

@@ -1,0 +1,134 @@
+"""The models that the tests show: small ones with all kinds of control flow, a large one, one with hostile names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+NESTED = """<ir_version: 10, opset_import: ["" : 21]>
+nested (float[5,3] seq, float[3] start, int64 trips, bool go)
+    => (float[3] last, float[5,3] rows, float[3] state, float[k,3] trace)
+    <float[3] scale = {1.0, 2.0, 3.0}, float half = {0.5}, float limit = {100.0}, int64 two = {2}> {
+  [scan] last, rows = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] n, float[3] o) {
+    [weigh] a = Mul (e, scale)
+    [sum] n = Add (s, a)
+    [copy] o = Identity (n)
+  }> (start, seq)
+  [outer] state, trace = Loop (trips, go, last) <body = round (int64 i, bool c, float[3] v)
+      => (bool on, float[3] w, float[3] out) {
+    [turn] f = Cast <to = 1> (i)
+    [shift] u = Add (v, f)
+    [total] t = ReduceSum <keepdims = 0> (u)
+    [under] on = Less (t, limit)
+    [choose] w = If (on) <
+      then_branch = yes () => (float[3] p) {
+        [double] p = Mul (u, scale)
+      },
+      else_branch = no () => (float[3] q) {
+        [inner] q = Loop (two, "", u) <body = deep (int64 j, bool d, float[3] z) => (bool g, float[3] y) {
+          g = Identity (d)
+          [shrink] y = Mul (z, half)
+        }>
+      }>
+    [trace] out = Identity (w)
+  }>
+}"""
+
+
+def nested(path: Path, replaced: Mapping[str, str] | None = None) -> Path:
+    """A Scan, and a Loop that holds an If that holds a Loop; bodies read values of the graphs around them."""
+    text = NESTED
+    for old, new in (replaced or {}).items():
+        assert old in text
+        text = text.replace(old, new)
+    onnx.save(onnx.parser.parse_model(text), path)
+    return path
+
+
+def layered(path: Path, layers: int, seed: int = 0) -> Path:
+    """Blocks of 20 nodes whose names have scopes, /layers/3/attn/MatMul_60; a few passes change them."""
+    one = numpy_helper.from_array(np.float32(1), "one")
+    weight = numpy_helper.from_array(np.random.default_rng(seed).normal(size=(8, 8)).astype(np.float32), "w")
+    nodes, x = [], "x"
+
+    def add(op: str, scope: str, *inputs: str) -> str:
+        name = f"/{scope}/{op}_{len(nodes)}"
+        nodes.append(helper.make_node(op, inputs, [name], name=name))
+        return name
+
+    for layer in range(layers):
+        for part in ("attn", "mlp"):
+            scope, start = f"layers/{layer}/{part}", x
+            for function in ("Tanh", "Softsign"):
+                x = add(function, scope, add("Add", scope, add("MatMul", scope, x, "w"), start))
+            x = add("Add", scope, add("Mul", scope, add("Neg", scope, add("Neg", scope, x)), "one"), start)
+    graph = helper.make_graph(
+        nodes, "layered", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 8])],
+        [helper.make_tensor_value_info(x, TensorProto.FLOAT, ["n", 8])], [weight, one],
+    )  # fmt: skip
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    return path
+
+HOSTILE = {
+    "markup": "<b onclick=alert(1)>&amp;</b>",
+    "script": "</script><script>alert(1)</script>",
+    "comment": "<!--<script>",
+    "image": "\"'><img src=x onerror=alert(1)>",
+    "svg": "<svg onload=alert(1)><a href='javascript:alert(1)'>x</a></svg>",
+    "address": "javascript:alert(1)",
+    "template": "${alert(1)}{{alert(1)}}",
+    "graphviz": '"];b[label=<<b>x</b>>,URL="javascript:alert(1)"]//',
+    "escape": "\\N\\G\\l\\",
+    "right-to-left": "a\u202eb\u2066c",
+    "terminal": "\x1b[31mred\x07",
+    "separators": "a\u2028b\u2029c\r\nd",
+    "key": "__proto__",
+    "long": "x" * 10_000,
+}
+"""What a name could do if a page took it for more than a text."""
+
+
+def hostile(path: Path) -> Path:
+    """Names of nodes, tensors, bodies, inputs, dimensions, operators, attributes and metadata that are HOSTILE."""
+    names = list(HOSTILE.values())
+    value = helper.make_tensor_value_info
+    nodes, x = [], "x"
+    for number, name in enumerate(names):
+        tensor = f"{name} {number}"
+        nodes.append(helper.make_node("Tanh", [x], [tensor], name=name, doc_string=name))
+        x = tensor
+    i, state, total = value("i", TensorProto.INT64, []), *(value(each, TensorProto.FLOAT, [2]) for each in ("s", "sum"))
+    on, again = (value(each, TensorProto.BOOL, []) for each in ("on", "again"))
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["on"], ["again"]), helper.make_node("Add", ["s", x], ["sum"], name=names[1])],
+        names[0], [i, on, state], [again, total], doc_string=names[2],
+    )  # fmt: skip
+    nodes.append(helper.make_node("Loop", ["trips", "", x], ["</text><b>y</b>"], body=body, name=names[3]))
+    graph = helper.make_graph(
+        nodes, names[1], [value("x", TensorProto.FLOAT, [2]), value("trips", TensorProto.INT64, [])],
+        [value("</text><b>y</b>", TensorProto.FLOAT, [2])], doc_string=names[2],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    helper.set_model_props(model, {name: name for name in names})
+    onnx.save(model, path)
+    return path
+
+
+def unknown_operators(path: Path) -> Path:
+    """Operators, domains and attributes with hostile names: a model to look at, not to convert."""
+    nodes, x = [], "x"
+    for number, name in enumerate(HOSTILE.values()):
+        nodes.append(helper.make_node(name, [x], [f"t{number}"], domain=name, **{name: name, "list": [name, name]}))
+        x = f"t{number}"
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["<i>", 2])],
+        [helper.make_tensor_value_info(x, TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    domains = [helper.make_opsetid(name, 1) for name in HOSTILE.values()]
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), *domains], ir_version=10)
+    onnx.save(model, path)
+    return path

@@ -1,0 +1,75 @@
+"""Names of a model are texts wherever the page shows them: nothing in them runs, loads or becomes markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.browser.browsing import Shown
+from tests.browser.made_pages import MadePages
+from tests.browser.shown_models import HOSTILE
+
+ELEMENTS = """() => ({
+  tags: [...new Set([...document.querySelectorAll("*")].map((each) => each.localName))],
+  handlers: [...document.querySelectorAll("*")].flatMap((each) => each.getAttributeNames())
+    .filter((name) => name.startsWith("on")),
+  links: [...document.querySelectorAll("[href], [src], [action]")]
+    .map((each) => each.getAttribute("href") ?? each.getAttribute("src") ?? "")
+    .filter((link) => !/^(#|data:|blob:)/.test(link)),
+})"""
+
+FORBIDDEN = {"img", "iframe", "object", "embed", "b", "i", "link", "base", "foreignobject", "form", "use", "image"}
+
+
+def nothing_but_texts(shown: Shown) -> None:
+    """The page has no element, handler or link that a name could have made."""
+    found = shown.page.evaluate(ELEMENTS)
+    assert not FORBIDDEN & set(found["tags"])
+    assert found["handlers"] == [] and found["links"] == []
+
+
+def through_all_steps(shown: Shown) -> int:
+    """Go through the steps with the keyboard; the number of those that changed the graph."""
+    shown.page.keyboard.press("Home")
+    shown.idle()
+    nothing_but_texts(shown)
+    count = 0
+    while True:
+        before = shown.page.url
+        shown.page.keyboard.press("ArrowRight")
+        shown.idle()
+        if shown.page.url == before:
+            return count
+        count += 1
+        nothing_but_texts(shown)
+
+
+@pytest.mark.parametrize("name", ["hostile", "unknown_operators"])
+def test_no_name_becomes_more_than_a_text(show: Callable[..., Shown], pages: MadePages, name: str) -> None:
+    shown = show(getattr(pages, name))
+    nothing_but_texts(shown)
+    steps = through_all_steps(shown)
+    assert steps >= 2 if name == "hostile" else steps == 0
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_node_with_such_a_name_is_found_and_read(show: Callable[..., Shown], pages: MadePages, name: str) -> None:
+    text = HOSTILE[name]
+    shown = show(pages.hostile)
+    words = re.sub(r"\s+", " ", text).strip()[:60]
+    shown.search(words)
+    details = shown.page.get_by_role("region", name="Details")
+    assert text[:20].split("\r")[0] in details.text_content()
+    nothing_but_texts(shown)
+
+
+def test_the_saved_picture_is_a_picture_alone(show: Callable[..., Shown], pages: MadePages) -> None:
+    import xml.etree.ElementTree as ET
+
+    shown = show(pages.hostile)
+    root = ET.fromstring(shown.saved_picture())
+    tags = {each.tag.rpartition("}")[2] for each in root.iter()}
+    assert not {tag.lower() for tag in tags} & {*FORBIDDEN, "script", "a"}
+    assert not [key for each in root.iter() for key in each.attrib if key.lower().startswith("on")]
