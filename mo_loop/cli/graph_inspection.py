@@ -25,11 +25,13 @@ def graph_lines(
         structure = _opened(path, scope, operator)
         found = replace(skeleton(structure), file=file)
     if scope is not None:
-        found = replace(found, graph=next(each for each in found.outlines() if each.path == scope), functions=[])
+        first, *more = [each for each in found.outlines() if each.path == scope]
+        found = replace(found, graph=first, functions=more)
     if depth is not None:
         found = _changed(found, [_cut(each, depth) for each in (found.graph, *found.functions)])
     if operator is not None:
-        found = _changed(found, [_only(each, operator) for each in (found.graph, *found.functions)])
+        graph, *functions = [_only(each, operator) for each in (found.graph, *found.functions)]
+        found = replace(found, graph=graph, functions=[each for each in functions if each.steps])
     if form == "json":
         return iter([json.dumps(found.as_json(), indent=1, ensure_ascii=False)])
     return tree(found, stdout_encoding(), terminal_width())
@@ -92,7 +94,9 @@ def _only(outline: Outline, operator: str) -> Outline:
             bodies = [_only(body, operator) for body in step.bodies]
             if step.operator == operator or any(body.steps for body in bodies):
                 steps.append(replace(step, bodies=bodies))
-        elif isinstance(step, Run) and operator in step.operators:
-            count = step.operators[operator]
-            steps.append(Run(count, {operator: count}))
+        elif isinstance(step, Run):
+            count = step.operators.get(operator)
+            steps += [Run(count, {operator: count})] if count else []
+        elif step.operator == operator:
+            steps.append(step)
     return replace(outline, steps=steps)

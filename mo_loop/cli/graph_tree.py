@@ -47,7 +47,8 @@ def tree(skeleton: Skeleton, encoding: str, width: int | None = None) -> Iterato
     yield f"{painted(shown.file, bold=True)}: {head}"
     yield from lines.top(shown.graph)
     for each in shown.functions:
-        yield f"{painted('function', fg='cyan')} {_name(each.path)}: {counted(each.nodes, 'node')}"
+        if each.tag == "function":
+            yield f"{painted('function', fg='cyan')} {_name(each.path)}: {counted(each.nodes, 'node')}"
         yield from lines.top(each)
 
 
@@ -128,7 +129,7 @@ def _facts(step: ControlNode) -> Iterator[tuple[str, str]]:
         for kind in dict.fromkeys(each.kind for each in entries):
             found = [each for each in entries if each.kind == kind]
             shown = found[:ENTRIES] if len(found) > ENTRIES + 1 else found
-            if kind == "captured":
+            if kind in ("captured", "input", "output"):
                 more = f" and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
                 yield kind, ", ".join(_typed(each.value) for each in shown) + more
                 continue
@@ -139,15 +140,23 @@ def _facts(step: ControlNode) -> Iterator[tuple[str, str]]:
 
 
 def _input(entry: Entry) -> str:
+    if entry.kind == "parameter":
+        return _of_body(entry)
     names = list(dict.fromkeys(map(_name, entry.inner.values())))
     text = f"{_typed(entry.value)} -> {', '.join(names)}{_slicing(entry)}".strip()
     return text if entry.back_edge is None else f"{text}, back edge {_name(entry.back_edge)}"
 
 
 def _output(entry: Entry) -> str:
+    if entry.kind == "result":
+        return _of_body(entry)
     names = [_name(each) or "?" for each in entry.inner.values()]
     inner = " or ".join(dict.fromkeys(names))
     return f"{inner} -> {_typed(entry.value)}{_slicing(entry)}" if entry.value.name else inner
+
+
+def _of_body(entry: Entry) -> str:
+    return ", ".join(f"{_name(name)} of {_name(tag)}" for tag, name in entry.inner.items())
 
 
 def _slicing(entry: Entry) -> str:
@@ -162,8 +171,9 @@ def _plain(step: Run | FunctionCall) -> str:
     if isinstance(step, FunctionCall):
         return f"call of {_name(step.function)}: {_name(step.name)}"
     shown = list(step.operators.items())
-    more = sum(count for _, count in shown[OPERATORS:])
-    texts = [f"{count} {_name(name)}" for name, count in shown[:OPERATORS]] + ([f"{more} others"] if more else [])
+    room = OPERATORS if len(shown) > OPERATORS + 1 else len(shown)
+    more = sum(count for _, count in shown[room:])
+    texts = [f"{count} {_name(name)}" for name, count in shown[:room]] + ([f"{more} others"] if more else [])
     if step.nodes == 1:
         return f"1 node: {_name(shown[0][0])}"
     return f"{counted(step.nodes, 'node')}: {', '.join(texts)}"
@@ -171,7 +181,7 @@ def _plain(step: Run | FunctionCall) -> str:
 
 def _body(outline: Outline) -> str:
     constants = f", {counted(outline.constants, 'constant')}" if outline.constants else ""
-    return f"{outline.tag} {_name(outline.path)}: {counted(outline.nodes, 'node')}{constants}"
+    return f"{_name(outline.tag)} {_name(outline.path)}: {counted(outline.nodes, 'node')}{constants}"
 
 
 def _ports(title: str, ports: Sequence[Port]) -> str:

@@ -91,7 +91,7 @@ class _Reader:
         for node, item in made:
             item.inputs = [self._ref(name, names, scope) for name in node.input]
         for node, item in made:
-            for body in graph.bodies(node) if node.attribute else ():
+            for body in _then_first(graph.bodies(node)) if node.attribute else ():
                 tag = body.kind if body.kind not in item.bodies else f"{body.kind}/{len(item.bodies)}"
                 item.bodies[tag] = self.scope(body, Scope(body.scope, item, tag), names)
             if item.bodies:
@@ -150,7 +150,7 @@ class _Reader:
             tensor = self._value(node.attribute[0])
             if tensor is not None:
                 item.data = Data.of(tensor)
-                item.outputs[:1] = [Output(outputs[0].names, tensor.dtype.name, _dims(tensor.shape))]
+                item.outputs = [Output(each.names, tensor.dtype.name, _dims(tensor.shape)) for each in outputs]
                 return item
         overload = getattr(node, "overload", "")
         if overload:
@@ -225,6 +225,11 @@ def _shown(proto: Any) -> tuple[str, str]:
 
 def _dims(shape: Iterable[Any]) -> str:
     return f"[{','.join(map(shown_dim, shape))}]"
+
+
+def _then_first(bodies: Iterable[OnnxGraph]) -> list[OnnxGraph]:
+    """Bodies in the order of the attributes, but the then branch before the else branch, as in an IR."""
+    return sorted(bodies, key=lambda body: body.kind == "else_branch")
 
 
 def _captured(owner: Item) -> list[Ref]:

@@ -38,10 +38,11 @@ class Run:
 
 @dataclass
 class FunctionCall:
-    """A call of a function that has control flow."""
+    """A call of a function that has control flow. `function` is the operator, with the overload if there is one."""
 
     kind: str = field(default="call", init=False)
     name: str
+    operator: str
     function: str
 
 
@@ -51,6 +52,8 @@ class Entry:
 
     `kind` is "merged", "sliced", "invariant", "branched" or "captured" for an input, "final", "concatenated" or
     "selected" for an output; `value` is the tensor outside. `inner` has the name of the tensor inside, by body.
+    Where only the operator knows what its bodies get and return, the kinds are "input" and "output", which have no
+    `inner`, and "parameter" and "result", whose `value` has no name.
     `back_edge` is the tensor that a merged input gets from the iteration before. Slices have an axis and a stride,
     which is negative from the end to the beginning; start, end and part_size stand only in an IR or a dump.
     """
@@ -107,7 +110,11 @@ class Outline:
 
 @dataclass
 class Skeleton:
-    """The control flow of one model."""
+    """The control flow of one model.
+
+    Of a scope that was chosen, `graph` is the first body with its path, and `functions` has further ones: names of
+    nodes can repeat.
+    """
 
     file: str
     format: str
@@ -163,7 +170,7 @@ class _Reader:
         if item.bodies:
             return self._control(item)
         function = _called(item)
-        return FunctionCall(item.label, function) if function in self._with_control else None
+        return FunctionCall(item.label, item.operator, function) if function in self._with_control else None
 
     def _control(self, item: Item) -> ControlNode:
         found = ControlNode("/".join((*item.scope.path, item.label)), item.label, item.operator)
@@ -223,6 +230,9 @@ def _result(name: str, ref: Ref | None, dtype: str, shape: str) -> Port:
 
 def _inputs(item: Item) -> Iterator[Entry]:
     """What feeds the bodies. A value that reaches both branches of an If is one entry."""
+    if item.direct is None:
+        yield from _unknown_inputs(item)
+        return
     branched: dict[Ref, Entry] = {}
     for tag, body in item.bodies.items():
         for parameter in body.parameters:
@@ -236,8 +246,31 @@ def _inputs(item: Item) -> Iterator[Entry]:
                 continue
             yield _fed(item, feed, tag, inner)
     yield from branched.values()
+    yield from _captures(item)
+
+
+def _captures(item: Item) -> Iterator[Entry]:
     for ref in item.captures:
         yield Entry("captured", tensor_port(ref))
+
+
+def _unknown_inputs(item: Item) -> Iterator[Entry]:
+    """The inputs, and the parameters of the bodies, of an operator that alone knows which feeds which."""
+    for ref in item.inputs:
+        if ref is not None:
+            yield Entry("input", tensor_port(ref))
+    for tag, body in item.bodies.items():
+        for parameter in body.parameters:
+            yield Entry("parameter", Port(""), {tag: tensor_name(Ref(parameter, 0))})
+    yield from _captures(item)
+
+
+def _unknown_outputs(item: Item) -> Iterator[Entry]:
+    for tag, body in item.bodies.items():
+        for each in body.results:
+            yield Entry("result", Port(""), {tag: tensor_name(each.ref)})
+    for place in range(len(item.outputs)):
+        yield Entry("output", tensor_port(Ref(item, place)))
 
 
 def _fed(item: Item, feed: Feed, tag: str, inner: str) -> Entry:
@@ -247,6 +280,9 @@ def _fed(item: Item, feed: Feed, tag: str, inner: str) -> Entry:
 
 
 def _outputs(item: Item) -> Iterator[Entry]:
+    if item.direct is None:
+        yield from _unknown_outputs(item)
+        return
     for place, drain in enumerate(item.drains):
         value = tensor_port(Ref(item, place)) if place < len(item.outputs) else Port("")
         inner = {tag: tensor_name(ref) for tag, ref in drain.sources.items()}

@@ -153,6 +153,47 @@ def test_options_of_the_tree(nested: Path) -> None:
     assert "Add" not in shown and "Identity" not in shown and "Loop loop" in shown and "1 node: Sin" in shown
 
 
+STEP = "<body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) { d = Identity (c)  t = Sin (s) }>"
+
+
+def test_operator_of_a_function_with_control_flow(tmp_path: Path) -> None:
+    text = f"""<ir_version: 10, opset_import: ["": 18, "local": 1]>
+    main (float[3] x, int64 n) => (float[3] y) {{ a = Abs (x)  [call] y = local.repeated (a, n) }}
+    <domain: "local", opset_import: ["": 18]> repeated (x, n) => (y) {{ [loop] y = Loop (n, "", x) {STEP} }}
+    <domain: "local", opset_import: ["": 18]> other (x) => (y) {{ y = Neg (x) }}"""
+    path = saved(onnx.parser.parse_model(text), tmp_path)
+    shown = invoke(path, "--graph", "--operator", "local::repeated")
+    assert "call of local::repeated: call" in shown and "Abs" not in shown and "\nfunction" not in shown
+    shown = invoke(path, "--graph", "--operator", "Sin")
+    assert "function local::repeated" in shown and "1 node: Sin" in shown
+    assert "call of" not in shown and "local::other" not in shown
+
+
+def test_bodies_of_one_path(tmp_path: Path) -> None:
+    text = f"""main (float[3] x, int64 n) => (float[3] y) {{
+      [a] p = Loop (n, "", x) {STEP}
+      [a] y = Loop (n, "", p) {STEP.replace("Sin", "Cos")}
+    }}"""
+    path = saved(parsed(text), tmp_path)
+    shown = invoke(path, "--graph", "--scope", "a/step")
+    assert shown.count("body a/step: 2 nodes") == 2
+    assert "1 Sin" in shown and "1 Cos" in shown and "function a" not in shown
+    found = json.loads(invoke(path, "--graph", "--scope", "a/step", "--format", "json"))
+    assert [each["path"] for each in (found["graph"], *found["functions"])] == ["a/step", "a/step"]
+
+
+def test_summary_of_a_run(tmp_path: Path) -> None:
+    def run(operators: list[str]) -> str:
+        nodes = "\n".join(f"t{place + 1} = {name} (t{place})" for place, name in enumerate(operators))
+        model = parsed(f"main (float[3] t0) => (float[3] t{len(operators)}) {{ {nodes} }}")
+        return invoke(saved(model, tmp_path), "--graph").splitlines()[2].removeprefix("├─ ")
+
+    assert run(["Sin"]) == "1 node: Sin"
+    six = ["Abs", "Cos", "Exp", "Neg", "Sin", "Tanh"]
+    assert run(six) == "6 nodes: 1 Abs, 1 Cos, 1 Exp, 1 Neg, 1 Sin, 1 Tanh"
+    assert run([*six, "Tan"]) == "7 nodes: 1 Abs, 1 Cos, 1 Exp, 1 Neg, 1 Sin, 2 others"
+
+
 def test_options_of_the_table(nested: Path) -> None:
     def places(*arguments: object) -> list[str]:
         return [line.split()[0] for line in invoke(nested, "--nodes", *arguments).splitlines()[1:]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
@@ -132,17 +133,48 @@ main (float[3] x, int64 n) => (float[3] y) {
 
 
 def test_functions() -> None:
-    import onnx
-
     found = skeleton(opened(onnx.parser.parse_model(CALLS)))
-    calls = [FunctionCall("first", "local::outer"), FunctionCall("y", "local::outer")]
+    outer = "local::outer"
+    calls = [FunctionCall("first", outer, outer), FunctionCall("y", outer, outer)]
     assert found.graph.steps == [Run(1, {"local::plain": 1}), *calls]
     assert [(each.path, each.tag, each.nodes) for each in found.functions] == [
         ("local::plain", "function", 1), ("local::outer", "function", 2), ("local::repeated", "function", 1),
     ]  # fmt: skip
-    assert found.functions[1].steps == [Run(1, {"Abs": 1}), FunctionCall("y", "local::repeated")]
+    assert found.functions[1].steps == [Run(1, {"Abs": 1}), FunctionCall("y", "local::repeated", "local::repeated")]
     (loop,) = found.functions[2].controls()
     assert loop.path == "local::repeated/loop" and loop.trip_count == "argument n"
+
+
+def test_operator_that_alone_knows_what_feeds_its_bodies() -> None:
+    inner = "(float[2] e) => (float[2] r) { r = Relu (e) }"
+    text = f"""<ir_version: 10, opset_import: ["": 18, "other": 1]>
+    main (float[2] x) => (float[2] y) {{
+      y = other.Search <first = one {inner}, second = two {inner}> (x)
+    }}"""
+    node = only(onnx.parser.parse_model(text))
+    assert [(each.kind, each.value.name, each.inner) for each in (*node.inputs, *node.outputs)] == [
+        ("input", "x", {}), ("parameter", "", {"first": "e"}), ("parameter", "", {"second": "e"}),
+        ("result", "", {"first": "r"}), ("result", "", {"second": "r"}), ("output", "y", {}),
+    ]  # fmt: skip
+
+
+def test_then_branch_comes_first() -> None:
+    model = parsed("""
+main (float[2] x, bool f) => (float[2] y) {
+  y = If (f) <else_branch = no () => (float[2] q) { q = Sin (x) }, then_branch = yes () => (float[2] p) { p = Cos (x) }>
+}""")
+    node = only(model)
+    assert [each.tag for each in node.bodies] == ["then_branch", "else_branch"]
+    assert list(node.outputs[0].inner.items()) == [("then_branch", "p"), ("else_branch", "q")]
+
+
+def test_constant_without_outputs() -> None:
+    model = parsed("main (float[2] x) => (float[2] y) { y = Relu (x)  c = Constant <value_float = 1.0> () }")
+    del model.graph.node[1].output[:]
+    structure = opened(model)
+    found = skeleton(structure)
+    assert (found.graph.nodes, found.graph.constants) == (1, 1)
+    assert [row.outputs for row in node_rows(structure, operator="Constant")] == [[]]
 
 
 @pytest.mark.parametrize(
