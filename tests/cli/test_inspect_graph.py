@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import onnx
 import pytest
 from click.testing import CliRunner
 
