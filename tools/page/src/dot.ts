@@ -16,18 +16,21 @@ export function dotOf(visible: Visible): string {
   out.push(`graph[rankdir=TB,nodesep=0.25,ranksep=0.36,margin=0${effort}]`);
   out.push('node[shape=box,fixedsize=true,label="",margin=0]edge[arrowhead=none]');
   const [root] = visible.clusters;
-  if (root) writeCluster(root, visible, names, out);
+  const fed = new Set(visible.edges.filter((edge) => edge.kind !== "back").map((edge) => edge.to.box));
+  if (root) writeCluster(root, fed, names, out);
   visible.edges.forEach((edge, index) => out.push(edgeText(edge, index, names)));
   writeRanks(visible, names, out);
   out.push("}");
   return out.join("\n");
 }
 
-function writeCluster(cluster: Cluster, visible: Visible, names: ReadonlyMap<Box, string>, out: string[]): void {
+function writeCluster(cluster: Cluster, fed: ReadonlySet<Box>, names: ReadonlyMap<Box, string>, out: string[]): void {
   for (const box of cluster.boxes) out.push(boxText(box, names));
+  const alone = cluster.boxes.filter((box) => box.kind === "result" && !fed.has(box));
+  if (alone.length) out.push(`{rank=max;${alone.map((box) => names.get(box)).join(";")}}`); // a Result of a constant
   for (const inner of cluster.clusters) {
     out.push(`subgraph cluster_${inner.key}{graph[margin=${PAD},label=${area(inner.titleWidth + 40, TITLE_HEIGHT)}]`);
-    writeCluster(inner, visible, names, out);
+    writeCluster(inner, fed, names, out);
     out.push("}");
   }
 }
