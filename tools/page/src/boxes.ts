@@ -60,6 +60,8 @@ export interface Cluster {
   title: string;
   full: string;
   titleWidth: number;
+  note: string; // the trip count
+  noteWidth: number;
   status: Status;
   node: NodeId | null;
   family: string;
@@ -91,6 +93,7 @@ export function nodeBox(node: NodeRecord, view: View, cluster: Cluster, edges: r
   if (kind === "constant") lines.push(textLine(typeOf(node), status, "line"));
   else if (node.name && node.name !== title) lines.push({ ...textLine(nameIn(cluster.group, node.name), "same", "text"), full: node.name });
   if (inside) lines.push(textLine(inside, "same", "label"));
+  if (inside && node.port_map?.trip_count) lines.push(textLine(`trip count ${node.port_map.trip_count}`, "same", "label"));
   if (kind === "parameter") lines.push(textLine(typeOf(node), "same", "line"));
   lines.push(...constantLines(view, edges));
   return withSize({

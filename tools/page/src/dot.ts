@@ -29,7 +29,7 @@ function writeCluster(cluster: Cluster, fed: ReadonlySet<Box>, names: ReadonlyMa
   const alone = cluster.boxes.filter((box) => box.kind === "result" && !fed.has(box));
   if (alone.length) out.push(`{rank=max;${alone.map((box) => names.get(box)).join(";")}}`); // a Result of a constant
   for (const inner of cluster.clusters) {
-    out.push(`subgraph cluster_${inner.key}{graph[margin=${PAD},label=${area(inner.titleWidth + 40, TITLE_HEIGHT)}]`);
+    out.push(`subgraph cluster_${inner.key}{graph[margin=${PAD},label=${area(inner.titleWidth + inner.noteWidth + 40, TITLE_HEIGHT)}]`);
     writeCluster(inner, fed, names, out);
     out.push("}");
   }

@@ -42,9 +42,10 @@ export function drawCluster(cluster: Cluster, at: Rectangle): SVGGElement {
     "data-node": owner ? cluster.node : null, role: "group", "aria-label": `${cluster.full}, open`, tabindex: owner ? -1 : null,
   });
   group.append(make("rect", { class: "frame", x: at.x, y: at.y, width: at.width, height: at.height, rx: 8 }));
-  const head = make("g", { class: "head" }, title(cluster.full));
+  const head = make("g", { class: "head" }, title(cluster.note ? `${cluster.full}, ${cluster.note}` : cluster.full));
   head.append(make("rect", { class: "hit", x: at.x, y: at.y, width: at.width, height: 24 }));
   head.append(text(cluster.title, { class: "title", x: at.x + BUTTON + 16, y: at.y + 19 }));
+  if (cluster.note) head.append(text(cluster.note, { class: "note", x: at.x + BUTTON + 26 + cluster.titleWidth, y: at.y + 19 }));
   group.append(head, button(at.x + 16, at.y + 15, cluster.group.id, true, cluster.full));
   if (cluster.status !== "same") group.append(badge(at.x + at.width - 4, at.y + 4, SIGNS[cluster.status], cluster.status));
   return group;

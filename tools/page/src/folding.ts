@@ -111,7 +111,11 @@ export class Folding {
     for (const scope of view.scopes()) {
       const owner = scope.owner === null ? undefined : view.node(scope.owner);
       const body = this.groups.ofScope(scope.id);
-      if (!owner || !body || body === this.groups.root || this.links.has(body)) continue;
+      if (!body || body === this.groups.root || this.links.has(body)) continue;
+      if (!owner) {
+        this.link(body, this.groups.root); // a function
+        continue;
+      }
       let group = this.heads.get(owner.id);
       if (!group) {
         const first = this.groups.owner(scope.id.slice(0, scope.id.indexOf("/")));

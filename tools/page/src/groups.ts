@@ -65,7 +65,8 @@ export class Groups {
     const scopes = new Set([...this.members.keys(), ...states.scopeIds()]);
     for (const scope of scopes) {
       const tag = scope.slice(scope.indexOf("/") + 1);
-      this.fillScope(scope === "" ? this.root : this.add({ id: scope, kind: "scope", title: tag, scope, parent: null }), scope);
+      const title = scope.startsWith("function/") ? `function ${tag}` : tag.replaceAll("_", " ");
+      this.fillScope(scope === "" ? this.root : this.add({ id: scope, kind: "scope", title, scope, parent: null }), scope);
     }
   }
 

@@ -90,10 +90,11 @@ export class Visible {
       return parent;
     }
     const owner = this.folding.head(group);
-    const full = owner ? `${owner.op} ${owner.name}` : this.nameOf(group);
+    const full = owner ? `${owner.op} ${owner.name}` : group.title;
     const title = fit(full, "title", 320);
+    const note = owner?.port_map?.trip_count ? fit(`trip count ${owner.port_map.trip_count}`, "label", 220) : "";
     const made: Cluster = {
-      key: `c${this.clusters.length}`, group, title, full, titleWidth: widthOf(title, "title"),
+      key: `c${this.clusters.length}`, group, title, full, titleWidth: widthOf(title, "title"), note, noteWidth: note ? widthOf(note, "label") + 10 : 0,
       status: owner ? this.view.status(owner.id) : "same", node: owner?.id ?? null, family: owner ? familyOf(owner.op) : group.kind,
       parent, clusters: [], boxes: [], top: null, bottom: null, place: 0,
     };
@@ -101,15 +102,6 @@ export class Visible {
     this.clusters.push(made);
     parent?.clusters.push(made);
     return made;
-  }
-
-  private nameOf(group: Group): string {
-    if (group.kind !== "scope") return group.title;
-    return this.words(group.title);
-  }
-
-  private words(tag: string): string {
-    return /^(then|else)_/.test(tag) ? tag.replace("_", " ") : tag; // a function may have any name
   }
 
   private addNode(node: NodeRecord): void {
@@ -128,7 +120,7 @@ export class Visible {
   }
 
   private insideText(owner: Group): string {
-    return this.folding.children(owner).map((scope) => `${this.words(scope.title)}: ${this.folding.size(scope)} nodes`).join(", ");
+    return this.folding.children(owner).map((scope) => `${scope.title}: ${this.folding.size(scope)} nodes`).join(", ");
   }
 
   private addRows(node: NodeRecord, group: Group): void {
@@ -153,7 +145,7 @@ export class Visible {
 
   private addFold(group: Group): void {
     const cluster = this.cluster(this.folding.parent(group) ?? this.groups.root);
-    const box = foldBox(group, this.folding.size(group), this.folding.changes(group), cluster, this.nameOf(group));
+    const box = foldBox(group, this.folding.size(group), this.folding.changes(group), cluster, group.title);
     this.add(box, Infinity);
   }
 

@@ -68,3 +68,10 @@ test("a constant of one reader is a line of it, and no box", () => {
   assert.equal(view.isInlined(view.node(1)!), true);
   assert.equal(view.isInlined(view.node(3)!), false);
 });
+
+test("a function stands beside the graph, open when it is small", () => {
+  const main = data([node(0), node(1, [0]), node(2, [], { scope: "function/f" })], []);
+  const found = fold(new States({ ...main, scopes: [...main.scopes, { ...body, id: "function/f", owner: null, tag: "function f" }] }));
+  assert.equal(found.groups.get("function/f")?.title, "function f");
+  assert.equal(shown(found), 3);
+});
