@@ -14,6 +14,7 @@ target; the exit code is 1 if one is missed.
 The rows `fusions`, `matchers`, `flat` and `inference` time functions of the library against a loop written by hand,
 one matcher, small graphs, and ovc's whole conversion of `chain-100k`, whose measurement is used if that row ran before.
 They are in tools/bench_functions.py, which runs in a process for each.
+The rows `dump-...` compare a conversion that writes a dump (text, JSON and the page) with the same one without it.
 Models are written by a subprocess, so that this process stays small: the peak memory of a child is never counted below
 that of the process that starts it.
 """
@@ -47,7 +48,8 @@ class Bench:
     """What both sides do: `--help` when there is no model, otherwise a conversion of a chain of `nodes` nodes; or, with
     `gigabytes` of weights, a conversion against a copy of the file. Without commands it is functions that are timed:
     both sides are those of that name in bench_functions.py, or with `nodes` the peer is ovc's conversion of them. With
-    `models` it is a batch of so many; the peer is one worker, or ovc on `looped` of them."""
+    `models` it is a batch of so many; the peer is one worker, or ovc on `looped` of them. `dumped` is the kind of model
+    (a key of DUMPED) that is converted with a dump; the peer is the conversion without it."""
 
     name: str
     what: str
@@ -60,6 +62,7 @@ class Bench:
     commands: bool = True
     models: int = 0
     looped: int = 0
+    dumped: str = ""
 
 
 @dataclass
@@ -91,6 +94,10 @@ BENCHES = (
     Bench("inference", "infer 100,000 nodes, against ovc's conversion", 99_999, 0.05, 3, commands=False),
     Bench("batch-workers", "500 models on two workers, against one", None, 1 / 1.8, 3, models=500),
     Bench("batch-ovc", "500 models, against a shell loop over ovc", None, 0.1, 2, models=500, looped=20),
+    Bench("dump-3k", "dump a chain of 3,000 nodes, against its conversion", 3_000, 2.0, 5, dumped="chain"),
+    Bench("dump-30k", "dump a chain of 30,000 nodes, against its conversion", 30_000, 2.0, 3, dumped="chain"),
+    Bench("dump-layers", "dump 64 layers of a transformer, against its conversion", 64, 2.0, 5, dumped="layers"),
+    Bench("dump-loops", "dump 40 nested loops, against their conversion", 40, 2.0, 5, dumped="loops"),
 )
 ON_DEMAND = (
     Bench("weights-1g", "1 GB of embedded weights", 3, 2.0, 3, gigabytes=1, peak_mib=250),
@@ -124,6 +131,60 @@ def write_chain(nodes: int, path: Path) -> None:
         weights,
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+
+
+def write_layers(count: int, path: Path) -> None:
+    """Layers of a transformer, as exporters write them: normalisation, attention and GELU of many small nodes."""
+    size = 8
+    matrix = ",".join(f"{0.1 * (place % 5) - 0.2:.2}" for place in range(size * size))
+    constants = (
+        f"float[{size},{size}] w = {{{matrix}}}, float[{size}] g = {{{','.join(['1.5'] * size)}}}, "
+        "float two = {2}, float eps = {0.00001}, float root = {2.828}, float half = {0.5}, float one = {1}, "
+        "float sq = {1.4142}, int64[1] last = {-1}"
+    )
+    text, x = [], "x"
+    for n in range(count):
+        text.append(f"""
+        mean{n} = ReduceMean ({x}, last) cent{n} = Sub ({x}, mean{n}) pow{n} = Pow (cent{n}, two)
+        var{n} = ReduceMean (pow{n}, last) vare{n} = Add (var{n}, eps) std{n} = Sqrt (vare{n})
+        norm{n} = Div (cent{n}, std{n}) scaled{n} = Mul (norm{n}, g)
+        q{n} = MatMul (scaled{n}, w) k{n} = MatMul (scaled{n}, w) v{n} = MatMul (scaled{n}, w)
+        kt{n} = Transpose <perm = [0, 2, 1]> (k{n}) dots{n} = MatMul (q{n}, kt{n}) scores{n} = Div (dots{n}, root)
+        weights{n} = Softmax <axis = -1> (scores{n}) mixed{n} = MatMul (weights{n}, v{n}) res{n} = Add ({x}, mixed{n})
+        up{n} = MatMul (res{n}, w) ratio{n} = Div (up{n}, sq) erf{n} = Erf (ratio{n}) plus{n} = Add (erf{n}, one)
+        act{n} = Mul (up{n}, plus{n}) gelu{n} = Mul (act{n}, half) down{n} = MatMul (gelu{n}, w)
+        shape{n} = Shape (down{n}) same{n} = Reshape (down{n}, shape{n}) y{n} = Add (res{n}, same{n})""")
+        x = f"y{n}"
+    write_text(f"main (float[B,S,{size}] x) => (float[B,S,{size}] {x}) <{constants}> {{{''.join(text)} }}", path)
+
+
+def write_loops(count: int, path: Path) -> None:
+    """Loops with an If that has a loop, one behind the other."""
+    text, x = [], "x"
+    for n in range(count):
+        text.append(f"""
+        y{n} = Loop (n, "", {x}) <body = outer{n} (int64 i{n}, bool c{n}, float[2,3] s{n}) =>
+          (bool d{n}, float[2,3] t{n}) {{
+          d{n} = Identity (c{n}) sum{n} = ReduceSum <keepdims = 0> (s{n}) is{n} = Less (sum{n}, limit)
+          t{n} = If (is{n}) <
+            then_branch = yes{n} () => (float[2,3] p{n}) {{
+              p{n} = Loop (m, "", s{n}) <body = inner{n} (int64 j{n}, bool e{n}, float[2,3] u{n}) =>
+                (bool f{n}, float[2,3] w{n}) {{ f{n} = Identity (e{n}) a{n} = Add (u{n}, x) w{n} = Tanh (a{n}) }}> }},
+            else_branch = no{n} () => (float[2,3] q{n}) {{ q{n} = Neg (s{n}) }}> }}>""")
+        x = f"y{n}"
+    inputs = "float[2,3] x, int64 n, int64 m"
+    write_text(f"main ({inputs}) => (float[2,3] {x}) <float limit = {{3}}> {{{''.join(text)} }}", path)
+
+
+def write_text(text: str, path: Path) -> None:
+    """The model of a text in ONNX's syntax."""
+    import onnx
+
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]>\n{text}'), path)
+
+
+DUMPED = {"chain": write_chain, "layers": write_layers, "loops": write_loops}
+"""What writes a model of each kind, of a number of nodes, layers or loops."""
 
 
 def write_models(count: int, folder: Path) -> None:
@@ -168,7 +229,15 @@ def sides(bench: Bench, folder: Path) -> dict[str, Side]:
     if bench.nodes is None:
         return {"mo-loop": Side([*ours, "--help"]), "ovc": Side([*peer, "--help"])}
     model = folder / f"{bench.name}.onnx"
-    subprocess.run([sys.executable, __file__, "--write-chain", str(bench.nodes), str(model)], check=True)
+    kind = bench.dumped or "chain"
+    subprocess.run([sys.executable, __file__, "--write", kind, str(bench.nodes), str(model)], check=True)
+    if bench.dumped:
+        convert = [*ours, "convert", str(model), "--quiet", "-o"]
+        steps = ["--dump", str(folder / "out" / "steps"), "--dump-format", "text,json"]
+        return {
+            "mo-loop": Side([*convert, str(folder / "out" / "dumped.xml"), *steps]),
+            "no dump": Side([*convert, str(folder / "out" / "plain.xml")]),
+        }
     if bench.gigabytes:
         heavy = folder / f"{bench.name}-heavy.onnx"
         what = [str(bench.gigabytes), str(int(bench.external)), str(heavy)]
@@ -258,7 +327,7 @@ def run_commands(bench: Bench, repetitions: int, folder: Path, say: Callable[[st
     for repetition in range(repetitions):
         order = list(pair) if repetition % 2 == 0 else list(reversed(pair))
         for name in order:
-            if bench.gigabytes:  # overwriting gigabytes that are not yet on the disk takes longer
+            if bench.gigabytes or bench.dumped:  # overwriting files that are not yet on the disk takes longer
                 shutil.rmtree(folder / "out", ignore_errors=True)
                 (folder / "out").mkdir()
             run_once(pair[name], folder)
@@ -346,11 +415,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--repetitions", type=int, metavar="N", help="runs of each side, instead of the bench's own")
     parser.add_argument("--write-chain", nargs=2, metavar=("NODES", "PATH"), help="only write the model of a bench")
+    parser.add_argument("--write", nargs=3, metavar=("KIND", "COUNT", "PATH"), help=argparse.SUPPRESS)
     parser.add_argument("--write-models", nargs=2, metavar=("COUNT", "FOLDER"), help=argparse.SUPPRESS)
     parser.add_argument("--write-weights", nargs=3, metavar=("GB", "EXTERNAL", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.write_chain:
         write_chain(int(options.write_chain[0]), Path(options.write_chain[1]))
+        return 0
+    if options.write:
+        kind, count, path = options.write
+        DUMPED[kind](int(count), Path(path))
         return 0
     if options.write_models:
         write_models(int(options.write_models[0]), Path(options.write_models[1]))
