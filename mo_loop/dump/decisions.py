@@ -5,8 +5,8 @@
     ...                                  # a pass runs
     reasons, left_out = decisions.take(describer.known)
 
-`take` ends a step. At most LIMIT decisions of a pass are kept in a step, refusals after changes; and a pass says why a
-pattern does not match of at most TRIED nodes in a step.
+`take` ends a step. At most LIMIT changes and LIMIT refusals of a pass are kept in a step; and a pass says why a pattern
+does not match of at most TRIED nodes in a step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from mo_loop.graph import Node
 
 LIMIT = 100
-"""Decisions of one pass or matcher in one step."""
+"""Changes, and refusals, of one pass or matcher in one step."""
 
 TRIED = 200
 """Nodes of which one matcher says in one step why its pattern does not match."""
@@ -34,7 +34,7 @@ class Decisions:
         self.texts: dict[str, int] = {"": 0}
         self._heard: list[tuple[Node, str, str, str, str]] = []
         self._tried: Counter[str] = Counter()
-        self._kept: Counter[str] = Counter()
+        self._kept: Counter[tuple[str, bool]] = Counter()
         self._left_out = 0
 
     def wants(self, each: Any) -> bool:
@@ -45,8 +45,9 @@ class Decisions:
     def hear(self, each: Any, node: Node, outcome: str, reason: str) -> None:
         """Keep a decision, or count it."""
         name = each.name
-        self._kept[name] += 1
-        if self._kept[name] > LIMIT:
+        kind = name, outcome == "changed"
+        self._kept[kind] += 1
+        if self._kept[kind] > LIMIT:
             self._left_out += 1
             return
         self._heard.append((node, node.path, name, outcome, reason))

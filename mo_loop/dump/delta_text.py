@@ -42,8 +42,9 @@ def delta_text(
         number, shown = record["id"], by_scope.setdefault(record["scope"], [])
         statement = new.of(number)
         shown.append(f"{'+' if number in added else '~'} {statement}")
-        if number not in added and old.of(number) != statement:
-            shown.append(f"  was {old.of(number)}")
+        former = statement if number in added else old.of(number)
+        if former != statement:
+            shown.append(f"  was {former}")
     for scope in change["scopes"]:
         by_scope.setdefault(scope["id"], [])[:0] = new.ends(scope["id"], old)
     for scope in sorted(by_scope, key=lambda scope: (scope.count("/"), scope)):

@@ -54,6 +54,7 @@ class Describer:
         self._next = 0
         self._records: dict[Node, tuple[Fields, Record]] = {}  # what a record was made of, and the record
         self._scopes: dict[Graph, str] = {}
+        self._owned: dict[str, int] = {}  # how many bodies an owner has had under a tag
         self._types: dict[Any, str] = {}
         self._contents = contents or Contents()
 
@@ -137,13 +138,9 @@ class Describer:
         """The id of a body: that of its first owner with a tag. It keeps it when it moves to another owner."""
         found = self._scopes.get(body)
         if found is None:
-            found = name = f"{self.id(owner)}/{tag}"
-            taken = set(self._scopes.values())
-            number = 1
-            while found in taken:
-                number += 1
-                found = f"{name}{number}"
-            self._scopes[body] = found
+            name = f"{self.id(owner)}/{tag}"
+            count = self._owned[name] = self._owned.get(name, 0) + 1
+            found = self._scopes[body] = name if count == 1 else f"{name}{count}"
         return found
 
     def record(self, node: Any, scope: str) -> Record:

@@ -637,7 +637,8 @@ class TestLibrary:
             "import sys",
             "from mo_loop.cli import main",
             "main(['convert', sys.argv[1], '-o', sys.argv[2]], standalone_mode=False)",
-            "modules = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.graph.dot')",
+            "modules = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.graph.dot', "
+            "'mo_loop.dump', 'mo_loop.page')",
             "print([each for each in modules if each in sys.modules])",
         )
         command = [sys.executable, "-c", "\n".join(lines), str(loop), str(target)]
