@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
-from mo_loop.differences.comparing import compare, require_scope
+from mo_loop.differences.comparing import Comparison, compare, require_scope
 from mo_loop.differences.opening import opened
-from mo_loop.differences.structure import Structure
+from mo_loop.differences.structure import ONNX, Structure
 from mo_loop.dump.node_link import state_of
 from mo_loop.dump.reading import not_of_dump, read_dump
 from mo_loop.dump.run_folder import PAGE
 from mo_loop.errors import FileError, UsageError
 from mo_loop.files import write_whole
+from mo_loop.frontend.utf8 import check_names_on_error
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.page.constant_records import Contents
 from mo_loop.page.document import Document
@@ -76,14 +78,24 @@ def view(
         for each in (model, other):
             if isinstance(each, str | os.PathLike) and is_dump(each):
                 return _of_folder(Path(each), other, scope)
-        if other is None:
-            document = _of_one(model, scope)
-        else:
-            found = compare(opened(model), opened(other), ignore=ignore, scope=scope, tolerance=tolerance)
-            contents = Contents()
-            old, new = _described(found.old, contents), _described(found.new, contents)
-            document = diff_document(found, old, new, f"{_name(found.old)} -> {_name(found.new)}", scope)
-        return Page(page(document.as_json()))
+        unread: list[FileError] = []
+        models = [opened(model, unread if other is None else None), *([] if other is None else [opened(other)])]
+        with _checked_names(models):
+            if other is None:
+                document = _of_one(models[0], scope, unread)
+            else:
+                document = _of_both(compare(*models, ignore=ignore, scope=scope, tolerance=tolerance), scope)
+            return Page(page(document.as_json()))
+
+
+@contextmanager
+def _checked_names(models: list[Structure]) -> Iterator[None]:
+    """Report names of an ONNX model that are no text."""
+    with ExitStack() as stack:
+        for model in models:
+            if model.kind == ONNX:
+                stack.enter_context(check_names_on_error(model.made_of))
+        yield
 
 
 def is_dump(path: str | os.PathLike[str]) -> bool:
@@ -116,9 +128,13 @@ def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
     return Page(page(document.as_json()))
 
 
-def _of_one(source: Any, scope: str | None) -> Document:
-    unread: list[FileError] = []
-    structure = opened(source, unread)
+def _of_both(found: Comparison, scope: str | None) -> Document:
+    contents = Contents()
+    old, new = _described(found.old, contents), _described(found.new, contents)
+    return diff_document(found, old, new, f"{_name(found.old)} -> {_name(found.new)}", scope)
+
+
+def _of_one(structure: Structure, scope: str | None, unread: list[FileError]) -> Document:
     model = _described(structure, Contents())
     state = model.state
     if scope is not None:

@@ -53,7 +53,7 @@ def structure_of_onnx(model: OnnxModel, source: str, unread: list[FileError] | N
     if proto.graph.name:
         metadata["name"] = proto.graph.name
     opsets = {domain or "ai.onnx": str(version) for domain, version in model.opsets.items()}
-    return Structure(ONNX, source, main, functions, opsets, metadata)
+    return Structure(ONNX, source, main, functions, opsets, metadata, made_of=proto)
 
 
 class _Reader:

@@ -161,7 +161,8 @@ class Scope:
 
 @dataclass(slots=True)
 class Structure:
-    """A model. `kind` is ONNX, IR or dump; `source` its file, for people; `made_of` the Graph or JSON data.
+    """A model. `kind` is ONNX, IR or dump; `source` its file, for people; `made_of` the ModelProto, the Graph or
+    the JSON data.
 
     `layers` has the ids of the layers in the file of an IR, by Node.
     """

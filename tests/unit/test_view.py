@@ -14,7 +14,7 @@ from onnx import helper
 
 import mo_loop
 from mo_loop.api import convert_model, save_model
-from mo_loop.errors import FileError, UsageError
+from mo_loop.errors import FileError, ModelError, UsageError
 from mo_loop.text import parse, to_text
 from tests.harness import parsed
 from tests.pages import after, assert_whole, document
@@ -130,6 +130,13 @@ def test_a_function_is_a_scope_of_its_own() -> None:
 def test_a_name_that_nothing_defines_is_shown_once() -> None:
     data = shown(parsed("main (float[3] x) => (float[3] y) { a = Add (x, gone) y = Mul (a, gone) }"))
     assert [each["name"] for each in data["nodes"] if each["op"] == "undefined"] == ["gone"]
+
+
+@pytest.mark.parametrize("name", ["first", "body", "axis", "Softmax", "step"])
+def test_a_name_that_is_no_text_is_refused(name: str) -> None:
+    data = parsed(NESTED).SerializeToString().replace(name.encode(), name.encode()[:-1] + b"\xff")
+    with pytest.raises(ModelError, match="is not UTF-8 text"):
+        mo_loop.view(data)
 
 
 def test_an_operator_with_bodies_that_is_unknown_has_no_port_map() -> None:
