@@ -10,7 +10,7 @@ docs/dump.md describes the form.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mo_loop.page.node_records import Record, State
@@ -55,44 +55,19 @@ class Document:
 
     def as_json(self) -> Record:
         """Plain data for JSON."""
-        first = self._named(self._first.nodes.values())
-        steps = [
-            step | {"delta": step["delta"] | {key: self._named(step["delta"][key]) for key in ("added", "changed")}}
-            if "delta" in step else step
-            for step in self._steps
-        ]  # fmt: skip
         found: Record = {
             "schema": SCHEMA, "version": VERSION, "kind": self.kind, "title": self.title,
             "producer": f"mo_loop {__version__}", "notes": self.notes, "facts": self.facts,
-            "scopes": list(self._first.scopes.values()), "nodes": first, "steps": steps, "texts": self.texts,
+            "scopes": list(self._first.scopes.values()), "nodes": list(self._first.nodes.values()),
+            "steps": self._steps, "texts": self.texts,
         }  # fmt: skip
         found |= {"heat": self.heat} if self.heat is not None else {}
         found |= {"written": self.written} if self.written is not None else {}
         return found
 
-    def _named(self, records: Iterable[Record]) -> list[Record]:
-        """The records; those with a port map with the ids that its ends have in the IR."""
-        if self.written is None:
-            return list(records)
-        layers = self.written["layers"]
-        return [
-            record | {"port_map": _with_layers(record["port_map"], layers)} if "port_map" in record else record
-            for record in records
-        ]
-
 
 ENDS = ("parameter", "result", "then", "else_")
 """What an entry of a port map refers to."""
-
-
-def _with_layers(port_map: Record, layers: Mapping[int, int]) -> Record:
-    found = dict(port_map)
-    for side in ("inputs", "outputs"):
-        found[side] = []
-        for entry in port_map[side]:
-            ids = {key: layers[entry[key]] for key in ENDS if entry.get(key) in layers}
-            found[side].append(entry | {"layer_ids": ids} if ids else entry)
-    return found
 
 
 def delta(old: State, new: State) -> Record:

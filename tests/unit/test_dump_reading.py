@@ -123,15 +123,16 @@ def test_layers_and_offsets(tmp_path: Path) -> None:
     assert constant["offset"] == 0 and constant["bytes"] == 12
 
 
-def test_port_maps_of_the_page_have_the_ids_of_the_file(tmp_path: Path) -> None:
+def test_the_page_has_the_ids_of_the_file_for_port_maps(tmp_path: Path) -> None:
     """`internal_layer_id` of the .xml."""
     dumper = Dumper(tmp_path / "steps", ["json"], saved=True)
     model = convert_model(parsed(LOOP), observers=[dumper])
     save_model(model, tmp_path / "m.xml", observers=[dumper])
-    nodes, _ = after(document((tmp_path / "steps" / "index.html").read_text("utf-8")))
-    (loop,) = [node for node in nodes.values() if node["op"] == "Loop"]
+    data = document((tmp_path / "steps" / "index.html").read_text("utf-8"))
+    (loop,) = [node for node in after(data)[0].values() if node["op"] == "Loop"]
     ports = [*loop["port_map"]["inputs"], *loop["port_map"]["outputs"]]
-    found = {entry["layer_ids"]["parameter" if "parameter" in entry else "result"] for entry in ports}
+    layers = data["written"]["layers"]
+    found = {layers[str(entry["parameter" if "parameter" in entry else "result"])] for entry in ports}
     written = re.findall(r'internal_layer_id="(\d+)"', (tmp_path / "m.xml").read_text("utf-8"))
     assert found and found <= set(map(int, written))
 
