@@ -75,7 +75,7 @@ def command(
     with bodies: trip count, condition, what its inputs and outputs are to the bodies, and the bodies. --nodes prints a
     line for each node; constants are listed only if --operator names them. --input and --output of convert accept the
     names of an ONNX model in the columns "inputs" and "outputs" of lines whose scope is "(main)", and those in the
-    column "name", which mean the first output.
+    column "name", which mean the first output of the node, unless a tensor or another node has the same name.
     """
     with reported(debug):
         if graph and nodes:

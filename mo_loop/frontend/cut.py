@@ -4,7 +4,8 @@
     Cut.of(model, {"x": [1, 3, None, (224, 512)]}, ["logits", "block_3:0"])
     Cut.of(model, [1, 3, 224, 224], None)                       # the shape of the first input
 
-Tensors have their ONNX names. The name of a node means its first output, `node:1` its output 1, `1:node` its input 1.
+Tensors have their ONNX names. The name of a node means its first output, `node:1` its output 1, `1:node` its input 1; a
+name that several nodes have is refused.
 """
 
 from __future__ import annotations
@@ -261,7 +262,10 @@ class _Names:
         self._graph = graph
         self._tensors = {entry.name for entry in (*graph.input, *graph.initializer, *graph.output)}
         self._tensors.update(name for node in graph.node for name in node.output if name)
-        self._nodes = {node.name: node for node in graph.node if node.name}
+        self._nodes: dict[str, list[Any]] = {}
+        for node in graph.node:
+            if node.name:
+                self._nodes.setdefault(node.name, []).append(node)
 
     def __contains__(self, name: object) -> bool:
         return name in self._tensors or name in self._nodes
@@ -275,13 +279,13 @@ class _Names:
         if name in self._tensors:
             return name
         if name in self._nodes:
-            return self._port(name, self._nodes[name].output, 0)
+            return self._port(name, self._node(name).output, 0)
         node, _, port = name.rpartition(":")
         if node in self._nodes and port.isdecimal():
-            return self._port(name, self._nodes[node].output, int(port))
+            return self._port(name, self._node(node).output, int(port))
         port, _, node = name.partition(":")
         if node in self._nodes and port.isdecimal():
-            return self._port(name, self._nodes[node].input, int(port))
+            return self._port(name, self._node(node).input, int(port))
         close = difflib.get_close_matches(name, [*self._tensors, *self._nodes], 1)
         inputs = ", ".join(self.of_inputs()[:6])
         raise UsageError(
@@ -290,6 +294,17 @@ class _Names:
             hint=f"did you mean {close[0]!r}?" if close else f"its inputs are {inputs}" if inputs else "",
             code="ML202",
         )
+
+    def _node(self, name: str) -> Any:
+        """The one node of this name; ONNX lets several nodes have one."""
+        node, *others = self._nodes[name]
+        if others:
+            outputs = [each for every in (node, *others) for each in every.output if each]
+            raise UsageError(
+                f"{1 + len(others)} nodes have the name {name!r}", why="it does not tell which of them is meant",
+                hint=f"name a tensor: {', '.join(outputs[:6])}", code="ML202",
+            )  # fmt: skip
+        return node
 
     def _elsewhere(self, name: str) -> str:
         """The reason if a body has a tensor of that name or path; otherwise empty."""

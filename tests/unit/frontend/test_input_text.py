@@ -157,6 +157,17 @@ class TestShapesAndTypes:
 
 
 class TestCuts:
+    @pytest.mark.parametrize("name", ["same", "same:0", "0:same"])
+    def test_name_of_several_nodes(self, name: str) -> None:
+        made = parsed("main (float[3] x) => (float[3] y) { p = Sin (x)  q = Cos (p)  y = Tan (q) }")
+        for node in made.graph.node[:2]:
+            node.name = "same"
+        with pytest.raises(UsageError, match=r"2 nodes have the name 'same'(.|\n)*name a tensor: p, q"):
+            convert_model(made, output=name)
+        made.graph.node[2].name = "q"  # a name that a tensor has as well means the tensor
+        (result,) = convert_model(made, output="q").graph.results
+        assert type(result.value.node).__name__ == "Cos"
+
     def test_inner_tensor(self) -> None:
         """The model's other inputs stay if the outputs still need them."""
         assert types(parsed(MODEL), "product[2,2]{f32}") == ["product: f32[2,2]", "k: i64[]"]
