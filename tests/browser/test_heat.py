@@ -46,3 +46,14 @@ def test_a_loop_has_a_plot_by_iteration(shown: Shown) -> None:
     assert "Difference by iteration" in shown.details and "5 iterations" in shown.details
     shown.page.locator("summary", has_text="Numbers of").first.click()
     assert shown.page.locator("details[open] table.plain tbody tr").count() == 5
+
+
+def test_the_page_begins_with_the_differences(shown: Shown) -> None:
+    assert shown.page.locator("[data-heat]").count() > 3
+    assert shown.page.get_by_role("tab", name="Differences").get_attribute("aria-selected") == "true"
+    text = shown.page.get_by_role("tabpanel", name="Differences").inner_text()
+    assert "OpenVINO computed in f32" in text and "5 iterations" in text
+    assert shown.page.locator("svg.spark polyline").count() >= 1
+    shown.press("h")
+    assert shown.page.locator("[data-heat]").count() == 0
+    assert "heat=0" in shown.page.url
