@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable
@@ -87,6 +88,13 @@ def test_back_edges_and_captures_have_lines_of_their_own(show: Callable[..., Sho
     captures = shown.page.locator("svg.graph[data-side] g.edge[data-kind=capture]")
     assert captures.count() == 2
     assert all("capture" in (captures.nth(at).get_attribute("aria-label") or "") for at in range(captures.count()))
+
+
+def test_ids_of_the_file_stand_at_the_ports_once_it_is_written(loaded: Shown) -> None:
+    assert loaded.page.locator("text.layer").count() == 0
+    loaded.go("As written")
+    layers = loaded.page.locator("text.layer").all_text_contents()
+    assert len(layers) > 10 and all(re.fullmatch(r"internal_layer_id \d+", each) for each in layers)
 
 
 def test_a_body_is_folded_and_opened(loaded: Shown) -> None:

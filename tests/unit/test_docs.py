@@ -229,6 +229,15 @@ def test_links_and_files_exist(path: Path) -> None:
     assert not missing
 
 
+def test_pictures_exist_in_light_and_dark_and_are_small() -> None:
+    """`python tools/page_pictures.py` takes them anew."""
+    text = (ROOT / "docs" / "dump.md").read_text("utf-8")
+    shown = {*re.findall(r'(?:src|srcset)="(pictures/[\w-]+\.png)"', text)}
+    files = {f"pictures/{path.name}": path for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert shown == files.keys() and {name.replace("-light", "-dark") for name in shown} <= shown
+    assert max(path.stat().st_size for path in files.values()) < 150_000
+
+
 class TestArchitecture:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
