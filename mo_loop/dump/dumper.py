@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from mo_loop.dump.decisions import Decisions
 from mo_loop.dump.run_folder import PAGE, RunFolder
 from mo_loop.dump.step_files import FORMATS, StepFiles
 from mo_loop.dump.steps import described, described_change, described_off
-from mo_loop.errors import UsageError
+from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.xml import layer_order
 from mo_loop.ops.base import Constant
@@ -102,8 +103,9 @@ class Dumper:
             run.listen(event.subject)
 
     def failed(self, error: BaseException) -> None:
-        """Write the page of the steps so far, with the error that ended the conversion."""
-        self.finish(error)
+        """Write the page of the steps so far, with the error that ended the conversion, if the folder takes it."""
+        with suppress(FileError):
+            self.finish(error)
 
     def finish(self, error: BaseException | None = None) -> None:
         """Write the page, unless there is no graph to show."""

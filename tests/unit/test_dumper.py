@@ -167,6 +167,17 @@ class TestPage:
         assert "Failed" in {node["op"] for node in data["nodes"]}
         assert any("Unheard" in note for note in data["notes"])
 
+    def test_a_page_that_cannot_be_written_does_not_hide_the_error(self, tmp_path: Path) -> None:
+        broken = parsed("main (float[3] x) => (float[3] y) { [odd] y = Unheard (x) }")
+
+        def disturb(event: Any) -> None:
+            if getattr(event, "name", "") == "translating":
+                (tmp_path / PAGE).write_text("of another program")
+
+        with pytest.raises(Exception, match="Unheard"):
+            convert_model(broken, observers=[Dumper(tmp_path, ["text"]), disturb])
+        assert (tmp_path / PAGE).read_text() == "of another program"
+
     def test_decisions(self, tmp_path: Path) -> None:
         """Refused and changed candidates, with the ids of their nodes and the reasons."""
         graph = parse(TEXT)

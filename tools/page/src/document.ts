@@ -85,6 +85,7 @@ export interface Step {
   file?: string;
   gaps?: Gap[];
   reasons?: [node: NodeId | null, path: string, matcher: string, outcome: string, text: number][];
+  left_out?: number; // decisions of the step beyond the limit
   delta?: Delta;
   details?: Record<NodeId, string[]>; // of a diff: what counts as changed, by node
 }
