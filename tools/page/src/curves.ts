@@ -50,6 +50,24 @@ export function middleOf(curve: Curve): Point {
   return { x: blend(0), y: blend(1) };
 }
 
+/** The point of a curve that is nearest to its middle and not below a height. */
+export function pointAbove(curve: Curve, y: number): Point {
+  const middle = middleOf(curve);
+  if (middle.y <= y) return middle;
+  let best: Point = { x: curve[0] ?? 0, y: Math.min(curve[1] ?? 0, y) };
+  for (let at = 0; at + 7 < curve.length; at += 6) {
+    for (let part = 0; part <= 1; part += 0.1) {
+      const blend = (axis: number) => {
+        const [a = 0, b = 0, c = 0, d = 0] = [0, 2, 4, 6].map((offset) => curve[at + offset + axis]);
+        const rest = 1 - part;
+        return rest ** 3 * a + 3 * rest ** 2 * part * b + 3 * rest * part ** 2 * c + part ** 3 * d;
+      };
+      if (blend(1) <= y && blend(1) > best.y - 1) best = { x: blend(0), y: blend(1) };
+    }
+  }
+  return best;
+}
+
 function short(value: number | undefined): string {
   return (Math.round((value ?? 0) * 10) / 10).toString();
 }

@@ -1,7 +1,7 @@
 // Draws the visible graph as SVG elements at the positions of a layout. graph.css gives them their looks.
 
 import { countsText, SIGNS, type Box, type Cell, type Cluster, type Line } from "./boxes.ts";
-import { headOf, middleOf, pathOf, reversed, type Curve } from "./curves.ts";
+import { headOf, middleOf, pathOf, pointAbove, reversed, type Curve } from "./curves.ts";
 import { labelWidth } from "./dot.ts";
 import type { Group } from "./groups.ts";
 import type { Layout } from "./layout.ts";
@@ -47,7 +47,7 @@ export function drawCluster(cluster: Cluster, at: Rectangle): SVGGElement {
   head.append(text(cluster.title, { class: "title", x: at.x + BUTTON + 16, y: at.y + 19 }));
   if (cluster.note) head.append(text(cluster.note, { class: "note", x: at.x + BUTTON + 26 + cluster.titleWidth, y: at.y + 19 }));
   group.append(head, button(at.x + 16, at.y + 15, cluster.group.id, true, cluster.full));
-  if (cluster.status !== "same") group.append(badge(at.x + at.width - 4, at.y + 4, SIGNS[cluster.status], cluster.status));
+  if (cluster.status !== "same") group.append(badge(at.x + at.width - 4, at.y + 4, cluster.status));
   return group;
 }
 
@@ -74,7 +74,7 @@ export function drawBox(box: Box, at: Rectangle, operator: string): SVGGElement 
   box.lines.forEach((line, index) => group.append(drawLine(line, index, at.width)));
   const counts = countsText(box.counts);
   if (counts) group.append(text(counts, { class: "counts", x: at.width / 2, y: at.height - 6 }));
-  if (box.status !== "same") group.append(badge(at.width - 1, 1, SIGNS[box.status], box.status));
+  if (box.status !== "same") group.append(badge(at.width - 1, 1, box.status));
   return group;
 }
 
@@ -146,13 +146,13 @@ function labelTexts(edge: VisibleEdge, at: { x: number; y: number }): SVGElement
   return edge.below ? [back, first, text(edge.below, { class: "label layer", x: at.x, y: at.y + 10 })] : [back, first];
 }
 
-/** The type of what an edge carries, drawn in its middle. */
-export function drawType(edge: VisibleEdge, curve: Curve, view: View): SVGGElement | null {
+/** The type of what an edge carries, drawn in its middle, or above the title of the cluster that it enters. */
+export function drawType(edge: VisibleEdge, curve: Curve, view: View, entered: Rectangle | null): SVGGElement | null {
   const type = typeOf(edge, view);
   if (!type || edge.kind === "back") return null;
   const content = fit(type, "line", 180);
   const width = widthOf(content, "line") + 8;
-  const at = middleOf(curve);
+  const at = entered ? pointAbove(curve, entered.y - 9) : middleOf(curve);
   const shift = edge.label ? 16 : 0;
   const back = make("rect", { class: "paper", x: at.x - width / 2, y: at.y - 7 + shift, width, height: 14, rx: 3 });
   return make("g", { class: "type" }, back, text(content, { x: at.x, y: at.y + 3.5 + shift }));
@@ -179,9 +179,17 @@ function button(x: number, y: number, group: string, open: boolean, name: string
   return element;
 }
 
-function badge(x: number, y: number, sign: string, status: string): SVGGElement {
+/** The signs of a step as lines, which can be told apart when they are small. */
+const MARKS: Record<string, string> = {
+  added: "M-4,0H4M0,-4V4",
+  removed: "M-4,0H4",
+  rewired: "M-4.5,-2H3.5L1,-4.4M4.5,2H-3.5L-1,4.4",
+  changed: "M-3.6,3.6L-2.8,0.9L2.2,-4.1L4.1,-2.2L-0.9,2.8ZM0.9,-2.8L2.8,-0.9", // a pencil
+};
+
+function badge(x: number, y: number, status: string): SVGGElement {
   const element = make("g", { class: `badge is-${status}`, transform: `translate(${round(x)} ${round(y)})`, "aria-hidden": "true" });
-  element.append(make("circle", { r: 7.5 }), text(sign, { x: 0, y: 4 }));
+  element.append(make("circle", { r: 8 }), make("path", { d: MARKS[status] }));
   return element;
 }
 

@@ -290,6 +290,14 @@ export class Pane {
     if (chosen && active !== chosen && active && this.svg.contains(active)) chosen.focus({ preventScroll: true });
   }
 
+  /** The cluster of a control-flow operation that an edge enters from outside. */
+  private enteredBy(edge: VisibleEdge): Rectangle | null {
+    const { cluster, kind } = edge.to.box;
+    const outside = kind === "ports" && cluster.top === edge.to.box && edge.from.box.cluster !== cluster;
+    const index = outside ? (this.visible?.clusters.indexOf(cluster) ?? -1) : -1;
+    return index >= 0 && this.layout ? clusterAt(this.layout, index) : null;
+  }
+
   private drawTypes(): void {
     const { shown, visible, layers } = this;
     if (!shown || !visible) return;
@@ -299,7 +307,7 @@ export class Pane {
     layers.types.replaceChildren();
     for (const [index] of wanted.slice(0, 200)) {
       const [edge, curve] = [visible.edges[index], this.curves[index]];
-      const drawn = edge && curve ? drawType(edge, curve, visible.view) : null;
+      const drawn = edge && curve ? drawType(edge, curve, visible.view, this.enteredBy(edge)) : null;
       if (drawn) layers.types.append(drawn);
     }
   }
