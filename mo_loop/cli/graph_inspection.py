@@ -45,7 +45,7 @@ def node_lines(
         structure = _opened(path, scope, operator)
     rows = node_rows(structure, scope, depth, operator)
     if form == "text":
-        yield from node_table(list(rows))
+        yield from node_table(rows)
         return
     head = {"version": VERSION, "file": file, "format": structure.kind.lower()}
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "nodes": ['
@@ -59,7 +59,7 @@ def node_lines(
 
 def _opened(path: str, scope: str | None, operator: str | None) -> Structure:
     """The structure of a model that has this scope and operator."""
-    structure = opened(path)
+    structure = opened(path, unread=[], inferred=True)
     if scope is not None:
         paths = [each.text for each in structure.scopes()]
         if scope not in paths:

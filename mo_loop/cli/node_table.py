@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from mo_loop.cli.output import painted
 from mo_loop.cli.printable import printable
@@ -12,20 +13,19 @@ from mo_loop.text.scanner import quoted
 
 HEADS = ("scope", "name", "operator", "inputs", "outputs")
 
+_SEPARATORS = re.compile('[ ,"]')
+
 WIDEST = 40
 """The widest column; a longer cell moves the rest of its line."""
 
 
-def node_table(rows: Sequence[NodeRow]) -> Iterator[str]:
+def node_table(rows: Iterable[NodeRow]) -> Iterator[str]:
     """The lines. Names are complete, so that they can be copied."""
-    widths = list(map(len, HEADS))
-    for row in rows:
-        for place, cell in enumerate(_cells(row)):
-            if len(cell) > widths[place]:
-                widths[place] = min(len(cell), WIDEST)
+    lines = [HEADS, *map(_cells, rows)]
+    widths = [min(max(map(len, column)), WIDEST) for column in zip(*lines, strict=True)]
     yield painted(_line(HEADS, widths), bold=True)
-    for row in rows:
-        yield _line(_cells(row), widths)
+    for line in lines[1:]:
+        yield _line(line, widths)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -46,7 +46,4 @@ def _port(port: Port) -> str:
 
 def _name(text: str) -> str:
     """A name; quoted as in JSON if it is empty, or cannot be told from what stands around it."""
-    return text if text.isprintable() and text and not _APART.intersection(text) else quoted(text)
-
-
-_APART = frozenset(' ,"')
+    return text if text.isprintable() and text and not _SEPARATORS.search(text) else quoted(text)

@@ -63,6 +63,8 @@ def tell(text: str) -> None:
 
 def safe(text: str) -> str:
     """Lines without control characters, except for the colours of `painted` and `table`."""
+    if MARK not in text and text.replace("\n", "").isprintable():
+        return text
     return "\n".join(ESCAPE.join(map(printable, line.split(MARK))) for line in text.split("\n"))
 
 

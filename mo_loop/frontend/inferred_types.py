@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from mo_loop.frontend.model import OnnxModel
@@ -25,9 +26,19 @@ def types_of(model: OnnxModel, names: Iterable[str]) -> dict[str, Any]:
     }
     if not wanted - found.keys():
         return found
+    inferred = with_inferred_types(model).proto.graph.value_info
+    return found | {entry.name: entry.type for entry in inferred if entry.name in wanted}
+
+
+def with_inferred_types(model: OnnxModel) -> OnnxModel:
+    """The model with the types that inference finds among its declarations, also in bodies.
+
+    It is as it was if inference fails: for a broken model, or one above the 2 GB limit of protobuf.
+    """
+    import onnx
+
     try:
         with warnings.catch_warnings(action="ignore"):
-            inferred = onnx.shape_inference.infer_shapes(model.proto)
-    except Exception:  # a broken model, or one above the 2 GB limit of protobuf: the user has to give the type
-        return found
-    return found | {entry.name: entry.type for entry in inferred.graph.value_info if entry.name in wanted}
+            return replace(model, proto=onnx.shape_inference.infer_shapes(model.proto))
+    except Exception:
+        return model

@@ -8,6 +8,7 @@ Sizes are in bytes; the shape of a Port is a list of numbers, names of symbols a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -38,10 +39,10 @@ class Port:
 def shown_dim(dim: object) -> str:
     """A dimension as text; a symbol is quoted if it holds the marks of a shape."""
     text = str(dim)
-    return quoted(text) if _MARKS.intersection(text) else text
+    return quoted(text) if _MARKS.search(text) else text
 
 
-_MARKS = frozenset(',"[]')
+_MARKS = re.compile('[],"[]')
 
 
 @dataclass

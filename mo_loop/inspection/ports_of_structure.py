@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 
-from mo_loop.differences.structure import Output, Ref
+from mo_loop.differences.structure import Item, Output, Ref
 from mo_loop.inspection.description import Port, Shape
 from mo_loop.text.scanner import unquoted
 
 _DIM = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+')
 """A dimension in a shape: a quoted symbol can hold commas."""
+
+
+def is_constant(item: Item) -> bool:
+    """Whether an item is a constant; its data can be in a missing file, or an attribute of a function."""
+    return item.is_constant or item.operator == "Constant"
 
 
 def tensor_name(ref: Ref | None) -> str:

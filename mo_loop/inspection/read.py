@@ -26,7 +26,13 @@ def inspect(source: Any) -> Inspection:
             return inspect_ir(Path(source))
         from mo_loop.inspection.from_onnx import inspect_onnx
 
-        return inspect_onnx(source)
+        try:
+            return inspect_onnx(source)
+        except FileError as error:
+            is_dump = isinstance(source, str | os.PathLike) and Path(source).suffix in (".json", ".txt")
+            if not is_dump or error.code != "ML214":  # not an ONNX model
+                raise
+            raise error.at(hint="if it is a file of --dump, add --graph or --nodes") from error.__cause__
 
 
 def _is_xml(path: Path) -> bool:

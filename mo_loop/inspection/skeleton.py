@@ -19,7 +19,7 @@ from typing import Any
 
 from mo_loop.differences.structure import Feed, Item, Ref, Scope, Structure
 from mo_loop.inspection.description import Port
-from mo_loop.inspection.ports_of_structure import port_of, tensor_name, tensor_port
+from mo_loop.inspection.ports_of_structure import is_constant, port_of, tensor_name, tensor_port
 from mo_loop.inspection.sources import continues, source_of
 from mo_loop.ops.control import slice_count
 
@@ -145,7 +145,7 @@ class _Reader:
     def outline(self, scope: Scope, tag: str) -> Outline:
         inputs = [tensor_port(Ref(each, 0)) for each in scope.parameters]
         outputs = [_result(*each) for each in scope.results]
-        constants = sum(item.is_constant for item in scope.items)
+        constants = sum(is_constant(item) for item in scope.items)
         nodes = len(scope.items) - constants - len(scope.parameters)
         return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
 
@@ -153,7 +153,7 @@ class _Reader:
         parameters = set(map(id, scope.parameters))
         plain: Counter[str] = Counter()
         for item in scope.items:
-            if item.is_constant or id(item) in parameters:
+            if is_constant(item) or id(item) in parameters:
                 continue
             step = self._step(item)
             if step is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mo_loop.differences.data import Data
 from mo_loop.differences.structure import Item, Ref
-from mo_loop.inspection.ports_of_structure import tensor_name
+from mo_loop.inspection.ports_of_structure import is_constant, tensor_name
 
 _TRANSPARENT = frozenset(("Identity", "Cast", "Convert", "Squeeze", "Unsqueeze", "Reshape"))
 """Operators that return their first input, possibly in another shape or type."""
@@ -25,8 +25,8 @@ def source_of(ref: Ref | None) -> str:
     if ref is None:
         return "none"
     item = ref.item
-    if item.data is not None:
-        return f"constant {_values(item.data)}".rstrip()
+    if is_constant(item):
+        return f"constant {'' if item.data is None else _values(item.data)}".rstrip()
     if item.feed is not None:
         owner = "" if item.scope.owner is None else item.scope.owner.label
         numbered = item.feed.kind in ("iteration number", "condition")
@@ -56,7 +56,7 @@ def _origin(ref: Ref | None) -> Ref | None:
         item = ref.item
         if _hands_on(item):
             ref = item.inputs[0]
-        elif item.feed is not None and item.feed.source is not None and _is_constant(item):
+        elif item.feed is not None and item.feed.source is not None and _never_changes(item):
             ref = item.feed.source
         else:
             break
@@ -69,7 +69,7 @@ def _hands_on(item: Item) -> bool:
     return item.operator in _COPIES and len(item.inputs) == 2 and item.inputs[0] == item.inputs[1] is not None
 
 
-def _is_constant(parameter: Item) -> bool:
+def _never_changes(parameter: Item) -> bool:
     """Whether a parameter has the same value in all iterations: an invariant, or a state that returns itself."""
     feed = parameter.feed
     if feed is None or feed.kind != "merged":

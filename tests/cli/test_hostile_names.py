@@ -52,7 +52,7 @@ COMMANDS = [
     ("inspect", "model.onnx"), ("inspect", "model.onnx", "--format", "json"), ("inspect", "model.onnx", "--graph"),
     ("inspect", "model.onnx", "--nodes"), ("inspect", "model.onnx", "--nodes", "--format", "json"),
     ("inspect", "model.onnx", "--nodes", "--operator", "Rel"), ("inspect", "model.onnx", "--graph", "--scope", "if"),
-    ("check", "model.onnx"), ("diff", "model.onnx", "other.onnx"), ("ops", "--model", "model.onnx"),
+    ("check", "model.onnx"), ("diff", "model.onnx", "other.onnx"), ("ops", "Rel\x1b[2Ju"),
     ("convert", "model.onnx", "-o", "m.xml"), ("convert", "model.onnx", "-o", "m.xml", "--output", "nothing"),
     ("convert", "model.onnx", "-o", "m.xml", "--explain-pass", "all", "--debug"),
 ]  # fmt: skip

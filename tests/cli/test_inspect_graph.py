@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner
@@ -30,7 +31,7 @@ model.onnx: ONNX, 6 nodes in 4 scopes
 │  │  condition     none
 │  │  continues     always
 │  │  iteration     -> i
-│  │  merged        a -> s, back edge t
+│  │  merged        a f32[3] -> s, back edge t
 │  │  captured      f boolean[], w f32[3]
 │  │  final         t -> y f32[3]
 │  └─ body loop/step: 2 nodes
@@ -51,7 +52,7 @@ scope                 name    operator  inputs    outputs
 (main)                x       input               x f32[3]
 (main)                n       input               n i64[]
 (main)                f       input               f boolean[]
-(main)                first   Add       x, w      a
+(main)                first   Add       x, w      a f32[3]
 (main)                loop    Loop      n, "", a  y f32[3]
 (main)                y       output    y
 loop/step             i       input               i i64[]
@@ -129,7 +130,7 @@ def test_json(nested: Path) -> None:
     assert plain == {"kind": "nodes", "nodes": 1, "operators": {"Add": 1}}
     assert (loop["kind"], loop["operator"], loop["path"]) == ("control", "Loop", "loop")
     assert loop["inputs"][0] == {
-        "kind": "merged", "value": {"name": "a", "type": "?", "shape": None}, "inner": {"body": "s"},
+        "kind": "merged", "value": {"name": "a", "type": "f32", "shape": [3]}, "inner": {"body": "s"},
         "back_edge": "t", "slicing": {},
     }  # fmt: skip
     (body,) = loop["bodies"]
@@ -256,6 +257,37 @@ def test_reader_that_ends_early(tmp_path: Path) -> None:
     process.stderr.close()
     assert process.wait(60) == 0 and said == b""
     assert len(invoke(path, "--nodes").splitlines()) == 5003
+
+
+def test_types_that_the_model_does_not_declare() -> None:
+    """In the main graph and in bodies; those of a dump and an IR stand there."""
+    rows = json.loads(invoke(PYTORCH / "loop_if_loop.onnx", "--nodes", "--format", "json"))["nodes"]
+    inner = {port["name"]: port for row in rows if row["scope"] for port in row["outputs"]}
+    assert inner["/Add_output_0"]["type"] == "f32" and len(inner["/Add_output_0"]["shape"]) == 2
+    assert all(port["type"] != "?" for row in rows for port in row["outputs"])
+
+
+def test_a_model_that_inference_refuses(tmp_path: Path) -> None:
+    model = parsed("main (float[2] x) => (float[3] y) { a = Neg (x)  y = Add (a, x) }")
+    model.graph.node[1].input[1] = "nothing"
+    path = saved(model, tmp_path)
+    assert "nothing" in invoke(path, "--nodes") and "y f32[3]" in invoke(path, "--graph")
+
+
+def test_weights_are_not_needed(tmp_path: Path) -> None:
+    model = parsed("main (float[2] x) => (float[2] y) <float[2] w = {1.0, 2.0}> { y = Add (x, w) }")
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    (tmp_path / "w.bin").unlink()
+    assert "x, w" in invoke(tmp_path / "model.onnx", "--nodes")
+    assert "1 node: Add" in invoke(tmp_path / "model.onnx", "--graph")
+    assert "w f32[2]" in invoke(tmp_path / "model.onnx", "--nodes", "--operator", "Constant")
+
+
+def test_a_dump_without_an_option(nested: Path, tmp_path: Path) -> None:
+    (tmp_path / "000_loaded.json").write_text("{}")
+    assert "add --graph or --nodes" in refused(tmp_path / "000_loaded.json")
+    assert "check the path" in refused(tmp_path / "missing.json")
 
 
 def test_standard_input(nested: Path) -> None:
