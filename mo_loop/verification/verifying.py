@@ -186,7 +186,7 @@ class _Verification:
                 sides.append(self._ran(self.settings.precision, target, sets, expected, order))
             sides += [self._other(each, folder, sets, expected, order) for each in self.settings.against]
             layers, passes = self._explained(source, sets, self._questionable(sides))
-            page = self._page()
+            page = self._page(layers)
         self._note_about(oracle, expected)
         settings = self.settings
         return Report(
@@ -413,10 +413,14 @@ class _Verification:
         passes = passes_of(question) if settings.passes or vanishes else None
         return layers, passes
 
-    def _page(self) -> str:
-        """The path of the page that was written; empty if there is none."""
-        page = None if self.settings.dump is None else self.settings.dump / "index.html"
-        return str(page) if page is not None and page.exists() else ""
+    def _page(self, layers: Any) -> str:
+        """The path of the page with the differences; empty if there is none, or the comparison ended early."""
+        from mo_loop.verification.explaining import UNKNOWN
+
+        if self.settings.dump is None or str(layers).startswith(UNKNOWN):
+            return ""
+        page = self.settings.dump / "index.html"
+        return str(page) if page.exists() else ""
 
     # -- notes
 

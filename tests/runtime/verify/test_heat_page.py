@@ -11,6 +11,7 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError
 from mo_loop.options import ConvertOptions
+from mo_loop.verification import explaining
 from mo_loop.verification.heat_page import HeatPage
 from mo_loop.verification.layers import first_difference
 from mo_loop.verification.layers.distance import Distance
@@ -112,6 +113,20 @@ def test_what_differs_only_in_the_whole_ir_is_hot_with_a_note(tmp_path: Path) ->
     assert (found["y"]["worst"], found["y"]["count"]) == (5.0, 3)
     assert found["t"]["worst"] < 1 and found["z"]["worst"] == 0
     assert data["notes"] == ["All layers agree."]
+
+
+def test_a_comparison_that_crashes_promises_no_page(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page of the conversion is there by then, and has no differences."""
+
+    def crashed(question: explaining.Question, limit: float) -> str:
+        Path(str(question.dump), "index.html").write_text("")
+        return f"{explaining.UNKNOWN}the process crashed."
+
+    monkeypatch.setattr(explaining, "layers_of", crashed)
+    report = verify(model, inputs=[FEEDS], dump=tmp_path / "steps")
+    assert report.page == "" and "the process crashed" in as_text(report) and "index.html" not in as_text(report)
 
 
 def test_a_folder_that_cannot_hold_a_dump_is_refused_at_once(model: Path, tmp_path: Path) -> None:
