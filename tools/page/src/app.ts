@@ -96,7 +96,7 @@ function connect(context: Context, shell: Shell): void {
 
 function nameFor(context: Context, node: number): string {
   const record = context.record(node) ?? context.lastRecord(node);
-  return record ? nameOf(record) : "";
+  return record && nameOf(record) !== `#${node}` ? nameOf(record) : "";
 }
 
 function headerParts(context: Context, shell: Shell, search: Search, help: HTMLDialogElement): HTMLElement[] {

@@ -74,7 +74,7 @@ export class Context {
     const record = this.record(node) ?? this.lastRecord(node);
     const label = options.name ?? (record ? nameOf(record) : `#${node}`);
     const link = h("a", {
-      class: "node-link", href: linkTo(this.store.get(), this.document, node, label), "data-node": node,
+      class: "node-link", href: linkTo(this.store.get(), this.document, node, label === `#${node}` ? "" : label), "data-node": node,
       click: (event: MouseEvent) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();

@@ -1,5 +1,7 @@
 // Makes elements. Text only ever becomes text nodes and attributes that are listed here: names of models cannot be markup.
 
+import { plain } from "./measure.ts";
+
 export type Child = Node | string | number | null | undefined | false;
 type Handler = (event: never) => void;
 export type Props = Record<string, string | number | boolean | null | undefined | Handler>;
@@ -55,16 +57,18 @@ export function shorten(text: string, limit = SHORT): string {
   return `${letters.slice(0, head).join("")}…${letters.slice(-(limit - head - 1)).join("")}`;
 }
 
-/** A name of the model: isolated from the direction of the text around it, shortened, whole in the tooltip. */
+/** A name of the model: isolated from the direction of the text around it, control characters as signs, shortened, whole in the tooltip. */
 export function bdi(text: string, limit = SHORT): HTMLElement {
-  const short = shorten(text, limit);
-  return h("bdi", { class: "name", title: short === text ? null : text.slice(0, 1000) }, short);
+  const seen = plain(text);
+  const short = shorten(seen, limit);
+  return h("bdi", { class: "name", title: short === seen ? null : seen.slice(0, 1000) }, short);
 }
 
 const WHOLE = 240;
 
 /** A text that is shown whole, except that a very long one has a button that shows the rest. */
-export function whole(text: string, limit = WHOLE): HTMLElement {
+export function whole(name: string, limit = WHOLE): HTMLElement {
+  const text = plain(name);
   const shown = h("bdi", { class: "name" }, shorten(text, limit));
   if (text.length <= limit) return shown;
   const button = h("button", {

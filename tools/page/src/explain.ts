@@ -29,7 +29,7 @@ export class Explanation {
     if (!found) {
       this.title.textContent = "As loaded";
       fill(this.body, h("p", {}, `${this.context.sizeText(this.context.state)}, before any pass. `,
-        this.context.document.steps.length ? "Use the slider or the arrow keys to go through the passes." : ""));
+        this.context.document.steps.some((step) => step.delta) ? "Use the slider or the arrow keys to go through the passes." : "No pass changed it."));
       return;
     }
     this.title.textContent = found.name;

@@ -27,7 +27,7 @@ export function toHash(shown: Shown, document: Document, nameOf: (node: NodeId) 
   if (shown.step !== first.step) put("step", step ? `${step.place}.${step.name.slice(0, NAME)}` : "loaded");
   if (shown.mode !== first.mode) put("mode", shown.mode);
   const selection = shown.selection;
-  if (selection && "node" in selection) put("node", `${selection.node}.${nameOf(selection.node).slice(0, NAME)}`);
+  if (selection && "node" in selection) put("node", [selection.node, nameOf(selection.node).slice(0, NAME)].filter((each) => each !== "").join("."));
   else if (selection) {
     const { from, port, to, input } = selection.edge;
     put("edge", `${from}:${port}>${to}:${input}`);
@@ -86,7 +86,7 @@ function nodeOf(text: string, states: States): NodeId | null {
   const at = text.indexOf(".");
   const [id, name] = [Number(at < 0 ? text : text.slice(0, at)), at < 0 ? "" : text.slice(at + 1)];
   const matches = (record: (typeof states.ever)[number]) =>
-    [record.name, record.outputs[0]?.names[0], record.names?.[0], `#${record.id}`].some((each) => each?.slice(0, NAME) === name);
+    [record.name, record.outputs[0]?.names[0], record.names?.[0]].some((each) => each?.slice(0, NAME) === name);
   const same = states.ever.filter((record) => record.id === id);
   if (same.length && (!name || same.some(matches))) return id;
   return states.ever.find(matches)?.id ?? (same.length ? id : null);

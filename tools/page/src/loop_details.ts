@@ -28,7 +28,7 @@ export function iterations(context: Context, record: NodeRecord, decided: readon
   const iteration = record.port_map?.iteration;
   if (iteration !== undefined) rows.push(["Current iteration", [context.link(iteration, { limit: 32 })]]);
   const refusal = record.op === "Loop" || record.op === "Scan" ? notIterator(decided) : null;
-  if (refusal) rows.push(["TensorIterator", ["no: ", ...coded(refusal.text), h("div", { class: "dim" }, "decided by ", context.stepLink(refusal.step, refusal.node))]]);
+  if (refusal) rows.push(["TensorIterator", ["no: ", ...coded(refusal.text.replace(/^to a Loop, because /, "")), h("div", { class: "dim" }, "decided by ", context.stepLink(refusal.step, refusal.node))]]);
   if (!rows.length) return null;
   return h("dl", { class: "facts-list" }, ...rows.flatMap(([label, children]) => [h("dt", {}, label), h("dd", {}, ...children)]));
 }
@@ -43,8 +43,12 @@ function tripCount(context: Context, record: NodeRecord): Child[] {
   const value = record.inputs[0];
   const told = record.port_map?.trip_count;
   const known = value ? constantValue(context, ...value) : null;
-  const input: Child[] = value ? ["input 0 is ", known === null ? expression(context, ...value) : context.link(value[0], { limit: 28 }), known === null || told === undefined ? "" : ` = ${known}`] : [];
-  return [told ?? known ? h("strong", {}, bdi(told ?? known ?? "", 72)) : null, value ? h("div", { class: "dim" }, ...input) : null];
+  const shown = told ?? known;
+  let input: Child[] = [];
+  if (value && known === null) input = ["input 0 is ", expression(context, ...value)];
+  else if (value && known === shown) input = ["constant ", context.link(value[0], { limit: 28 })];
+  else if (value) input = ["input 0 is ", context.link(value[0], { limit: 28 }), ` = ${known}`];
+  return [shown === null ? null : h("strong", {}, bdi(shown, 72)), input.length ? h("div", { class: "dim" }, ...input) : null];
 }
 
 /** A value that decides: its constant, or what computes it. */
@@ -56,7 +60,7 @@ function computed(context: Context, value: [NodeId, number]): Child[] {
 
 /** The number of iterations that slices give: "T, the dimension 0 of x". */
 function slices(context: Context, record: NodeRecord, sliced: PortEntry[]): Child[] {
-  const told = record.port_map?.trip_count;
+  const told = record.op === "Loop" ? undefined : record.port_map?.trip_count; // of a Loop, the trip count tells it
   const parts: Child[] = [told ? h("strong", {}, bdi(told, 60)) : null];
   sliced.forEach((entry, index) => {
     const value = record.inputs[entry.port];

@@ -18,8 +18,8 @@ export function nodeDetails(context: Context, record: NodeRecord, extra: (HTMLEl
   const sections: (HTMLElement | null)[] = [
     thisStep(context, record),
     isControl ? section("Iterations", iterations(context, record, decided)) : null,
-    decisions(context, record, decided),
     ...extra,
+    decisions(context, record, decided),
     isControl ? section("Port map", portMap(context, record)) : null,
     inBody(context, record),
     constant(context, record),

@@ -7,8 +7,8 @@
 import type { Document, NodeId, NodeRecord } from "./document.ts";
 import type { Change, States } from "./states.ts";
 
-export type Group = "Name" | "Operator" | "Tensor" | "ONNX" | "Scope" | "Value" | "In other steps";
-export const GROUPS: readonly Group[] = ["Operator", "Name", "Tensor", "ONNX", "Scope", "Value", "In other steps"];
+export type Group = "Name" | "Operator" | "Tensor" | "ONNX" | "Scope" | "Other" | "In other steps";
+export const GROUPS: readonly Group[] = ["Operator", "Name", "Tensor", "ONNX", "Scope", "Other", "In other steps"];
 
 export interface Found {
   record: NodeRecord;
@@ -49,7 +49,7 @@ export class SearchIndex {
     const terms = parse(query);
     if (!terms.length) return [];
     this.entries ??= this.build();
-    const state = this.states.at(step);
+    const [state, before] = [this.states.at(step), this.states.at(this.states.before(step))]; // what the step removed is shown too
     const changed = this.changed(terms, step);
     const seen = new Set<NodeId>();
     const buckets: Found[][] = []; // by rank: sorting 20,000 results takes longer than finding them
@@ -59,7 +59,7 @@ export class SearchIndex {
     for (const entry of this.entries) {
       const { id } = entry.record;
       if (seen.has(id) || (changed && !changed.has(id))) continue;
-      const record = state.nodes.get(id);
+      const record = state.nodes.get(id) ?? before.nodes.get(id);
       if (!terms.every((term) => fits(entry, record ?? entry.record, term))) continue;
       seen.add(id);
       const group = record ? groupOf(entry, terms) : "In other steps";
@@ -75,6 +75,7 @@ export class SearchIndex {
     const note = (list: Document["scopes"]) => list.forEach((scope) => scopes.set(scope.id, `${scope.name} ${scope.owner === null ? "" : names.get(scope.owner) ?? ""} ${scope.tag}`));
     note(this.document.scopes);
     for (const step of this.document.steps) if (step.delta) note(step.delta.scopes);
+    scopes.delete(""); // the main graph is no scope to search for
     return this.states.ever.map((record) => entryOf(record, scopes.get(record.scope) ?? ""));
   }
 
@@ -173,10 +174,9 @@ function byKind({ record, op }: Entry, operator: string): number {
 function groupOf(entry: Entry, terms: Term[]): Group {
   const term = terms.find((each) => !each.field)?.text;
   if (!term) return terms.some((each) => each.field === "op") ? "Operator" : "Name";
-  if (entry.op === term) return "Operator";
+  if (entry.op === term || (term.length > 2 && entry.op.startsWith(term))) return "Operator";
   if (entry.name.includes(term)) return "Name";
-  if (entry.op.includes(term)) return "Operator";
   if (entry.tensors.includes(term)) return "Tensor";
   if (entry.onnx.includes(term)) return "ONNX";
-  return entry.scope.includes(term) ? "Scope" : "Value";
+  return entry.scope.includes(term) ? "Scope" : "Other";
 }

@@ -16,10 +16,11 @@ export function tall<T>(items: readonly T[], render: (item: T) => HTMLElement, l
   const more = () => {
     list.append(...items.slice(shown, shown + step).map((each) => h("li", {}, render(each))));
     shown = Math.min(items.length, shown + step);
-    button.hidden = shown >= items.length;
+    if (shown >= items.length) return button.remove();
     button.textContent = `Show ${count(Math.min(step, items.length - shown))} more of ${count(items.length)}`;
   };
+  const host = h("div", {}, list, button);
   more();
-  return h("div", {}, list, button);
+  return host;
 }
 

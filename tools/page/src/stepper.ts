@@ -26,6 +26,7 @@ export class Stepper {
       this.draw();
       context.say(stepSentence(context.document, context.states.at(context.states.before(shown.step)), shown.step));
     });
+    this.slider.disabled = this.stops.length < 2;
     this.draw();
   }
 
