@@ -19,6 +19,10 @@ export interface Rectangle {
   height: number;
 }
 
+export function meets(one: Rectangle, other: Rectangle): boolean {
+  return one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
+}
+
 export function boxAt(layout: Layout, index: number, box: Box): Rectangle {
   const [x = 0, y = 0] = layout.boxes.subarray(2 * index, 2 * index + 2);
   return { x: x - box.width / 2, y: y - box.height / 2, width: box.width, height: box.height };
@@ -146,16 +150,23 @@ function labelTexts(edge: VisibleEdge, at: { x: number; y: number }): SVGElement
   return edge.below ? [back, first, text(edge.below, { class: "label layer", x: at.x, y: at.y + 10 })] : [back, first];
 }
 
-/** The type of what an edge carries, drawn in its middle, or above the title of the cluster that it enters. */
-export function drawType(edge: VisibleEdge, curve: Curve, view: View, entered: Rectangle | null): SVGGElement | null {
+/**
+ * The type of what an edge carries, drawn in its middle, or above the title of the cluster that it enters; nothing where
+ * other types take the place.
+ */
+export function drawType(edge: VisibleEdge, curve: Curve, view: View, entered: Rectangle | null, taken: Rectangle[]): SVGGElement | null {
   const type = typeOf(edge, view);
   if (!type || edge.kind === "back") return null;
   const content = fit(type, "line", 180);
   const width = widthOf(content, "line") + 8;
   const at = entered ? pointAbove(curve, entered.y - 9) : middleOf(curve);
-  const shift = edge.label ? 16 : 0;
-  const back = make("rect", { class: "paper", x: at.x - width / 2, y: at.y - 7 + shift, width, height: 14, rx: 3 });
-  return make("g", { class: "type" }, back, text(content, { x: at.x, y: at.y + 3.5 + shift }));
+  const own = edge.label ? 16 : 0;
+  const area = (shift: number): Rectangle => ({ x: at.x - width / 2, y: at.y - 7 + shift, width, height: 14 });
+  const free = [own, own - 15, own + 15].find((shift) => !taken.some((each) => meets(each, area(shift))));
+  if (free === undefined) return null;
+  taken.push(area(free));
+  const back = make("rect", { class: "paper", ...area(free), rx: 3 });
+  return make("g", { class: "type" }, back, text(content, { x: at.x, y: at.y + 3.5 + free }));
 }
 
 function typeOf(edge: VisibleEdge, view: View): string {

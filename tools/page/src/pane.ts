@@ -4,7 +4,7 @@ import type { Box } from "./boxes.ts";
 import { Camera, type Point } from "./camera.ts";
 import { pathOf, type Curve } from "./curves.ts";
 import type { NodeId } from "./document.ts";
-import { boxAt, clusterAt, curveOf, drawBox, drawCluster, drawEdge, drawRuns, drawType, type Rectangle } from "./draw.ts";
+import { boxAt, clusterAt, curveOf, drawBox, drawCluster, drawEdge, drawRuns, drawType, meets, type Rectangle } from "./draw.ts";
 import { heatClass } from "./heat_scale.ts";
 import type { Layout } from "./layout.ts";
 import type { Shown } from "./store.ts";
@@ -305,9 +305,10 @@ export class Pane {
     const wanted = [...this.edges].filter(([, element]) => all || element.classList.contains("near"));
     if (!wanted.length && !layers.types.childElementCount) return;
     layers.types.replaceChildren();
+    const taken: Rectangle[] = [];
     for (const [index] of wanted.slice(0, 200)) {
       const [edge, curve] = [visible.edges[index], this.curves[index]];
-      const drawn = edge && curve ? drawType(edge, curve, visible.view, this.enteredBy(edge)) : null;
+      const drawn = edge && curve ? drawType(edge, curve, visible.view, this.enteredBy(edge), taken) : null;
       if (drawn) layers.types.append(drawn);
     }
   }
@@ -335,10 +336,6 @@ function indexesOf(rectangles: readonly Rectangle[], area: Rectangle | null): nu
     if (!area || meets(each, area)) found.push(index);
   });
   return found;
-}
-
-function meets(one: Rectangle, other: Rectangle): boolean {
-  return one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
 }
 
 export function union(one: Rectangle, other: Rectangle): Rectangle {
