@@ -1,8 +1,9 @@
 """Operations of object detectors: grids of prior boxes, proposals, detections."""
 
+from functools import reduce
 from typing import Literal
 
-from mo_loop.graph.shape import Dimension, fresh, high
+from mo_loop.graph.shape import Dimension, fresh, high, merge_dim
 from mo_loop.graph.types import ElementType, TensorType, f32, i32, i64
 from mo_loop.ops.base import Op
 
@@ -183,8 +184,7 @@ class ExperimentalDetectronROIFeatureExtractor(Op, opset=6):
     def infer(self, regions, *features):
         count = fresh() if regions.shape is None else regions.shape[0]
         channels = [each.shape[1] for each in features if each.shape is not None] or [fresh()]
-        known = next((each for each in channels if isinstance(each, int)), channels[0])
-        found = (count, known, self.output_size, self.output_size)
+        found = (count, reduce(merge_dim, channels), self.output_size, self.output_size)
         return TensorType(regions.dtype, found), TensorType(regions.dtype, (count, 4))
 
 

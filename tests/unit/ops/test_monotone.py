@@ -123,3 +123,11 @@ def number(dim: Dimension) -> Dimension:
     if isinstance(dim, int) or not all(re.fullmatch(r"size\d+", symbol.name) for symbol in dim.symbols()):
         return dim
     return dim.const + sum(factor * int(symbol.name[4:]) for symbol, factor in dim.terms)
+
+
+def test_regions_have_the_channels_of_every_level() -> None:
+    levels = "f32[1,1..10,16,16]", "f32[1,5..12,8,8]"
+    attributes = {"output_size": 7, "sampling_ratio": 2, "pyramid_scales": (4, 8)}
+    example = Example("ExperimentalDetectronROIFeatureExtractor", attributes, "f32[9,4]", *levels)
+    channels = example.infer(example.types)[0].shape[1]
+    assert (low(channels), high(channels)) == (5, 10)
