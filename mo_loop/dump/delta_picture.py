@@ -87,7 +87,8 @@ def _edges(nodes: Nodes, shapes: bool, types: bool) -> Iterable[str]:
         for port, source in enumerate(record["inputs"]):
             if source is None or source[0] not in nodes:
                 continue
-            note = _note(nodes[source[0]][1]["outputs"][source[1]]["type"], shapes, types)
+            outputs = nodes[source[0]][1]["outputs"]  # those that a removed node read can be gone
+            note = _note(outputs[source[1]]["type"], shapes, types) if source[1] < len(outputs) else ""
             parts = [f"label={quoted(note)}"] if note else []
             parts += [f'headlabel="{port}"'] if len(record["inputs"]) > 1 else []
             parts += ["style=dashed", 'color="#c05040"'] if status == "removed" else []

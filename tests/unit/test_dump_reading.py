@@ -231,6 +231,26 @@ def test_the_text_of_a_whole_graph_can_be_parsed(name: str, tmp_path: Path) -> N
     assert to_text(whole, canonical=True) == to_text(graph, canonical=True)
 
 
+def test_the_picture_of_a_node_that_read_a_dropped_output() -> None:
+    from mo_loop.dump.delta_picture import delta_dot
+    from mo_loop.page.node_records import Describer
+
+    graph = parse("""
+    %x = Parameter : f32[2,N]
+    %a, %b = Split(%x, 0) {num_splits: 2} : f32[1,N], f32[1,N]
+    %r = ReLU(%b)
+    Result(%a)
+    """)
+    describer = Describer()
+    before = describer.state(graph)
+    (split,) = [node for node in graph if len(node.outputs) == 2]
+    graph.sweep()
+    graph.drop_outputs(split, [0])
+    now = describer.state(graph)
+    picture = delta_dot(before, now, delta(before, now), shapes=True, types=True)
+    assert f"n{describer.id(split)} -> n" in picture and "dashed" in picture
+
+
 class TestSize:
     def test_page_and_json_of_a_large_model(self, tmp_path: Path) -> None:
         """At most three times the JSON of the graph as written, without the program of the page."""
