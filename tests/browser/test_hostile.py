@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from mo_loop.page.document import Document
+from mo_loop.page.html import page
 from tests.browser.browsing import Shown
 from tests.browser.made_pages import MadePages
 from tests.browser.shown_models import HOSTILE
@@ -75,10 +79,23 @@ def test_a_node_with_such_a_name_is_found_and_read(show: Callable[..., Shown], p
 
 
 def test_the_saved_picture_is_a_picture_alone(show: Callable[..., Shown], pages: MadePages) -> None:
-    import xml.etree.ElementTree as ET
-
     shown = show(pages.hostile)
     root = ET.fromstring(shown.saved_picture())
     tags = {each.tag.rpartition("}")[2] for each in root.iter()}
     assert not {tag.lower() for tag in tags} & {*FORBIDDEN, "script", "a"}
     assert not [key for each in root.iter() for key in each.attrib if key.lower().startswith("on")]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b\udc80", "\ufeffx", "\ud83d\ude00" * 40, ""])
+def test_names_that_are_no_text_elsewhere(show: Callable[..., Shown], tmp_path: Path, name: str) -> None:
+    """A NUL, halves of surrogate pairs, a mark of byte order, and no name at all."""
+    document = Document(name)
+    record = {"id": 0, "scope": "", "op": "Parameter", "opset": 1, "name": name, "inputs": [],
+              "outputs": [{"type": "f32[1]", "names": [name]}], "attributes": {name or "key": name}}  # fmt: skip
+    scope = {"id": "", "owner": None, "tag": "", "name": name, "parameters": [0], "results": []}
+    file = tmp_path / "index.html"
+    file.write_text(page({**document.as_json(), "kind": "graph", "nodes": [record], "scopes": [scope]}), "utf-8")
+    shown = show(file, "#node=0")
+    assert shown.details.startswith("Parameter") and "f32[1]" in shown.details
+    nothing_but_texts(shown)
+    ET.fromstring(shown.saved_picture())
