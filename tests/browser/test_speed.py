@@ -17,7 +17,7 @@ from tests.browser.made_pages import MadePages
 FIRST, STEP, FOLD = 2.0, 0.3, 0.2
 """Seconds."""
 
-QUIET = 0.5
+QUIET = 0.2
 """Seconds in which a machine with nothing else to do shows the bare page; a slower one gets as many times more."""
 
 NOTED = f"""(function look() {{
@@ -57,15 +57,15 @@ def drawn(browsing: Browsing, file: Path) -> float:
         shown.close()
 
 
-@pytest.fixture(scope="module")
-def slowness(browsing: Browsing, pages: MadePages, tmp_path_factory: pytest.TempPathFactory) -> float:
-    """How many times longer than QUIET this machine takes for the bare page, at least 1."""
+@pytest.fixture
+def slowness(browsing: Browsing, pages: MadePages, tmp_path: Path) -> float:
+    """How many times longer than QUIET this machine takes for the bare page now, at least 1."""
     text = pages.large.read_text("utf-8")
     start = text.index('<script type="application/gzip" id="document">')
     data = text[start : text.index("</script>", start)]
-    bare = tmp_path_factory.mktemp("bare") / "bare.html"
+    bare = tmp_path / "bare.html"
     bare.write_text(f"<!doctype html><body>{data}</script><script>{BARE}</script>", "utf-8")
-    return max(1.0, min(drawn(browsing, bare) for _ in range(3)) / QUIET)
+    return max(1.0, sorted(drawn(browsing, bare) for _ in range(3))[1] / QUIET)
 
 
 @pytest.fixture
@@ -77,15 +77,16 @@ def test_the_first_picture(browsing: Browsing, pages: MadePages, slowness: float
     assert min(drawn(browsing, pages.large) for _ in range(3)) < FIRST * slowness
 
 
-def test_a_step_between_passes(shown: Shown, slowness: float) -> None:
-    """Back and forth over the two passes that changed the model: each step, the first time and later."""
-    changed = shown.page.get_by_label("Passes", exact=True).locator("li.pass.changed").count()
-    assert changed >= 2
-    times = [
-        shown.page.evaluate(TIMED, ["body", {"key": key}])
-        for key in (*["ArrowRight"] * changed, *["ArrowLeft"] * changed, *["ArrowRight"] * changed)
-    ]
-    assert sorted(times)[len(times) // 2] < STEP * slowness, times
+def test_a_step_between_passes(show: Callable[..., Shown], pages: MadePages, slowness: float) -> None:
+    """Forth over the passes that changed thousands of nodes, and back: also when a step is shown for the first time."""
+    rounds = []
+    for _ in range(3):
+        shown = show(pages.large)
+        changed = shown.page.get_by_label("Passes", exact=True).locator("li.pass.changed").count()
+        keys = [*["ArrowRight"] * changed, *["ArrowLeft"] * changed]
+        rounds.append([shown.page.evaluate(TIMED, ["body", {"key": key}]) for key in keys])
+    shortest = [min(times) for times in zip(*rounds, strict=True)]
+    assert len(shortest) >= 4 and max(shortest) < STEP * slowness, (rounds, slowness)
 
 
 def test_folding_and_opening(shown: Shown, slowness: float) -> None:
