@@ -113,12 +113,17 @@ def pixels(browsing: Browsing, png: bytes) -> np.ndarray:
 
 
 def with_palette(image: np.ndarray) -> bytes:
-    """A PNG with the 256 most frequent colours; each other colour becomes the nearest of them."""
+    """A PNG with 256 colours; each other colour becomes the nearest of them."""
     height, width, _ = image.shape
     colours, places, counts = np.unique(image.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
-    palette = colours[np.argsort(-counts, kind="stable")[:256]]
-    far = ((colours[:, None].astype(np.int32) - palette[None].astype(np.int32)) ** 2).sum(axis=2)
-    indices = far.argmin(axis=1).astype(np.uint8)[places.reshape(-1)].reshape(height, width)
+    wide = colours.astype(np.int64)
+    far, nearest, palette = np.full(len(wide), 3 * 255**2), np.zeros(len(wide), np.uint8), np.zeros((256, 3), np.uint8)
+    for index in range(min(256, len(wide))):  # the colour that is missed most: frequent, and far from those taken
+        palette[index] = colours[(found := int((counts * far).argmax()))]
+        distance = ((wide - wide[found]) ** 2).sum(axis=1)
+        nearest[distance < far] = index
+        far = np.minimum(far, distance)
+    indices = nearest[places.reshape(-1)].reshape(height, width)
     rows = np.concatenate([np.zeros((height, 1), np.uint8), indices], axis=1)  # filter 0
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     content = zlib.compress(rows.tobytes(), 9)
