@@ -130,7 +130,9 @@ class Describer:
             if known[0][0] is not made_of[0]:  # readers tell outputs by their numbers
                 for value in node.outputs:
                     for use in value.uses:
-                        self._records.pop(use.node, None)
+                        reader = self._records.get(use.node)
+                        if reader is not None:  # it is described again, too
+                            self._records[use.node] = reader[0][:1], reader[1]
         self._records[node] = made_of, record
         return record
 

@@ -89,6 +89,24 @@ def test_dropped_outputs_change_their_readers() -> None:
     assert second.nodes[relu]["inputs"] == [[describer.id(split), 0]]
 
 
+def test_a_reader_of_dropped_outputs_drops_outputs_too() -> None:
+    graph = parse("""
+    %x = Parameter : f32[2,4]
+    %a, %b = Split(%x, 0) {num_splits: 2} : f32[1,4], f32[1,4]
+    %c, %d = Split(%b, 1) {num_splits: 2} : f32[1,2], f32[1,2]
+    %r = ReLU(%d)
+    Result(%r)
+    """)
+    describer, _ = both(graph)
+    first, second = (node for node in graph if len(node.outputs) == 2)
+    graph.drop_outputs(first, [1])
+    graph.drop_outputs(second, [1])
+    state = describer.state(graph)
+    assert state.nodes[describer.id(second)]["inputs"][0] == [describer.id(first), 0]
+    assert len(state.nodes[describer.id(second)]["outputs"]) == 1
+    assert state.nodes[find(state, "ReLU")]["inputs"] == [[describer.id(second), 0]]
+
+
 def test_a_body_keeps_its_scope_in_another_owner() -> None:
     """Its nodes do not count as changed when a Loop becomes a TensorIterator."""
     graph = parse(LOOP)
