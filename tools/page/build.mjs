@@ -16,7 +16,7 @@ const shared = {
   bundle: true,
   minify: true,
   format: "iife",
-  target: ["chrome109", "firefox115", "safari16.4"],
+  target: ["chrome111", "firefox115", "safari16.4"],
   charset: "ascii",
   legalComments: "none", // the licences stand in static/LICENSES.txt
   logLevel: "warning",
