@@ -173,5 +173,5 @@ function helpDialog(): HTMLDialogElement {
 
 start().catch((error: unknown) => {
   const text = error instanceof Error ? error.message : String(error);
-  document.body.append(h("p", { class: "failed", role: "alert" }, `The page cannot be shown: ${text}. It needs Chrome 109, Firefox 115, Safari 16.4 or newer.`));
+  document.body.append(h("p", { class: "failed", role: "alert" }, `The page cannot be shown: ${text}. It needs Chrome 111, Firefox 115, Safari 16.4 or newer.`));
 });
