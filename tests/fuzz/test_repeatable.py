@@ -20,6 +20,7 @@ from transforms.runtime.add_leading_dimension import AddLeadingDimension
 SEED = 424242
 
 
+@pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
 @pytest.mark.parametrize("index", range(16))
 def test_a_random_model_is_converted_to_the_same_graph(index: int) -> None:
     model = generate(SEED, index, lists=index % 4 == 0).declared
