@@ -81,7 +81,8 @@ export class Explanation {
         h("summary", {}, outcomeChip(group.outcome), group.places.length > 1 ? ` ×${count(group.places.length)} ` : " ",
           h("span", { class: "reason" }, group.text || (group.outcome === "refused" ? "refused" : "the graph was changed")),
           group.matcher && group.matcher !== found.name ? h("span", { class: "dim" }, ` ${group.matcher}`) : null),
-        longList(group.places, ([node, path]) => this.place(node, path, step), "nodes with this decision", 6))));
+        longList(group.places, ([node, path]) => this.place(node, path, step), "nodes with this decision", 6))),
+      found.left_out ? h("p", { class: "dim" }, `${count(found.left_out)} further decisions are not in the dump: it keeps 100 changes and 100 refusals of a pass in a step.`) : null);
   }
 
   private place(node: NodeId | null, path: string, step: number): HTMLElement {
