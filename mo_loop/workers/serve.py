@@ -28,13 +28,13 @@ def report_stage(name: str) -> None:
         _stage_channel(name)
 
 
-def serve() -> None:
-    """Run tasks from standard input until it ends."""
+def serve(scratch: str | None = None) -> None:
+    """Run tasks from standard input until it ends; then remove the folder `scratch`."""
     inbox, outbox = _private_streams()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    setup = pickle.loads(read_frame(inbox) or _leave(None))
+    setup = pickle.loads(read_frame(inbox) or _leave(scratch))
     limit_memory(setup["memory"])
-    threading.Thread(target=_pump, args=(inbox, tasks, setup["scratch"]), daemon=True).start()
+    threading.Thread(target=_pump, args=(inbox, tasks, scratch), daemon=True).start()
     try:
         function = _resolve(setup["function"])
     except BaseException:

@@ -18,9 +18,10 @@ from typing import Any
 from mo_loop.workers.frames import read_frame, write_frame
 from mo_loop.workers.outcome import CRASH, ERROR, MEMORY, OK, TIMEOUT, Outcome, WorkerStartError
 
-_SERVE = "from mo_loop.workers.serve import serve; serve()"
-_BOOT = f"import sys; sys.path[:] = sys.argv[1:]; {_SERVE}"
-_BOOT_ELSEWHERE = f"import sys; sys.path.insert(0, sys.argv[1]); {_SERVE}"
+# The first argument is the folder of temporary files: a worker whose parent ends at once has to remove it, too.
+_SERVE = "from mo_loop.workers.serve import serve; serve(sys.argv[1] or None)"
+_BOOT = f"import sys; sys.path[:] = sys.argv[2:]; {_SERVE}"
+_BOOT_ELSEWHERE = f"import sys; sys.path.insert(0, sys.argv[2]); {_SERVE}"
 _PROJECT = str(Path(__file__).resolve().parents[2])
 _START_LIMIT = 300.0
 _LOG_TAIL = 2000
@@ -66,7 +67,7 @@ class Worker:
             environment |= {"TMPDIR": scratch, "TEMP": scratch, "TMP": scratch}
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         self._process = subprocess.Popen(
-            _command(python),
+            _command(python, scratch),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -75,7 +76,7 @@ class Worker:
             process_group=0,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # what Windows has instead
         )
-        self._setup = {"function": function, "memory": memory, "scratch": scratch}
+        self._setup = {"function": function, "memory": memory}
         self._is_new = True
         self._is_closed = False
 
@@ -184,10 +185,10 @@ class Worker:
         return self._log.read().decode(errors="replace").strip()
 
 
-def _command(python: str | None) -> list[str]:
+def _command(python: str | None, scratch: str | None) -> list[str]:
     if python is not None:  # it has packages of its own
-        return [python, "-c", _BOOT_ELSEWHERE, _PROJECT]
-    return [sys.executable, "-c", _BOOT, *(entry or os.getcwd() for entry in sys.path)]
+        return [python, "-c", _BOOT_ELSEWHERE, scratch or "", _PROJECT]
+    return [sys.executable, "-c", _BOOT, scratch or "", *(entry or os.getcwd() for entry in sys.path)]
 
 
 def _signal_name(number: int) -> str:

@@ -290,3 +290,15 @@ def test_a_worker_of_another_interpreter_has_the_packages_of_that_one(tmp_path: 
         assert workers.call("numpy").value is None
     with Pool("sys:intern", limit=20, python=str(tmp_path / "gone")) as workers, pytest.raises(FileNotFoundError):
         workers.call("x")
+
+
+def test_a_worker_whose_parent_ends_at_once_removes_the_temporary_files(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    (scratch / "draft.xml").write_text("")
+    worker = Worker(f"{THIS}:work", scratch=str(scratch))
+    process = worker._process
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(60)
+    assert not scratch.exists()
