@@ -1,4 +1,4 @@
-"""The graph: nodes, values and uses on top of networkx, with types, shapes, constant data and origins."""
+"""The graph: nodes, values and uses in the form of networkx, with types, shapes, constant data and origins."""
 
 from mo_loop.graph.graph import Graph, Node, Use, Value
 

@@ -1,4 +1,4 @@
-"""The graph: nodes, values and their uses, held by networkx.
+"""The graph: nodes, values and their uses, in the form of a networkx graph.
 
 >>> from mo_loop import ops
 >>> from mo_loop.graph import Graph
@@ -11,19 +11,19 @@ Result(1 input)
 >>> [use.node for use in x.uses]
 [Add(2 inputs)]
 
-The nodes of `graph.nx` are the Node objects themselves, its edges run from producer to consumer with the input port
-as key and the Value as data. Only `node.inputs` is stored twice; `set_input`, `set_inputs` and `drop_outputs` are its
-only writers. A body of a control-flow node is a separate Graph with `owner` set; no edge crosses graphs.
+`graph.nx` is the graph for the algorithms of networkx: its nodes are the Node objects themselves, its edges run from
+producer to consumer with the input port as key and the Value as data. Only `node.inputs` is stored twice; `set_input`,
+`set_inputs` and `drop_outputs` are its only writers. A body of a control-flow node is a separate Graph with `owner`
+set; no edge crosses graphs.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-import networkx as nx
 import numpy as np
 
 from mo_loop.errors import InternalError, ModelError
@@ -95,7 +95,7 @@ class Value:
         return tuple(self._iter_uses())
 
     def _iter_uses(self) -> Iterator[Use]:
-        for consumer, ports in self.node.graph.nx._succ[self.node].items():
+        for consumer, ports in self.node.graph._succ[self.node].items():
             for port, data in ports.items():
                 if data is self._edge:
                     yield Use(consumer, port)
@@ -223,7 +223,7 @@ class Node:
     @property
     def is_used(self) -> bool:
         """Whether anything reads one of its outputs."""
-        return bool(self.graph.nx._succ[self])
+        return bool(self.graph._succ[self])
 
     def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
         """Give a copied control-flow node separate bodies, and change its port maps accordingly."""
@@ -243,7 +243,10 @@ class Graph:
     def __init__(self, name: str = "", owner: Node | None = None) -> None:
         self.name = name
         self.owner = owner
-        self.nx: Any = nx.MultiDiGraph()
+        # The three dictionaries of a networkx.MultiDiGraph. `nx` shares them with it.
+        self._node: dict[Node, dict[str, Any]] = {}
+        self._succ: dict[Node, dict[Node, dict[int, Any]]] = {}
+        self._pred: dict[Node, dict[Node, dict[int, Any]]] = {}
         self.parameters: list[Parameter] = []
         self.results: list[Result] = []
         self.rt_info: dict[str, Any] = {}
@@ -256,8 +259,20 @@ class Graph:
 
     # -- reading
 
+    @cached_property
+    def nx(self) -> Any:
+        """The networkx.MultiDiGraph with these nodes and edges: it shows every later change. Only read it.
+
+        It is made on first use: importing networkx takes as long as converting a model of a thousand nodes.
+        """
+        from networkx import MultiDiGraph
+
+        view = MultiDiGraph()
+        view._node, view._succ, view._pred = self._node, self._succ, self._pred
+        return view
+
     def __len__(self) -> int:
-        return len(self.nx._node)
+        return len(self._node)
 
     def __bool__(self) -> bool:
         return True  # a graph without nodes is true, too
@@ -266,7 +281,7 @@ class Graph:
         return iter(list(self.ordered()))  # a snapshot: the loop may make nodes
 
     def __contains__(self, node: Node) -> bool:
-        return node in self.nx._node
+        return node in self._node
 
     def __repr__(self) -> str:
         return f"Graph({self.name!r}, {len(self)} nodes)"
@@ -321,16 +336,16 @@ class Graph:
     def ordered(self) -> tuple[Node, ...] | list[Node]:
         """All nodes, producers before consumers; of several possible ones the oldest first. Do not modify the list."""
         if self._order is None:
-            self._order = list(self.nx._node) if self._by_age else self._sort()
+            self._order = list(self._node) if self._by_age else self._sort()
         return self._order
 
     def _sort(self) -> list[Node]:
         # One walk by age emits nodes that are ready; only nodes that become ready behind the walk need a heap.
-        pred, succ = self.nx._pred, self.nx._succ
+        pred, succ = self._pred, self._succ
         waiting = {node: len(producers) for node, producers in pred.items()}
         late: list[tuple[int, Node]] = []
         order: list[Node] = []
-        for reached in self.nx._node:
+        for reached in self._node:
             if waiting[reached]:
                 continue
             node = reached
@@ -344,17 +359,19 @@ class Graph:
                     break
                 node = heapq.heappop(late)[1]
         if len(order) != len(waiting):
-            cycle = " -> ".join(edge[0].path for edge in nx.find_cycle(self.nx))
+            from networkx import find_cycle
+
+            cycle = " -> ".join(edge[0].path for edge in find_cycle(self.nx))
             raise ModelError(f"the graph has a cycle: {cycle}", where=self.origin, code="ML224")
         return order
 
     def ancestors(self, nodes: Iterable[Node]) -> set[Node]:
         """`nodes` and all that they depend on in this graph; back edges are not followed."""
-        return set(chain.from_iterable(nx.bfs_layers(self.nx.reverse(copy=False), nodes)))
+        return _reached(self._pred, nodes)
 
     def descendants(self, nodes: Iterable[Node]) -> set[Node]:
         """`nodes` and all that depends on them in this graph; back edges are not followed."""
-        return set(chain.from_iterable(nx.bfs_layers(self.nx, nodes)))
+        return _reached(self._succ, nodes)
 
     @property
     def acts(self) -> bool:
@@ -383,8 +400,7 @@ class Graph:
         _set(node, "origins", current.get() or _origins_of(node.inputs))
         _set(node, "id", self._next_id)
         self._next_id += 1
-        graph = self.nx
-        graph._succ[node], graph._pred[node], graph._node[node] = {}, {}, {}  # add_node takes several times as long
+        self._succ[node], self._pred[node], self._node[node] = {}, {}, {}
         for port, value in enumerate(node.inputs):
             if value is not None:
                 self._link(value, node, port)
@@ -395,13 +411,13 @@ class Graph:
     def require_own(self, values: Iterable[Value | None], node: Node) -> None:
         """Raise for values of other graphs as inputs of `node`, before any change."""
         for value in values:
-            if value is not None and (value.node.graph is not self or value.node not in self.nx._node):
+            if value is not None and (value.node.graph is not self or value.node not in self._node):
                 into = type(node).__name__  # it may be under construction, without a repr of its own
                 raise InternalError(f"an edge from {value.node!r} into {into} would cross graphs", where=self.origin)
 
     def _link(self, value: Value, node: Node, port: int) -> None:
         producer = value.node
-        succ, pred = self.nx._succ, self.nx._pred
+        succ, pred = self._succ, self._pred
         ports = succ[producer].get(node)
         if ports is None:
             ports = succ[producer][node] = pred[node][producer] = {}
@@ -410,11 +426,11 @@ class Graph:
             self._by_age = False
 
     def _unlink(self, value: Value, node: Node, port: int) -> None:
-        ports = self.nx._succ[value.node][node]
+        ports = self._succ[value.node][node]
         del ports[port]
         if not ports:
-            del self.nx._succ[value.node][node]
-            del self.nx._pred[node][value.node]
+            del self._succ[value.node][node]
+            del self._pred[node][value.node]
 
     def set_input(self, node: Node, port: int, value: Value | None) -> None:
         """Make input `port` of `node` read `value`."""
@@ -461,9 +477,11 @@ class Graph:
 
     def remove(self, node: Node) -> None:
         """Remove a node without used outputs."""
-        if self.nx._succ[node]:
-            raise InternalError(f"{node!r} is still used by {next(iter(self.nx._succ[node]))!r}", where=node.origin)
-        self.nx.remove_node(node)
+        if self._succ[node]:
+            raise InternalError(f"{node!r} is still used by {next(iter(self._succ[node]))!r}", where=node.origin)
+        for producer in self._pred.pop(node):
+            del self._succ[producer][node]
+        del self._succ[node], self._node[node]
         del self._classes[type(node)][node]
         self._dirty.pop(node, None)
         self._order = None
@@ -474,7 +492,7 @@ class Graph:
 
     def sweep(self) -> int:
         """Remove nodes whose outputs reach neither a Result nor a sink; Parameters stay. Returns the number removed."""
-        succ, pred = self.nx._succ, self.nx._pred
+        succ, pred = self._succ, self._pred
         dead = [node for node, consumers in succ.items() if not consumers and not node.is_kept and not node.acts]
         count = 0
         while dead:
@@ -626,6 +644,17 @@ def _constant(value: Value, depth: int) -> Any:
         arrays.append(array)
     result = node.evaluate(*arrays)
     return None if result is NotImplemented else np.asarray(result)
+
+
+def _reached(neighbours: Mapping[Node, Iterable[Node]], nodes: Iterable[Node]) -> set[Node]:
+    """`nodes`, and all nodes on paths from them."""
+    found = set(nodes)
+    waiting = list(found)
+    while waiting:
+        new = [each for each in neighbours[waiting.pop()] if each not in found]
+        found.update(new)
+        waiting += new
+    return found
 
 
 def _origins_of(inputs: Iterable[Value | None]) -> Origins:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx
 import numpy as np
 import pytest
 
@@ -222,6 +223,23 @@ class TestReachability:
         given = [nodes[name] for name in starts]
         assert graph.ancestors(given) == {nodes[name] for name in above}
         assert graph.descendants(given) == {nodes[name] for name in below}
+
+
+class TestNetworkx:
+    def test_its_graph_follows_every_change(self) -> None:
+        graph = Graph()
+        x = parameter(graph, 2)
+        y = ops.Abs(x)
+        view = graph.nx
+        z = ops.Add(y, y)
+        graph.set_input(z, 1, x)
+        assert list(view.nodes) == [x.node, y, z]
+        assert list(view.edges(keys=True, data="value")) == [(x.node, y, 0, x), (x.node, z, 1, x), (y, z, 0, y.output)]
+        assert list(view.predecessors(z)) == [y, x.node] and networkx.has_path(view, y, z)
+        graph.set_input(z, 0, x)
+        graph.remove(y)
+        assert list(view.nodes) == [x.node, z] and dict(view.in_degree) == {x.node: 0, z: 2}
+        assert graph.nx is view and view.number_of_edges() == 2
 
 
 class TestConstruction:
