@@ -1,4 +1,7 @@
-"""Pauses garbage collection during a conversion: it takes a third of a large one and finds nothing to collect."""
+"""Pauses garbage collection during a conversion: it takes a third of a large one and finds nothing to collect.
+
+The import of our modules and libraries finds nothing either, and takes an eighth of a small conversion.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from mo_loop import __version__
+from mo_loop.garbage_collection import paused_collector
 
 COMMANDS = {
     "convert": "Convert one ONNX model to OpenVINO IR.",
@@ -34,7 +35,10 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"mo_loop.cli.{name}").command
+        # No command multiplies large matrices, and the threads of numpy take as much time to start as numpy itself.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        with paused_collector():
+            command: click.Command = import_module(f"mo_loop.cli.{name}").command
         return command
 
     def resolve_command(

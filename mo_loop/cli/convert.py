@@ -25,6 +25,7 @@ from mo_loop.cli.pass_inspection import Inspection
 from mo_loop.cli.pass_listing import listing
 from mo_loop.cli.pass_options import PassOptions, pass_options
 from mo_loop.errors import MoLoopError, UsageError
+from mo_loop.garbage_collection import paused_collector
 
 if TYPE_CHECKING:
     from mo_loop.report.record import Record
@@ -88,7 +89,7 @@ def command(
     """
     given = context.ensure_object(PassOptions)
     warnings: list[str] = []
-    with reported(debug), _errors_as_json(form == "json"), printed_warnings(warnings, quiet=quiet):
+    with reported(debug), _errors_as_json(form == "json"), printed_warnings(warnings, quiet=quiet), paused_collector():
         _require_sense(given, form, quiet, verbose)
         if model is None and not given.passes:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
@@ -123,7 +124,7 @@ def command(
         inside.save()
         if mapping is not None:
             _save_mapping(mapping, model, record)
-    gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion
+        gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion
     if quiet:
         return
     from mo_loop.cli.conversion_summary import as_text, summary

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
+from mo_loop.garbage_collection import paused_collector
 from mo_loop.workers.frames import read_frame, write_frame, write_raw
 from mo_loop.workers.memory_limit import limit_memory
 from mo_loop.workers.outcome import ERROR, MEMORY
@@ -36,7 +37,8 @@ def serve(scratch: str | None = None) -> None:
     limit_memory(setup["memory"])
     threading.Thread(target=_pump, args=(inbox, tasks, scratch), daemon=True).start()
     try:
-        function = _resolve(setup["function"])
+        with paused_collector():
+            function = _resolve(setup["function"])
     except BaseException:
         write_frame(outbox, ("failed", traceback.format_exc()))
         return

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -131,3 +134,28 @@ class TestHelp:
         monkeypatch.setenv("COLUMNS", "300")
         quoted = " ".join(help_of(name).split()).split('"')
         assert "->" not in "".join(quoted[::2]) and "->" in "".join(quoted[1::2])
+
+
+STARTED = """
+import gc, os, sys, threading
+collections = []
+gc.callbacks.append(lambda when, info: collections.append(info["generation"]) if "numpy" in sys.modules else None)
+from mo_loop.cli import main
+main(sys.argv[1:], standalone_mode=False)
+print(collections, os.environ["OPENBLAS_NUM_THREADS"])
+"""
+
+
+class TestStart:
+    """The part of a small conversion that is not the conversion."""
+
+    @pytest.mark.parametrize("threads", ["", "3"])
+    def test_no_collection_searches_the_imported_modules(self, tmp_path: Path, threads: str) -> None:
+        model = saved(parsed(PLAIN), tmp_path)
+        environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
+        done = subprocess.run(
+            [sys.executable, "-c", STARTED, "convert", str(model), "-o", str(tmp_path / "m.xml"), "--quiet"],
+            capture_output=True, text=True, timeout=60,
+            env=environment | ({"OPENBLAS_NUM_THREADS": threads} if threads else {}),
+        )  # fmt: skip
+        assert done.stdout.split() == ["[]", threads or "1"], done.stderr
