@@ -38,8 +38,8 @@ class Weights:
         return offset, size
 
     def _place(self, tensor: Tensor, size: int) -> int:
-        key = (tensor.dtype.name, size, tensor.sample())
-        candidates = self._known.setdefault(key, [])
+        sample = tensor.sample()
+        candidates = self._known.setdefault((tensor.dtype.name, size, sample), [])
         for other, offset in candidates:
             if size <= SAMPLE or other is tensor or same_bytes(tensor, other):
                 return offset
@@ -47,7 +47,9 @@ class Weights:
             self._file.write(b"\0" * (-self._end % ALIGNMENT))
             self._end += -self._end % ALIGNMENT
         offset = self._end
-        if isinstance(tensor, FileTensor):
+        if size <= SAMPLE:
+            self._file.write(sample)
+        elif isinstance(tensor, FileTensor):
             append_span(tensor.path, tensor.offset, size, self._file)
         else:
             for block in tensor.blocks():

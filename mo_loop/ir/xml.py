@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from mo_loop.errors import InternalError
@@ -28,30 +28,23 @@ _ESCAPES = str.maketrans({
     "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;",
 })  # fmt: skip
 _FORBIDDEN = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]")
+_SPECIAL = re.compile('[\\x00-\\x1f&<>"\\ufffe\\uffff]')
+
+_PENDING = 1 << 12
+"""Strings that are joined before they are written: one write for each takes longer, all at once take memory."""
 
 
 def escape(text: str) -> str:
     """`text` as an attribute value; characters that XML forbids become U+FFFD."""
-    if text.isalnum():
-        return text
-    return (text if text.isprintable() else _FORBIDDEN.sub("\ufffd", text)).translate(_ESCAPES)
+    return _FORBIDDEN.sub("\ufffd", text).translate(_ESCAPES) if _SPECIAL.search(text) else text
 
 
 def spelled(value: Any) -> str:
     """An attribute's value as the IR spells it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return escape(value)
-    if isinstance(value, float):
-        return _decimal(value)
-    if isinstance(value, tuple):
-        return ",".join(spelled(each) for each in value)
-    if isinstance(value, Dim):
-        return _range(value)
-    if isinstance(value, ElementType):
-        return value.name
-    return str(value)
+    spell = _SPELLINGS.get(type(value)) or next(
+        (spell for kind, spell in _SPELLINGS.items() if isinstance(value, kind)), str
+    )
+    return spell(value)
 
 
 def _decimal(value: float) -> str:
@@ -81,101 +74,126 @@ def _range(dim: Dim) -> str:
     return f"{lo or ''}..{'' if hi is None else hi}"
 
 
+_SPELLINGS: dict[type, Callable[[Any], str]] = {
+    bool: lambda value: "true" if value else "false",
+    str: escape,
+    int: str,
+    float: _decimal,
+    tuple: lambda value: ",".join([spelled(each) for each in value]),
+    Dim: _range,
+    ElementType: lambda value: str(value.name),
+}
+"""How values of a type, and of the types that derive from it, are spelled; the others as `str` does."""
+
+
 class XmlWriter:
     """Writes one graph, bodies included, as IR version 11."""
 
     def __init__(self, file: TextIO, weights: Weights) -> None:
         self._file = file
         self._weights = weights
+        self._parts: list[str] = []  # the text that is not yet in the file
         self._ports: dict[tuple[int, str, Any, Shape], tuple[str, str]] = {}  # most ports have the type of another one
 
     def write(self, graph: Graph) -> None:
         """Write the whole document."""
-        self._file.write(f'<?xml version="1.0"?>\n<net name="{escape(graph.name)}" version="11">\n')
+        self._parts.append(f'<?xml version="1.0"?>\n<net name="{escape(graph.name)}" version="11">\n')
         self._graph(graph, "\t")
-        self._file.write("\t<rt_info>\n")
-        for line in _info_lines(graph.rt_info, "\t\t"):
-            self._file.write(line)
-        self._file.write("\t</rt_info>\n</net>\n")
+        self._parts += ("\t<rt_info>\n", *_info_lines(graph.rt_info, "\t\t"), "\t</rt_info>\n</net>\n")
+        self._flush()
+
+    def _flush(self) -> None:
+        self._file.write("".join(self._parts))
+        self._parts.clear()
 
     def _graph(self, graph: Graph, pad: str) -> None:
         order = layer_order(graph)
+        parts, inner = self._parts, pad + "\t"
+        parts.append(f"{pad}<layers>\n")
+        for number, name in enumerate(layer_names(order)):
+            self._layer(order[number], number, name, inner)
+            if len(parts) > _PENDING:
+                self._flush()
+        parts.append(f"{pad}</layers>\n{pad}<edges>\n")
+        self._edges(order, inner)
+        parts.append(f"{pad}</edges>\n")
+
+    def _edges(self, order: list[Node], pad: str) -> None:
+        parts = self._parts
         ids = {node: number for number, node in enumerate(order)}
-        names = layer_names(order)
-        write = self._file.write
-        write(f"{pad}<layers>\n")
         for number, node in enumerate(order):
-            self._layer(node, number, names[number], pad + "\t")
-        write(f"{pad}</layers>\n{pad}<edges>\n")
-        lines: list[str] = []
-        for number, node in enumerate(order):
-            port = 0
-            for value in node.inputs:
-                if value is None:
-                    continue
-                source = value.node
-                lines.append(
-                    f'{pad}\t<edge from-layer="{ids[source]}" from-port="{output_port(value)}" '
+            for port, value in enumerate(present(node)):
+                parts.append(
+                    f'{pad}<edge from-layer="{ids[value.node]}" from-port="{output_port(value)}" '
                     f'to-layer="{number}" to-port="{port}" />\n'
                 )
-                port += 1
-        write("".join(lines))
-        write(f"{pad}</edges>\n")
+            if len(parts) > _PENDING:
+                self._flush()
 
     def _layer(self, node: Any, number: int, name: str, pad: str) -> None:
-        version = escape(node.version) if isinstance(node, Opaque) else f"opset{node.opset}"
-        parts = [f'{pad}<layer id="{number}" name="{escape(name)}" type="{escape(node.type)}" version="{version}"']
-        if isinstance(node, Result) and node.output_names:
-            parts.append(f' output_names="{_joined_names(node.output_names)}"')
-        parts.append(">\n")
+        parts = self._parts
+        kind = f'type="{node.type}" version="opset{node.opset}"'
+        if isinstance(node, Opaque):
+            kind = f'type="{escape(node.type)}" version="{escape(node.version)}"'
+        elif isinstance(node, Result) and node.output_names:
+            kind += f' output_names="{_joined_names(node.output_names)}"'
+        parts.append(f'{pad}<layer id="{number}" name="{escape(name)}" {kind}>\n')
         attributes = node.xml_attributes()
         tensor = node.tensor if isinstance(node, Constant) else getattr(node, "blob", None)
         if tensor is not None:
             offset, size = self._weights.add(tensor)
             attributes |= {"offset": offset, "size": size}
-        data = "".join(f' {key}="{spelled(value)}"' for key, value in attributes.items() if value is not None)
+        data = [f' {key}="{spelled(value)}"' for key, value in attributes.items() if value is not None]
         if data:
-            parts.append(f"{pad}\t<data{data} />\n")
+            parts.append(f"{pad}\t<data{''.join(data)} />\n")
         info = getattr(node, "_rt_info", None)
         if info:
             parts.append(_attribute_info(info, pad + "\t"))
         if isinstance(node, Control):
             parts.extend(port_map_lines(node, pad + "\t"))
-        inputs = [value for value in node.inputs if value is not None]
-        port_info = node.port_info
+        self._all_ports(node, pad)
+        if isinstance(node, Control):
+            self._bodies(node, pad + "\t")
+        parts.append(f"{pad}</layer>\n")
+
+    def _bodies(self, node: Control, pad: str) -> None:
+        tags = ("then_body", "else_body") if isinstance(node, If) else ("body",)
+        for tag, body in zip(tags, node.bodies, strict=True):
+            self._parts.append(f"{pad}<{tag}>\n")
+            self._graph(body, pad + "\t")
+            lines = "".join(_info_lines(body.rt_info, pad + "\t\t"))
+            info = f"{pad}\t<rt_info>\n{lines}{pad}\t</rt_info>\n" if lines else f"{pad}\t<rt_info />\n"
+            self._parts.append(f"{info}{pad}</{tag}>\n")
+
+    def _all_ports(self, node: Any, pad: str) -> None:
+        parts, inputs, infos = self._parts, present(node), node.port_info
         if inputs:
             parts.append(f"{pad}\t<input>\n")
-            for port, value in enumerate(inputs):
-                parts.append(self._port(port, value, pad, "", port_info and port_info.get(("input", port))))
+            for number, value in enumerate(inputs):
+                parts += self._port(number, value, pad, infos and infos.get(("input", number)))
             parts.append(f"{pad}\t</input>\n")
         if node.outputs:
             parts.append(f"{pad}\t<output>\n")
-            first = len(inputs)
-            for index, value in enumerate(node.outputs):
-                names = f' names="{_joined_names(value.names)}"' if value.names else ""
-                info = port_info and port_info.get(("output", index))
-                parts.append(self._port(first + index, value, pad, names, info))
+            for number, value in enumerate(node.outputs, len(inputs)):
+                head, tail = self._port(number, value, pad, infos and infos.get(("output", value.index)))
+                parts.append(f'{head} names="{_joined_names(value.names)}"{tail}' if value.names else head + tail)
             parts.append(f"{pad}\t</output>\n")
-        self._file.write("".join(parts))
-        if isinstance(node, Control):
-            tags = ("then_body", "else_body") if isinstance(node, If) else ("body",)
-            for tag, body in zip(tags, node.bodies, strict=True):
-                self._file.write(f"{pad}\t<{tag}>\n")
-                self._graph(body, pad + "\t\t")
-                lines = "".join(_info_lines(body.rt_info, pad + "\t\t\t"))
-                info = f"{pad}\t\t<rt_info>\n{lines}{pad}\t\t</rt_info>\n" if lines else f"{pad}\t\t<rt_info />\n"
-                self._file.write(f"{info}{pad}\t</{tag}>\n")
-        self._file.write(f"{pad}</layer>\n")
 
-    def _port(self, number: int, value: Value, pad: str, names: str, info: Mapping[str, Any] | None) -> str:
-        key = (number, pad, value.dtype, value.shape)
+    def _port(self, number: int, value: Value, pad: str, info: Mapping[str, Any] | None) -> tuple[str, str]:
+        """The text of a port up to its names, and behind them."""
+        if info:
+            return _port(number, value, pad, _attribute_info(info, pad + "\t\t\t"))
+        type_ = value.type
+        key = (number, pad, type_.dtype, type_.shape)
         found = self._ports.get(key)
         if found is None:
             found = self._ports[key] = _port(number, value, pad)
-        head, dims = found
-        if info:
-            dims += _attribute_info(info, pad + "\t\t\t")
-        return f"{head}{names}>\n{dims}{pad}\t\t</port>\n" if dims else f"{head}{names} />\n"
+        return found
+
+
+def present(node: Node) -> Sequence[Value]:
+    """The inputs of a node that are not left out, in the order of their ports in the file."""
+    return [value for value in node.inputs if value is not None]
 
 
 def layer_order(graph: Graph) -> list[Node]:
@@ -190,9 +208,11 @@ def layer_names(order: list[Node]) -> list[str]:
 
     Of layers with one name, the one that gives the model output of this name keeps it.
     """
+    own = {node.name for node in order}
+    if len(own) == len(order) and "" not in own:
+        return [node.name for node in order]
     taken: set[str] = set()
     last: dict[str, int] = {}
-    own = {node.name for node in order}
     before = {
         each.value.node for each in order
         if isinstance(each, Result) and each.value.node.name in each.output_names
@@ -213,11 +233,11 @@ def layer_names(order: list[Node]) -> list[str]:
 
 def output_port(value: Value) -> int:
     """The port id of a value in the file: outputs are numbered after the inputs that are present."""
-    return sum(each is not None for each in value.node.inputs) + value.index
+    return len(present(value.node)) + value.index
 
 
 def _joined_names(names: tuple[str, ...]) -> str:
-    return ",".join(escape(name.replace(",", "\\,")) for name in names)
+    return ",".join([escape(name.replace(",", "\\,")) for name in names])
 
 
 def _attribute_info(info: Mapping[str, Any], pad: str) -> str:
@@ -230,13 +250,14 @@ def _attribute_info(info: Mapping[str, Any], pad: str) -> str:
     return "".join((*lines, f"{pad}</rt_info>\n"))
 
 
-def _port(number: int, value: Value, pad: str) -> tuple[str, str]:
-    """A port up to its names, and its dimensions."""
-    dtype, shape = value.dtype, value.shape
+def _port(number: int, value: Value, pad: str, info: str = "") -> tuple[str, str]:
+    dtype = value.dtype
     if dtype is None or dtype.precision is None:
         raise InternalError(f"a port of type {dtype} reached the writer", where=value.node.origin)
-    dims = "".join(f"{pad}\t\t\t<dim>{dim if isinstance(dim, int) else -1}</dim>\n" for dim in shape or ())
-    return f'{pad}\t\t<port id="{number}" precision="{dtype.precision}"', dims
+    dims = [f"{pad}\t\t\t<dim>{dim if isinstance(dim, int) else -1}</dim>\n" for dim in value.shape or ()]
+    inner = "".join((*dims, info))
+    head = f'{pad}\t\t<port id="{number}" precision="{dtype.precision}"'
+    return head, f">\n{inner}{pad}\t\t</port>\n" if inner else " />\n"
 
 
 def _info_lines(info: Mapping[str, Any], pad: str) -> Iterator[str]:
