@@ -24,13 +24,14 @@ from mo_loop.batch.task import Done, Task
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError, UsageError
 from mo_loop.frontend.external_data import external_files
+from mo_loop.garbage_collection import paused_collector
 
 gc.freeze()  # imported objects stay: collections after each model need not search them for cycles
 
 
 def convert(task: Task) -> Done:
     """Convert one model. Raises MemoryError if there is too little memory; the answer contains every other failure."""
-    with warnings.catch_warnings(record=True) as heard:
+    with paused_collector(), warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
             done = _compared(Done(_converted(task)), task)
@@ -38,7 +39,7 @@ def convert(task: Task) -> Done:
             if _wanted_memory(error):
                 raise MemoryError(f"{type(error).__name__}: {error}") from error
             done = Done(None, errors_of(error), _exit_code(error), _detail(error))
-    gc.collect(0)  # frees the objects of this model: a conversion pauses the collector, so all of them are young
+        gc.collect(0)  # frees the objects of this model: the collector was paused, so all of them are young
     return replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
 
 

@@ -20,7 +20,9 @@ def names(text: str | None) -> list[str] | None:
 
 def frozen(texts: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """The names and values of `--freeze`."""
-    from mo_loop.frontend.input_text import value_of
+    if not texts:
+        return
+    from mo_loop.frontend.input_text import value_of  # imports numpy, which the parent of a batch does not need
 
     yield from ((name, value_of(value)) for name, value in _pairs("--freeze", "name=value", texts))
 

@@ -426,15 +426,26 @@ class TestStartUp:
     def test_the_library_loads_no_command_line(self) -> None:
         assert not loaded_by("-c", "import mo_loop; mo_loop.convert_model") & {"click", "rich", "lxml", "openvino"}
 
-    def test_a_conversion_loads_no_graph_library(self, tmp_path: Path) -> None:
-        """The graph is made for networkx when somebody asks for it; its import takes a third of a small conversion."""
-        model = tmp_path / "model.onnx"
+    @pytest.fixture
+    def model(self, tmp_path: Path) -> Path:
         nodes = [onnx.helper.make_node("Relu", ["x"], ["y"])]
         ends = [onnx.helper.make_tensor_value_info(name, 1, [2]) for name in "xy"]
-        onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:])), model)
-        loaded = loaded_by("-m", "mo_loop", "convert", str(model), "-o", str(tmp_path / "model.xml"))
+        onnx.save(
+            onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:])), tmp_path / "model.onnx"
+        )
+        return tmp_path / "model.onnx"
+
+    def test_a_conversion_loads_no_graph_library(self, model: Path) -> None:
+        """The graph is made for networkx when somebody asks for it; its import takes a third of a small conversion."""
+        loaded = loaded_by("-m", "mo_loop", "convert", str(model), "-o", str(model.with_suffix(".xml")))
         assert "onnx" in loaded
         assert not loaded & {"networkx", "lxml", "rich", "openvino", "onnxruntime"}
+
+    def test_the_parent_of_a_batch_loads_nothing_heavy(self, model: Path) -> None:
+        """The workers start after it has read its options and before they import what they need."""
+        out = model.parent / "out"
+        assert not loaded_by("-m", "mo_loop", "batch", str(model), "-o", str(out)) & set(HEAVY)
+        assert (out / "model.xml").is_file()
 
     def test_the_check_sees_what_is_loaded(self) -> None:
         assert {"numpy", "json"} <= loaded_by("-c", "import numpy, json")

@@ -7,6 +7,7 @@ what it finds with `since` and `until`. docs/runtime.md is made of this table.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 WRONG, CRASH, ERROR, SLOW = "wrong numbers", "crash", "error", "slow"
 SEVERITIES = (WRONG, CRASH, ERROR, SLOW)
@@ -41,6 +42,7 @@ class Gap:
         return (not self.since or number >= version(self.since)) and (not self.until or number <= version(self.until))
 
 
+@cache
 def version(release: str) -> tuple[int, ...]:
     """(2025, 4, 1) of "2025.4.1"."""
     return tuple(int(part) for part in release.split("."))
