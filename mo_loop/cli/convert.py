@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,6 @@ from mo_loop.garbage_collection import paused_collector
 
 if TYPE_CHECKING:
     from mo_loop.report.record import Record
-    from transforms.manager import Observer, Phase, Step
 
 
 @click.command(cls=LegacyFlagsCommand)
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the summary on stdout."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print errors alone.")
-@click.option("-v", "--verbose", is_flag=True, help="Print the time of each phase on stderr.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the time and memory of each phase as a table on stderr.")
 @click.version_option(__version__, "-V", "--version", prog_name="mo-loop")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
@@ -108,14 +107,22 @@ def command(
             freeze=dict(frozen(freeze)), rename=dict(renamed(rename)),
         )  # fmt: skip
         given = given.with_variables(os.environ)
-        record, progress = Record(tensors=mapping is not None), Progress()
-        shown: list[Observer] = [_show_phase] if verbose else [] if quiet else [progress]
+        record = Record(tensors=mapping is not None)
+        shown: list[Any] = [] if quiet else [Progress()]
+        if verbose:
+            from mo_loop.cli.time_table import TimeTable
+
+            shown.insert(0, TimeTable())  # left last: its table stands below the line of Progress
         conversion = Conversion(
             options, [record, *shown], stop_after=given.stop_after, check_passes=given.check_passes
         )
         inside = Inspection(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
         start = time.perf_counter()
-        with opened(model) as path, inside.shown(), progress if progress in shown else nullcontext():
+        with ExitStack() as stack:
+            path = stack.enter_context(opened(model))
+            stack.enter_context(inside.shown())
+            for each in shown:
+                stack.enter_context(each)
             from mo_loop.api import Model, save_model
 
             converted = Model(conversion.run(path))
@@ -145,14 +152,6 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
     for one, is_given, other, is_given_too, why in pairs:
         if is_given and is_given_too:
             raise UsageError(f"{one} and {other} contradict each other", why=why, hint="give one of them")
-
-
-def _show_phase(event: Step | Phase) -> None:
-    """An observer for --verbose: prints the time of each phase."""
-    from transforms.manager import Phase
-
-    if isinstance(event, Phase) and event.seconds is not None:
-        click.echo(f"{event.name:<12} {event.seconds:8.3f} s", err=True)
 
 
 def _save_mapping(file: str, model: str, record: Record) -> None:

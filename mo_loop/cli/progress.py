@@ -1,6 +1,6 @@
 """A line on stderr with the current phase of a long conversion; it disappears at the end.
 
-    writing 3 s, 1.2 GB of 4.0 GB
+    writing 3 s, 1.2 GB of 4.0 GB, 413.8 MB/s
 
 It appears after a second, and only on a terminal.
 """
@@ -26,6 +26,7 @@ class Progress:
         self._phase: Phase | None = None
         self._after = after
         self._total = 0
+        self._since = 0.0  # the beginning of the phase
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
 
@@ -34,6 +35,8 @@ class Progress:
 
         if isinstance(event, Phase):
             self._phase = event
+            if event.seconds is None:
+                self._since = time.monotonic()
 
     def __enter__(self) -> Progress:
         if sys.stderr.isatty():
@@ -69,4 +72,6 @@ class Progress:
         from mo_loop.report.statistics import graph_statistics
 
         self._total = self._total or graph_statistics(phase.graph).bytes
-        return f"{text}, {sized(phase.subject.size)} of {sized(self._total)}"
+        written = phase.subject.size
+        rate = written / max(phase.seconds or time.monotonic() - self._since, 1e-6)
+        return f"{text}, {sized(written)} of {sized(self._total)}, {sized(round(rate))}/s"

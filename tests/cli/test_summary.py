@@ -17,9 +17,10 @@ from onnx import numpy_helper
 from mo_loop.api import convert_model, save_model
 from mo_loop.cli.conversion_summary import sized
 from mo_loop.cli.progress import Progress
+from mo_loop.cli.time_table import SLOWEST, TimeTable
 from tests.harness import floats, parsed
 
-from .commands import LOOP, PROGRAM, PYTORCH, assert_clear, body, convert, run, saved
+from .commands import LOOP, PLAIN, PROGRAM, PYTORCH, assert_clear, body, convert, run, saved
 
 FLOW = """
 main (float[3] x, int64 n) => (float[3] y) <int64 three = {3}, bool yes = {1}> {
@@ -125,11 +126,31 @@ class TestStreams:
 
     def test_verbose(self, plain: Path, target: Path) -> None:
         done = convert(plain, "-o", target, "-v")
-        assert [line.split()[0] for line in done.stderr.splitlines()] == [
-            "reading", "translating", "passes", "checking", "writing",
+        titles, *rows = done.stderr.splitlines()
+        assert titles.split() == ["s", "share", "nodes", "memory"]
+        parts = [row for row in rows if not row.startswith(" ")]
+        assert [row.split()[0] for row in parts] == [
+            "start-up", "reading", "translating", "passes", "checking", "writing", "other", "all",
         ]  # fmt: skip
-        assert all(re.fullmatch(r"\w+ +\d+\.\d{3} s", line) for line in done.stderr.splitlines())
+        times = [float(row.split()[1]) for row in parts]
+        assert sum(times[:-1]) == pytest.approx(times[-1], abs=0.01)
+        inner = [row.split() for row in rows if row.startswith(" ")]
+        assert len(inner) == SLOWEST + 1 and inner[-1][1] == "others"
+        assert float(inner[-1][2]) + sum(float(row[1]) for row in inner[:-1]) == pytest.approx(times[3], abs=0.01)
+        assert all(row.endswith(" MB") for row in parts if not row.startswith("other"))
         assert done.stdout.startswith(str(target))
+
+    def test_verbose_shows_the_table_after_an_error(self, plain: Path, target: Path) -> None:
+        done = convert(plain, "-o", target, "-v", "--output", "qq")
+        table, error, _ = done.stderr.partition("error: ")
+        assert [row.split()[0] for row in table.splitlines()] == ["s", "start-up", "reading", "other", "all"]
+        assert error and done.returncode == 2
+
+    def test_verbose_where_the_system_does_not_tell_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "resource", None)
+        times = TimeTable()
+        convert_model(parsed(PLAIN), observers=[times])
+        assert {len(line) for line in times.lines(1.0)} == {4} and times.lines(1.0)[0] == ("", "s", "share", "nodes")
 
     @pytest.mark.parametrize(
         "flags", [["-q", "-v"], ["-q", "--format=json"], ["--passes", "--format=json"], ["--passes", "-q"]]
@@ -238,4 +259,4 @@ def test_bytes_written_so_far(tmp_path: Path) -> None:
     model = convert_model(made, observers=[progress])
     assert progress.line(2) == "checking 2 s"
     save_model(model, tmp_path / "m.xml", observers=[progress])
-    assert progress.line(3) == "writing 3 s, 16.4 kB of 16.4 kB"
+    assert re.fullmatch(r"writing 3 s, 16\.4 kB of 16\.4 kB, [\d.]+ [kMG]?B/s", progress.line(3))
