@@ -57,7 +57,7 @@ class Usage:
 
     def _kept(self, scope: OnnxGraph, wanted: list[str], given: frozenset[str]) -> list[Any]:
         reads = [self._reads(node) for node in scope.nodes]
-        live = needed(scope.nodes, wanted, given, reads)
+        live = needed([node.output for node in scope.nodes], wanted, given, reads)
         kept = [scope.nodes[place] for place in live]
         dead = set(range(len(reads))).difference(live)
         self.dead += [(scope, scope.nodes[place]) for place in sorted(dead)]

@@ -1,12 +1,12 @@
 """BuiltBody: the body of a Loop that a translator makes of operations, around the nodes of a graph attribute.
 
-    body = BuiltBody(decoder, scope, states=2, outputs=0, make=make)
-    loop(trip_count, condition, *initial, body=body, node=node)
+body = BuiltBody(decoder, scope, states=2, outputs=0, make=make)
+loop(trip_count, condition, *initial, body=body, node=node)
 
-    def make(scope, iteration, states):                        # called for each assumed type of the states
-        logits, cache = decoder.within(scope).inline(states)   # the nodes of the attribute, in the body
-        limit = scope["limit"]                                 # a value of the enclosing graph, captured
-        return [condition, *next_states, *scan_outputs]
+def make(scope, iteration, states):                        # called for each assumed type of the states
+    logits, cache = decoder.within(scope).inline(states)   # the nodes of the attribute, in the body
+    limit = scope["limit"]                                 # a value of the enclosing graph, captured
+    return [condition, *next_states, *scan_outputs]
 """
 
 from __future__ import annotations

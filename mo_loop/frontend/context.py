@@ -9,7 +9,7 @@ from typing import Any
 from mo_loop.errors import ModelError, MoLoopError, UnsupportedError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.names_read import NamesRead
-from mo_loop.frontend.onnx_graphs import label, operator_of
+from mo_loop.frontend.onnx_graphs import domain_of, label, operator_of
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin, made_for
@@ -58,15 +58,24 @@ class Translation(ABC):
 class Context:
     """The ONNX node that a translator translates: the value of its parameter `node`."""
 
-    def __init__(self, translation: Translation, proto: Any, scope: Scope, opset: int) -> None:
+    __slots__ = ("domain", "name", "op_type", "opset", "origin", "outputs", "proto", "scope", "translation")
+
+    def __init__(self, translation: Translation, proto: Any, scope: Scope) -> None:
         self.translation = translation
         self.proto = proto
         self.scope = scope
-        self.opset = opset
+        self.name: str = proto.name
+        self.domain = domain_of(proto)
         self.op_type: str = proto.op_type
+        self.opset = scope.opsets.get(self.domain, 0)
         self.outputs: tuple[str, ...] = tuple(proto.output)
         moved = [scope.moved[name] for name in self.outputs if name in scope.moved] if scope.moved else ()
-        self.origin = moved[0].of_node() if moved else Origin(scope.path, label(proto), operator_of(proto))
+        if moved:
+            self.origin = moved[0].of_node()
+        elif self.name and not self.domain:  # most nodes
+            self.origin = Origin(scope.path, self.name, self.op_type)
+        else:
+            self.origin = Origin(scope.path, label(proto), operator_of(proto))
 
     @property
     def graph(self) -> Graph:

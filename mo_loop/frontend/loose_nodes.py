@@ -69,19 +69,14 @@ class Reading:
 
     translator: Translator
     inputs: list[Value | None]
-    is_adapted: bool
-    """Whether the node may be written for another version; not for translators of extensions."""
     ignored: Collection[str] = ()
     doubts: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, node: Context, translator: Translator, inputs: list[Value | None], *, is_adapted: bool) -> Reading:
-        """The reading of a node, whose opset has `translator`."""
-        reading = cls(translator, inputs, is_adapted)
-        attributes = node.proto.attribute
-        names = [each.name for each in attributes] if attributes else []
-        if is_adapted and not _has_form(translator, inputs, names):
-            reading._adapt(node, set(names) - IGNORED_ATTRIBUTES)
+    def of(cls, node: Context, translator: Translator, inputs: list[Value | None]) -> Reading:
+        """The reading of a node that has not the form of `translator`, the one of its opset."""
+        reading = cls(translator, inputs)
+        reading._adapt(node, set(attribute_names(node.proto)) - IGNORED_ATTRIBUTES)
         return reading
 
     def _adapt(self, node: Context, names: set[str]) -> None:
@@ -97,7 +92,7 @@ class Reading:
 
     def _choose(self, node: Context, versions: Sequence[Translator], known: Collection[str]) -> None:
         """Take the nearest version whose inputs and attributes are those of the node."""
-        if _has_form(self.translator, self.inputs, known):
+        if has_form(self.translator, self.inputs, known):
             return
         place = versions.index(self.translator)
         nearest = sorted(range(len(versions)), key=lambda each: (abs(each - place), -each))
@@ -120,14 +115,20 @@ class Reading:
                 self.doubts.append(f"{node.op_type} lacks the input {name!r}: {value} is taken")
 
 
-def _has_form(translator: Translator, inputs: Sequence[Value | None], names: Collection[str]) -> bool:
+def attribute_names(proto: Any) -> Sequence[str]:
+    """The names of the attributes of a node."""
+    attributes = proto.attribute
+    return [each.name for each in attributes] if attributes else ()
+
+
+def has_form(translator: Translator, inputs: Sequence[Value | None], names: Collection[str]) -> bool:
     """Whether a version has these inputs and attributes."""
-    count = len(inputs)
+    count, required = len(inputs), translator.required
     while count and inputs[count - 1] is None:
         count -= 1
     if count > len(translator.inputs) and not translator.variadic:
         return False
-    if count < translator.required or None in inputs[: translator.required]:
+    if count < required or None in inputs[:required]:
         return False
     known = translator.attributes
     return all(name in known or name in IGNORED_ATTRIBUTES for name in names) if names else True
@@ -135,8 +136,7 @@ def _has_form(translator: Translator, inputs: Sequence[Value | None], names: Col
 
 def _fits(translator: Translator, inputs: Sequence[Value | None], names: Collection[str]) -> bool:
     """Whether a version has these inputs and attributes, and requires no other attributes."""
-    needed = {name for name, default in translator.attributes.items() if default is REQUIRED}
-    return needed <= set(names) and _has_form(translator, inputs, names)
+    return set(translator.needed) <= set(names) and has_form(translator, inputs, names)
 
 
 def _has_default(proto: Any, name: str, versions: Sequence[Translator]) -> bool:

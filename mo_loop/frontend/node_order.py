@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from mo_loop.errors import ModelError
@@ -11,13 +12,13 @@ from mo_loop.graph.origin import Origin
 
 
 def needed(
-    nodes: Sequence[Any], outputs: Iterable[str], given: Collection[str], reads: Sequence[Collection[str]]
+    made: Sequence[Sequence[str]], outputs: Iterable[str], given: Collection[str], reads: Sequence[Collection[str]]
 ) -> list[int]:
-    """Positions of the nodes that `outputs` depend on; `nodes` may have any order. Names in `given` need no node.
+    """Positions of the nodes that `outputs` depend on; the nodes may have any order. Names in `given` need no node.
 
-    `reads` holds the names that each node and its bodies read.
+    `made` holds the outputs of each node, `reads` the names that it and its bodies read.
     """
-    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
+    makers = {name: place for place, names in enumerate(made) for name in names if name}
     found: set[int] = set()
     stack = [name for name in outputs if name not in given]
     while stack:
@@ -29,13 +30,13 @@ def needed(
     return sorted(found)
 
 
-def in_order(nodes: Sequence[Any], reads: Sequence[Collection[str]]) -> bool:
+def in_order(made: Sequence[Sequence[str]], reads: Sequence[Collection[str]]) -> bool:
     """Whether every node comes after the nodes whose outputs it reads."""
-    later = {name for node in nodes for name in node.output}
-    for node, names in zip(nodes, reads, strict=True):
+    later = set(chain.from_iterable(made))
+    for outputs, names in zip(made, reads, strict=True):
         if not later.isdisjoint(names):
             return False
-        later.difference_update(node.output)
+        later.difference_update(outputs)
     return True
 
 

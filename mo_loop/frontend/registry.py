@@ -21,6 +21,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -158,6 +159,11 @@ class Translator:
     domain: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
     """The values of attributes that the node does not set and whose defaults differ from those of the function."""
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """The attributes without a default."""
+        return tuple(name for name, default in self.attributes.items() if default is REQUIRED)
 
 
 _translators: dict[str, list[Translator]] = {}

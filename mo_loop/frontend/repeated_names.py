@@ -1,6 +1,6 @@
 """Two nodes of one graph that make the same name: one of them is left out if nothing can tell which is meant.
 
-    repeated = repeated_names(nodes)                                      # {"u": [2, 5]}
+    repeated = repeated_names(made)                                       # {"u": [2, 5]}
     nodes = without_repeated(nodes, reads, repeated, outputs, scope)      # each name is made once
 
 ONNX forbids it. Of equal nodes the first one stays. Of others, a reader gets the last value before it in the order of
@@ -16,16 +16,19 @@ from mo_loop.errors import ModelError
 from mo_loop.graph.origin import Origin
 
 
-def repeated_names(nodes: Iterable[Any]) -> dict[str, list[int]]:
-    """The names that are made more than once -> the positions of the nodes that make them."""
+def repeated_names(made: Iterable[Sequence[str]]) -> dict[str, list[int]]:
+    """The names that are made more than once -> the positions of the nodes that make them.
+
+    `made` holds the outputs of each node.
+    """
     makers: dict[str, int] = {}
     repeated: dict[str, list[int]] = {}
-    for place, node in enumerate(nodes):
-        for name in filter(None, node.output):
-            if name in makers:
-                repeated.setdefault(name, [makers[name]]).append(place)
-            else:
+    for place, names in enumerate(made):
+        for name in names:
+            if name not in makers:
                 makers[name] = place
+            elif name:
+                repeated.setdefault(name, [makers[name]]).append(place)
     return repeated
 
 

@@ -202,7 +202,7 @@ class _Sinking:
         if not differing.isdisjoint(wanted):
             return frozenset()
         then, else_ = [self._body(key, moved, wanted) for key in BRANCHES]
-        context = self._context(self.scope.opsets.get("", 0))
+        context = self._context()
         made = if_(self.scope[self.proto.input[0]], then_branch=then, else_branch=else_, node=context)
         self._redefine(wanted, as_values(made))
         return moved
@@ -215,8 +215,8 @@ class _Sinking:
             if not value.node.name:
                 value.node.name = self.proto.name or name
 
-    def _context(self, opset: int = 0) -> Context:
-        return Context(self.translation, self.proto, self.scope, opset)
+    def _context(self) -> Context:
+        return Context(self.translation, self.proto, self.scope)
 
     def _decided(self, bodies: Sequence[TranslatedBody]) -> frozenset[int]:
         """Use one branch alone if moved nodes refuse what the other one returns, so that no successful run takes it."""

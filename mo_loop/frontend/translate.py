@@ -9,7 +9,7 @@ and so does every node that depends on it; the last check raises the errors of a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -30,7 +30,16 @@ from mo_loop.frontend.custom_translators import CustomTranslators, called, defin
 from mo_loop.frontend.cut import Cut, Start
 from mo_loop.frontend.declared_types import contradictions, type_from
 from mo_loop.frontend.forced_ranks import Ranks
-from mo_loop.frontend.loose_nodes import EXPERIMENTAL, Reading, as_kind, assumed_version, kind_of, version_read
+from mo_loop.frontend.loose_nodes import (
+    EXPERIMENTAL,
+    Reading,
+    as_kind,
+    assumed_version,
+    attribute_names,
+    has_form,
+    kind_of,
+    version_read,
+)
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import in_order, listed_order, needed
@@ -162,8 +171,8 @@ class ModelTranslation(Translation):
     def _with_length(self, context: Context, inputs: list[Value | None]) -> list[Value | None]:
         """The inputs of a node whose output has the number of dimensions that a vector has elements: if this number is
         not known, the one that forced ranks give."""
-        place = _SHAPED.get(registry.qualified(context.proto.domain, context.op_type), len(inputs))
-        vector = inputs[place] if place < len(inputs) else None
+        place = _SHAPED[context.op_type]
+        vector = inputs[place] if place < len(inputs) and not context.domain else None
         if vector is None or vector.rank != 1 or isinstance(vector.type.dims[0], int):
             return inputs
         count = self._forced_rank(context.outputs[0], context.scope)
@@ -242,15 +251,17 @@ class ModelTranslation(Translation):
     def _needed(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> list[Any]:
         nodes, outputs = list(nodes), list(outputs)
         reads = [self.names_read.of_node(node) for node in nodes]
-        repeated = repeated_names(nodes)
+        made = [tuple(node.output) for node in nodes]
+        repeated = repeated_names(made)
         if repeated:
             nodes = without_repeated(nodes, reads, repeated, outputs, scope.path)
             reads = [self.names_read.of_node(node) for node in nodes]
+            made = [tuple(node.output) for node in nodes]
             self._doubt_names(repeated, scope)
-        if not in_order(nodes, reads):
+        if not in_order(made, reads):
             order = listed_order(nodes, reads, scope.path)
-            nodes, reads = [nodes[i] for i in order], [reads[i] for i in order]
-        return [nodes[i] for i in needed(nodes, outputs, scope.values, reads)]
+            nodes, reads, made = [nodes[i] for i in order], [reads[i] for i in order], [made[i] for i in order]
+        return [nodes[i] for i in needed(made, outputs, scope.values, reads)]
 
     def _doubt_names(self, names: Iterable[str], scope: Scope) -> None:
         where = Origin(scope.path)
@@ -266,24 +277,27 @@ class ModelTranslation(Translation):
 
     def node(self, proto: Any, scope: Scope) -> None:
         """Translate one node and define its outputs; on failure they are those of a Failed node."""
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
-        context = Context(self, proto, scope, scope.opsets.get(domain, 0))
+        context = Context(self, proto, scope)
         outer = current.set((context.origin,))
         try:
-            self._node(context, domain)
+            self._node(context)
         finally:
             current.reset(outer)
 
-    def _node(self, context: Context, domain: str) -> None:
+    def _node(self, context: Context) -> None:
         proto, scope = context.proto, context.scope
+        known = scope.values
         inputs: list[Value | None] = []
         try:
-            inputs = [scope[name] if name else None for name in proto.input]
-            if any(value is not None and value.type is UNKNOWN for value in inputs):
-                self._define(context, self._failed(context, inputs, None))
-                return
-            inputs = self._with_length(context, inputs)
-            values = self._translated(context, domain, inputs)
+            for name in proto.input:
+                inputs.append((known.get(name) or scope[name]) if name else None)
+            for value in inputs:
+                if value is not None and value.type is UNKNOWN:
+                    self._define(context, self._failed(context, inputs, None))
+                    return
+            if context.op_type in _SHAPED:
+                inputs = self._with_length(context, inputs)
+            values = self._translated(context, inputs)
         except ExtensionError as error:  # raised at once: its traceback is more useful than a list of further errors
             raise context.located(error) from error.__cause__
         except MoLoopError as error:
@@ -305,8 +319,8 @@ class ModelTranslation(Translation):
         node = Failed(*inputs, graph=context.graph, error=error, count=count, name=context.path)
         return list(node.outputs)
 
-    def _translated(self, context: Context, domain: str, inputs: list[Value | None]) -> Sequence[Value | None]:
-        proto = context.proto
+    def _translated(self, context: Context, inputs: list[Value | None]) -> Sequence[Value | None]:
+        proto, domain = context.proto, context.domain
         custom = None
         translator = self._usual_translator(domain, context.op_type, context.opset)
         if translator is None:
@@ -323,13 +337,15 @@ class ModelTranslation(Translation):
             if expanded is not None:
                 return self._call(context, expanded, inputs)
             raise unsupported(domain, proto.op_type, context.opset, self.custom)
-        reading = Reading.of(context, translator, inputs, is_adapted=custom is None)
-        for text in reading.doubts:
-            self.doubt(f"{context.path}: {text}", where=context.origin, code="ML517")
-        translator = reading.translator
+        ignored: Collection[str] = ()
+        if custom is None and not has_form(translator, inputs, attribute_names(proto)):
+            reading = Reading.of(context, translator, inputs)
+            for text in reading.doubts:
+                self.doubt(f"{context.path}: {text}", where=context.origin, code="ML517")
+            translator, inputs, ignored = reading.translator, reading.inputs, reading.ignored
         try:
-            given = _arity(translator, reading.inputs, context)
-            keywords = self._attributes(context, reading)
+            given = _arity(translator, inputs, context)
+            keywords = self._attributes(context, translator, ignored, is_adapted=custom is None)
         except ModelError as error:
             if custom is None:
                 raise
@@ -373,11 +389,12 @@ class ModelTranslation(Translation):
         if text:
             self.doubt(f"{context.path}: {text}", where=context.origin, code="ML516")
 
-    def _attributes(self, context: Context, reading: Reading) -> dict[str, Any]:
-        translator = reading.translator
+    def _attributes(
+        self, context: Context, translator: registry.Translator, ignored: Collection[str], *, is_adapted: bool
+    ) -> dict[str, Any]:
         keywords = dict(translator.given)
         for attribute in context.proto.attribute:
-            if attribute.name in reading.ignored:
+            if attribute.name in ignored:
                 continue
             source = attribute
             if attribute.ref_attr_name:
@@ -385,24 +402,24 @@ class ModelTranslation(Translation):
                 if source is None:
                     continue  # the caller omits it: the default is used
             if attribute.name in translator.attributes:
-                keywords[attribute.name] = self._value(source, attribute.name, context, reading)
+                keywords[attribute.name] = self._value(source, attribute.name, context, translator, is_adapted)
             elif attribute.name not in registry.IGNORED_ATTRIBUTES:
                 raise ModelError(
                     f"{context.op_type} of opset {context.opset} has no attribute {attribute.name!r}", code="ML227"
                 )
-        for name, default in translator.attributes.items():
-            if default is registry.REQUIRED and name not in keywords:
+        for name in translator.needed:
+            if name not in keywords:
                 raise ModelError(f"{context.op_type} needs the attribute {name!r}", code="ML227")
         return keywords
 
-    def _value(self, proto: Any, name: str, context: Context, reading: Reading) -> Any:
+    def _value(self, proto: Any, name: str, context: Context, translator: registry.Translator, is_adapted: bool) -> Any:
         """The value of the attribute `name`, of the kind that the translator has for it."""
         value = self._attribute(proto, context)
-        wanted = reading.translator.kinds[name]  # an annotation as text, or None for any kind
+        wanted = translator.kinds[name]  # an annotation as text, or None for any kind
         kinds = set(wanted.split(" | ")) if isinstance(wanted, str) else set()
         if not kinds or _KINDS.get(proto.type or kind_of(proto), _TENSORS_KIND) & kinds:
             return value
-        other = as_kind(value, kinds) if reading.is_adapted else None
+        other = as_kind(value, kinds) if is_adapted else None
         if other is None:
             raise ModelError(f"the attribute {name!r} is not of the kind {wanted}", code="ML227")
         text = f"{context.path}: the attribute {name!r} of {context.op_type} is not of the kind {wanted}"
@@ -463,14 +480,17 @@ class ModelTranslation(Translation):
         return outputs
 
     def _define(self, context: Context, values: Sequence[Value | None]) -> None:
-        for name, value in zip(context.outputs, values, strict=False):
-            if not name or name in context.scope.values:
+        outputs, known = context.outputs, context.scope.values
+        for name, value in zip(outputs, values, strict=False):
+            if not name or name in known:
                 continue  # nothing reads it, or the model is cut here
             if value is None:
                 raise InternalError(f"the output {name!r} was not made", where=context.origin)
-            context.scope.values[name] = value
+            known[name] = value
             value.define(context.tensor(name), name)
-        for name in filter(None, context.outputs[len(values) :]):
+        if len(outputs) <= len(values):
+            return
+        for name in filter(None, outputs[len(values) :]):
             if not self._may_have(context, len(context.outputs)):
                 raise ModelError(f"{context.op_type} (opset {context.opset}) has no output for {name!r}", code="ML227")
             raise InternalError(f"the output {name!r} was not made", where=context.origin)
@@ -557,15 +577,18 @@ def _arity(translator: registry.Translator, inputs: list[Value | None], context:
     """The inputs as arguments of the translator. ModelError if there are too few or too many."""
     limit = len(translator.inputs)
     present = inputs
-    while present and present[-1] is None and not translator.variadic:
-        present = present[:-1]
-    if len(present) > limit and not translator.variadic:
-        raise ModelError(
-            f"{context.op_type} of opset {context.opset} takes at most {limit} inputs, not {len(present)}", code="ML227"
-        )
-    if translator.variadic and not translator.inputs and (not present or None in present):
-        raise ModelError(f"{context.op_type} of opset {context.opset} lacks an input", code="ML227")
-    if len(present) < translator.required or any(each is None for each in present[: translator.required]):
+    if translator.variadic:
+        if not translator.inputs and (not present or None in present):
+            raise ModelError(f"{context.op_type} of opset {context.opset} lacks an input", code="ML227")
+    else:
+        while present and present[-1] is None:
+            present = present[:-1]
+        if len(present) > limit:
+            raise ModelError(
+                f"{context.op_type} of opset {context.opset} takes at most {limit} inputs, not {len(present)}",
+                code="ML227",
+            )
+    if len(present) < translator.required or None in present[: translator.required]:
         # An optional input has a default. None for a required input is an error of the model.
         wanted = ", ".join(translator.inputs[: translator.required])
         raise ModelError(f"{context.op_type} needs the inputs {wanted}", code="ML227")
@@ -583,7 +606,7 @@ def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int
     if len(outputs) == 1:  # nearly every node
         value, name = outputs[0], context.outputs[0] if context.outputs else ""
         if value is not None and name and value.node.id >= youngest and value.node.graph is context.scope.graph:
-            value.node.name = context.proto.name or name
+            value.node.name = context.name or name
         return
     fresh_nodes = {
         value.node: name
@@ -591,4 +614,4 @@ def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int
         if value is not None and name and value.node.id >= youngest and value.graph is context.graph
     }
     for node, output_name in fresh_nodes.items():
-        node.name = context.proto.name if context.proto.name and len(fresh_nodes) == 1 else output_name
+        node.name = context.name if context.name and len(fresh_nodes) == 1 else output_name

@@ -52,10 +52,12 @@ class OnnxPlan:
         names = NamesRead()
         nodes = list(graph.nodes)
         reads = [names.of_node(node) for node in nodes]
-        if not in_order(nodes, reads):
+        made = [tuple(node.output) for node in nodes]
+        if not in_order(made, reads):
             order = listed_order(nodes, reads, graph.scope)
             nodes, reads = [nodes[place] for place in order], [reads[place] for place in order]
-        kept = needed(nodes, graph.output_names, given, reads)
+            made = [made[place] for place in order]
+        kept = needed(made, graph.output_names, given, reads)
         self.nodes = [nodes[place] for place in kept]
         self.reads = [reads[place] for place in kept]
         self.last_use = {name: place for place, read in enumerate(self.reads) for name in read}

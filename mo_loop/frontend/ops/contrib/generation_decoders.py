@@ -37,9 +37,7 @@ class Gpt:
         for body in (self.decoder, self.first):
             _check_gpt(body)
 
-    def start(
-        self, scope: Scope, prompts: Value, mask: Value | None, padding: int
-    ) -> tuple[Value, Value, list[Value]]:
+    def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, S] to go on, the logits [N, V] of the first new token, and the states behind it."""
         kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32).output
         counted = ops.CumSum(kept, 1)

@@ -52,9 +52,7 @@ class EncoderDecoder:
                 code="ML226",
             )
 
-    def start(
-        self, scope: Scope, prompts: Value, mask: Value | None, padding: int
-    ) -> tuple[Value, Value, list[Value]]:
+    def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, 1] to go on, the logits [N, V] of the first new token, and the states behind it."""
         mask = _left_padding(prompts, padding) if mask is None else mask
         begun = self.first_tokens(prompts)

@@ -32,9 +32,7 @@ class Whisper(EncoderDecoder):
 
     has_mask = False
 
-    def begin(
-        self, scope: Scope, features: Value, tokens: Value | None
-    ) -> tuple[Value, Value, list[Value]]:
+    def begin(self, scope: Scope, features: Value, tokens: Value | None) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, S] to go on, the logits [N, V] of the first new token, and the states behind it."""
         if len(self.encoder.inputs) != 2:
             found = len(self.encoder.inputs)

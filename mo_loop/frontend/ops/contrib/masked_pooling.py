@@ -1,7 +1,7 @@
 """MaxpoolWithMask: the largest elements of windows, of which each row ends at its first masked element.
 
-    x       3  1  4  1  5        kernel 3: y = 3  1  5        (a mask of 0 ends the rows of the first two windows)
-    mask    1  1  0  1  1
+x       3  1  4  1  5        kernel 3: y = 3  1  5        (a mask of 0 ends the rows of the first two windows)
+mask    1  1  0  1  1
 """
 
 from __future__ import annotations
