@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 _set = object.__setattr__
 
+_NO_DATA: dict[str, Any] = {}
+"""The data that networkx keeps for a node: none, and one dictionary for all of them."""
+
 N = TypeVar("N", bound="Node")
 
 
@@ -394,17 +397,29 @@ class Graph:
 
         It gets the current origins; if there are none, those of the first input that has some.
         """
-        self.require_own(node.inputs, node)
+        inputs, succ = node.inputs, self._succ
+        for value in inputs:
+            if value is not None and (value.node.graph is not self or value.node not in succ):
+                self.require_own(inputs, node)
         # Op.__setattr__ checks attributes; these fields are none, and every node sets them.
         _set(node, "graph", self)
-        _set(node, "origins", current.get() or _origins_of(node.inputs))
+        _set(node, "origins", current.get() or _origins_of(inputs))
         _set(node, "id", self._next_id)
         self._next_id += 1
-        self._succ[node], self._pred[node], self._node[node] = {}, {}, {}
-        for port, value in enumerate(node.inputs):
-            if value is not None:
-                self._link(value, node, port)
-        self._classes.setdefault(type(node), {})[node] = None
+        pred: dict[Node, dict[int, Any]] = {}
+        succ[node], self._pred[node], self._node[node] = {}, pred, _NO_DATA
+        for port, value in enumerate(inputs):  # as `_link`, for a node that is the newest
+            if value is None:
+                continue
+            producer = value.node
+            if producer in pred:
+                pred[producer][port] = value._edge
+            else:
+                pred[producer] = succ[producer][node] = {port: value._edge}
+        cls = type(node)
+        if cls not in self._classes:
+            self._classes[cls] = {}
+        self._classes[cls][node] = None
         if self._order is not None:  # the newest node, without consumers: last in any order
             self._order.append(node)
 

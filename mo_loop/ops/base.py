@@ -23,6 +23,7 @@ import numpy as np
 from mo_loop.errors import InternalError, MoLoopError, TypeError_
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
+from mo_loop.graph.remembered import inferred_once
 from mo_loop.graph.shape import Shape, fresh_symbols
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
@@ -31,6 +32,8 @@ _MISSING = object()
 
 _set = object.__setattr__
 """Sets a field that is not an attribute of the operation: it needs no check, and every node sets several."""
+
+_IN_GRAPHS = (Value, Node)
 
 
 class Op(Node):
@@ -52,6 +55,7 @@ class Op(Node):
     REQUIRED: ClassVar[object] = _MISSING
 
     _kinds: ClassVar[dict[str, Any]] = {}
+    _required: ClassVar[tuple[str, ...]] = ()
     _ports: ClassVar[tuple[str, ...]] = ()
     _variadic: ClassVar[bool] = False
     _least: ClassVar[int] = 0
@@ -74,6 +78,7 @@ class Op(Node):
                 continue
             cls._kinds[name] = kind
             cls.attributes[name] = cls.__dict__.get(name, _MISSING)
+        cls._required = tuple(name for name, default in cls.attributes.items() if default is _MISSING)
         code = cls.infer.__code__  # inspect.signature would take a third of the time that loading the operations takes
         cls._variadic = bool(code.co_flags & inspect.CO_VARARGS)
         cls._ports = code.co_varnames[1 : code.co_argcount]
@@ -83,7 +88,8 @@ class Op(Node):
     def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         _set(self, "name", name)  # first: the error of an attribute reads it
         self._set_attributes(attributes)
-        graph = graph or next((_graph_of(each) for each in inputs if isinstance(each, Value | Node)), None)
+        if graph is None:
+            graph = next((each.graph for each in inputs if isinstance(each, _IN_GRAPHS)), None)
         if graph is None:
             raise InternalError(f"{self.type} needs a graph: give a Value among its inputs, or graph=")
         self._attach(graph, self._values(inputs))
@@ -91,17 +97,15 @@ class Op(Node):
     # -- construction
 
     def _set_attributes(self, given: dict[str, Any]) -> None:
-        store = self.__dict__
-        for key, default in self.attributes.items():
-            if key in given:
-                store[key] = _checked(self, key, given[key])
-            elif default is _MISSING:
+        store, known = self.__dict__, self.attributes
+        store.update(known)
+        for key, value in given.items():
+            if key not in known:
+                raise InternalError(f"{self.type} has no attribute {key}")
+            store[key] = _checked(self, key, value)
+        for key in self._required:
+            if key not in given:
                 raise InternalError(f"{self.type} needs the attribute {key}")
-            else:
-                store[key] = default
-        if len(given) > len(self.attributes) or any(key not in self.attributes for key in given):
-            unknown = sorted(set(given) - set(self.attributes))
-            raise InternalError(f"{self.type} has no attribute {', '.join(unknown)}")
 
     def _values(self, inputs: Sequence[Any]) -> list[Any]:
         """Values, None, and Constants not yet attached."""
@@ -109,38 +113,34 @@ class Op(Node):
             raise TypeError_(f"{self.type} got {len(inputs)} inputs, expects {', '.join(self._ports)}", code="ML234")
         while inputs and inputs[-1] is None and len(inputs) > self._least and not self._variadic:
             inputs = inputs[:-1]
-        values: list[Any] = []
-        for port, given in enumerate(inputs):
-            if given is None or isinstance(given, Value):
-                values.append(given)
-            elif isinstance(given, Node):
-                values.append(given.output)
-            else:
-                values.append(self._constant(port, given, inputs))
-        return values
+        return [
+            given if given is None or isinstance(given, Value)
+            else given.output if isinstance(given, Node)
+            else self._constant(port, given, inputs)
+            for port, given in enumerate(inputs)
+        ]  # fmt: skip
 
     def _constant(self, port: int, given, inputs: Sequence[Any]) -> "Constant":
         if isinstance(given, Tensor):
             return Constant._detached(given)
         if port in self.index_ports:
             return Constant._detached(ArrayTensor(np.asarray(given, np.int64)))
-        like = next((v.output if isinstance(v, Node) else v for v in inputs if isinstance(v, Value | Node)), None)
+        like = next((v.output if isinstance(v, Node) else v for v in inputs if isinstance(v, _IN_GRAPHS)), None)
         if isinstance(given, np.ndarray | np.generic) or like is None or like.dtype is None:
             return Constant._detached(ArrayTensor(np.asarray(given)))
         return Constant._detached(ArrayTensor(np.asarray(given).astype(like.dtype.numpy), like.dtype))
 
     def _attach(self, graph: Graph, values: list[Any]) -> None:
+        constants = [value for value in values if isinstance(value, Constant)]
         types = [None if v is None else v.type if isinstance(v, Value) else v.outputs[0].type for v in values]
         start = fresh_symbols()
         result = self._inferred(types)
         _set(self, "made", (start, fresh_symbols()))
-        graph.require_own((value for value in values if isinstance(value, Value)), self)
-        constants = []
-        for position, value in enumerate(values):
-            if isinstance(value, Constant):
-                graph.add(value)
-                values[position] = value.outputs[0]
-                constants.append(value)
+        if constants:
+            graph.require_own((value for value in values if isinstance(value, Value)), self)
+            for constant in constants:
+                graph.add(constant)
+            values = [value.outputs[0] if isinstance(value, Constant) else value for value in values]
         _set(self, "inputs", tuple(values))
         _set(self, "outputs", tuple([Value(self, position, each) for position, each in enumerate(result)]))
         graph.add(self)
@@ -164,6 +164,11 @@ class Op(Node):
         for each in types:
             if each is UNKNOWN:
                 return [UNKNOWN] * len(getattr(self, "outputs", (0,)))
+        if not types or self.bodies:
+            return self._inferred_now(types)
+        return inferred_once((type(self), *self.__dict__.values()), types, self._inferred_now)
+
+    def _inferred_now(self, types: Sequence[Any]) -> Sequence[Any]:
         try:
             result = self.infer(*types)
         except MoLoopError as error:
@@ -211,11 +216,6 @@ class Op(Node):
 
 def _among(result, types: Sequence[Any]) -> bool:
     return any(result is each for each in types)
-
-
-def _graph_of(item) -> Graph:
-    graph: Graph = item.graph
-    return graph
 
 
 def _checked(op: Op, key: str, value):
