@@ -176,17 +176,18 @@ def _output_name(result: Result) -> str:
 
 def save_model(
     model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool = False, *,
-    observers: Sequence[Observer] = (),
+    observers: Sequence[Observer] = (), durable: bool = False,
 ) -> None:  # fmt: skip
     """Write `xml_path` and the .bin of the same name. Numbers stay exact unless `compress_to_fp16` is set.
 
     Both files are written under temporary names and renamed at the end: after an error, older files are unchanged.
-    `observers` are called with a Phase when compressing and writing begin and end.
+    `observers` are called with a Phase when compressing and writing begin and end. With `durable` the function returns
+    when the files are on the disk (fsync).
     """
     path = Path(xml_path)
     _keep_sources(model.graph, path)
     with paused_collector(), told_of_failures(observers):
-        _save(model.graph, path, compress_to_fp16, observers)
+        _save(model.graph, path, compress_to_fp16, observers, durable)
 
 
 def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:
@@ -204,10 +205,10 @@ def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:
     return graph
 
 
-def _save(graph: Graph, path: Path, compress_to_fp16: bool, observers: Sequence[Observer]) -> None:
+def _save(graph: Graph, path: Path, compress_to_fp16: bool, observers: Sequence[Observer], durable: bool) -> None:
     if compress_to_fp16:
         graph = compressed(graph, observers)
-    with phase("writing", observers, graph) as writing, new_pair(path) as (data, xml):
+    with phase("writing", observers, graph) as writing, new_pair(path, durable=durable) as (data, xml):
         writing.subject = weights = Weights(data)
         XmlWriter(xml, weights).write(graph)
 

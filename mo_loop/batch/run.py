@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import queue
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from mo_loop.batch.drafts import drafts_in
 from mo_loop.batch.fingerprint import is_current
 from mo_loop.batch.plan import Plan, Planned
 from mo_loop.batch.result import (
@@ -39,7 +39,7 @@ from mo_loop.batch.result import (
 from mo_loop.batch.state import Entry, State
 from mo_loop.batch.task import Task, Work
 from mo_loop.errors import FileError, UsageError
-from mo_loop.ir.pair import move_pair
+from mo_loop.ir.pair import move_pair, restore_pair
 from mo_loop.workers import ERROR, Outcome, Pool, WorkerStartError
 
 SAVE_EVERY = 5.0
@@ -77,11 +77,12 @@ class Batch:
 
     def __init__(
         self, plan: Plan, folder: Path, work: Callable[[Planned], Work], limits: Limits, *, force: bool = False,
-        fail_fast: bool = False,
+        fail_fast: bool = False, durable: bool = False,
     ) -> None:  # fmt: skip
         """`work` tells what is done with each model.
 
-        `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure.
+        `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure;
+        `durable` waits until each pair of files is on the disk.
         """
         self.plan = plan
         self.folder = folder
@@ -90,6 +91,7 @@ class Batch:
         self._limits = limits
         self._force = force
         self._fail_fast = fail_fast
+        self._durable = durable
         self._results: dict[str, Result] = {}
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._numbers = iter(range(len(plan.models)))
@@ -126,10 +128,13 @@ class Batch:
 
     def _convert_all(self, listener: Listener) -> None:
         limits = self._limits
-        drafts = _drafts(self.folder)
-        with Pool(
-            "mo_loop.batch.job:convert", jobs=limits.jobs, limit=limits.seconds, memory=limits.memory, scratch=drafts
-        ) as pool:
+        with (
+            drafts_in(self.folder) as drafts,
+            Pool(
+                "mo_loop.batch.job:convert", jobs=limits.jobs, limit=limits.seconds, memory=limits.memory,
+                scratch=drafts,
+            ) as pool,
+        ):  # fmt: skip
             jobs = min(limits.jobs, len(self.plan.models))
             for _ in range(jobs):
                 threading.Thread(target=self._work, args=(pool, Path(drafts)), daemon=True).start()
@@ -157,6 +162,7 @@ class Batch:
     def _tried(self, pool: Pool, model: Planned, draft: Path) -> tuple[Entry | Outcome, float, Path]:
         """The entry of a model that is up to date, or the outcome of its conversion; and the seconds it took."""
         start = time.perf_counter()
+        restore_pair(model.target)
         entry = None if self._force else self.state.get(self._key(model))
         work = self._work_of(model)
         if entry is not None and is_current(entry.made, model, work.digest):
@@ -243,7 +249,7 @@ class Batch:
         self.state.put(self._key(model), None)
         self._is_moving = True
         try:
-            move_pair(draft / _DRAFT, model.target)
+            move_pair(draft / _DRAFT, model.target, durable=self._durable)
         finally:
             self._is_moving = False
             self._last()
@@ -254,15 +260,6 @@ class Batch:
 
 def _nothing() -> None:
     """The default callback after a move: does nothing."""
-
-
-def _drafts(folder: Path) -> str:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return tempfile.mkdtemp(prefix=".mo-loop-", dir=folder.absolute())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"{folder} cannot be written: {reason}", code="ML219", hint="give another folder") from None
 
 
 def _good(model: Planned, status: str, entry: Entry) -> Result:

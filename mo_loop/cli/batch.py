@@ -19,6 +19,7 @@ from mo_loop.cli.batch_config import Works, comparing_options, config_option
 from mo_loop.cli.byte_size import ByteSize
 from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
 from mo_loop.cli.error_output import message, printed_warnings, reported
+from mo_loop.cli.file_checks import durable_option
 from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import is_terminal, show
 from mo_loop.cli.pass_options import PassOptions, pass_choice
@@ -68,6 +69,7 @@ LONGEST = 1e6  # seconds
     help="The report of an earlier batch. Models that failed there do not count for the exit code.",
 )  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Print errors alone: no progress, no warnings, no last line.")
+@durable_option
 @config_option
 @comparing_options
 @conversion_options
@@ -88,6 +90,7 @@ def command(
     summary: str | None,
     baseline: str | None,
     quiet: bool,
+    durable: bool,
     debug: bool,
     **comparing: Any,
 ) -> None:
@@ -140,7 +143,7 @@ def command(
             require_packages()
         for pattern in works.without_models(plan.models):
             message("warning", f"no model matches {pattern!r} in the file of --config")
-        batch = Batch(plan, Path(folder), works, limits, force=force, fail_fast=not keep_going)
+        batch = Batch(plan, Path(folder), works, limits, force=force, fail_fast=not keep_going, durable=durable)
         if batch.state.note and not quiet:
             message("note", batch.state.note)
         shown = display(len(plan.models), quiet)

@@ -17,7 +17,7 @@ import click
 from mo_loop import __version__
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import opened, require_places
+from mo_loop.cli.file_checks import durable_option, opened, require_places
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
 from mo_loop.cli.model_options import frozen, names, renamed
 from mo_loop.cli.output import show
@@ -26,6 +26,7 @@ from mo_loop.cli.pass_listing import listing
 from mo_loop.cli.pass_options import PassOptions, pass_options
 from mo_loop.errors import MoLoopError, UsageError
 from mo_loop.garbage_collection import paused_collector
+from mo_loop.ir.pair import restore_pair
 
 if TYPE_CHECKING:
     from mo_loop.report.record import Record
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--mapping", type=click.Path(), metavar="FILE", help="Write the place of each ONNX tensor in the IR, as JSON."
 )
+@durable_option
 @pass_options
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the summary on stdout."
@@ -72,6 +74,7 @@ def command(
     freeze: tuple[str, ...],
     rename: tuple[str, ...],
     mapping: str | None,
+    durable: bool,
     form: str,
     quiet: bool,
     verbose: bool,
@@ -107,6 +110,7 @@ def command(
             freeze=dict(frozen(freeze)), rename=dict(renamed(rename)),
         )  # fmt: skip
         given = given.with_variables(os.environ)
+        restore_pair(Path(target))
         record = Record(tensors=mapping is not None)
         shown: list[Any] = [] if quiet else [Progress()]
         if verbose:
@@ -126,7 +130,9 @@ def command(
             from mo_loop.api import Model, save_model
 
             converted = Model(conversion.run(path))
-            save_model(converted, target, options.compress_to_fp16, observers=conversion.observers)
+            save_model(
+                converted, target, options.compress_to_fp16, observers=conversion.observers, durable=durable
+            )
         seconds = time.perf_counter() - start
         inside.save()
         if mapping is not None:

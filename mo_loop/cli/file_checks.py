@@ -9,7 +9,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import click
+
 from mo_loop.errors import FileError, UsageError
+
+durable_option = click.option(
+    "--durable", is_flag=True,
+    help="Wait until the .xml and the .bin are on the disk, so that a power failure cannot damage them.",
+)  # fmt: skip
 
 
 @contextmanager
@@ -60,8 +67,9 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
             raise UsageError(
                 f"the output {each} is the model itself", why="the model would be lost", hint="give another name"
             )
-        if os.path.isdir(each):
-            raise FileError(f"{each} cannot be written", why="it is a folder", hint="give another name", code="ML218")
+        if os.path.exists(each) and not os.path.isfile(each):
+            what = "a folder" if os.path.isdir(each) else "a device or a pipe"
+            raise FileError(f"{each} cannot be written", why=f"it is {what}", hint="give another name", code="ML218")
     for flag, file in others.items():
         if file is None:
             continue

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 import click
 
 from mo_loop.cli.printable import printable
+from mo_loop.errors import FileError
 from mo_loop.tables import aligned
 
 BLOCK = 1000
@@ -42,7 +43,10 @@ def show_lines(lines: Iterable[str]) -> None:
 
 
 def write(text: str) -> bool:
-    """Write a text on stdout as it is, with a line break; False if nobody reads on."""
+    """Write a text on stdout as it is, with a line break; False if nobody reads on.
+
+    If it cannot be written for another reason, such as a full disk, the process ends with a message.
+    """
     if sys.stdout is None:  # closed by the caller
         return False
     encoding = stdout_encoding()
@@ -50,10 +54,14 @@ def write(text: str) -> bool:
         click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
         return True
-    except BrokenPipeError:
+    except OSError as error:
         # Python would try to write the rest of the buffer at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
+        if isinstance(error, BrokenPipeError):
+            return False
+        failed = FileError("standard output cannot be written", why=error.strerror or str(error), code="ML219")
+        click.echo(f"error: {safe(str(failed))}", err=True)
+        sys.exit(failed.exit_code)
 
 
 def tell(text: str) -> None:

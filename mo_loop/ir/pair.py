@@ -4,24 +4,55 @@
         XmlWriter(xml, Weights(data)).write(graph)
 
 Both are written under other names in the same folder and renamed at the end. After an error, older files are unchanged.
+At every moment the folder has the old pair, the new pair, or no .xml:
+
+    model.xml  -> .model.xml.old       from here on there is no .xml
+    model.bin  -> .model.bin.old
+    the new .bin -> model.bin
+    the new .xml -> model.xml          from here on there is the new pair
+    .model.xml.old and .model.bin.old are removed
+
+If a process is killed in between, the next one that writes this pair restores what was set aside. A lock keeps
+processes that write one pair apart.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
+import io
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, NamedTuple, TextIO
 
 from mo_loop.errors import FileError, UsageError
+from mo_loop.files import new_file, reason_of, remove
+from mo_loop.locking import locked
+
+
+class _Pair(NamedTuple):
+    """The paths of the two files of a model."""
+
+    data: Path
+    xml: Path
+
+    @classmethod
+    def at(cls, path: Path) -> _Pair:
+        return cls(path.with_suffix(".bin"), path)
+
+    def beside(self, ending: str) -> _Pair:
+        """Hidden files beside these."""
+        return _Pair(*(each.with_name(f".{each.name}{ending}") for each in self))
 
 
 @contextmanager
-def new_pair(path: Path) -> Iterator[tuple[BinaryIO, TextIO]]:
+def new_pair(path: Path, *, durable: bool = False) -> Iterator[tuple[BinaryIO, TextIO]]:
     """The open .bin and .xml files to write into. Missing folders above `path` are created.
+
+    With `durable` the pair is on the disk at the end: after a power failure too there is the old pair, the new one, or
+    no .xml.
 
     Raises:
         UsageError: `path` does not end in .xml.
@@ -29,35 +60,63 @@ def new_pair(path: Path) -> Iterator[tuple[BinaryIO, TextIO]]:
     """
     if path.suffix != ".xml":
         raise UsageError(f"the output {path.name!r} does not end in .xml", hint="name it, for example, model.xml")
-    targets = (path.with_suffix(".bin"), path)
-    drafts = tuple(target.with_name(f".{target.name}.{os.getpid()}.tmp") for target in targets)
+    target = _Pair.at(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(drafts[0], "wb") as data, open(drafts[1], "w", encoding="utf-8", newline="\n") as xml:
-            yield data, xml
-        _swap(drafts, targets)
+        with locked(path) as mark:
+            _recover(target)
+            drafts = target.beside(f"{mark}.tmp")
+            try:
+                with new_file(drafts.data) as data, _text_into(new_file(drafts.xml)) as xml:
+                    yield data, xml
+                _swap(drafts, target, durable)
+            finally:
+                remove(drafts.data)
+                remove(drafts.xml)
     except (OSError, ValueError) as error:
         if isinstance(error, ValueError) and "null byte" not in str(error):
             raise
-        reason = getattr(error, "strerror", None) or str(error)
         source = getattr(error, "filename", None)
-        ours = {os.fspath(each) for each in (*drafts, *targets, *path.parents)}
-        if source is not None and os.fspath(source) not in ours:
-            raise FileError(f"{source} cannot be read", why=reason, hint="no file was changed", code="ML212") from None
-        raise _unwritable(path, reason) from None
-    finally:
-        for draft in drafts:
-            with contextlib.suppress(OSError, ValueError):
-                draft.unlink()
+        if source is not None and not _is_ours(os.fspath(source), target):
+            raise FileError(
+                f"{source} cannot be read", why=reason_of(error), hint="no file was changed", code="ML212"
+            ) from None
+        raise _unwritable(path, reason_of(error)) from None
 
 
-def move_pair(draft: Path, path: Path) -> None:
+def move_pair(draft: Path, path: Path, *, durable: bool = False) -> None:
     """Rename the .xml `draft` and its .bin to `path`. Raises FileError as `new_pair` does."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _swap((draft.with_suffix(".bin"), draft), (path.with_suffix(".bin"), path))
+        with locked(path):
+            _recover(_Pair.at(path))
+            _swap(_Pair.at(draft), _Pair.at(path), durable)
     except OSError as error:
-        raise _unwritable(path, error.strerror or str(error)) from None
+        raise _unwritable(path, reason_of(error)) from None
+
+
+def restore_pair(path: Path) -> None:
+    """Restore the pair that a killed process set aside and did not replace. Raises FileError as `new_pair` does."""
+    target = _Pair.at(path)
+    if not any(map(os.path.lexists, target.beside(".old"))):
+        return
+    try:
+        with locked(path):
+            _recover(target)
+    except OSError as error:
+        raise _unwritable(path, reason_of(error)) from None
+
+
+def _text_into(file: BinaryIO) -> TextIO:
+    return io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+
+
+def _is_ours(file: str, target: _Pair) -> bool:
+    """Whether a file that an error names is one of the output, not of what is written into it."""
+    folder = target.xml.parent
+    if Path(file) in (folder, *folder.parents, *target):
+        return True
+    return Path(file).parent == folder and Path(file).name.startswith(tuple(f".{each.name}." for each in target))
 
 
 def _unwritable(path: Path, why: str) -> FileError:
@@ -65,25 +124,84 @@ def _unwritable(path: Path, why: str) -> FileError:
     return FileError(f"{path} cannot be written", why=why, hint=hint, code="ML218")
 
 
-def _swap(drafts: tuple[Path, ...], targets: tuple[Path, ...]) -> None:
-    """Rename both drafts; if the second cannot be renamed, the first change is undone."""
-    for target in targets:
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target))
-    weights, xml = targets
-    kept = drafts[0].with_suffix(".old")
-    had_weights = weights.exists()
+# -- replacing a pair, with the lock held
+
+
+def _swap(drafts: _Pair, target: _Pair, durable: bool) -> None:
+    """Put the drafts in the place of the pair; after an error or a signal the old pair is there again."""
+    for each in target:
+        _require_replaceable(each)
+    old = target.beside(".old")
+    if durable:
+        for each in drafts:
+            _sync(each)
+    has_data = target.data.exists()
     try:
-        if had_weights:
-            os.replace(weights, kept)
-        os.replace(drafts[0], weights)  # the .bin first: a new .xml never refers to older weights
-        os.replace(drafts[1], xml)
+        _set_aside(old, target)
+        if durable:
+            _sync(target.xml.parent)
+        os.replace(drafts.data, target.data)
+        if durable:
+            _sync(target.xml.parent)
+        os.replace(drafts.xml, target.xml)
+        if durable:
+            _sync(target.xml.parent)
     except BaseException:
-        if not drafts[1].exists():  # a signal came after both were renamed
-            kept.unlink(missing_ok=True)
-        elif kept.exists():
-            os.replace(kept, weights)
-        elif not had_weights:
-            weights.unlink(missing_ok=True)
+        _recover(target)  # if the signal came after the last step, this drops the old pair
+        if not has_data and drafts.xml.exists():
+            remove(target.data)
         raise
-    kept.unlink(missing_ok=True)
+    _drop(old)
+
+
+def _set_aside(old: _Pair, target: _Pair) -> None:
+    """Rename the files of the pair that exist, the .xml first: without it the folder has no model."""
+    has_xml = os.path.lexists(target.xml)
+    if has_xml and not os.path.lexists(target.data):
+        # Otherwise `_recover` could not know whether the .bin beside a missing .xml belongs to the old one.
+        new_file(old.data).close()
+    if has_xml:
+        os.replace(target.xml, old.xml)
+    if os.path.lexists(target.data):
+        os.replace(target.data, old.data)
+
+
+def _recover(target: _Pair) -> None:
+    """Restore what was set aside and not replaced, drop what was replaced. After any step it can begin again."""
+    old = target.beside(".old")
+    if os.path.lexists(target.xml):
+        _drop(old)
+        return
+    if os.path.lexists(old.data):
+        os.replace(old.data, target.data)
+    if os.path.lexists(old.xml):
+        os.replace(old.xml, target.xml)
+
+
+def _drop(old: _Pair) -> None:
+    """Remove the old pair, the .xml first: an old .bin alone is never taken for a pair."""
+    old.xml.unlink(missing_ok=True)
+    old.data.unlink(missing_ok=True)
+
+
+def _require_replaceable(file: Path) -> None:
+    """OSError if a folder, a device or a pipe is in the place of a file."""
+    try:
+        mode = file.stat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(file))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is a device or a pipe", os.fspath(file))
+
+
+def _sync(path: Path) -> None:
+    """Wait until the content of a file or folder is on the disk; some systems cannot open folders."""
+    if path.is_dir() and not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import click
 import pytest
@@ -213,6 +216,20 @@ def check_mapping(folder: Path) -> None:
     assert "r" in (folder / "map.json").read_text()
 
 
+def check_durable(folder: Path) -> None:
+    """Both files are synced, then their folder after each step that counts."""
+    kinds: list[str] = []
+
+    def fsync(descriptor: int) -> None:
+        kinds.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+
+    with mock.patch.object(os, "fsync", fsync):
+        converted(folder)
+        assert kinds == []
+        converted(folder, "--durable")
+    assert kinds == ["file", "file", "folder", "folder", "folder"]
+
+
 def check_passes(folder: Path) -> None:
     assert "LoopToTI" in Done(folder, "--passes").stdout
 
@@ -285,7 +302,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "--scale-values": check_mean_and_scale, "--scale": check_scale, "--reverse-input-channels": check_reverse,
     "--batch": check_batch, "--dump": check_dump, "--dump-format": check_dump, "--dump-after": check_dump_after,
     "--dump-around": check_dump_around, "--dump-depth": check_dump_around, "--mapping": check_mapping,
-    "--passes": check_passes,
+    "--durable": check_durable, "--passes": check_passes,
     "--disable-pass": check_disable_pass, "--enable-pass": check_enable_pass, "--stop-after": check_stop_after,
     "--explain-pass": check_explain_pass, "--profile": check_profile, "--profile-json": check_profile_json,
     "--visualize": check_visualize, "--visualize-after": check_visualize, "--visualize-shapes": check_visualize,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from onnx import numpy_helper
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError
 from mo_loop.ir import xml as writer
+from tests import ROOT
 from tests.harness import parsed
 
 from .commands import PLAIN, assert_clear, assert_untouched, convert, run
@@ -142,3 +145,23 @@ def test_source_gone_before_the_end(tmp_path: Path) -> None:
         save_model(converted, tmp_path / "m.xml")
     assert "w.data" in str(caught.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+def test_full_standard_output(plain: Path, old_pair: Path) -> None:
+    """The pair is written before; stdout has the summary alone."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "mo_loop", "convert", plain, "-o", old_pair],
+            stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+        )  # fmt: skip
+    assert done.returncode == 2 and "ML219: standard output cannot be written" in done.stderr
+    assert_clear(done.stderr)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+def test_a_device_is_not_replaced_by_a_report(plain: Path, tmp_path: Path) -> None:
+    done = run(plain, "-o", tmp_path / "out.xml", "--mapping", "/dev/full")
+    assert done.returncode == 2 and "ML219" in done.stderr and "No space left" in done.stderr
+    assert_clear(done.stderr)
+    assert Path("/dev/full").is_char_device()

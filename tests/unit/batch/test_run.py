@@ -60,10 +60,10 @@ def test_the_process_does_not_end_between_two_files(tmp_path: Path, monkeypatch:
     happened = []
     move = run.move_pair
 
-    def interrupted(draft: Path, path: Path) -> None:
+    def interrupted(draft: Path, path: Path, *, durable: bool) -> None:
         batch.stop("SIGINT")
         batch.end(lambda: happened.append(f"ended with {len(list((tmp_path / 'out').glob('m.*')))} files"))
-        move(draft, path)
+        move(draft, path, durable=durable)
         happened.append("moved")
 
     monkeypatch.setattr(run, "move_pair", interrupted)
