@@ -100,7 +100,7 @@ def test_damaged_models(seed: int) -> None:
 def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that change the conversion, with the same defaults; the others only change messages and files."""
     arguments = {**inspect.signature(convert_model).parameters, **inspect.signature(save_model).parameters}
-    others = {"source", "dump", "observers", "stop_after", "check_passes", "model", "xml_path"}
+    others = {"source", "dump", "observers", "stop_after", "check_passes", "model", "xml_path", "durable"}
     converting = {name: each.default for name, each in arguments.items() if name not in others}
     assert converting == {each.name: each.default for each in fields(ConvertOptions)}
     seen: list[ConvertOptions] = []

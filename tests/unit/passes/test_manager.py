@@ -73,9 +73,9 @@ class Watched(ops.Negative, opset=1):
 
     inferred: Any = ()
 
-    def infer(self, x: Any) -> Any:
+    def infer_types(self) -> Any:
         Watched.inferred = (*Watched.inferred, self)
-        return x
+        return super().infer_types()
 
 
 class TestInference:
@@ -240,10 +240,8 @@ class Raises(MatcherPass):
 class Unlucky(ops.Negative, opset=1):
     """Fails when it is inferred a second time."""
 
-    def infer(self, x: Any) -> Any:
-        if hasattr(self, "graph"):
-            raise ZeroDivisionError("by zero")
-        return x
+    def infer_types(self) -> Any:
+        raise ZeroDivisionError("by zero")
 
 
 class TestErrors:
