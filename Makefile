@@ -8,6 +8,7 @@ PYTHON  ?= python3
 VENV    ?= .venv
 WORKERS ?= 2
 ARGS    ?=
+BASE    ?= main
 GOLDEN  ?= tests/golden/test_golden.py
 
 PY  := $(VENV)/bin/python
@@ -16,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-inference conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes test-browser page page-check clean
+.PHONY: help demo test test-fast lint types golden bench bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes test-browser page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -47,6 +48,9 @@ bench: $(VENV)/.installed-verify ## measure time and memory against ovc, fail wh
 
 bench-inference: $(VENV)/.installed-verify ## measure inference of both sides' IR, fail where a target is missed
 	$(PY) tools/bench_inference.py $(ARGS)
+
+same-ir: $(VENV)/.installed-dev ## compare the IR of 750 models with that of BASE, a commit: make same-ir BASE=main
+	$(PY) tools/same_ir.py --base $(BASE) $(ARGS)
 
 conformance: $(VENV)/.installed-verify ## run the ONNX backend suite, fail where it is not as expected
 	$(PY) tools/conformance.py -j $(WORKERS) $(ARGS)
