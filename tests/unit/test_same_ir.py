@@ -73,7 +73,7 @@ def test_the_first_line_that_differs_is_shown(tmp_path):
     expected = "xml: 18 and 20 bytes, first at line 2\n    < <x/>\n    > <why/>"
     assert difference_of(before, after) == expected
     after.write_text("<net>\n\t<x/>\n</net>\n<more/>")
-    assert difference_of(before, after) == "xml: 18 and 28 bytes, one has more lines"
+    assert difference_of(before, after) == "xml: 18 and 26 bytes, one has more lines"
 
 
 def test_equal_weights_that_go_on_are_shown(tmp_path):
