@@ -33,6 +33,8 @@ CONSTANTS: dict[ElementType, Release] = {u2: (2025, 3)}
 RETURNED_CONSTANTS: dict[ElementType, Release] = {i4: (2026, 0), u4: (2026, 0), u2: (2026, 0)}
 """Element type -> the first release that returns constants of this type; the ones before permute the elements."""
 
+_NEWER_CONSTANTS = CONSTANTS.keys() | RETURNED_CONSTANTS.keys()
+
 CONVERSIONS: dict[ElementType, Release] = {u2: (2026, 4)}
 """Element type -> the first release that converts to this type."""
 
@@ -49,10 +51,17 @@ class NewerUse:
 def newer_uses(graph: Graph) -> Iterator[NewerUse]:
     """Everything in the graph and its bodies that OLDEST does not run."""
     for scope in graph.scopes():
+        classes = frozenset(filter(_may_be_newer, scope.classes))
         for node in scope.ordered():
+            if type(node) not in classes or (type(node) is Constant and node.tensor.dtype not in _NEWER_CONSTANTS):
+                continue
             for text, release in _needs(node):
                 if release > OLDEST:
                     yield NewerUse(text, release, node.origin)
+
+
+def _may_be_newer(cls: type[Node]) -> bool:
+    return issubclass(cls, (Parameter, Constant, Convert)) or (issubclass(cls, Op) and cls.opset > OPSETS[OLDEST])
 
 
 def _needs(node: Node) -> Iterator[tuple[str, Release]]:

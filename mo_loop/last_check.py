@@ -5,7 +5,8 @@ Passes bring the graph into a form that the runtime supports; this module only v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
 from mo_loop.graph import Graph, Node, Value
@@ -23,7 +24,8 @@ def failures(graph: Graph) -> list[MoLoopError]:
 
 
 def _front_operations(graph: Graph) -> Iterator[MoLoopError]:
-    for node in graph.ordered():
+    of_front = [cls for cls in graph.classes if issubclass(cls, Op) and not cls.opset]
+    for node in graph.ordered() if of_front else ():
         if isinstance(node, Op) and not node.opset:
             reason = _unheld(node)
             yield UnsupportedError(
@@ -47,8 +49,18 @@ def _unheld(node: Node) -> str:
     return ""
 
 
+def _types(graph: Graph) -> Collection[Any]:
+    """The types of all values, the same object once: most nodes have that of another one."""
+    return {id(output.type): output.type for node in graph.ordered() for output in node.outputs}.values()
+
+
+def _is_written(type_: Any) -> bool:
+    known = isinstance(type_, TensorType) and type_.dtype is not None and type_.shape is not None
+    return known and type_.dtype.precision is not None
+
+
 def _port_types(graph: Graph) -> Iterator[MoLoopError]:
-    for node in graph.ordered():
+    for node in () if all(map(_is_written, _types(graph))) else graph.ordered():
         for output in node.outputs:
             type_, where = output.type, node.origin
             if not isinstance(type_, TensorType):
@@ -116,6 +128,8 @@ _STRING_SAFE = frozenset(
 
 
 def _strings(graph: Graph) -> Iterator[MoLoopError]:
+    if not any(isinstance(each, TensorType) and each.dtype is string for each in _types(graph)):
+        return
     for node in graph.ordered():
         if not isinstance(node, Op) or isinstance(node, Control) or node.type in _STRING_SAFE:
             continue

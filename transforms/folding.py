@@ -146,9 +146,11 @@ class Folding:
         """Fold each node of one graph once; True if anything changed."""
         changed = False
         self.skipped = []
+        computed = frozenset(filter(_is_computed, graph.classes))
         for node in list(graph.ordered()):
-            if not isinstance(node, Op) or isinstance(node, UNTOUCHED) or node.random or not _is_foldable(node):
+            if type(node) not in computed or not _is_foldable(node):
                 continue
+            assert isinstance(node, Op)
             used = [output for output in node.outputs if output.is_used]
             if not used or self._leaves(node):
                 continue
@@ -200,16 +202,31 @@ def _constants(node: Op) -> list[Any]:
 
 def _is_foldable(node: Op) -> bool:
     """Whether all inputs are constants, or inference knows all outputs that are read."""
-    if node.inputs and all(value is None or isinstance(value.node, Constant) for value in node.inputs):
-        return True
-    return all(_is_known(output) or not output.is_used for output in node.outputs)
+    for value in node.inputs:  # loops, because generators take twice as long, and this runs for every node
+        if value is not None and not isinstance(value.node, Constant):
+            break
+    else:
+        if node.inputs:
+            return True
+    for output in node.outputs:
+        if output.is_used and not _is_known(output):
+            return False
+    return True
+
+
+def _is_computed(cls: type[Node]) -> bool:
+    """Whether nodes of this class can be replaced by their results."""
+    return issubclass(cls, Op) and not issubclass(cls, UNTOUCHED) and not cls.random
 
 
 def _is_known(output: Value) -> bool:
     """Whether inference knows all elements, also if there are none."""
-    if not isinstance(output.type, TensorType):
+    type_ = output.type
+    if not isinstance(type_, TensorType):
         return False
-    return output.type.integers is not None or (0 in (output.shape or ()) and is_static(output.shape))
+    if type_.known is not None and type_.integers is not None:
+        return True
+    return type_.shape is not None and 0 in type_.shape and is_static(type_.shape)
 
 
 def _known(output: Value) -> Tensor:

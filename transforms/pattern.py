@@ -177,7 +177,9 @@ class _AnyOrder(_WrapType):
             agenda: Agenda = []
             refusal = self.pair(value.node.inputs, order, agenda)
             if refusal is None:
-                yield agenda, {self: value}
+                # Most orders end here, before `solve` copies what is bound; a trace wants to hear why.
+                if trace is not None or all([pattern.fits(each) is None for pattern, each in agenda]):
+                    yield agenda, {self: value}
             elif trace is not None:
                 trace.refused(len(bound), self, value, refusal)
 
@@ -439,18 +441,20 @@ class Trace:
 class Matcher:
     """Matches one pattern at any number of nodes."""
 
-    __slots__ = ("contained", "is_single", "pattern")
+    __slots__ = ("contained", "fits", "is_single", "pattern")
 
     def __init__(self, pattern: Pattern, *, contained: bool = False) -> None:
         """With `contained`, a match is refused if a node outside it reads an inner value."""
         self.pattern = pattern
+        self.fits = pattern.fits
+        """The reason why a value cannot be the root, without its inputs; None if it can."""
         self.contained = contained
         self.is_single = type(pattern) is _WrapType and not pattern.inputs and not pattern.is_open
         """Whether the pattern is one node, whatever its inputs."""
 
     def match(self, node: Node, trace: Trace | None = None) -> Match | None:
         """The match with `node` as its root, or None; `trace` records why."""
-        fits = self.pattern.fits
+        fits = self.fits
         for value in node.outputs:
             if trace is None and fits(value) is not None:  # most nodes fail here, before anything is made
                 continue

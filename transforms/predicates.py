@@ -139,7 +139,8 @@ def value_equals(wanted: Any, limit: int = 1 << 16) -> Predicate:
             return False
         if np.ndim(wanted):
             return bool(array.shape == np.shape(wanted) and (array == wanted).all())
-        return bool(array.size and (array == wanted).all())
+        # The first element decides nearly always, in a tenth of the time.
+        return bool(array.size and array.item(0) == wanted and (array == wanted).all())
 
     return Predicate(f"the value {wanted}", check, lambda v: _shown(v, limit))
 

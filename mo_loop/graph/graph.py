@@ -1,4 +1,4 @@
-"""The graph: nodes, values and their uses, in the form of a networkx graph.
+"""The graph: nodes, values and their uses, which networkx reads as a graph of its own.
 
 >>> from mo_loop import ops
 >>> from mo_loop.graph import Graph
@@ -12,9 +12,9 @@ Result(1 input)
 [Add(2 inputs)]
 
 `graph.nx` is the graph for the algorithms of networkx: its nodes are the Node objects themselves, its edges run from
-producer to consumer with the input port as key and the Value as data. Only `node.inputs` is stored twice; `set_input`,
-`set_inputs` and `drop_outputs` are its only writers. A body of a control-flow node is a separate Graph with `owner`
-set; no edge crosses graphs.
+producer to consumer with the input port as key and the Value as data. An edge is stored twice, in `node.inputs` and as
+a Use of the Value; `add`, `set_input`, `set_inputs` and `remove` are the only writers. A body of a control-flow node is
+a separate Graph with `owner` set; no edge crosses graphs.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -49,13 +50,21 @@ class Use(NamedTuple):
     port: int
 
 
+def _use(node: Node, port: int) -> Use:
+    return tuple.__new__(Use, (node, port))  # half the time of Use(node, port), and every edge makes one
+
+
 class Value:
     """One output of a node.
 
     `names` are its tensor names, `origins` the tensors of the ONNX model that it contains.
     """
 
-    __slots__ = ("_edge", "index", "names", "node", "origins", "type")
+    __slots__ = ("_uses", "index", "names", "node", "origins", "type")
+
+    _uses: Use | dict[Use, None] | None
+    """Its consumers, in the order in which they were linked. Nearly every value has one: a Use needs a third of the
+    memory of a dictionary."""
 
     def __init__(self, node: Node, index: int, type_: Any) -> None:
         self.node = node
@@ -63,7 +72,7 @@ class Value:
         self.type = type_
         self.names: tuple[str, ...] = ()
         self.origins: Origins = ()
-        self._edge = {"value": self}  # the data of every edge that carries this value
+        self._uses = None
 
     @property
     def dtype(self) -> ElementType:
@@ -95,24 +104,36 @@ class Value:
     @property
     def uses(self) -> tuple[Use, ...]:
         """A snapshot of all consumers; later changes of the graph do not change the tuple."""
-        return tuple(self._iter_uses())
-
-    def _iter_uses(self) -> Iterator[Use]:
-        for consumer, ports in self.node.graph._succ[self.node].items():
-            for port, data in ports.items():
-                if data is self._edge:
-                    yield Use(consumer, port)
+        uses = self._uses
+        return () if uses is None else (uses,) if type(uses) is Use else tuple(uses)
 
     @property
     def is_used(self) -> bool:
-        return next(self._iter_uses(), None) is not None
+        return self._uses is not None
 
     @property
     def only_use(self) -> Use | None:
         """The only consumer; None without a consumer or with several."""
-        uses = self._iter_uses()
-        first = next(uses, None)
-        return first if next(uses, None) is None else None
+        uses = self.uses
+        return uses[0] if len(uses) == 1 else None
+
+    def _link(self, node: Node, port: int) -> None:
+        uses = self._uses
+        if uses is None:
+            self._uses = _use(node, port)
+        elif type(uses) is Use:
+            self._uses = {uses: None, _use(node, port): None}
+        else:
+            uses[_use(node, port)] = None
+
+    def _unlink(self, node: Node, port: int) -> None:
+        uses = self._uses
+        if isinstance(uses, dict):
+            del uses[_use(node, port)]
+            if uses:
+                return
+        self._uses = None
+        self.node.graph._unread[self.node] = None
 
     def replace_with(self, other: Value) -> None:
         """Make every consumer of this value read `other`, except the node of `other`."""
@@ -226,7 +247,20 @@ class Node:
     @property
     def is_used(self) -> bool:
         """Whether anything reads one of its outputs."""
-        return bool(self.graph._succ[self])
+        for output in self.outputs:  # a loop, because `any` takes twice as long
+            if output._uses is not None:
+                return True
+        return False
+
+    @property
+    def consumers(self) -> list[Node]:
+        """The nodes that read one of its outputs, each once."""
+        return list({use.node: None for output in self.outputs for use in output.uses})
+
+    @property
+    def producers(self) -> list[Node]:
+        """The nodes whose outputs it reads, each once."""
+        return list({value.node: None for value in self.inputs if value is not None})
 
     def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
         """Give a copied control-flow node separate bodies, and change its port maps accordingly."""
@@ -246,10 +280,7 @@ class Graph:
     def __init__(self, name: str = "", owner: Node | None = None) -> None:
         self.name = name
         self.owner = owner
-        # The three dictionaries of a networkx.MultiDiGraph. `nx` shares them with it.
-        self._node: dict[Node, dict[str, Any]] = {}
-        self._succ: dict[Node, dict[Node, dict[int, Any]]] = {}
-        self._pred: dict[Node, dict[Node, dict[int, Any]]] = {}
+        self._nodes: dict[Node, dict[str, Any]] = {}  # by age, with the data that networkx keeps for a node
         self.parameters: list[Parameter] = []
         self.results: list[Result] = []
         self.rt_info: dict[str, Any] = {}
@@ -258,6 +289,10 @@ class Graph:
         self._order: list[Node] | None = []
         self._by_age = True  # while every edge goes from an older to a newer node, creation order is topological
         self._classes: dict[type[Node], dict[Node, None]] = {}
+        # What `sweep` looks at: nodes that lost the last reader of an output since then, and those with this or a
+        # higher id.
+        self._unread: dict[Node, None] = {}
+        self._unswept = 0
         self._dirty: dict[Node, None] = {}
 
     # -- reading
@@ -271,11 +306,11 @@ class Graph:
         from networkx import MultiDiGraph
 
         view = MultiDiGraph()
-        view._node, view._succ, view._pred = self._node, self._succ, self._pred
+        view._node, view._succ, view._pred = self._nodes, _Neighbours(self, _successors), _Neighbours(self, _predecessors)
         return view
 
     def __len__(self) -> int:
-        return len(self._node)
+        return len(self._nodes)
 
     def __bool__(self) -> bool:
         return True  # a graph without nodes is true, too
@@ -284,7 +319,7 @@ class Graph:
         return iter(list(self.ordered()))  # a snapshot: the loop may make nodes
 
     def __contains__(self, node: Node) -> bool:
-        return node in self._node
+        return node in self._nodes
 
     def __repr__(self) -> str:
         return f"Graph({self.name!r}, {len(self)} nodes)"
@@ -331,6 +366,15 @@ class Graph:
                 found.extend(nodes)
         return found
 
+    def has(self, *kinds: type[Node]) -> bool:
+        """Whether a node of one of these classes or their subclasses is in the graph."""
+        return any(nodes and issubclass(cls, kinds) for cls, nodes in self._classes.items())
+
+    @property
+    def classes(self) -> list[type[Node]]:
+        """The classes of the nodes in the graph."""
+        return [cls for cls, nodes in self._classes.items() if nodes]
+
     def nodes_with_bodies(self) -> list[Node]:
         """All nodes with bodies, oldest first."""
         found = [node for cls, nodes in self._classes.items() if cls.bodies != () for node in nodes]
@@ -339,25 +383,25 @@ class Graph:
     def ordered(self) -> tuple[Node, ...] | list[Node]:
         """All nodes, producers before consumers; of several possible ones the oldest first. Do not modify the list."""
         if self._order is None:
-            self._order = list(self._node) if self._by_age else self._sort()
+            self._order = list(self._nodes) if self._by_age else self._sort()
         return self._order
 
     def _sort(self) -> list[Node]:
         # One walk by age emits nodes that are ready; only nodes that become ready behind the walk need a heap.
-        pred, succ = self._pred, self._succ
-        waiting = {node: len(producers) for node, producers in pred.items()}
+        waiting = {node: len(node.inputs) - node.inputs.count(None) for node in self._nodes}
         late: list[tuple[int, Node]] = []
         order: list[Node] = []
-        for reached in self._node:
+        for reached in self._nodes:
             if waiting[reached]:
                 continue
             node = reached
             while True:
                 order.append(node)
-                for consumer in succ[node]:
-                    waiting[consumer] -= 1
-                    if not waiting[consumer] and consumer.id < reached.id:
-                        heapq.heappush(late, (consumer.id, consumer))
+                for output in node.outputs:
+                    for consumer, _ in output.uses:
+                        waiting[consumer] -= 1
+                        if not waiting[consumer] and consumer.id < reached.id:
+                            heapq.heappush(late, (consumer.id, consumer))
                 if not late:
                     break
                 node = heapq.heappop(late)[1]
@@ -370,11 +414,11 @@ class Graph:
 
     def ancestors(self, nodes: Iterable[Node]) -> set[Node]:
         """`nodes` and all that they depend on in this graph; back edges are not followed."""
-        return _reached(self._pred, nodes)
+        return _reached(nodes, lambda node: node.producers)
 
     def descendants(self, nodes: Iterable[Node]) -> set[Node]:
         """`nodes` and all that depends on them in this graph; back edges are not followed."""
-        return _reached(self._succ, nodes)
+        return _reached(nodes, lambda node: node.consumers)
 
     @property
     def acts(self) -> bool:
@@ -397,25 +441,22 @@ class Graph:
 
         It gets the current origins; if there are none, those of the first input that has some.
         """
-        inputs, succ = node.inputs, self._succ
+        inputs, nodes = node.inputs, self._nodes
         for value in inputs:
-            if value is not None and (value.node.graph is not self or value.node not in succ):
+            if value is not None and (value.node.graph is not self or value.node not in nodes):
                 self.require_own(inputs, node)
         # Op.__setattr__ checks attributes; these fields are none, and every node sets them.
         _set(node, "graph", self)
         _set(node, "origins", current.get() or _origins_of(inputs))
         _set(node, "id", self._next_id)
         self._next_id += 1
-        pred: dict[Node, dict[int, Any]] = {}
-        succ[node], self._pred[node], self._node[node] = {}, pred, _NO_DATA
-        for port, value in enumerate(inputs):  # as `_link`, for a node that is the newest
-            if value is None:
-                continue
-            producer = value.node
-            if producer in pred:
-                pred[producer][port] = value._edge
-            else:
-                pred[producer] = succ[producer][node] = {port: value._edge}
+        nodes[node] = _NO_DATA
+        for port, value in enumerate(inputs):
+            if value is not None:
+                if value._uses is None:  # as in `_link`: nearly every value has one use
+                    value._uses = _use(node, port)
+                else:
+                    value._link(node, port)
         cls = type(node)
         if cls not in self._classes:
             self._classes[cls] = {}
@@ -426,26 +467,14 @@ class Graph:
     def require_own(self, values: Iterable[Value | None], node: Node) -> None:
         """Raise for values of other graphs as inputs of `node`, before any change."""
         for value in values:
-            if value is not None and (value.node.graph is not self or value.node not in self._node):
+            if value is not None and (value.node.graph is not self or value.node not in self._nodes):
                 into = type(node).__name__  # it may be under construction, without a repr of its own
                 raise InternalError(f"an edge from {value.node!r} into {into} would cross graphs", where=self.origin)
 
     def _link(self, value: Value, node: Node, port: int) -> None:
-        producer = value.node
-        succ, pred = self._succ, self._pred
-        ports = succ[producer].get(node)
-        if ports is None:
-            ports = succ[producer][node] = pred[node][producer] = {}
-        ports[port] = value._edge
-        if producer.id >= node.id:
+        value._link(node, port)
+        if value.node.id >= node.id:
             self._by_age = False
-
-    def _unlink(self, value: Value, node: Node, port: int) -> None:
-        ports = self._succ[value.node][node]
-        del ports[port]
-        if not ports:
-            del self._succ[value.node][node]
-            del self._pred[node][value.node]
 
     def set_input(self, node: Node, port: int, value: Value | None) -> None:
         """Make input `port` of `node` read `value`."""
@@ -454,7 +483,7 @@ class Graph:
             return
         self.require_own((value,), node)
         if old is not None:
-            self._unlink(old, node, port)
+            old._unlink(node, port)
         if value is not None:
             self._link(value, node, port)
             if value.node.id > node.id:
@@ -471,7 +500,7 @@ class Graph:
         self.require_own(values, node)
         for port, old in enumerate(node.inputs):
             if old is not None:
-                self._unlink(old, node, port)
+                old._unlink(node, port)
         node.inputs = tuple(values)
         for port, value in enumerate(values):
             if value is not None:
@@ -492,11 +521,12 @@ class Graph:
 
     def remove(self, node: Node) -> None:
         """Remove a node without used outputs."""
-        if self._succ[node]:
-            raise InternalError(f"{node!r} is still used by {next(iter(self._succ[node]))!r}", where=node.origin)
-        for producer in self._pred.pop(node):
-            del self._succ[producer][node]
-        del self._succ[node], self._node[node]
+        if node.is_used:
+            raise InternalError(f"{node!r} is still used by {node.consumers[0]!r}", where=node.origin)
+        for port, value in enumerate(node.inputs):
+            if value is not None:
+                value._unlink(node, port)
+        del self._nodes[node]
         del self._classes[type(node)][node]
         self._dirty.pop(node, None)
         self._order = None
@@ -507,15 +537,18 @@ class Graph:
 
     def sweep(self) -> int:
         """Remove nodes whose outputs reach neither a Result nor a sink; Parameters stay. Returns the number removed."""
-        succ, pred = self._succ, self._pred
-        dead = [node for node, consumers in succ.items() if not consumers and not node.is_kept and not node.acts]
+        fresh = takewhile(lambda node: node.id >= self._unswept, reversed(self._nodes))
+        unread = [node for node in {**self._unread, **dict.fromkeys(fresh)} if node in self._nodes and _is_unread(node)]
+        dead = [node for node in unread if not node.acts]
+        self._unread = dict.fromkeys(node for node in unread if node.acts)  # until their sinks are removed
+        self._unswept = self._next_id
         count = 0
         while dead:
             node = dead.pop()
-            producers = list(pred[node])
+            producers = node.producers
             self.remove(node)
             count += 1
-            dead.extend(each for each in producers if not succ[each] and not each.is_kept and not each.acts)
+            dead.extend(each for each in producers if _is_unread(each) and not each.acts)
         return count
 
     # -- types
@@ -550,14 +583,14 @@ class Graph:
             if node not in self._dirty:
                 continue
             for output in self._inferred_anew(node):
-                for use in output._iter_uses():
+                for use in output.uses:
                     self._dirty[use.node] = None
             self._dirty.pop(node, None)
 
     def validate_node(self, node: Node) -> None:
         """Infer one node immediately, if a rewrite needs its new type before the next `validate`."""
         for output in self._inferred_anew(node):
-            for use in output._iter_uses():
+            for use in output.uses:
                 self.touch(use.node)
 
     def _inferred_anew(self, node: Node) -> tuple[Value, ...]:
@@ -641,6 +674,10 @@ class Graph:
         return copies
 
 
+def _is_unread(node: Node) -> bool:
+    return not node.is_used and not node.is_kept
+
+
 def _constant(value: Value, depth: int) -> Any:
     """The constant values of `value`, evaluated through at most `depth` nodes of small constants."""
     node: Any = value.node
@@ -661,14 +698,52 @@ def _constant(value: Value, depth: int) -> Any:
     return None if result is NotImplemented else np.asarray(result)
 
 
-def _reached(neighbours: Mapping[Node, Iterable[Node]], nodes: Iterable[Node]) -> set[Node]:
+def _reached(nodes: Iterable[Node], neighbours: Callable[[Node], Iterable[Node]]) -> set[Node]:
     """`nodes`, and all nodes on paths from them."""
     found = set(nodes)
     waiting = list(found)
     while waiting:
-        new = [each for each in neighbours[waiting.pop()] if each not in found]
+        new = [each for each in neighbours(waiting.pop()) if each not in found]
         found.update(new)
         waiting += new
+    return found
+
+
+Edges = dict["Node", dict[int, dict[str, Value]]]
+"""The edges of one node, as networkx has them: neighbour -> input port -> {"value": the Value}."""
+
+
+class _Neighbours(Mapping["Node", Edges]):
+    """The successors or the predecessors of every node, made when networkx asks for them."""
+
+    def __init__(self, graph: Graph, edges: Callable[[Node], Edges]) -> None:
+        self._graph, self._edges = graph, edges
+
+    def __getitem__(self, node: Node) -> Edges:
+        if node not in self._graph:
+            raise KeyError(node)
+        return self._edges(node)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._graph._nodes)
+
+    def __len__(self) -> int:
+        return len(self._graph)
+
+
+def _successors(node: Node) -> Edges:
+    found: Edges = {}
+    for output in node.outputs:
+        for consumer, port in output.uses:
+            found.setdefault(consumer, {})[port] = {"value": output}
+    return found
+
+
+def _predecessors(node: Node) -> Edges:
+    found: Edges = {}
+    for port, value in enumerate(node.inputs):
+        if value is not None:
+            found.setdefault(value.node, {})[port] = {"value": value}
     return found
 
 

@@ -112,8 +112,9 @@ class ArrayTensor(Tensor):
             yield self._bytes()
 
     def sample(self) -> bytes:
-        if self.dtype.bits >= 8 and self._array.nbytes <= SAMPLE:
-            return self._array.tobytes()
+        array = self._array
+        if array.nbytes <= SAMPLE and self.dtype.bits >= 8:
+            return array.tobytes()
         data = self._bytes() if self.nbytes else b""
         return bytes(data) if len(data) <= SAMPLE else bytes(data[:2048]) + bytes(data[-2048:])
 

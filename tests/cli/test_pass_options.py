@@ -77,7 +77,7 @@ class Tearing(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         parameter, result = graph.parameters[0], graph.results[0]
-        graph.nx.add_edge(parameter, result, key=7, value=parameter.output)
+        parameter.output._link(result, 7)
         return True
 
 

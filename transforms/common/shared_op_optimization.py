@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.types import ElementType
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.front import Barrier, Failed
@@ -70,8 +72,19 @@ def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:
 
 def _key(node: Op) -> Hashable:
     """Equal for nodes that compute the same value. Values compare by identity."""
-    attributes = tuple(_frozen(node.__dict__[name]) for name in node.attributes)
-    return type(node), len(node.outputs), node.inputs, attributes
+    cls, values = type(node), node.attribute_values().values()
+    attributes = tuple(values) if _are_plain(cls) else tuple(map(_frozen, values))
+    return cls, len(node.outputs), node.inputs, attributes
+
+
+@cache
+def _are_plain(cls: type[Op]) -> bool:
+    """Whether attributes of these kinds are equal only if they are the same."""
+    return all(kind in (str, int, bool, ElementType) or _is_choice(kind) for kind in cls._kinds.values())
+
+
+def _is_choice(kind: Any) -> bool:
+    return get_origin(kind) is Literal and all(isinstance(each, str) for each in get_args(kind))
 
 
 def _frozen(value) -> Hashable:

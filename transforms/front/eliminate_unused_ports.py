@@ -19,7 +19,8 @@ class EliminateUnusedPorts(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = graph.sweep() > 0
-        for node in reversed([node for node in graph.ordered() if isinstance(node, Control)]):
+        loops = [node for node in graph.ordered() if isinstance(node, Control)] if graph.has(Control) else []
+        for node in reversed(loops):
             is_free = not self.leaves(node)
             if is_free and not node.acts and not any(output.is_used for output in node.outputs):
                 graph.remove(node)  # its last reader has been removed

@@ -60,7 +60,7 @@ class SequencePass(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for node in list(graph.ordered()):
+        for node in list(graph.ordered()) if graph.has(Control, OnSequences, Identity) else ():
             if node not in graph or not _is_concerned(node):
                 continue
             if isinstance(node, Control):
