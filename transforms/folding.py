@@ -148,9 +148,11 @@ class Folding:
         self.skipped = []
         computed = frozenset(filter(_is_computed, graph.classes))
         for node in list(graph.ordered()):
-            if type(node) not in computed or not _is_foldable(node):
+            if type(node) not in computed:
                 continue
             assert isinstance(node, Op)
+            if not _is_foldable(node):
+                continue
             used = [output for output in node.outputs if output.is_used]
             if not used or self._leaves(node):
                 continue
@@ -208,7 +210,7 @@ def _is_foldable(node: Op) -> bool:
     else:
         if node.inputs:
             return True
-    for output in node.outputs:
+    for output in node.outputs:  # noqa: SIM110
         if output.is_used and not _is_known(output):
             return False
     return True

@@ -105,7 +105,9 @@ class Value:
     def uses(self) -> tuple[Use, ...]:
         """A snapshot of all consumers; later changes of the graph do not change the tuple."""
         uses = self._uses
-        return () if uses is None else (uses,) if type(uses) is Use else tuple(uses)
+        if uses is None:
+            return ()
+        return tuple(uses) if isinstance(uses, dict) else (uses,)
 
     @property
     def is_used(self) -> bool:
@@ -121,10 +123,10 @@ class Value:
         uses = self._uses
         if uses is None:
             self._uses = _use(node, port)
-        elif type(uses) is Use:
-            self._uses = {uses: None, _use(node, port): None}
-        else:
+        elif isinstance(uses, dict):
             uses[_use(node, port)] = None
+        else:
+            self._uses = {uses: None, _use(node, port): None}
 
     def _unlink(self, node: Node, port: int) -> None:
         uses = self._uses
@@ -247,7 +249,7 @@ class Node:
     @property
     def is_used(self) -> bool:
         """Whether anything reads one of its outputs."""
-        for output in self.outputs:  # a loop, because `any` takes twice as long
+        for output in self.outputs:  # noqa: SIM110  # `any` takes twice as long
             if output._uses is not None:
                 return True
         return False
@@ -306,7 +308,8 @@ class Graph:
         from networkx import MultiDiGraph
 
         view = MultiDiGraph()
-        view._node, view._succ, view._pred = self._nodes, _Neighbours(self, _successors), _Neighbours(self, _predecessors)
+        view._node = self._nodes
+        view._succ, view._pred = _Neighbours(self, _successors), _Neighbours(self, _predecessors)
         return view
 
     def __len__(self) -> int:

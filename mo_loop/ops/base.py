@@ -23,7 +23,7 @@ import numpy as np
 from mo_loop.errors import InternalError, MoLoopError, TypeError_
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
-from mo_loop.graph.remembered import inferred_once
+from mo_loop.graph.remembered import inferred_once, unique
 from mo_loop.graph.shape import Shape, fresh_symbols
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
@@ -359,7 +359,8 @@ class Identity(Op, opset=1, type="Convert"):
 
 def type_of_tensor(tensor: Tensor) -> TensorType:
     """The type of a constant; small integer and boolean tensors have all their values known."""
-    known = None
     if (tensor.dtype.is_integer or tensor.dtype is boolean) and tensor.size <= KNOWN_LIMIT and tensor.dtype.bits >= 8:
         known = known_array([int(item) for item in tensor.array().reshape(-1)], tensor.shape)
-    return TensorType(tensor.dtype, tensor.shape, known)
+        return TensorType(tensor.dtype, tensor.shape, known)
+    type_: TensorType = unique(TensorType(tensor.dtype, tensor.shape))  # weights of repeated layers have equal types
+    return type_

@@ -78,7 +78,7 @@ def _key(node: Op) -> Hashable:
 
 
 @cache
-def _are_plain(cls: type[Op]) -> bool:
+def _are_plain(cls: Any) -> bool:
     """Whether attributes of these kinds are equal only if they are the same."""
     return all(kind in (str, int, bool, ElementType) or _is_choice(kind) for kind in cls._kinds.values())
 

@@ -218,7 +218,7 @@ class IrFrame:
         """Forget the values that no node reads any more, except those that were given: others hold them anyway."""
         done = self._done
         for value in list(self.values):
-            if not isinstance(value.node, Parameter) and all(use.node in done for use in value._iter_uses()):
+            if not isinstance(value.node, Parameter) and all(use.node in done for use in value.uses):
                 del self.values[value]
 
     @property
