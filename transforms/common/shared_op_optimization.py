@@ -72,7 +72,8 @@ def _move_outputs(node: Op, survivor: Op, outputs: set[Value]) -> None:
 
 def _key(node: Op) -> Hashable:
     """Equal for nodes that compute the same value. Values compare by identity."""
-    cls, values = type(node), node.attribute_values().values()
+    cls: Any = type(node)
+    values = node.attribute_values().values()
     attributes = tuple(values) if _are_plain(cls) else tuple(map(_frozen, values))
     return cls, len(node.outputs), node.inputs, attributes
 
