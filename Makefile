@@ -17,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes test-browser page page-check clean
+.PHONY: help demo test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes test-browser page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -43,8 +43,11 @@ types: $(VENV)/.installed-dev ## check types with mypy
 golden: $(VENV)/.installed-dev ## write the golden text files anew (look at the diff before you keep it)
 	UPDATE_GOLDEN=1 $(PY) -m pytest -q $(GOLDEN) $(ARGS)
 
-bench: $(VENV)/.installed-verify ## measure time and memory against ovc, fail where a target is missed
+bench: $(VENV)/.installed-verify ## measure time and memory against ovc in a minute, fail where a target is missed
 	$(PY) tools/bench.py $(ARGS)
+
+bench-full: $(VENV)/.installed-verify ## the same with large models (needs 24 GB of disk, less with ARGS="--gigabytes 1")
+	$(PY) tools/bench.py --full $(ARGS)
 
 bench-inference: $(VENV)/.installed-verify ## measure inference of both sides' IR, fail where a target is missed
 	$(PY) tools/bench_inference.py $(ARGS)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -143,16 +144,16 @@ def operators(seed: int, count: int) -> Iterator[tuple[str, Any]]:
 
 
 def of_benches() -> Iterator[tuple[str, Any]]:
-    """Chains, layers and loops of the benches."""
-    import tempfile
-
+    """The models of the benches, in small sizes."""
     import onnx
 
-    from tools.bench import DUMPED
+    from tools.benching.model_writers import SHAPES, write
 
+    for kind, make in SHAPES.items():
+        for size in (10, 400, 1000) if kind != "loops" else (1, 5, 20):
+            yield f"bench-{kind}-{size}", make(size)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.onnx")
-        for kind, write in DUMPED.items():
-            for count in (3, 15, 60):
-                write(count, path)
-                yield f"bench-{kind}-{count}", onnx.load(path)
+        for kind in ("embedded", "decoder-f32", "decoder-f16"):
+            path = Path(folder, f"{kind}.onnx")
+            write(kind, 0.001, path)
+            yield f"bench-{kind}", onnx.load(path)

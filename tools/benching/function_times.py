@@ -1,9 +1,9 @@
 """Times functions of the library: the sides of the rows of tools/bench.py that start no command.
 
-    python tools/bench_functions.py fusions 5       one JSON document: the seconds of five runs of each side
+    python tools/benching/function_times.py fusions 5       one JSON document: the seconds of five runs of each side
 
 Each row has two sides. The input of a run is made again for each run and not timed; runs alternate; the garbage
-collector is paused as in a conversion. bench.py starts this file in a process for each row, so that it stays small.
+collector is paused as in a conversion. rounds.py starts this file in a process for each row, so that it stays small.
 """
 
 from __future__ import annotations
