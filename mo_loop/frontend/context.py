@@ -60,7 +60,8 @@ class Context:
 
     __slots__ = ("domain", "name", "op_type", "opset", "origin", "outputs", "proto", "scope", "translation")
 
-    def __init__(self, translation: Translation, proto: Any, scope: Scope) -> None:
+    def __init__(self, translation: Translation, proto: Any, scope: Scope, outputs: tuple[str, ...]) -> None:
+        """`outputs` are the names of the node's outputs."""
         self.translation = translation
         self.proto = proto
         self.scope = scope
@@ -68,8 +69,8 @@ class Context:
         self.domain = domain_of(proto)
         self.op_type: str = proto.op_type
         self.opset = scope.opsets.get(self.domain, 0)
-        self.outputs: tuple[str, ...] = tuple(proto.output)
-        moved = [scope.moved[name] for name in self.outputs if name in scope.moved] if scope.moved else ()
+        self.outputs = outputs
+        moved = [scope.moved[name] for name in outputs if name in scope.moved] if scope.moved else ()
         if moved:
             self.origin = moved[0].of_node()
         elif self.name and not self.domain:  # most nodes

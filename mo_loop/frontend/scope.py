@@ -33,7 +33,8 @@ class Scope:
         self.outer = outer
         self.path = path
         self.values: dict[str, Value] = {}
-        self.lazy: dict[str, Callable[[], Value]] = {}
+        # Values that are made when they are first read: a function of the name and of what is kept for it.
+        self.lazy: dict[str, tuple[Callable[[str, Any], Value], Any]] = {}
         self.captures: list[Capture] = []
         # The origins of the outputs of nodes that were moved here from an outer graph, by their names here.
         self.moved: Mapping[str, Origin] = {}
@@ -65,7 +66,8 @@ class Scope:
         if value is not None:
             return value
         if name in self.lazy:
-            value = self.values[name] = self.lazy.pop(name)()
+            make, kept = self.lazy.pop(name)
+            value = self.values[name] = make(name, kept)
             return value
         outer = self.outer.find(self.aliases.get(name, name)) if self.outer is not None else None
         if outer is None:

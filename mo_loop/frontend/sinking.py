@@ -216,7 +216,7 @@ class _Sinking:
                 value.node.name = self.proto.name or name
 
     def _context(self) -> Context:
-        return Context(self.translation, self.proto, self.scope)
+        return Context(self.translation, self.proto, self.scope, tuple(self.proto.output))
 
     def _decided(self, bodies: Sequence[TranslatedBody]) -> frozenset[int]:
         """Use one branch alone if moved nodes refuse what the other one returns, so that no successful run takes it."""

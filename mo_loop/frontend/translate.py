@@ -51,6 +51,7 @@ from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.shape import fresh
+from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
 from mo_loop.ops.base import Constant
 from mo_loop.ops.front import Failed
@@ -100,7 +101,7 @@ def translate(
     for start in starts:
         start = translation.with_rank(start, scope)
         if start.if_needed:
-            scope.lazy[start.name] = partial(_input, graph, start, packed)
+            scope.lazy[start.name] = partial(_input_called, graph, packed), start
         else:
             scope.values[start.name] = _input(graph, start, packed)
     translation.top = scope
@@ -112,6 +113,10 @@ def translate(
     if metadata:
         graph.rt_info["framework"] = metadata
     return graph
+
+
+def _input_called(graph: Graph, packed: bool, _: str, start: Start) -> Value:
+    return _input(graph, start, packed)
 
 
 def _input(graph: Graph, start: Start, packed: bool) -> Value:
@@ -191,13 +196,14 @@ class ModelTranslation(Translation):
         if scope.ranks is None:
             known = {name: getattr(value.type, "rank", None) for name, value in scope.values.items()}
             scope.ranks = Ranks(proto, known)
+        values, lazy, dense = scope.values, scope.lazy, partial(_initializer, scope, tensor_from, where)
         for each in proto.initializer:
-            if each.name not in scope.values:
-                scope.lazy[each.name] = _initializer(scope, each.name, partial(tensor_from, each, *where))
+            if each.name not in values:
+                lazy[each.name] = dense, each
+        sparse = partial(_initializer, scope, dense_from_sparse, where)
         for each in proto.sparse_initializer:
-            name = each.values.name
-            if name not in scope.values:
-                scope.lazy[name] = _initializer(scope, name, partial(dense_from_sparse, each, *where))
+            if each.values.name not in values:
+                lazy[each.values.name] = sparse, each
         if self.continues_after_failures:
             scope.declared.update((entry.name, entry.type) for entry in (*proto.value_info, *proto.output))
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
@@ -225,12 +231,12 @@ class ModelTranslation(Translation):
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. Names that the scope has already need no node."""
         outputs = list(outputs)
-        kept = self._needed(nodes, outputs, scope)
+        kept, made = self._needed(nodes, outputs, scope)
         done: set[int] = set()
         for place, proto in enumerate(kept):
             if place in done:
                 continue
-            self.node(proto, scope)
+            self._statement(Context(self, proto, scope, made[place]))
             if proto.op_type == "If" and not proto.domain:
                 rest = [each for each in range(place + 1, len(kept)) if each not in done]
                 moved = sink_consumers(self, proto, [kept[each] for each in rest], outputs, scope)
@@ -248,7 +254,10 @@ class ModelTranslation(Translation):
             self._doubts.add(text)
             warnings.warn(ConversionWarning(text, where=where, code=code), stacklevel=2)
 
-    def _needed(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> list[Any]:
+    def _needed(
+        self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope
+    ) -> tuple[list[Any], list[tuple[str, ...]]]:
+        """The nodes, and the names of their outputs."""
         nodes, outputs = list(nodes), list(outputs)
         reads = [self.names_read.of_node(node) for node in nodes]
         made = [tuple(node.output) for node in nodes]
@@ -261,7 +270,8 @@ class ModelTranslation(Translation):
         if not in_order(made, reads):
             order = listed_order(nodes, reads, scope.path)
             nodes, reads, made = [nodes[i] for i in order], [reads[i] for i in order], [made[i] for i in order]
-        return [nodes[i] for i in needed(made, outputs, scope.values, reads)]
+        places = needed(made, outputs, scope.values, reads)
+        return [nodes[i] for i in places], [made[i] for i in places]
 
     def _doubt_names(self, names: Iterable[str], scope: Scope) -> None:
         where = Origin(scope.path)
@@ -277,7 +287,9 @@ class ModelTranslation(Translation):
 
     def node(self, proto: Any, scope: Scope) -> None:
         """Translate one node and define its outputs; on failure they are those of a Failed node."""
-        context = Context(self, proto, scope)
+        self._statement(Context(self, proto, scope, tuple(proto.output)))
+
+    def _statement(self, context: Context) -> None:
         outer = current.set((context.origin,))
         try:
             self._node(context)
@@ -338,14 +350,22 @@ class ModelTranslation(Translation):
                 return self._call(context, expanded, inputs)
             raise unsupported(domain, proto.op_type, context.opset, self.custom)
         ignored: Collection[str] = ()
-        if custom is None and not has_form(translator, inputs, attribute_names(proto)):
+        attributes = proto.attribute
+        # Most nodes have all the inputs of the signature, so that nothing has to be found out about them.
+        is_plain = translator.required <= len(inputs) <= len(translator.inputs) and not translator.variadic
+        is_plain = is_plain and None not in inputs
+        is_usual = custom is not None or (is_plain and not attributes)
+        if not is_usual and not has_form(translator, inputs, attribute_names(proto)):
             reading = Reading.of(context, translator, inputs)
             for text in reading.doubts:
                 self.doubt(f"{context.path}: {text}", where=context.origin, code="ML517")
             translator, inputs, ignored = reading.translator, reading.inputs, reading.ignored
         try:
-            given = _arity(translator, inputs, context)
-            keywords = self._attributes(context, translator, ignored, is_adapted=custom is None)
+            given = inputs if is_plain else _arity(translator, inputs, context)
+            if attributes or translator.needed:
+                keywords = self._attributes(context, translator, ignored, is_adapted=custom is None)
+            else:
+                keywords = dict(translator.given)
         except ModelError as error:
             if custom is None:
                 raise
@@ -562,15 +582,14 @@ def _declared(scope: Scope, name: str) -> TensorType:
     return UNKNOWN if type_.shape is None else type_
 
 
-def _initializer(scope: Scope, name: str, load: Callable[[], Any]) -> Callable[[], Value]:
-    def make() -> Value:
-        origin = Origin(scope.path, output=name)
-        with made_for((origin,)):
-            value = Constant(load(), graph=scope.graph, name=name).output
-        value.define(origin)
-        return value
-
-    return make
+def _initializer(
+    scope: Scope, load: Callable[..., Tensor], where: tuple[str | None, str | None], name: str, proto: Any
+) -> Value:
+    origins = (Origin(scope.path, "", "", name),)
+    with made_for(origins):
+        value = Constant(load(proto, *where), graph=scope.graph, name=name).output
+    value.names, value.origins = (name,), origins
+    return value
 
 
 def _arity(translator: registry.Translator, inputs: list[Value | None], context: Context) -> list[Value | None]:

@@ -156,7 +156,8 @@ class Value:
 
     def define(self, tensor: Origin, name: str = "") -> None:
         """Mark this value as a tensor of the ONNX model, with its origin, and its name unless another is given."""
-        self.add_name(name or tensor.output)
+        name = name or tensor.output
+        self.names = self.names if name in self.names else (*self.names, name) if self.names else (name,)
         self.origins = joined(self.origins, (tensor,)) if self.origins else (tensor,)
 
     def copy_names(self, other: Value) -> None:
@@ -199,7 +200,8 @@ class Node:
 
     bodies: tuple[Graph, ...] = ()
     made: tuple[int, int]
-    """The numbers of the fresh symbols that the inference of its types made: after the first, up to the second."""
+    """The numbers of the fresh symbols that the inference of its types made: after the first, up to the second. Not
+    set where it made none."""
     is_kept: ClassVar[bool] = False
     """Whether it stays without readers: Parameters, Results, and sinks, which have an effect at run time."""
 
@@ -654,7 +656,9 @@ class Graph:
             copy: Any = object.__new__(type(node))
             if hasattr(node, "__dict__"):
                 copy.__dict__.update(node.__dict__)
-            copy.name, copy.made = node.name, _made(node)
+            copy.name = node.name
+            if hasattr(node, "made"):
+                copy.made = node.made
             if getattr(node, "_rt_info", None):
                 copy.rt_info.update(node.rt_info)
             copy.inputs = tuple(None if value is None else values[value] for value in node.inputs)

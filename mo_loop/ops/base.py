@@ -89,9 +89,12 @@ class Op(Node):
         _set(self, "name", name)  # first: the error of an attribute reads it
         self._set_attributes(attributes)
         if graph is None:
-            graph = next((each.graph for each in inputs if isinstance(each, _IN_GRAPHS)), None)
-        if graph is None:
-            raise InternalError(f"{self.type} needs a graph: give a Value among its inputs, or graph=")
+            for each in inputs:
+                if isinstance(each, _IN_GRAPHS):
+                    graph = each.graph
+                    break
+            else:
+                raise InternalError(f"{self.type} needs a graph: give a Value among its inputs, or graph=")
         self._attach(graph, self._values(inputs))
 
     # -- construction
@@ -132,10 +135,15 @@ class Op(Node):
 
     def _attach(self, graph: Graph, values: list[Any]) -> None:
         constants = [value for value in values if isinstance(value, Constant)]
-        types = [None if v is None else v.type if isinstance(v, Value) else v.outputs[0].type for v in values]
+        if constants:
+            types = [None if v is None else v.type if isinstance(v, Value) else v.outputs[0].type for v in values]
+        else:
+            types = [None if value is None else value.type for value in values]
         start = fresh_symbols()
         result = self._inferred(types)
-        _set(self, "made", (start, fresh_symbols()))
+        made = fresh_symbols()
+        if made > start:
+            _set(self, "made", (start, made))
         if constants:
             graph.require_own((value for value in values if isinstance(value, Value)), self)
             for constant in constants:
@@ -318,12 +326,12 @@ class Constant(Op, opset=1, type="Const"):
     @classmethod
     def _detached(cls, tensor: Tensor) -> "Constant":
         constant: Constant = object.__new__(cls)
+        _set(constant, "name", "")
         constant._prepare(tensor)
         return constant
 
     def _prepare(self, tensor: Tensor) -> None:
         self.__dict__["tensor"] = tensor
-        _set(self, "name", "")
         _set(self, "inputs", ())
         _set(self, "outputs", (Value(self, 0, type_of_tensor(tensor)),))
 
