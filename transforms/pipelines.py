@@ -9,6 +9,7 @@ from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
 from transforms.common.share_transposed_constants import ShareTransposedConstants
 from transforms.common.shared_op_optimization import SharedOpOptimization
+from transforms.common.transpose_mat_mul import TransposeMatMul
 from transforms.constant_folding import ConstantFolding
 from transforms.downgrade.downgrade import Downgrade
 from transforms.front.append_behind_if import AppendBehindIf
@@ -75,6 +76,7 @@ COMMON: tuple[type[FunctionPass], ...] = (
 
 FRONT: tuple[type[FunctionPass], ...] = (
     ConstantFolding,  # all passes below need the trip counts, conditions and lengths that are known
+    TransposeMatMul,  # before any pass moves the Transposes that are too large to be folded
     UnrollLoops,  # only with a limit; SharedOpOptimization below merges what the copies have in common
     EliminateEmptyLoops,  # a sequence that only such a loop appends to does not change
     EliminateLoopInputsOutputs,  # and becomes an invariant input of the outer loops

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -139,10 +140,7 @@ class FileTensor(Tensor):
         file.seek(self.offset + start)
         data: bytes = file.read(count)
         if len(data) != count:
-            raise FileError(
-                f"{os.path.basename(self.path)} ended before the data of a weight", code="ML213",
-                hint="the file is shorter than the model declares: copy it again",
-            )  # fmt: skip
+            raise ended_before(self.path)
         return data
 
     def blocks(self) -> Iterator[bytes | memoryview]:
@@ -198,6 +196,19 @@ class DeferredTensor(Tensor):
     @property
     def files(self) -> tuple[str, ...]:
         return self._files
+
+
+def ended_before(path: str) -> FileError:
+    """The error for a file that is shorter than the data in it."""
+    return FileError(
+        f"{os.path.basename(path)} ended before the data of a weight", code="ML213",
+        hint="the file is shorter than the model declares: copy it again",
+    )  # fmt: skip
+
+
+def same_bytes(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors of equal size have equal bytes, compared piece by piece."""
+    return all(x == y for x, y in zip_longest(a.pieces(1 << 16), b.pieces(1 << 16)))
 
 
 def viewed(tensor: Tensor, dtype: ElementType, shape: tuple[int, ...]) -> Tensor:

@@ -6,10 +6,9 @@ The fingerprint avoids comparing most constants; hashing all bytes would take lo
 
 from __future__ import annotations
 
-from itertools import zip_longest
 from typing import BinaryIO
 
-from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
+from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor, same_bytes
 from mo_loop.ir.copying import append_span
 
 ALIGNMENT = 64
@@ -57,8 +56,3 @@ class Weights:
         self._end += size
         candidates.append((tensor, offset))
         return offset
-
-
-def same_bytes(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors of equal size have equal bytes, compared piece by piece."""
-    return all(x == y for x, y in zip_longest(a.pieces(1 << 16), b.pieces(1 << 16)))

@@ -6,10 +6,9 @@ fast as copy_file_range and sendfile, which are slow if source and target are al
 
 from __future__ import annotations
 
-import os
 from typing import BinaryIO
 
-from mo_loop.errors import FileError
+from mo_loop.graph.tensor import ended_before
 
 PIECE = 1 << 20
 """Bytes copied at once. Smaller pieces need more calls, larger ones do not fit into the processor's cache."""
@@ -24,9 +23,6 @@ def append_span(path: str, offset: int, size: int, target: BinaryIO) -> None:
         while done < size:
             count = source.readinto(buffer[: size - done])
             if not count:
-                raise FileError(
-                    f"{os.path.basename(path)} ended before the data of a weight", code="ML213",
-                    hint="the file is shorter than the model declares: copy it again",
-                )  # fmt: skip
+                raise ended_before(path)
             target.write(buffer[:count])
             done += count

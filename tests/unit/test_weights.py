@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, FileTensor, Tensor
+from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, FileTensor, Tensor, same_bytes
 from mo_loop.graph.types import f32, i4, string
-from mo_loop.ir.bin import ALIGNMENT, Weights, same_bytes
+from mo_loop.ir.bin import ALIGNMENT, Weights
 
 
 class Bin:

@@ -1,15 +1,14 @@
-"""Weights of a matrix product that the graph holds transposed as well."""
+"""Weights of a matrix product that the model holds transposed as well."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
 
-import numpy as np
-
 from mo_loop import ops
 from mo_loop.graph import Graph
-from mo_loop.graph.tensor import SAMPLE, DeferredTensor, Tensor
+from mo_loop.graph.tensor import SAMPLE, DeferredTensor, Tensor, same_bytes
+from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.ops.base import Constant
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead
@@ -19,43 +18,77 @@ class ShareTransposedConstants(FunctionPass):
     """MatMul(x, w), Gather(v, i) where v is w transposed  ->  MatMul(x, v) {transpose_b}, Gather(v, i)
 
     Language models embed tokens and compute their scores with one matrix; exporters write it a second time, transposed.
-    The .bin then holds it once. Only matrices of floats that are not square and have more than SAMPLE bytes.
+    The .bin then holds it once. Only matrices of floats of more than SAMPLE bytes. v may be in another scope.
     """
 
+    bodies = "never"  # all scopes are examined together
+
     def run_on_graph(self, graph: Graph) -> bool:
-        places: dict[Hashable, list[Constant]] = defaultdict(list)
-        for constant in graph.of(Constant):
-            if _is_large(constant.tensor):
-                places[constant.tensor.dtype, constant.tensor.shape].append(constant)
+        matrices = _Matrices(graph)
         changed = False
-        for node in self.candidates(graph, ops.MatMul):
-            changed = self._share(node, places) or changed
+        for scope in graph.scopes():
+            for node in self.candidates(scope, ops.MatMul):
+                changed = self._share(node, matrices) or changed
         return changed
 
-    def _share(self, node: ops.MatMul, places: dict[Hashable, list[Constant]]) -> bool:
+    def _share(self, node: ops.MatMul, matrices: _Matrices) -> bool:
         weights = None if node.inputs[1] is None else node.inputs[1].node
         if node.transpose_b or not isinstance(weights, Constant) or not _is_large(weights.tensor):
             return self.refuse(node, "its weights are not a large constant matrix, or are transposed already")
-        tensor = weights.tensor
-        for other in places.get((tensor.dtype, tensor.shape[::-1]), ()):
-            if other in node.graph and _is_transposed(tensor, other.tensor):
-                node.graph.set_input(node, 1, other.output)
+        for other in matrices.transposed(weights.tensor):
+            if other is not weights and other in other.graph and _is_transposed(weights.tensor, other.tensor):
+                node.graph.set_input(node, 1, _in_scope(other, node.graph).output)
                 node.transpose_b = True
                 drop_dead([weights])
                 return self.accept(node)
         return self.refuse(node, "no constant holds its weights transposed")
 
 
+class _Matrices:
+    """The large constant matrices of a graph and its bodies by type, shape, and first and last element."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._of_shape: dict[Hashable, list[Constant]] = defaultdict(list)
+        self._by_ends: dict[Hashable, dict[bytes, list[Constant]]] = {}
+        for scope in graph.scopes():
+            for constant in scope.of(Constant):
+                if _is_large(constant.tensor):
+                    self._of_shape[constant.tensor.dtype, constant.tensor.shape].append(constant)
+
+    def transposed(self, tensor: Tensor) -> list[Constant]:
+        """Those that may have the content of `tensor` transposed. The ends are read of those that are asked for."""
+        kind = tensor.dtype, tensor.shape[::-1]
+        if kind not in self._of_shape:
+            return []
+        by_ends = self._by_ends.get(kind)
+        if by_ends is None:
+            by_ends = self._by_ends[kind] = defaultdict(list)
+            for each in self._of_shape[kind]:
+                by_ends[_ends(each.tensor)].append(each)
+        return by_ends.get(_ends(tensor), [])
+
+
 def _is_large(tensor: Tensor) -> bool:
-    is_matrix = len(tensor.shape) == 2 and tensor.shape[0] != tensor.shape[1]
+    is_matrix = len(tensor.shape) == 2 and min(tensor.shape) > 1
     return is_matrix and tensor.dtype.is_float and tensor.nbytes > SAMPLE and not isinstance(tensor, DeferredTensor)
 
 
+def _ends(tensor: Tensor) -> bytes:
+    """The bits of the first and of the last element, which a matrix has in common with the transposed one."""
+    sample, size = tensor.sample(), tensor.dtype.size_of(1)
+    return sample[:size] + sample[-size:]
+
+
 def _is_transposed(a: Tensor, b: Tensor) -> bool:
-    """Whether two large matrices have the same bits, one of them transposed; their ends are compared first."""
-    size = a.dtype.size_of(1)
-    first, second = a.sample(), b.sample()
-    if first[:size] != second[:size] or first[-size:] != second[-size:]:
-        return False
-    bits = np.dtype(f"u{size}")
-    return np.array_equal(a.array().view(bits), b.array().view(bits).T)
+    """Whether two large matrices have the same bits, one of them transposed; samples are compared first."""
+    transposed = TransposedTensor(a)
+    return transposed.sample() == b.sample() and same_bytes(transposed, b)
+
+
+def _in_scope(constant: Constant, graph: Graph) -> Constant:
+    """The constant, or another one of its tensor in another scope: the .bin holds it once."""
+    if constant.graph is graph:
+        return constant
+    made = Constant(constant.tensor, graph=graph, name=constant.name)
+    made.origins = constant.origins
+    return made

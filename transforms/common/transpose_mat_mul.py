@@ -1,0 +1,46 @@
+"""A Transpose of weights as an attribute of the matrix product that reads them."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.ops.base import Constant
+from transforms.function_pass import FunctionPass
+from transforms.replace import drop_dead
+
+
+class TransposeMatMul(FunctionPass):
+    """MatMul(x, Transpose(w))  ->  MatMul(x, w) {transpose_b}, where w is constant and its last two axes change places
+
+    The .bin holds the weights as the model has them, and the runtime does not transpose them while it compiles. w may
+    be converted or dequantised.
+    """
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, ops.MatMul, self._fuse)
+
+    def _fuse(self, node: ops.MatMul) -> bool:
+        transpose = None if node.inputs[1] is None else node.inputs[1].node
+        if not isinstance(transpose, ops.Transpose):
+            return self.refuse(node, "no Transpose makes its second input")
+        weights, order = transpose.inputs
+        assert weights is not None
+        axes = None if order is None else order.type.integers
+        rank = weights.rank
+        if axes is None or rank is None or tuple(axes) != (*range(rank - 2), rank - 1, rank - 2):
+            return self.refuse(node, "the Transpose is not one of the last two axes")
+        if not _is_constant(weights):
+            return self.refuse(node, "what is transposed is not constant")
+        node.graph.set_input(node, 1, weights)
+        node.transpose_b = not node.transpose_b
+        drop_dead([transpose])
+        return self.accept(node)
+
+
+def _is_constant(value: Value) -> bool:
+    """Whether a value is a constant, or one that is converted or dequantised."""
+    node = value.node
+    while isinstance(node, ops.Convert) and node.inputs[0] is not None:
+        node = node.inputs[0].node
+    parts = node.inputs if isinstance(node, ops.Dequantize) else (node.outputs[0],)
+    return all(each is None or isinstance(each.node, Constant) for each in parts)
