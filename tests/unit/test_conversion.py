@@ -114,8 +114,8 @@ class TestObservers:
         Conversion(ConvertOptions(plugins=False), [events.append], stop_after="TransposeMatMul").run(parsed(NEG))
         told = [each.name for each in events]
         assert told == [
-            "reading", "reading", "translating", "translating", "passes", "ConstantFolding", "TransposeMatMul", "passes",
-            "checking", "checking",
+            "reading", "reading", "translating", "translating", "passes", "ConstantFolding", "TransposeMatMul",
+            "passes", "checking", "checking",
         ]  # fmt: skip
         assert [isinstance(each, Step) for each in events[5:7]] == [True, True]
 
