@@ -121,7 +121,7 @@ class _Matrix:
         source, size = self._source, self.item.itemsize
         assert self._file is not None and isinstance(source, FileTensor)
         wanted, length = (last - first) * size, into.shape[1] * size
-        data = memoryview(into.reshape(-1).view(np.uint8))
+        data = into.reshape(-1).view(np.uint8).data
         at_once = BUFFERS if last - first == self.columns else 1
         for start, end in _ranges(below - row, at_once):
             parts = [data[number * length : number * length + wanted] for number in range(start, end)]
