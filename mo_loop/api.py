@@ -11,8 +11,9 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from mo_loop.conversion import Conversion, phase, told_of_failures
 from mo_loop.errors import InputError, UsageError
@@ -21,7 +22,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import ElementType
 from mo_loop.ir.bin import Weights
-from mo_loop.ir.pair import new_pair
+from mo_loop.ir.pair import draft_pair, new_pair
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Result
 from mo_loop.options import ConvertOptions
@@ -187,7 +188,7 @@ def save_model(
     path = Path(xml_path)
     _keep_sources(model.graph, path)
     with paused_collector(), told_of_failures(observers):
-        _save(model.graph, path, compress_to_fp16, observers, durable)
+        _save(model.graph, new_pair(path, durable=durable), compress_to_fp16, observers)
 
 
 def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:
@@ -205,10 +206,18 @@ def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:
     return graph
 
 
-def _save(graph: Graph, path: Path, compress_to_fp16: bool, observers: Sequence[Observer], durable: bool) -> None:
+def save_draft(graph: Graph, path: Path, compress_to_fp16: bool) -> None:
+    """Write a pair that `mo_loop.ir.pair.move_pair` moves to its place, in a folder of this process."""
+    _save(graph, draft_pair(path), compress_to_fp16, ())
+
+
+def _save(
+    graph: Graph, pair: AbstractContextManager[tuple[BinaryIO, TextIO]], compress_to_fp16: bool,
+    observers: Sequence[Observer],
+) -> None:  # fmt: skip
     if compress_to_fp16:
         graph = compressed(graph, observers)
-    with phase("writing", observers, graph) as writing, new_pair(path, durable=durable) as (data, xml):
+    with phase("writing", observers, graph) as writing, pair as (data, xml):
         writing.subject = weights = Weights(data)
         XmlWriter(xml, weights).write(graph)
 

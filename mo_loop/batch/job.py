@@ -2,7 +2,7 @@
 
     done = convert(Task("model.onnx", "out/.draft/3/model.xml", "out/model.xml", Work(options, digest)))
 
-The .xml and .bin are written to a draft folder, and the parent moves them: a worker may be killed at any time.
+The .xml and .bin are written to a draft folder and moved to their place together: a worker may be killed at any time.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import os
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mo_loop.api import Model, save_model
+from mo_loop.api import save_draft
 from mo_loop.batch.fingerprint import Made, stamp
 from mo_loop.batch.result import Facts, errors_of
 from mo_loop.batch.state import Entry
@@ -25,6 +26,7 @@ from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError, UsageError
 from mo_loop.frontend.external_data import external_files
 from mo_loop.garbage_collection import paused_collector
+from mo_loop.ir.pair import move_pair, remove_draft
 
 gc.freeze()  # imported objects stay: collections after each model need not search them for cycles
 
@@ -33,14 +35,29 @@ def convert(task: Task) -> Done:
     """Convert one model. Raises MemoryError if there is too little memory; the answer contains every other failure."""
     with paused_collector(), warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        try:
-            done = _compared(Done(_converted(task)), task)
-        except Exception as error:
-            if _wanted_memory(error):
-                raise MemoryError(f"{type(error).__name__}: {error}") from error
-            done = Done(None, errors_of(error), _exit_code(error), _detail(error))
+        done = _tried(lambda: _compared(Done(_converted(task)), task))
         gc.collect(0)  # frees the objects of this model: the collector was paused, so all of them are young
-    return replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
+    done = replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
+    # The last step: a worker that is killed has moved its files only if its answer is on the way.
+    return _tried(lambda: _placed(done, task))
+
+
+def _tried(step: Callable[[], Done]) -> Done:
+    try:
+        return step()
+    except Exception as error:
+        if _wanted_memory(error):
+            raise MemoryError(f"{type(error).__name__}: {error}") from error
+        return Done(None, errors_of(error), _exit_code(error), _detail(error))
+
+
+def _placed(done: Done, task: Task) -> Done:
+    draft = Path(task.draft)
+    if done.entry is None:
+        remove_draft(draft)
+    else:
+        move_pair(draft, Path(task.target), durable=task.durable)
+    return done
 
 
 def _converted(task: Task) -> Entry:
@@ -51,7 +68,7 @@ def _converted(task: Task) -> Entry:
     source = stamp(task.source)
     external = {os.path.relpath(file, home): stamp(file) for file in files}
     graph = Conversion(task.work.options).run(task.source)
-    save_model(Model(graph), task.draft, task.work.options.compress_to_fp16)
+    save_draft(graph, Path(task.draft), task.work.options.compress_to_fp16)
     xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
     return Entry(Made(task.work.digest, source, external, xml, data), _facts(graph))
 

@@ -3,15 +3,15 @@
     batch = Batch(plan, folder, lambda model: Work(options, digest), limits)
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
 
-Each thread feeds one worker. The thread that calls `run` moves the .xml and .bin files to their places, updates the
-state and calls the listener. Workers write into a temporary folder in the output folder, so a killed worker leaves no
-incomplete pair of files; the temporary folder is removed at the end.
+Each thread feeds one worker. The thread that calls `run` updates the state and calls the listener. Workers write into a
+temporary folder in the output folder, which is removed at the end, and move each pair of files to its place. What a
+killed worker had set aside there is restored.
 """
 
 from __future__ import annotations
 
+import contextlib
 import queue
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -39,13 +39,15 @@ from mo_loop.batch.result import (
 from mo_loop.batch.state import Entry, State
 from mo_loop.batch.task import Task, Work
 from mo_loop.errors import FileError, UsageError
-from mo_loop.ir.pair import move_pair, restore_pair
+from mo_loop.ir.pair import remove_draft, restore_pair
 from mo_loop.workers import ERROR, Outcome, Pool, WorkerStartError
 
 SAVE_EVERY = 5.0
 """The interval in seconds at which a running batch writes its state. A killed process loses at most this much."""
 
-_DRAFT = "model.xml"
+LAST_RESULTS = 5.0
+"""Seconds that an ended batch waits for its threads, whose workers are killed."""
+
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
 
 
@@ -97,20 +99,12 @@ class Batch:
         self._numbers = iter(range(len(plan.models)))
         self._is_over = False
         self._signal = ""
-        self._is_moving = False
-        self._last: Callable[[], None] = _nothing
+        self._begun: dict[str, Planned] = {}
         self._saved = time.monotonic()
 
     def stop(self, signal: str) -> None:
         """End the run and cancel all models that are not finished. Signal handlers may call this."""
         self._events.put(("stop", signal))
-
-    def end(self, process: Callable[[], None]) -> None:
-        """Call a function that ends the process: now, or after the current move of files. For signal handlers."""
-        if self._is_moving:
-            self._last = process
-        else:
-            process()
 
     def run(self, listener: Listener) -> Results:
         """Convert the models that are not up to date and return a result for every model, in the order of the plan.
@@ -143,6 +137,23 @@ class Batch:
                     jobs -= self._handled(listener)
             finally:
                 self._is_over = True
+                pool.close()
+                self._hear_last(jobs, listener)
+
+    def _hear_last(self, jobs: int, listener: Listener) -> None:
+        """Take the results of models that were done when the batch ended, and restore what a killed worker left."""
+        end = time.monotonic() + LAST_RESULTS
+        while jobs and time.monotonic() < end:
+            try:
+                kind, content = self._events.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            jobs -= kind == "end"
+            if kind == "done" and (isinstance(content[1], Entry) or content[1].ok):
+                listener.finished(self._settled(*content))
+        for model in self._begun.values():
+            with contextlib.suppress(FileError):  # the next batch tries it again
+                restore_pair(model.target)
 
     # -- in the threads
 
@@ -153,27 +164,31 @@ class Batch:
                     break
                 model = self.plan.models[number]
                 self._events.put(("started", model))
-                self._events.put(("done", (model, *self._tried(pool, model, drafts / str(number)))))
+                self._events.put(("done", (model, *self._tried(pool, model, drafts / f"{number}.xml"))))
         except BaseException as error:
             self._events.put(("broken", self._start_error(error)))
         finally:
             self._events.put(("end", None))
 
-    def _tried(self, pool: Pool, model: Planned, draft: Path) -> tuple[Entry | Outcome, float, Path]:
+    def _tried(self, pool: Pool, model: Planned, draft: Path) -> tuple[Entry | Outcome, float]:
         """The entry of a model that is up to date, or the outcome of its conversion; and the seconds it took."""
         start = time.perf_counter()
         restore_pair(model.target)
         entry = None if self._force else self.state.get(self._key(model))
         work = self._work_of(model)
         if entry is not None and is_current(entry.made, model, work.digest):
-            return entry, time.perf_counter() - start, draft
-        task = Task(str(model.source), str(draft / _DRAFT), str(model.target), work)
+            return entry, time.perf_counter() - start
+        task = Task(str(model.source), str(draft), str(model.target), work, self._durable)
         limit = self._limits.seconds + (work.comparing.seconds if work.comparing else 0.0)
         found = pool.call(task, limit)
         if not found.first and _status(found) in (CRASH, MEMORY):
             # The cause may be the state that an earlier model left in the worker.
+            restore_pair(model.target)
             found = pool.call(task, limit, fresh=True)
-        return found, found.seconds, draft
+        if not found.ok:
+            restore_pair(model.target)
+            remove_draft(draft)
+        return found, found.seconds
 
     def _start_error(self, error: BaseException) -> BaseException:
         if not isinstance(error, WorkerStartError) or self._limits.memory is None:
@@ -195,15 +210,16 @@ class Batch:
         if kind == "broken":
             raise content
         if kind == "started":
+            self._begun[content.name] = content
             listener.started(content)
         if kind == "done":
             listener.finished(self._settled(*content))
         return bool(kind == "end")
 
-    def _settled(self, model: Planned, found: Entry | Outcome, seconds: float, draft: Path) -> Result:
-        """The result of a model, after its files are moved to their place."""
-        result = replace(self._result(model, found, draft), seconds=seconds)
+    def _settled(self, model: Planned, found: Entry | Outcome, seconds: float) -> Result:
+        result = replace(self._result(model, found), seconds=seconds)
         self._results[model.name] = result
+        self._begun.pop(model.name, None)
         if result.status not in GOOD and self._fail_fast:
             self._is_over = True
         if time.monotonic() - self._saved > SAVE_EVERY:
@@ -219,47 +235,27 @@ class Batch:
             return (f"{error.message}: the next batch converts the models again",)
         return ()
 
-    def _result(self, model: Planned, found: Entry | Outcome, draft: Path) -> Result:
+    def _result(self, model: Planned, found: Entry | Outcome) -> Result:
         if isinstance(found, Entry):
             return _good(model, SKIPPED, found)
-        try:
-            if found.status == ERROR:
-                bug = Error("ML499", found.message, (), "", "", 4)
-                return Result(model, FAILED, 0, 4, (bug,), detail=found.detail)
-            if not found.ok:
-                return Result(model, _status(found), message=_message(found), detail=found.detail)
-            done = found.value
-            if done.difference:
-                return Result(
-                    model, DIFFERS, 0, done.exit_code, (), done.warnings, done.difference, comparison=done.comparison
-                )
-            if done.entry is None:
-                return Result(model, FAILED, 0, done.exit_code, done.errors, done.warnings, detail=done.detail)
-            entry = replace(done.entry, warnings=done.warnings)
-            self._place(model, draft)
-            self.state.put(self._key(model), entry)
-            return replace(_good(model, CONVERTED, entry), comparison=done.comparison)
-        except FileError as error:
-            reported = Error(error.code, error.message, (), "", error.hint, error.exit_code)
-            return Result(model, FAILED, 0, error.exit_code, (reported,))
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-
-    def _place(self, model: Planned, draft: Path) -> None:
-        self.state.put(self._key(model), None)
-        self._is_moving = True
-        try:
-            move_pair(draft / _DRAFT, model.target, durable=self._durable)
-        finally:
-            self._is_moving = False
-            self._last()
+        if found.status == ERROR:
+            bug = Error("ML499", found.message, (), "", "", 4)
+            return Result(model, FAILED, 0, 4, (bug,), detail=found.detail)
+        if not found.ok:
+            return Result(model, _status(found), message=_message(found), detail=found.detail)
+        done = found.value
+        if done.difference:
+            return Result(
+                model, DIFFERS, 0, done.exit_code, (), done.warnings, done.difference, comparison=done.comparison
+            )
+        if done.entry is None:
+            return Result(model, FAILED, 0, done.exit_code, done.errors, done.warnings, detail=done.detail)
+        entry = replace(done.entry, warnings=done.warnings)
+        self.state.put(self._key(model), entry)
+        return replace(_good(model, CONVERTED, entry), comparison=done.comparison)
 
     def _key(self, model: Planned) -> str:
         return model.target.relative_to(self.folder).as_posix()
-
-
-def _nothing() -> None:
-    """The default callback after a move: does nothing."""
 
 
 def _good(model: Planned, status: str, entry: Entry) -> Result:

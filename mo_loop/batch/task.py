@@ -33,12 +33,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Task:
-    """A model, its draft .xml, its final .xml, and what is done with it."""
+    """A model, its draft .xml, its final .xml, what is done with it, and whether the files are to be on the disk at the
+    end."""
 
     source: str
     draft: str
     target: str
     work: Work
+    durable: bool = False
 
 
 @dataclass(frozen=True)

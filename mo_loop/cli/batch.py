@@ -189,7 +189,7 @@ def _stopped_by_signals(batch: Batch, shown: Display) -> Iterator[None]:
         if len(seen) == 1:
             batch.stop(signal.Signals(number).name)
         else:
-            batch.end(end)
+            end()
 
     before = {}
     with suppress(ValueError):  # only the main thread can set signal handlers

@@ -76,12 +76,24 @@ def new_pair(path: Path, *, durable: bool = False) -> Iterator[tuple[BinaryIO, T
     except (OSError, ValueError) as error:
         if isinstance(error, ValueError) and "null byte" not in str(error):
             raise
-        source = getattr(error, "filename", None)
-        if source is not None and not _is_ours(os.fspath(source), target):
-            raise FileError(
-                f"{source} cannot be read", why=reason_of(error), hint="no file was changed", code="ML212"
-            ) from None
-        raise _unwritable(path, reason_of(error)) from None
+        raise _failed(error, target) from None
+
+
+@contextmanager
+def draft_pair(path: Path) -> Iterator[tuple[BinaryIO, TextIO]]:
+    """The open .bin and .xml of a pair that only this process knows, in a folder that exists; for `move_pair`.
+
+    Raises FileError as `new_pair` does. A pair that is not complete is removed.
+    """
+    draft = _Pair.at(path)
+    try:
+        with new_file(draft.data) as data, _text_into(new_file(draft.xml)) as xml:
+            yield data, xml
+    except BaseException as error:
+        remove_draft(path)
+        if isinstance(error, OSError):
+            raise _failed(error, draft) from None
+        raise
 
 
 def move_pair(draft: Path, path: Path, *, durable: bool = False) -> None:
@@ -93,6 +105,12 @@ def move_pair(draft: Path, path: Path, *, durable: bool = False) -> None:
             _swap(_Pair.at(draft), _Pair.at(path), durable)
     except OSError as error:
         raise _unwritable(path, reason_of(error)) from None
+
+
+def remove_draft(path: Path) -> None:
+    """Remove the .xml `path` and its .bin, if they are there."""
+    for each in _Pair.at(path):
+        remove(each)
 
 
 def restore_pair(path: Path) -> None:
@@ -117,6 +135,14 @@ def _is_ours(file: str, target: _Pair) -> bool:
     if Path(file) in (folder, *folder.parents, *target):
         return True
     return Path(file).parent == folder and Path(file).name.startswith(tuple(f".{each.name}." for each in target))
+
+
+def _failed(error: Exception, target: _Pair) -> FileError:
+    """The error of a system call: about a file that is written into the pair, or about the pair."""
+    source = getattr(error, "filename", None)
+    if source is not None and not _is_ours(os.fspath(source), target):
+        return FileError(f"{source} cannot be read", why=reason_of(error), hint="no file was changed", code="ML212")
+    return _unwritable(target.xml, reason_of(error))
 
 
 def _unwritable(path: Path, why: str) -> FileError:

@@ -80,14 +80,16 @@ def test_a_signal_during_the_batch(number: signal.Signals, code: int, models: Pa
     running.press(number)
     exit_code, stdout, stderr = running.end()
     assert exit_code == code, stderr
-    done = {f"{name}.onnx" for name in assert_whole(models / "out")}
-    assert 3 <= len(done) < 12
+    whole = {f"{name}.onnx" for name in assert_whole(models / "out")}
+    found = statuses(models / "r.json")
+    done = {name for name, status in found.items() if status == "converted"}
+    assert 3 <= len(done) <= len(whole) < 12
+    # A worker may have moved a pair just before it was killed: the batch did not hear of it.
+    assert done <= whole and len(whole - done) <= 2
     left = 12 - len(done)
     assert f"error: ended by {number.name}, {left} of 12 models remain: the same command continues" in stderr
     assert f"12 models: {len(done)} converted, {left} cancelled" in stdout
     assert "Traceback" not in stderr
-    found = statuses(models / "r.json")
-    assert {name for name, status in found.items() if status == "converted"} == done
     assert list(found.values()).count("cancelled") == left
     assert (read(models / "r.json")["signal"], read(models / "r.json")["exit_code"]) == (number.name, code)
     assert ET.parse(models / "j.xml").getroot().get("tests") == "12"
@@ -103,7 +105,9 @@ def test_the_next_run_resumes(models: Path) -> None:
     result = batch("in", "-o", "out", "--extension", "trouble.py", "-j", 2, *REPORTS, cwd=models)
     assert result.returncode == 0, result.stderr
     skipped = {name for name, status in statuses(models / "r.json").items() if status == "skipped"}
-    assert skipped == {f"{name}.onnx" for name in done}
+    # A worker may have moved a pair just before it was killed: the batch did not hear of it, and converts it again.
+    whole = {f"{name}.onnx" for name in done}
+    assert skipped <= whole and len(whole - skipped) <= 2
     assert len(assert_whole(models / "out")) == 12
 
 

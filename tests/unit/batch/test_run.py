@@ -1,4 +1,4 @@
-"""A batch from Python: failures of the batch itself, and moves of files that a signal must not interrupt."""
+"""A batch from Python: failures of the batch itself, and workers that are killed while they move files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batch import run
 from mo_loop.batch.plan import Plan, Planned
 from mo_loop.batch.result import Result
 from mo_loop.batch.run import Batch, Limits
@@ -49,25 +48,33 @@ def test_a_pair_whose_place_is_taken_is_a_failure(tmp_path: Path) -> None:
     plan = Plan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
     (found,) = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), Limits()).run(Silent()).results
     assert (found.status, found.exit_code, found.errors[0].code) == ("failed", 2, "ML218")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [NAME, "m.bin"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["m.bin"]
 
 
-def test_the_process_does_not_end_between_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second signal comes while a pair is moved: it takes effect right after the move."""
-    source = good(tmp_path / "m.onnx")
-    plan = Plan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), Limits())
-    happened = []
-    move = run.move_pair
-
-    def interrupted(draft: Path, path: Path, *, durable: bool) -> None:
-        batch.stop("SIGINT")
-        batch.end(lambda: happened.append(f"ended with {len(list((tmp_path / 'out').glob('m.*')))} files"))
-        move(draft, path, durable=durable)
-        happened.append("moved")
-
-    monkeypatch.setattr(run, "move_pair", interrupted)
-    batch.run(Silent())
-    assert happened == ["moved", "ended with 2 files"]
-    batch.end(lambda: happened.append("at once"))
-    assert happened[-1] == "at once"
+def test_a_pair_that_a_killed_worker_had_set_aside_is_restored(tmp_path: Path) -> None:
+    """The worker ends between the two files: the batch ends with the old pair and without a draft."""
+    source, out = good(tmp_path / "m.onnx"), tmp_path / "out"
+    out.mkdir()
+    (out / "m.xml").write_text("old xml")
+    (out / "m.bin").write_text("old bin")
+    (tmp_path / "extension.py").write_text(
+        "import os, signal\n"
+        "from transforms.function_pass import FunctionPass\n"
+        "class Idle(FunctionPass):\n"
+        "    def run_on_graph(self, graph):\n"
+        "        return False\n"
+        "def register(extensions):\n"
+        "    extensions.add_pass(Idle, at='start')\n"
+        "replace = os.replace\n"
+        "def kill(source, target):\n"
+        "    if str(source).endswith('.bin') and str(target).endswith('m.bin'):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return replace(source, target)\n"
+        "os.replace = kill\n"
+    )
+    options = ConvertOptions(extensions=(str(tmp_path / "extension.py"),))
+    plan = Plan((Planned(source, out / "m.xml", "m.onnx"),), tmp_path)
+    (found,) = Batch(plan, out, lambda _: Work(options, "x"), Limits()).run(Silent()).results
+    assert found.status == "crash" and "SIGKILL" in found.message
+    assert {path.name: path.read_text() for path in out.glob("*m*.*")} == {"m.xml": "old xml", "m.bin": "old bin"}
+    assert not list(out.glob(".mo-loop-*"))
