@@ -17,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised faults reduce mutants runtimes probes test-browser page page-check clean
+.PHONY: help demo test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -69,6 +69,9 @@ fuzz-quantised: $(VENV)/.installed-verify ## convert and compare random quantise
 
 fuzz-ops: $(VENV)/.installed-verify ## convert and compare random configurations of single operators
 	$(PY) tools/fuzz_ops.py $(ARGS)
+
+fuzz-bytes: $(VENV)/.installed-verify ## convert damaged files, fail where one is neither converted nor refused with a code
+	$(PY) tools/fuzz_bytes.py -j $(WORKERS) $(ARGS)
 
 faults: $(VENV)/.installed-verify ## plant faults in converted models, fail where too few of them are found
 	$(PY) tools/find_faults.py $(ARGS)

@@ -202,6 +202,13 @@ class ConversionErrors(MoLoopError):
         return self.message
 
 
+def too_large(error: OverflowError | MemoryError) -> TypeError_:
+    """The error for numbers and sizes that cannot be represented, or computed in the memory of this machine."""
+    if isinstance(error, MemoryError):
+        return TypeError_(f"its tensors do not fit into the memory: {error}".rstrip(": "), code="ML242")
+    return TypeError_(f"a number or a size is too large: {error}", code="ML242")
+
+
 def extension_failed(what: str, origin: str, error: BaseException, code: str) -> ExtensionError:
     """The error for `what` of the extension `origin`, which raised `error`. It names the line in that file."""
     said = f"{type(error).__name__}: {error}"

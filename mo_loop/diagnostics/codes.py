@@ -81,6 +81,11 @@ CODES: dict[str, Code] = {
     "ML239": Code("one value with two types: a state that changes its type, branches of different types"),
     "ML240": Code("inputs of different element types", help=_CHECKER),
     "ML241": Code("the element of an optional that is empty"),
+    "ML242": Code(
+        "a number or a size that is too large",
+        "sizes, and numbers of elements, must fit into 64 bits, and what is computed into the memory of the machine",
+        _CHECKER,
+    ),
     "ML243": Code("an element of a sequence that is always empty"),
     # -- broken IR
     "ML250": Code("an IR that breaks a rule of its format"),

@@ -76,7 +76,8 @@ def described(op: str, since: int, function: Callable[..., Any], origin: str) ->
     said = describe(op, since, function)
     kinds = {name: _kind(annotation) for name, annotation in said.kinds.items()}
     # Without an annotation, or with Any, an attribute may be of any kind. Only text annotations are compared.
-    return replace(said, kinds={name: None if kind == "Any" else kind for name, kind in kinds.items()}, origin=origin)
+    compared = {name: None if kind == "Any" else kind for name, kind in kinds.items()}
+    return replace(said, kinds=compared, origin=origin, takes_absent=bool(said.inputs))
 
 
 def _problem(parameter: inspect.Parameter) -> str:

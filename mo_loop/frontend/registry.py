@@ -5,8 +5,9 @@
         return ops.Softmax(x, axis=axis)          # keyword-only: attributes, with ONNX's defaults
 
 `since` is the first opset of a function; the newest function whose `since` is at most the model's opset is used. A
-parameter named `node` receives the Context. Versions whose schemas differ but whose translation is the same share a
-function; the decorator of each version lists the differences from the signature:
+parameter named `node` receives the Context. An annotation of mo_loop/frontend/ranges.py declares the range of an
+attribute. Versions whose schemas differ but whose translation is the same share a function; the decorator of each
+version lists the differences from the signature:
 
     @translates("QuantizeLinear", since=10, without="axis saturate")     # parameters that this version lacks
     @translates("QuantizeLinear", since=13, without="saturate")
@@ -24,6 +25,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar
+
+from mo_loop.frontend.ranges import Range, kind_and_range
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -153,7 +156,10 @@ class Translator:
     variadic: bool
     attributes: Mapping[str, Any]
     kinds: Mapping[str, Any] = field(default_factory=dict)
+    ranges: Mapping[str, Range] = field(default_factory=dict)
     wants_node: bool = False
+    takes_absent: bool = False
+    """Whether variadic inputs may be absent: `*xs: Value | None`."""
     origin: str = ""
     """The extension that registered it; empty for translators of mo_loop."""
     domain: str = ""
@@ -233,6 +239,7 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
     parameters = [p for p in inspect.signature(function).parameters.values()]
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
+    kinds = {p.name: kind_and_range(p.annotation) for p in keywords}
     return Translator(
         op,
         since,
@@ -241,8 +248,10 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
         required=sum(p.default is p.empty for p in positional),
         variadic=any(p.kind is p.VAR_POSITIONAL for p in parameters),
         attributes={p.name: p.default for p in keywords},
-        kinds={p.name: p.annotation for p in keywords},
+        kinds={name: kind for name, (kind, _) in kinds.items()},
+        ranges={name: limits for name, (_, limits) in kinds.items() if limits is not None},
         wants_node=any(p.name == "node" for p in parameters),
+        takes_absent=any(p.kind is p.VAR_POSITIONAL and "None" in str(p.annotation) for p in parameters),
     )
 
 

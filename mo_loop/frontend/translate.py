@@ -22,6 +22,7 @@ from mo_loop.errors import (
     ModelError,
     MoLoopError,
     UnsupportedError,
+    too_large,
 )
 from mo_loop.frontend import contrib_schemas, functions, refusals, registry
 from mo_loop.frontend.boundary import made_input, make_result
@@ -314,6 +315,8 @@ class ModelTranslation(Translation):
             raise context.located(error) from error.__cause__
         except MoLoopError as error:
             values = self._failed(context, inputs, context.located(_with_advice(error, inputs)))
+        except (OverflowError, MemoryError) as error:
+            values = self._failed(context, inputs, context.located(too_large(error)))
         except Exception as error:
             shown = ", ".join(str(value.type) if value is not None else "-" for value in inputs)
             raise InternalError(
@@ -422,7 +425,10 @@ class ModelTranslation(Translation):
                 if source is None:
                     continue  # the caller omits it: the default is used
             if attribute.name in translator.attributes:
-                keywords[attribute.name] = self._value(source, attribute.name, context, translator, is_adapted)
+                value = self._value(source, attribute.name, context, translator, is_adapted)
+                if attribute.name in translator.ranges:
+                    translator.ranges[attribute.name].require(attribute.name, value)
+                keywords[attribute.name] = value
             elif attribute.name not in registry.IGNORED_ATTRIBUTES:
                 raise ModelError(
                     f"{context.op_type} of opset {context.opset} has no attribute {attribute.name!r}", code="ML227"
@@ -597,7 +603,7 @@ def _arity(translator: registry.Translator, inputs: list[Value | None], context:
     limit = len(translator.inputs)
     present = inputs
     if translator.variadic:
-        if not translator.inputs and (not present or None in present):
+        if (not translator.inputs and not present) or (None in present[limit:] and not translator.takes_absent):
             raise ModelError(f"{context.op_type} of opset {context.opset} lacks an input", code="ML227")
     else:
         while present and present[-1] is None:

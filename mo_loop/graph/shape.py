@@ -30,6 +30,10 @@ LEAST = -(2**62)
 """The lower bound of a value without a known one."""
 
 
+MOST_ELEMENTS = 2**59
+"""The most elements of a tensor, without sizes of 0: with 16 bytes each, more have no number of bytes in 64 bits."""
+
+
 class Symbol:
     """A quantity unknown until run time, `lo` <= it <= `hi` (None: no upper bound)."""
 
@@ -274,6 +278,18 @@ def element_count(shape: Shape) -> Dimension | None:
     for dim in sorted(shape, key=lambda d: not isinstance(d, int)):  # ints first: 0 then wins over any symbol
         total = total * dim
     return total
+
+
+def require_sizes(shape: Sequence[Dimension]) -> None:
+    """Raise TypeError_ unless the sizes, and the number of elements, are those of a tensor that can exist."""
+    count = 1
+    for dim in shape:
+        if isinstance(dim, int):
+            if dim < 0:
+                raise TypeError_(f"the shape {show(shape)} has a size below 0", code="ML242")
+            count *= dim or 1
+    if count > MOST_ELEMENTS:
+        raise TypeError_(f"the shape {show(shape)} has more than 2^59 elements", code="ML242")
 
 
 def normalise_axis(axis: int, rank: int, what: str = "axis") -> int:

@@ -20,11 +20,11 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
 
-from mo_loop.errors import InternalError, MoLoopError, TypeError_
+from mo_loop.errors import InternalError, MoLoopError, TypeError_, too_large
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.remembered import inferred_once, unique
-from mo_loop.graph.shape import Shape, fresh_symbols
+from mo_loop.graph.shape import Shape, fresh_symbols, require_sizes
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 
@@ -178,16 +178,31 @@ class Op(Node):
 
     def _inferred_now(self, types: Sequence[Any]) -> Sequence[Any]:
         try:
+            self._require_inputs(types)
             result = self.infer(*types)
-        except MoLoopError as error:
+            results: Sequence[Any] = result if isinstance(result, tuple | list) else (result,)
+            for each in results:
+                if each.shape is not None:
+                    require_sizes(each.shape)
+        except (MoLoopError, OverflowError, MemoryError) as found:
+            error = found if isinstance(found, MoLoopError) else too_large(found)
             message = error.message
             if isinstance(error, TypeError_) and self.type not in message:
                 shown = ", ".join(str(each) for each in types)
                 message = f"{self.type}({shown}): {message}"
             raise error.at(None if error.where else self._place, message=message) from error.__cause__
-        results: Sequence[Any] = result if isinstance(result, tuple | list) else (result,)
         # An input type that is returned as the output type does not mean equal values.
         return [r.without_known() if isinstance(r, TensorType) and _among(r, types) else r for r in results]
+
+    def _require_inputs(self, types: Sequence[Any]) -> None:
+        """Raise TypeError_ if a required input is absent, or if indices are not integers."""
+        for port, each in enumerate(types):
+            if each is None:
+                if port < self._least or (port >= len(self._ports) and not self.bodies):
+                    name = self._ports[port] if port < len(self._ports) else port
+                    raise TypeError_(f"its input {name!r} is absent", code="ML234")
+            elif port in self.index_ports and each.dtype is not None and not each.dtype.is_integer:
+                raise TypeError_(f"its input {self._ports[port]!r} has the type {each}: integers", code="ML240")
 
     @property
     def _place(self) -> Origin | None:

@@ -32,7 +32,8 @@ class Bags(NamedTuple):
 @translates("ATen", since=1)
 @translates("ATen", since=1, domain="org.pytorch.aten")
 def aten(
-    table, *arguments, operator: str, overload_name: str = "", include_last_offset: int = 0, mode: int = 0,
+    table, *arguments: Value | None, operator: str, overload_name: str = "", include_last_offset: int = 0,
+    mode: int = 0,
     padding_idx: int = -1, scale_grad_by_freq: int = 0, sparse: int = 0, node: Context,
 ):  # fmt: skip
     """The arguments after the tensors are attributes, or inputs as in the signature of the operator in PyTorch."""

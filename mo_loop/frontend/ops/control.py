@@ -25,7 +25,7 @@ from mo_loop.ops.joining import symbols_in, widen_types
 
 
 @translates("Loop", since=1)
-def loop(trip_count=None, condition=None, *initial, body: Body, node: Context):
+def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, node: Context):
     """Loop-5. The condition that the body receives is true whenever the body runs, so it is a constant there."""
     trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
     if trip.dtype is not i64:

@@ -11,6 +11,7 @@ from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ops.weight_layout import reshaped
 from mo_loop.frontend.ops.windows import Window, window
+from mo_loop.frontend.ranges import Indices, NotNegatives, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
@@ -22,11 +23,11 @@ def conv(
     b=None,
     *,
     auto_pad: str = "NOTSET",
-    dilations: tuple[int, ...] | None = None,
-    group: int = 1,
-    kernel_shape: tuple[int, ...] | None = None,
-    pads: tuple[int, ...] | None = None,
-    strides: tuple[int, ...] | None = None,
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """The shape of the kernel comes from w; `kernel_shape` is ignored."""
     count = spatial_rank(x, w, kernel_shape)
@@ -103,13 +104,13 @@ def conv_transpose(
     b=None,
     *,
     auto_pad: str = "NOTSET",
-    dilations: tuple[int, ...] | None = None,
-    group: int = 1,
-    kernel_shape: tuple[int, ...] | None = None,
-    output_padding: tuple[int, ...] | None = None,
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    output_padding: NotNegatives | None = None,
     output_shape: tuple[int, ...] | None = None,
-    pads: tuple[int, ...] | None = None,
-    strides: tuple[int, ...] | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """All padding becomes explicit. An `output_shape` with dimensions known only at run time is sliced afterwards."""
     count = spatial_rank(x, w, kernel_shape)

@@ -16,6 +16,7 @@ from mo_loop.frontend.ops.regions import largest_corners
 from mo_loop.frontend.ops.shared import scalar
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.ops.windows import window
+from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
@@ -69,9 +70,9 @@ def roi_align(
     *,
     coordinate_transformation_mode: str = "half_pixel",
     mode: str = "avg",
-    output_height: int = 1,
-    output_width: int = 1,
-    sampling_ratio: int = 0,
+    output_height: Positive = 1,
+    output_width: Positive = 1,
+    sampling_ratio: NotNegative = 0,
     spatial_scale: float = 1.0,
 ):
     """`half_pixel` shifts the corners by half a pixel."""
@@ -110,7 +111,7 @@ def _columns(rois: Value, count: int) -> Value:
 
 
 @translates("MaxRoiPool", since=1)
-def max_roi_pool(x, rois, *, pooled_shape: Ints, spatial_scale: float = 1.0):
+def max_roi_pool(x, rois, *, pooled_shape: Positives, spatial_scale: float = 1.0):
     """The largest element in each cell of a region."""
     height, width = pooled_shape
     return ops.ROIPooling(x, _columns(rois, 5), pooled_h=height, pooled_w=width, spatial_scale=spatial_scale)
@@ -156,12 +157,12 @@ def deform_conv(
     b=None,
     mask=None,
     *,
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    offset_group: int = 1,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    offset_group: Positive = 1,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """Samples near the border are interpolated with the zeros outside."""
     count = spatial_rank(x, w, kernel_shape)
@@ -181,9 +182,9 @@ def col_2_im(
     image_shape,
     block_shape,
     *,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """Images by an operation of their own, anything else as a transposed convolution whose filters are unit vectors,
     or added up place by place where shapes are known only at run time. The runtime computes only the sizes of images

@@ -9,6 +9,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, near, scalar
+from mo_loop.frontend.ranges import Indices
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
@@ -66,7 +67,7 @@ def pad_1(data, *, paddings: tuple[int, ...], mode: str = "constant", value: flo
 
 
 @translates("Pad", since=2)
-def pad_2(data, *, pads: tuple[int, ...], mode: str = "constant", value: float = 0.0):
+def pad_2(data, *, pads: Indices, mode: str = "constant", value: float = 0.0):
     """The attribute has another name."""
     return _pad(data, *_halves(pads), mode, np.array(value, data.dtype.numpy))
 

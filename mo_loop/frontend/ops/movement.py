@@ -8,6 +8,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, integers, joined, near
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count, low, normalise_axis
@@ -155,7 +156,7 @@ def split_1(input, sizes=None, *, axis: int = 0, split: tuple[int, ...] | None =
 
 @translates("Split", since=13, without="num_outputs")
 @translates("Split", since=18)
-def split(input, split=None, *, axis: int = 0, num_outputs: int | None = None, node: Context):
+def split(input, split=None, *, axis: int = 0, num_outputs: Positive | None = None, node: Context):
     """The sizes are an input; with `num_outputs` the last piece may be smaller."""
     if split is not None or num_outputs is None:
         return _split(input, split, axis, node)
@@ -219,7 +220,7 @@ def slice_10(data, starts, ends, axes=None, steps=None):
 
 @translates("DepthToSpace", since=1, without="mode")
 @translates("DepthToSpace", since=11)
-def depth_to_space(input, *, blocksize: int, mode: str = "DCR"):
+def depth_to_space(input, *, blocksize: Positive, mode: str = "DCR"):
     """Depth, column, row; or column, row, depth."""
     return _depth_to_space(input, blocksize, mode)
 
@@ -230,7 +231,7 @@ def _depth_to_space(x: Value, block: int, mode: str):
 
 @translates("SpaceToDepth", since=1, without="mode")
 @translates("SpaceToDepth", since=28)
-def space_to_depth(input, *, blocksize: int, mode: str = "DCR"):
+def space_to_depth(input, *, blocksize: Positive, mode: str = "DCR"):
     """Depth, column, row; or column, row, depth."""
     return ops.SpaceToDepth(input, mode=_block_mode(mode), block_size=blocksize)
 

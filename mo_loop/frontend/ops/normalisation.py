@@ -16,6 +16,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.ops.random import dropped
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
@@ -158,7 +159,7 @@ def affine(x: Value, scale: Value, bias: Value | None) -> Value:
 
 
 @translates("GroupNormalization", since=18)
-def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups: int):
+def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive):
     """One scale and bias for each group."""
     groups = grouped(x, num_groups, epsilon)
     shaped = affine(groups, ops.Unsqueeze(scale, 1).output, ops.Unsqueeze(bias, 1).output)
@@ -166,7 +167,7 @@ def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups:
 
 
 @translates("GroupNormalization", since=21)
-def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1):
+def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive, stash_type: int = 1):
     """One scale and bias for each channel; `stash_type` is ignored: the runtime computes statistics in f32."""
     rank = ranked(x, "GroupNormalization")
     normal = ops.Reshape(grouped(x, num_groups, epsilon), ops.ShapeOf(x)).output
@@ -215,7 +216,7 @@ def lp_normalization(x, *, axis: int = -1, p: int = 2):
 
 
 @translates("LRN", since=1)
-def lrn(x, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int):
+def lrn(x, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: Positive):
     """Normalises over a window of channels; a window of even size has one more channel after than before the centre.
 
     LRN-1 has no such window. The runtime also truncates the bias, and fails if the number of channels is dynamic."""

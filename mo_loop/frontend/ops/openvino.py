@@ -10,6 +10,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
 from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
 from mo_loop.frontend.ops.windows import window
+from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
@@ -41,21 +42,23 @@ def swish(x, beta=None):
 
 
 @translates("GroupNorm", since=1, domain=OPENVINO)
-def group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: int):
+def group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Positive):
     """GroupNormalization with one scale and bias for each channel."""
     return group_normalization_21(x, scale, bias, epsilon=eps, num_groups=num_groups)
 
 
 @translates("ExperimentalDetectronGroupNorm", since=1, domain=OPENVINO)
-def detectron_group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: int):
+def detectron_group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Positive):
     """As GroupNorm."""
     return group_normalization_21(x, scale, bias, epsilon=eps, num_groups=num_groups)
 
 
 @translates("DeformableConv2D", since=1, domain=OPENVINO)
 def deformable_conv(
-    x, offset, w, mask=None, *, auto_pad: str = "NOTSET", deformable_groups: int = 1, dilations: Ints | None = None,
-    group: int = 1, kernel_shape: Ints | None = None, pads: Ints | None = None, strides: Ints | None = None,
+    x, offset, w, mask=None, *, auto_pad: str = "NOTSET", deformable_groups: Positive = 1,
+    dilations: Positives | None = None,
+    group: Positive = 1, kernel_shape: Positives | None = None, pads: Indices | None = None,
+    strides: Positives | None = None,
 ):  # fmt: skip
     """Samples near the border are not interpolated with zeros outside, as DeformConv of ONNX does."""
     at = window(2, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
@@ -122,7 +125,7 @@ def prior_grid(
 @translates("GenerateProposals", since=1, domain=OPENVINO)
 def generate_proposals(
     scores, deltas, image, anchors, *, legacy_plus_one: int = 1, min_size: float = 1.0, nms_thresh: float = 0.7,
-    post_nms_topN: int = 300, pre_nms_topN: int = 6000,
+    post_nms_topN: NotNegative = 300, pre_nms_topN: NotNegative = 6000,
 ):  # fmt: skip
     """The anchors [A, 4] are those of every place of the scores [N, A, H, W]."""
     if anchors.rank not in (None, 2):
@@ -138,8 +141,9 @@ def generate_proposals(
 
 @translates("ExperimentalDetectronGenerateProposalsSingleImage", since=1, domain=OPENVINO)
 def single_proposals(
-    image, anchors, deltas, scores, *, min_size: float = 0.0, nms_threshold: float = 0.7, post_nms_count: int = 1000,
-    pre_nms_count: int = 1000,
+    image, anchors, deltas, scores, *, min_size: float = 0.0, nms_threshold: float = 0.7,
+    post_nms_count: NotNegative = 1000,
+    pre_nms_count: NotNegative = 1000,
 ):  # fmt: skip
     """The best boxes of one image."""
     return ops.ExperimentalDetectronGenerateProposalsSingleImage(
@@ -149,15 +153,15 @@ def single_proposals(
 
 
 @translates("ExperimentalDetectronTopKROIs", since=1, domain=OPENVINO)
-def top_regions(regions, probabilities, *, max_rois: int = 1000):
+def top_regions(regions, probabilities, *, max_rois: NotNegative = 1000):
     """The regions of the highest probabilities."""
     return ops.ExperimentalDetectronTopKROIs(regions, probabilities, max_rois=max_rois)
 
 
 @translates("ExperimentalDetectronROIFeatureExtractor", since=1, domain=OPENVINO)
 def region_features(
-    regions, *features, aligned: int = 0, output_size: int = 7, pyramid_scales: Ints = (4, 8, 16, 32, 64),
-    sampling_ratio: int = 2,
+    regions, *features, aligned: int = 0, output_size: Positive = 7, pyramid_scales: Positives = (4, 8, 16, 32, 64),
+    sampling_ratio: NotNegative = 2,
 ):  # fmt: skip
     """The features of regions, from a pyramid."""
     return ops.ExperimentalDetectronROIFeatureExtractor(
@@ -170,8 +174,8 @@ def region_features(
 def detectron_output(
     regions, deltas, scores, image, *, class_agnostic_box_regression: int = 0,
     deltas_weights: Floats = (10.0, 10.0, 5.0, 5.0), max_delta_log_wh: float = 4.135166645050049,
-    max_detections_per_image: int = 100, nms_threshold: float = 0.5, num_classes: int = 81,
-    post_nms_count: int = 2000, score_threshold: float = 0.05,
+    max_detections_per_image: NotNegative = 100, nms_threshold: float = 0.5, num_classes: Positive = 81,
+    post_nms_count: NotNegative = 2000, score_threshold: float = 0.05,
 ):  # fmt: skip
     """The detections of one image."""
     return ops.ExperimentalDetectronDetectionOutput(
@@ -187,7 +191,7 @@ def detection_output(
     boxes, scores, priors, more_scores=None, more_boxes=None, *, background_label_id: int = 0, clip_after_nms: int = 0,
     clip_before_nms: int = 0, code_type: str = "caffe.PriorBoxParameter.CORNER", confidence_threshold: float = 0.0,
     decrease_label_id: int = 0, input_height: int = 1, input_width: int = 1, keep_top_k: int = 1,
-    nms_threshold: float, normalized: int = 1, num_classes: int | None = None, objectness_score: float = 0.0,
+    nms_threshold: float, normalized: int = 1, num_classes: Positive | None = None, objectness_score: float = 0.0,
     share_location: int = 1, top_k: int = -1, variance_encoded_in_target: int = 0,
 ):  # fmt: skip
     """The number of classes follows from the shapes."""

@@ -12,6 +12,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.windows import Window, window
+from mo_loop.frontend.ranges import Indices, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i64
@@ -21,7 +22,8 @@ Ints = tuple[int, ...]
 
 @translates("MaxPool", since=1)
 def max_pool_1(
-    x, *, auto_pad: str = "NOTSET", kernel_shape: Ints, pads: Ints | None = None, strides: Ints | None = None
+    x, *, auto_pad: str = "NOTSET", kernel_shape: Positives, pads: Indices | None = None,
+    strides: Positives | None = None
 ):
     """The largest element of each window."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
@@ -35,11 +37,11 @@ def max_pool(
     *,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
-    dilations: Ints | None = None,
-    kernel_shape: Ints,
-    pads: Ints | None = None,
+    dilations: Positives | None = None,
+    kernel_shape: Positives,
+    pads: Indices | None = None,
     storage_order: int = 0,
-    strides: Ints | None = None,
+    strides: Positives | None = None,
     node: Context,
 ):
     """From opset 8 on, the second output has the indices."""
@@ -136,10 +138,10 @@ def average_pool(
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
     count_include_pad: int = 0,
-    dilations: Ints | None = None,
-    kernel_shape: Ints,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None,
+    kernel_shape: Positives,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """The mean of each window. Before opset 7 the mean includes the padding, as in ONNX's version converter."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
@@ -216,10 +218,10 @@ def lp_pool_1(
     x,
     *,
     auto_pad: str = "NOTSET",
-    kernel_shape: Ints | None = None,
+    kernel_shape: Positives | None = None,
     p: float = 2.0,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """The p-norm of each window."""
     if kernel_shape is None:
@@ -235,11 +237,11 @@ def lp_pool(
     *,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
-    dilations: Ints | None = None,
-    kernel_shape: Ints,
+    dilations: Positives | None = None,
+    kernel_shape: Positives,
     p: int = 2,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """From opset 2 on p is an integer."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
@@ -319,9 +321,9 @@ def max_unpool(
     i,
     output_shape=None,
     *,
-    kernel_shape: Ints,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    kernel_shape: Positives,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """Zeros in the shape of the pool's input, with the elements at their indices, padded to `output_shape`."""
     count = len(kernel_shape)

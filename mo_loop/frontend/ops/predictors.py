@@ -18,6 +18,7 @@ from mo_loop.frontend.ops.features import DOMAIN, no_strings
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.scores import both_sides, transformed, transformed_alone
 from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i64
@@ -45,7 +46,7 @@ def _weights(coefficients: Sequence[float] | None, count: int):
 @translates("LinearRegressor", since=1, domain=DOMAIN)
 def linear_regressor(
     x, *, coefficients: Floats | None = None, intercepts: Floats | None = None, post_transform: str = "NONE",
-    targets: int = 1,
+    targets: Positive = 1,
 ):  # fmt: skip
     """[N, targets]."""
     scores = _linear(rows_of(x, "LinearRegressor"), coefficients, intercepts, targets)

@@ -18,6 +18,7 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.convolution import convolved, spatial_rank
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.ops.windows import Window, window
+from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, u8
@@ -34,7 +35,8 @@ Ints = tuple[int, ...]
 @translates("QuantizeLinear", since=19, without="block_size output_dtype")
 @translates("QuantizeLinear", since=21)
 def quantize(
-    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0, saturate: int = 1
+    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
+    saturate: int = 1
 ):
     """One scale for all, one for each slice along an axis, or one for each block of elements along it.
 
@@ -50,7 +52,7 @@ def quantize_23(
     y_zero_point=None,
     *,
     axis: int = 1,
-    block_size: int = 0,
+    block_size: NotNegative = 0,
     output_dtype: int = 0,
     precision: int = 0,
     saturate: int = 1,
@@ -100,7 +102,7 @@ def dynamic_quantize(x):
 @translates("DequantizeLinear", since=13, without="block_size output_dtype")
 @translates("DequantizeLinear", since=21, without="output_dtype")
 @translates("DequantizeLinear", since=23)
-def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0):
+def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0):
     """One scale for all, one for each slice along an axis, or one for each block of elements along it."""
     _require_rank(x, x_scale, block_size)
     to = from_onnx(output_dtype) if output_dtype else x_scale.dtype
@@ -118,11 +120,11 @@ def conv_integer(
     w_zero_point=None,
     *,
     auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """In i32."""
     count = spatial_rank(x, w, kernel_shape)
@@ -158,11 +160,11 @@ def qlinear_conv(
     b=None,
     *,
     auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """The bias is of type i32; its scale is x_scale * w_scale."""
     count = spatial_rank(x, w, kernel_shape)

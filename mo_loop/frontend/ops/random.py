@@ -21,6 +21,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import converted, scalar
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType, f32, from_onnx
@@ -114,7 +115,7 @@ def bernoulli(input, *, dtype: int | None = None, seed: float | None = None):
 
 
 @translates("Multinomial", since=7)
-def multinomial(input, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None):
+def multinomial(input, *, dtype: int = 6, sample_size: Positive = 1, seed: float | None = None):
     """Samples classes by their log probabilities [batch, classes], which may be unnormalised.
 
     The operation Multinomial is not used: it overflows for large logarithms, and repeats its samples."""

@@ -9,6 +9,7 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.recurrent_sequences import sequence
 from mo_loop.frontend.ops.recurrent_steps import Activation, Recurrence, activations_of, scanned
 from mo_loop.frontend.ops.weight_layout import array_of
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
@@ -97,7 +98,7 @@ def lstm(
     activations: Strings | None = None,
     clip: float | None = None,
     direction: str = "forward",
-    hidden_size: int | None = None,
+    hidden_size: Positive | None = None,
     input_forget: int = 0,
     layout: int = 0,
     output_sequence: int = 0,
@@ -131,7 +132,7 @@ def gru(
     activations: Strings | None = None,
     clip: float | None = None,
     direction: str = "forward",
-    hidden_size: int | None = None,
+    hidden_size: Positive | None = None,
     layout: int = 0,
     linear_before_reset: int = 0,
     output_sequence: int = 0,
@@ -163,7 +164,7 @@ def rnn(
     activations: Strings = ("Tanh", "Tanh"),
     clip: float | None = None,
     direction: str = "forward",
-    hidden_size: int | None = None,
+    hidden_size: Positive | None = None,
     layout: int = 0,
     output_sequence: int = 0,
     node: Context,

@@ -20,6 +20,7 @@ from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.quantization import mat_mul_integer
 from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ranges import NotNegative, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
@@ -30,7 +31,7 @@ from mo_loop.graph import Value
 def multi_head_attention(
     query, key=None, value=None, bias=None, key_padding_mask=None, attention_bias=None, past_key=None,
     past_value=None, past_sequence_length=None, cache_indirection=None,
-    *, num_heads: int, mask_filter_value: float | None = None, scale: float | None = None, unidirectional: int = 0,
+    *, num_heads: Positive, mask_filter_value: float | None = None, scale: float | None = None, unidirectional: int = 0,
     node: Context,
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or packed as [batch, S, heads, 3 or 2, size]."""
@@ -83,9 +84,9 @@ def projections(query: Value, key: Value | None, value: Value | None, bias: Valu
 @translates("Attention", since=1, domain=MICROSOFT)
 def attention(
     x, weights, bias=None, mask_index=None, past=None, attention_bias=None, past_sequence_length=None,
-    *, num_heads: int, do_rotary: int | None = None, mask_filter_value: float | None = None,
+    *, num_heads: Positive, do_rotary: int | None = None, mask_filter_value: float | None = None,
     past_present_share_buffer: int | None = None, qkv_hidden_sizes: tuple[int, ...] | None = None,
-    rotary_embedding_dim: int | None = None, scale: float | None = None, unidirectional: int = 0,
+    rotary_embedding_dim: NotNegative | None = None, scale: float | None = None, unidirectional: int = 0,
 ):  # fmt: skip
     """The weights [input size, D + D + D_v] project the input to Q, K and V."""
     if do_rotary:
@@ -104,7 +105,7 @@ def attention(
 def quantised_attention(
     x, weight, bias, input_scale, weight_scale, mask_index=None, input_zero_point=None, weight_zero_point=None,
     past=None,
-    *, num_heads: int, do_rotary: int | None = None, mask_filter_value: float | None = None,
+    *, num_heads: Positive, do_rotary: int | None = None, mask_filter_value: float | None = None,
     past_present_share_buffer: int | None = None, scale: float | None = None, unidirectional: int = 0,
 ):  # fmt: skip
     """Attention whose projection is an exact product of integers; the rest is computed with floats."""

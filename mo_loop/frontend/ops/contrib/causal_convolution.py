@@ -24,6 +24,7 @@ from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, joined
 from mo_loop.frontend.ops.weight_layout import reshaped
 from mo_loop.frontend.ops.windows import Window, window
+from mo_loop.frontend.ranges import NotNegative, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
@@ -33,9 +34,9 @@ from mo_loop.graph import Value
 @translates("CausalConvWithState", since=1, domain=MICROSOFT)
 def causal_convolution(
     x, weight, bias=None, past_state=None,
-    *, activation: str = "none", channels_last: int = 0, dilation: int = 1, input_channel_offset: int = 0,
-    input_channels: int = 0, ndim: int = 1, state_channels_last: int = -1, state_length: int = 0,
-    state_update_capacity: int = 0, state_window: int = 0, node: Context,
+    *, activation: str = "none", channels_last: int = 0, dilation: Positive = 1, input_channel_offset: NotNegative = 0,
+    input_channels: NotNegative = 0, ndim: int = 1, state_channels_last: int = -1, state_length: NotNegative = 0,
+    state_update_capacity: NotNegative = 0, state_window: NotNegative = 0, node: Context,
 ):  # fmt: skip
     """x is [batch, channels, S], or [batch, S, channels..] with `channels_last`; the states have this layout too."""
     extended = input_channel_offset or input_channels or state_channels_last != -1 or state_length
@@ -138,8 +139,8 @@ def _channels(weight: Value) -> int:
 def packed_causal_convolution(
     x, weight, cumulative_sequence_length, bias=None, initial_state=None, capture_count=None, kernel_delta=None,
     previous_mask=None,
-    *, activation: str = "none", delta_offset: int = 0, dilation: int = 1, group_size: int = 1,
-    state_update_capacity: int = 0, node: Context,
+    *, activation: str = "none", delta_offset: int = 0, dilation: Positive = 1, group_size: Positive = 1,
+    state_update_capacity: NotNegative = 0, node: Context,
 ):  # fmt: skip
     """x is [tokens, channels]; sequence i has the tokens from number i to number i + 1 of the cumulative lengths."""
     if initial_state is None:

@@ -17,6 +17,7 @@ from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.attention import projections
 from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
@@ -25,7 +26,7 @@ from mo_loop.graph import Value
 def decoder_masked_attention(
     query, key=None, value=None, mask_index=None, attention_bias=None, past_key=None, past_value=None,
     past_sequence_length=None, beam_width=None, cache_indirection=None, bias=None,
-    *, mask_filter_value: float | None = None, num_heads: int, output_qk: int | None = None,
+    *, mask_filter_value: float | None = None, num_heads: Positive, output_qk: int | None = None,
     past_present_share_buffer: int | None = None, scale: float | None = None,
 ):  # fmt: skip
     """The query is [beams, 1, heads * size]; keys without a past are those of an encoder, which include their bias."""
@@ -48,7 +49,7 @@ def decoder_masked_attention(
 def decoder_masked_self_attention(
     x, weights, bias, mask_index=None, past=None, attention_bias=None, past_sequence_length=None, beam_width=None,
     cache_indirection=None,
-    *, num_heads: int, do_rotary: int | None = None, mask_filter_value: float | None = None,
+    *, num_heads: Positive, do_rotary: int | None = None, mask_filter_value: float | None = None,
     past_present_share_buffer: int | None = None, scale: float | None = None,
 ):  # fmt: skip
     """The weights [input size, 3 * D] project the token to Q, K and V."""

@@ -7,6 +7,7 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
@@ -15,7 +16,7 @@ from mo_loop.graph import Value
 def decoder_attention(
     query, key, q_weight, kv_weight, bias, key_padding_mask=None, key_cache=None, value_cache=None, static_kv=None,
     use_past=None, has_layer_state=None, has_key_padding_mask=None,
-    *, num_heads: int, mask_filter_value: float | None = None,
+    *, num_heads: Positive, mask_filter_value: float | None = None,
 ):  # fmt: skip
     """Tensors of [S, batch, hidden]. Cross attention (`static_kv`) reads `key`, self attention `query`.
 

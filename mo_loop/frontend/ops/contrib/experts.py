@@ -16,6 +16,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.contrib.packed import middle, require_bits, unpacked
 from mo_loop.frontend.ops.weight_layout import rearranged, reshaped
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
@@ -26,7 +27,7 @@ Activation = Callable[[Value, "Value | None"], Value]
 @translates("MoE", since=1, domain=MICROSOFT)
 def moe(
     x, router_probs, fc1, fc1_bias=None, fc2=None, fc2_bias=None, fc3=None, fc3_bias=None, *,
-    activation_alpha: float = 1.0, activation_beta: float = 0.0, activation_type: str = "relu", k: int = 1,
+    activation_alpha: float = 1.0, activation_beta: float = 0.0, activation_type: str = "relu", k: Positive = 1,
     normalize_routing_weights: int = 0, swiglu_fusion: int = 0, swiglu_limit: float | None = None,
     swiglu_limit_after_activation: int = 0, use_sparse_mixer: int = 0,
 ):  # fmt: skip
@@ -49,9 +50,9 @@ def q_moe(
     fc3_scales=None, fc3_bias=None, fc1_zero_points=None, fc2_zero_points=None, fc3_zero_points=None,
     router_weights=None, fc1_global_scale=None, fc2_global_scale=None, fc1_act_scale=None, fc2_act_scale=None,
     fc1_act_block_scale=None, fc2_act_block_scale=None, *, accuracy_level: int = 0, activation_alpha: float = 1.0,
-    activation_beta: float = 0.0, activation_type: str = "relu", block_size: int | None = None,
+    activation_beta: float = 0.0, activation_type: str = "relu", block_size: Positive | None = None,
     expert_weight_bits: int = 4, fc1_expert_weight_bits: int | None = None, fc2_expert_weight_bits: int | None = None,
-    fc3_expert_weight_bits: int | None = None, k: int = 1, normalize_routing_weights: int = 0,
+    fc3_expert_weight_bits: int | None = None, k: Positive = 1, normalize_routing_weights: int = 0,
     quant_type: str = "int", swiglu_fusion: int = 0, swiglu_limit: float | None = None,
     swiglu_limit_after_activation: int = 0, use_sparse_mixer: int = 0, weights_prepacked: int = -1,
 ):  # fmt: skip

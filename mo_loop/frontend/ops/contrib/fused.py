@@ -11,6 +11,7 @@ from mo_loop.frontend.ops.contrib.activations import Activation
 from mo_loop.frontend.ops.convolution import conv
 from mo_loop.frontend.ops.linear import general_product, matmul, scaled
 from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ranges import Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count
@@ -26,8 +27,9 @@ Floats = tuple[float, ...]
 def fused_conv(
     x, w, b=None, z=None,
     *, activation: str | None = None, activation_params: Floats | None = None, auto_pad: str = "NOTSET",
-    dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None, pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None, group: Positive = 1, kernel_shape: Positives | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):  # fmt: skip
     """activation(Conv + z)."""
     y = conv(
@@ -40,8 +42,9 @@ def fused_conv(
 @translates("NhwcConv", since=1, domain=MICROSOFT)
 def nhwc_conv(
     x, w, b=None,
-    *, auto_pad: str = "NOTSET", dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None,
-    pads: Ints | None = None, strides: Ints | None = None,
+    *, auto_pad: str = "NOTSET", dilations: Positives | None = None, group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Indices | None = None, strides: Positives | None = None,
 ):  # fmt: skip
     """Conv with channels last, also in the filters [M, K..., C / group], as the transformers tool writes them."""
     y = conv(
@@ -55,8 +58,9 @@ def nhwc_conv(
 def nhwc_fused_conv(
     x, w, b=None, z=None,
     *, activation: str | None = None, activation_params: Floats | None = None, auto_pad: str = "NOTSET",
-    dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None, pads: Ints | None = None,
-    strides: Ints | None = None,
+    dilations: Positives | None = None, group: Positive = 1, kernel_shape: Positives | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):  # fmt: skip
     """activation(Conv + z) with channels last, but the filters of Conv."""
     y = conv(

@@ -21,6 +21,7 @@ from mo_loop.frontend.ops.contrib.heads import places, real, scaled
 from mo_loop.frontend.ops.contrib.linear_attention import divided, read_by
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, joined
+from mo_loop.frontend.ranges import NotNegative, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32
@@ -33,8 +34,8 @@ EPSILON, EPSILON_OF_SIGMOID = 1e-12, 1e-6
 def gated_delta_net(
     query, key=None, value=None, cu_seqlens=None, decay=None, beta=None, initial_state=None, a_log=None, dt_bias=None,
     capture_count=None, state_update_active=None,
-    *, beta_activation: str = "none", chunk_size: int = 64, gate_activation: str = "none",
-    gate_lower_bound: float = -5.0, qk_l2_norm: int = 0, scale: float = 0.0, state_update_capacity: int = 0,
+    *, beta_activation: str = "none", chunk_size: Positive = 64, gate_activation: str = "none",
+    gate_lower_bound: float = -5.0, qk_l2_norm: int = 0, scale: float = 0.0, state_update_capacity: NotNegative = 0,
     update_rule: str = "gated_delta", node: Context,
 ):  # fmt: skip
     """q, k and v are [tokens, heads, size] or [batch, T, heads, size]; or q has all of them side by side."""

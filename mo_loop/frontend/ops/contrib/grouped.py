@@ -19,6 +19,7 @@ from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.rotary import rotated
 from mo_loop.frontend.ops.shared import dimension, vector
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
@@ -28,7 +29,7 @@ def group_query_attention(
     query, key=None, value=None, past_key=None, past_value=None, seqlens_k=None, total_sequence_length=None,
     cos_cache=None, sin_cache=None, position_ids=None, attention_bias=None, head_sink=None, k_scale=None, v_scale=None,
     q_norm_weight=None, k_norm_weight=None, query_seqlens=None,
-    *, num_heads: int, kv_num_heads: int, causal: int = 1, do_rotary: int | None = None,
+    *, num_heads: Positive, kv_num_heads: Positive, causal: int = 1, do_rotary: int | None = None,
     k_norm_epsilon: float | None = None, k_quant_type: str = "NONE", kv_cache_bit_width: int | None = None,
     local_window_size: int = -1, q_norm_epsilon: float | None = None, qk_norm_epsilon: float = 1e-6,
     qk_output: int = 0, rotary_interleaved: int | None = None, scale: float | None = None,

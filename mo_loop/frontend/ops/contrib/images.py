@@ -15,6 +15,7 @@ from mo_loop.frontend.ops.contrib.channels import channels_first, channels_last
 from mo_loop.frontend.ops.convolution import biased, conv_transpose, spatial_rank
 from mo_loop.frontend.ops.pooling import max_pool
 from mo_loop.frontend.ops.shared import as_i64, dimension, joined
+from mo_loop.frontend.ranges import Indices, NotNegatives, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i64
@@ -94,8 +95,9 @@ def _between(a: Any, b: Any, share: Value) -> Any:
 @translates("ConvTransposeWithDynamicPads", since=1, domain=MICROSOFT)
 def conv_transpose_with_dynamic_pads(
     x, w, pads=None, b=None,
-    *, auto_pad: str = "NOTSET", dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None,
-    output_padding: Ints | None = None, strides: Ints | None = None,
+    *, auto_pad: str = "NOTSET", dilations: Positives | None = None, group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    output_padding: NotNegatives | None = None, strides: Positives | None = None,
 ):  # fmt: skip
     """ConvTranspose whose pads are an input: they are cut off the result without pads."""
     if pads is None:
@@ -121,8 +123,8 @@ def conv_transpose_with_dynamic_pads(
 
 @translates("NhwcMaxPool", since=1, domain=MICROSOFT)
 def nhwc_max_pool(
-    x, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints | None = None, kernel_shape: Ints,
-    pads: Ints | None = None, strides: Ints | None = None, node: Context,
+    x, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Positives | None = None, kernel_shape: Positives,
+    pads: Indices | None = None, strides: Positives | None = None, node: Context,
 ):  # fmt: skip
     """MaxPool of integers of 8 bits."""
     y, _ = max_pool(

@@ -14,6 +14,7 @@ from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib.delta_rule import recurrence, shared
 from mo_loop.frontend.ops.contrib.heads import number, scaled
 from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ranges import NotNegative, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32
@@ -25,7 +26,8 @@ RULES = {"linear": "", "gated": "decay", "delta": "beta", "gated_delta": "decay 
 @translates("LinearAttention", since=1, domain=MICROSOFT)
 def linear_attention(
     query, key, value, past_state=None, decay=None, beta=None,
-    *, chunk_size: int = 64, kv_num_heads: int, q_num_heads: int, scale: float = 0.0, state_window: int = 0,
+    *, chunk_size: Positive = 64, kv_num_heads: Positive, q_num_heads: Positive, scale: float = 0.0,
+    state_window: NotNegative = 0,
     update_rule: str = "gated_delta",
 ):  # fmt: skip
     """Heads lie in the last dimension; query heads share a state, or states and keys share a query head."""

@@ -20,6 +20,7 @@ from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i32
@@ -27,7 +28,7 @@ from mo_loop.graph.types import f32, i32
 
 @translates("LongformerAttention", since=1, domain=MICROSOFT)
 def longformer_attention(
-    x, weight, bias, mask, global_weight, global_bias, global_flags, *, num_heads: int, window: int
+    x, weight, bias, mask, global_weight, global_bias, global_flags, *, num_heads: Positive, window: Positive
 ):
     """`mask` is added to the scores of a key; the result of a token whose mask is below 0 is 0."""
     added = as_type(mask, f32)

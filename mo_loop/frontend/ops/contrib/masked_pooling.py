@@ -17,6 +17,7 @@ from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR, joined
 from mo_loop.frontend.ops.windows import Window, window
+from mo_loop.frontend.ranges import Indices, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i64
@@ -28,8 +29,8 @@ _LOWEST = np.finfo(np.float32).min
 
 @translates("MaxpoolWithMask", since=1, domain=MICROSOFT)
 def max_pool_with_mask(
-    x, mask, *, auto_pad: str = "NOTSET", kernel_shape: Ints | None = None, pads: Ints | None = None,
-    storage_order: int = 0, strides: Ints | None = None,
+    x, mask, *, auto_pad: str = "NOTSET", kernel_shape: Positives | None = None, pads: Indices | None = None,
+    storage_order: int = 0, strides: Positives | None = None,
 ):  # fmt: skip
     """A window without elements gives the lowest number; NaN is never the largest."""
     if kernel_shape is None:

@@ -7,6 +7,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32
@@ -55,7 +56,7 @@ def _product(x: Value, y: Value, sign: int):
 
 
 @translates("Rfft", since=1, domain=MICROSOFT)
-def rfft(x, *, normalized: int = 0, onesided: int = 1, signal_ndim: int = 1):
+def rfft(x, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive = 1):
     """The transform of the last `signal_ndim` dimensions of a real signal: its first half, as pairs."""
     _require_plain(normalized, onesided)
     rank = ranked(x, "Rfft")
@@ -63,7 +64,7 @@ def rfft(x, *, normalized: int = 0, onesided: int = 1, signal_ndim: int = 1):
 
 
 @translates("Irfft", since=1, domain=MICROSOFT)
-def irfft(x, *, normalized: int = 0, onesided: int = 1, signal_ndim: int):
+def irfft(x, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive):
     """The inverse of Rfft, for signals of even length."""
     _require_plain(normalized, onesided)
     last = ranked(x, "Irfft") - 1

@@ -13,6 +13,7 @@ from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.contrib.packed import middle, require_bits, unpacked
 from mo_loop.frontend.ops.shared import dimension
 from mo_loop.frontend.ops.weight_layout import array_of
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
@@ -34,7 +35,7 @@ TABLES = {0: (*FP4, *(-each for each in FP4)), 1: NF4}
 
 @translates("GatherBlockQuantized", since=1, domain=MICROSOFT)
 def gather_block_quantized(
-    data, indices, scales, zero_points=None, *, bits: int = 4, block_size: int = 128, gather_axis: int = 0,
+    data, indices, scales, zero_points=None, *, bits: int = 4, block_size: Positive = 128, gather_axis: int = 0,
     quantize_axis: int = 1,
 ):  # fmt: skip
     """Slices of quantised data. Data of u8 are packed along the last axis, and so are their zero points.
@@ -75,7 +76,8 @@ def _static(x: Value) -> tuple[int, ...]:
 
 @translates("MatMulBnb4", since=1, domain=MICROSOFT)
 def mat_mul_bnb4(
-    a, b, absmax, *, K: int, N: int, block_size: int, quant_type: int, training_mode: int = 0, transB: int = 1
+    a, b, absmax, *, K: Positive, N: Positive, block_size: Positive, quant_type: int, training_mode: int = 0,
+    transB: int = 1
 ):
     """a * W^T, where W is [N, K]: 4 bits are the place of a number in a table, and blocks of W have one scale each."""
     if quant_type not in TABLES:

@@ -12,6 +12,7 @@ from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.contrib.packed import is_empty, middle, require_bits, unpacked
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ops.weight_layout import array_of, reshaped
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
@@ -19,8 +20,9 @@ from mo_loop.ops.base import Constant
 
 @translates("MatMulNBits", since=1, domain=MICROSOFT)
 def mat_mul_n_bits(
-    a, b, scales, zero_points=None, g_idx=None, bias=None, *, K: int, N: int, accuracy_level: int = 0, bits: int = 4,
-    block_size: int, weight_prepacked: int = 0,
+    a, b, scales, zero_points=None, g_idx=None, bias=None, *, K: Positive, N: Positive, accuracy_level: int = 0,
+    bits: int = 4,
+    block_size: Positive, weight_prepacked: int = 0,
 ):  # fmt: skip
     """a * W + bias, with W^T of [N, K] in blocks of elements along K. Without zero points they are 2^(bits - 1).
 

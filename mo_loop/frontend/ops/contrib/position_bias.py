@@ -12,6 +12,7 @@ from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib import unpadded
 from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 
 
@@ -59,7 +60,7 @@ def _buckets(count: int, largest: int, both: bool) -> Any:
 
 @translates("GatedRelativePositionBias", since=1, domain=MICROSOFT)
 def gated_relative_position_bias(
-    query_layer, query_bias, rel_pos, weight, bias, eco_a, token_offset=None, *, num_heads: int
+    query_layer, query_bias, rel_pos, weight, bias, eco_a, token_offset=None, *, num_heads: Positive
 ):
     """[batch, heads, S, T]: rel_pos * (u * (r * eco_a - 1) + 2), where u and r are the sigmoids of two sums of the
     projected query. Queries without padding are [tokens, hidden], and `token_offset` [batch, S] says where they are.

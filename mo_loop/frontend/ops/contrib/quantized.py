@@ -21,6 +21,7 @@ from mo_loop.frontend.ops.quantization import dequantize, quantize, real, requan
 from mo_loop.frontend.ops.shared import scalar
 from mo_loop.frontend.ops.weight_layout import reshaped
 from mo_loop.frontend.ops.windows import window
+from mo_loop.frontend.ranges import Indices, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType
@@ -152,8 +153,8 @@ def qlinear_reduce_mean(
 @translates("QLinearAveragePool", since=1, domain=MICROSOFT)
 def qlinear_average_pool(
     x, x_scale, x_zero_point=None, y_scale=None, y_zero_point=None, *, auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    channels_last: int = 0, count_include_pad: int = 0, kernel_shape: Ints, pads: Ints | None = None,
-    strides: Ints | None = None,
+    channels_last: int = 0, count_include_pad: int = 0, kernel_shape: Positives, pads: Indices | None = None,
+    strides: Positives | None = None,
 ):  # fmt: skip
     """The mean of each window. With `count_include_pad` the kernel counts what rounding up adds, too.
 

@@ -18,6 +18,7 @@ from mo_loop.frontend.ops.contrib.channels import channels_last as to_channels_l
 from mo_loop.frontend.ops.quantization import qlinear_conv, real, requantized, unless_zero
 from mo_loop.frontend.ops.recurrent import lstm
 from mo_loop.frontend.ops.weight_layout import array_of, rearranged, reshaped
+from mo_loop.frontend.ranges import Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i16, i32, u32
@@ -135,8 +136,9 @@ def reduce_sum_integer(data, *, axes: Ints, keepdims: int):
 @translates("QLinearConv", since=1, domain=MICROSOFT)
 def contrib_qlinear_conv(
     x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, b=None, *, auto_pad: str = "NOTSET",
-    channels_last: int = 0, dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None,
-    pads: Ints | None = None, strides: Ints | None = None,
+    channels_last: int = 0, dilations: Positives | None = None, group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Indices | None = None, strides: Positives | None = None,
 ):  # fmt: skip
     """As ONNX's; with `channels_last` the channels of x and y are their last axis."""
     y = qlinear_conv(
@@ -152,7 +154,7 @@ def dynamic_quantize_lstm(
     x, w, r, b=None, sequence_lens=None, initial_h=None, initial_c=None, p=None, w_scale=None, w_zero_point=None,
     r_scale=None, r_zero_point=None, *, activation_alpha: Floats | None = None, activation_beta: Floats | None = None,
     activations: Strings | None = None, clip: float | None = None, direction: str = "forward",
-    hidden_size: int | None = None, input_forget: int = 0, node: Context,
+    hidden_size: Positive | None = None, input_forget: int = 0, node: Context,
 ):  # fmt: skip
     """LSTM with the numbers of the weights, [directions, inputs, 4 * hidden]; x and the states are not quantised."""
     weights, recurrence = _gates(w, w_scale, w_zero_point), _gates(r, r_scale, r_zero_point)

@@ -17,6 +17,7 @@ from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import dimension, joined, scalar
+from mo_loop.frontend.ranges import NotNegative
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f16
@@ -25,8 +26,8 @@ from mo_loop.graph.types import f16
 @translates("RotaryEmbedding", since=1, domain=MICROSOFT)
 def rotary_embedding(
     x, position_ids, cos_cache, sin_cache,
-    *, interleaved: int | None = None, is_packed_batching: int | None = None, num_heads: int | None = None,
-    rotary_embedding_dim: int | None = None, scale: float | None = None,
+    *, interleaved: int | None = None, is_packed_batching: int | None = None, num_heads: NotNegative | None = None,
+    rotary_embedding_dim: NotNegative | None = None, scale: float | None = None,
 ):  # fmt: skip
     """`scale` and `is_packed_batching` do not change the numbers of ONNX Runtime's CPU kernel."""
     is_split = ranked(x, "RotaryEmbedding") == 4
@@ -41,7 +42,8 @@ def rotary_embedding(
 def multimodal_rotary_embedding(
     x, position_ids, cos_cache, sin_cache,
     *, interleaved: int | None = None, is_packed_batching: int | None = None, mrope_layout: int | None = None,
-    mrope_section: tuple[int, ...], num_heads: int | None = None, rotary_embedding_dim: int | None = None,
+    mrope_section: tuple[int, ...], num_heads: NotNegative | None = None,
+    rotary_embedding_dim: NotNegative | None = None,
     scale: float | None = None,
 ):  # fmt: skip
     """Three positions for each token; `mrope_section` says how many columns of the caches are read at each."""

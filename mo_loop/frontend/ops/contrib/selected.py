@@ -23,6 +23,7 @@ from mo_loop.frontend.ops.contrib.grouped import normalised
 from mo_loop.frontend.ops.contrib.rotary import rotated
 from mo_loop.frontend.ops.contrib.sparse import with_rows
 from mo_loop.frontend.ops.shared import dimension, joined, vector
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import bf16, f32, i8
@@ -38,7 +39,7 @@ def dynamic_sparse_attention(
     sin_cache=None, position_ids=None, q_norm_weight=None, k_norm_weight=None, head_sink=None, committed_length=None,
     key_scale=None, value_scale=None,
     *, attention_mode: str = "selected_only", auxiliary_kv_shared: int = 0, do_rotary: int = 0, is_causal: int = 1,
-    kv_num_heads: int, local_window_size: int = -1, num_heads: int, output_bf16: int = 0,
+    kv_num_heads: Positive, local_window_size: int = -1, num_heads: Positive, output_bf16: int = 0,
     qk_norm_epsilon: float = 1e-6, rotary_interleaved: int = 0, rotary_offset: int = 0, scale: float | None = None,
     selected_kv_source: str = "main", smooth_softmax: int = 0, node: Context,
 ):  # fmt: skip

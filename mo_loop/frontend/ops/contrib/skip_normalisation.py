@@ -15,6 +15,7 @@ from mo_loop.frontend.ops.contrib.quantized import one
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
 from mo_loop.frontend.ops.quantization import real
 from mo_loop.frontend.ops.shared import dimension, divided, joined, quotient
+from mo_loop.frontend.ranges import NotNegative, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i32
@@ -136,7 +137,7 @@ def _words(input_ids: Value, mask: Value | None):
 
 
 @translates("GroupNorm", since=1, domain=MICROSOFT)
-def group_norm(x, gamma, beta, *, activation: int, channels_last: int = 1, epsilon: float = 1e-5, groups: int):
+def group_norm(x, gamma, beta, *, activation: int, channels_last: int = 1, epsilon: float = 1e-5, groups: Positive):
     """Statistics for each sample and group of channels; activation 1 is x * sigmoid(x)."""
     return _group_norm(x, gamma, beta, activation, channels_last, epsilon, groups)
 
@@ -144,7 +145,7 @@ def group_norm(x, gamma, beta, *, activation: int, channels_last: int = 1, epsil
 @translates("SkipGroupNorm", since=1, domain=MICROSOFT)
 def skip_group_norm(
     x, gamma, beta, skip, bias=None,
-    *, activation: int, channels_last: int = 1, epsilon: float = 1e-5, groups: int,
+    *, activation: int, channels_last: int = 1, epsilon: float = 1e-5, groups: Positive,
 ):  # fmt: skip
     """GroupNorm of x + skip + bias, and the sum. A skip of two dimensions has one number for each channel."""
     rank = ranked(x, "SkipGroupNorm")
@@ -173,7 +174,7 @@ def _group_norm(
 
 
 @translates("BranchwiseRMSNorm", since=1, domain=MICROSOFT)
-def branchwise_rms_norm(x, scale=None, *, epsilon: float = 1e-5, num_branches: int = 0):
+def branchwise_rms_norm(x, scale=None, *, epsilon: float = 1e-5, num_branches: NotNegative = 0):
     """Each branch, a row of [..., branches, size], is normalised in f32. `num_branches` divides a last dimension that
     holds all branches."""
     branches = divided(x, num_branches, quotient(dimension(x, -1), num_branches)) if num_branches else x

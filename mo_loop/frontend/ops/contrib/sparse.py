@@ -21,6 +21,7 @@ from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.rotary import rotated
 from mo_loop.frontend.ops.shared import dimension, joined, vector
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32
@@ -33,7 +34,7 @@ UNREAD = parts.LOWEST / 2
 def sparse_attention(
     query, key=None, value=None, past_key=None, past_value=None, block_row_indices=None, block_col_indices=None,
     total_sequence_length=None, key_total_sequence_lengths=None, cos_cache=None, sin_cache=None,
-    *, num_heads: int, kv_num_heads: int, sparse_block_size: int, do_rotary: int | None = None,
+    *, num_heads: Positive, kv_num_heads: Positive, sparse_block_size: Positive, do_rotary: int | None = None,
     rotary_interleaved: int | None = None, scale: float | None = None,
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or all in `query`."""

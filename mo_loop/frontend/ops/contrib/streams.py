@@ -10,6 +10,7 @@ from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked, rms_normal
 from mo_loop.frontend.ops.shared import dimension, divided, quotient
+from mo_loop.frontend.ranges import NotNegative
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32
@@ -41,7 +42,7 @@ def _normalised(x: Value, scale: Value, epsilon: float) -> Value:
 
 
 @translates("HyperConnectionPreMix", since=1, domain=MICROSOFT)
-def hyper_connection_pre_mix(streams, pre_mix, *, num_branches: int = 0, reduction_scale: float = 1.0):
+def hyper_connection_pre_mix(streams, pre_mix, *, num_branches: NotNegative = 0, reduction_scale: float = 1.0):
     """The sum of all rows times their gates; a row has one gate, or one for each element."""
     rows = _rows(streams, num_branches)
     gates = _gates(pre_mix, rows, num_branches)
@@ -50,7 +51,7 @@ def hyper_connection_pre_mix(streams, pre_mix, *, num_branches: int = 0, reducti
 
 
 @translates("HyperConnectionPostMix", since=1, domain=MICROSOFT)
-def hyper_connection_post_mix(streams, block_output, post_mix, stream_mix=None, *, num_branches: int = 0):
+def hyper_connection_post_mix(streams, block_output, post_mix, stream_mix=None, *, num_branches: NotNegative = 0):
     """The rows, mixed by the transposed matrix `stream_mix`, plus `block_output` times the gate of each row."""
     rows = _rows(streams, num_branches)
     if stream_mix is not None:
@@ -78,7 +79,7 @@ def _gates(mix: Value, rows: Value, count: int) -> Value:
 @translates("HyperConnectionLowRankMix", since=1, domain=MICROSOFT)
 def hyper_connection_low_rank_mix(
     streams, norm_scale, down_weight, up_weight, inject_weight, prev_block_output=None, prev_post_gate=None,
-    *, epsilon: float = 1e-5, gate_div: float = 1.0, gate_mul: float = 1.0, num_branches: int,
+    *, epsilon: float = 1e-5, gate_div: float = 1.0, gate_mul: float = 1.0, num_branches: NotNegative,
     reduction_scale: float = 1.0, silu_alpha: float = 1.0,
 ):  # fmt: skip
     """The input of the next block, the gates behind it, and the streams after the previous block is added to them.

@@ -18,6 +18,7 @@ from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import as_i64, dimension, integers, scalar, vector
 from mo_loop.frontend.ops.tensors import identity
 from mo_loop.frontend.ops.unique import unique_elements
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
@@ -76,7 +77,7 @@ def expand_dims(x, axis):
 
 
 @translates("UnfoldTensor", since=1, domain=MICROSOFT)
-def unfold_tensor(x, *, dim: int = -1, size: int, step: int = 1):
+def unfold_tensor(x, *, dim: int = -1, size: Positive, step: Positive = 1):
     """All windows of `size` elements along a dimension, as a new last dimension."""
     rank = ranked(x, "UnfoldTensor")
     at = normalise_axis(dim, rank)

@@ -18,6 +18,7 @@ from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, dimension, joined, vector
+from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import i64
@@ -50,7 +51,7 @@ def restore_padding(x, token_offset):
 @translates("PackedAttention", since=1, domain=MICROSOFT)
 def packed_attention(
     x, weights, bias, token_offset, cumulative_sequence_length, attention_bias=None,
-    *, num_heads: int, qkv_hidden_sizes: tuple[int, ...] | None = None, scale: float | None = None,
+    *, num_heads: Positive, qkv_hidden_sizes: tuple[int, ...] | None = None, scale: float | None = None,
 ):  # fmt: skip
     """The weights [input size, D + D + D_v] project the tokens to Q, K and V."""
     used = token_offsets(token_offset, x)
@@ -62,7 +63,7 @@ def packed_attention(
 @translates("PackedMultiHeadAttention", since=1, domain=MICROSOFT)
 def packed_multi_head_attention(
     query, key=None, value=None, bias=None, token_offset=None, cumulative_sequence_length=None, attention_bias=None,
-    *, num_heads: int, mask_filter_value: float | None = None, scale: float | None = None,
+    *, num_heads: Positive, mask_filter_value: float | None = None, scale: float | None = None,
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or packed as [tokens, heads, 3, size].
 

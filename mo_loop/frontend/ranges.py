@@ -1,0 +1,61 @@
+"""The ranges of integer attributes, declared in the signatures of translators:
+
+    def conv(x, w, b=None, *, group: Positive = 1, kernel_shape: Positives | None = None): ...
+
+`Translator.ranges` holds them, and the front end refuses a node whose attribute is outside, before the function runs.
+The largest number is 2^31 - 1: the runtime computes sizes and indices in 32 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from mo_loop.errors import TypeError_
+
+MOST = 2**31 - 1
+
+Positive: TypeAlias = int
+NotNegative: TypeAlias = int
+Index: TypeAlias = int
+"""An integer of 32 bits, which may be negative."""
+Positives: TypeAlias = tuple[int, ...]
+NotNegatives: TypeAlias = tuple[int, ...]
+Indices: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers from `least` to `most`; `kind` is the annotation of the attribute without a range."""
+
+    kind: str
+    least: int
+    most: int = MOST
+
+    def require(self, name: str, value: Any) -> None:
+        """Raise TypeError_ unless the integer, or each of the integers, is in the range."""
+        for each in value if isinstance(value, tuple) else (value,):
+            if not self.least <= each <= self.most:
+                raise TypeError_(
+                    f"the attribute {name!r} is {each}, and its range is {self.least} to {self.most}", code="ML236"
+                )
+
+
+RANGES = {
+    "Positive": Range("int", 1),
+    "NotNegative": Range("int", 0),
+    "Index": Range("int", -MOST),
+    "Positives": Range("tuple[int, ...]", 1),
+    "NotNegatives": Range("tuple[int, ...]", 0),
+    "Indices": Range("tuple[int, ...]", -MOST),
+}
+"""Annotation -> its range."""
+
+
+def kind_and_range(annotation: Any) -> tuple[Any, Range | None]:
+    """The annotation of an attribute without its range, and the range if it has one."""
+    if not isinstance(annotation, str):
+        return annotation, None
+    text, separator, rest = annotation.partition(" | ")
+    found = RANGES.get(text)
+    return (annotation, None) if found is None else (f"{found.kind}{separator}{rest}", found)

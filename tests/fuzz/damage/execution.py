@@ -1,0 +1,121 @@
+"""Executions of damaged files: what the conversion of each gave. Runs in a worker process."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mo_loop.workers import report_stage
+
+LIMIT = 20
+"""Seconds of one execution."""
+
+_OWN = ("mo_loop", "transforms")
+_ROOT = str(Path(__file__).resolve().parents[3])
+
+
+class Overdue(BaseException):
+    """Raised in an execution that takes too long."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Executions number `first` to `first + count - 1` of a seed, of files of one kind."""
+
+    kind: str
+    seed: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An execution that ended in an error that is a bug. `place` is the innermost line of this project."""
+
+    number: int
+    source: str
+    place: str
+    text: str
+    trace: str = ""
+
+
+@dataclass
+class Found:
+    """The counts of the executions of one task: how many converted, how many were refused with each code."""
+
+    converted: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def execute(task: Task) -> Found:
+    """Run the executions of a task. The stage is the number of the one that runs."""
+    found = Found()
+    signal.signal(signal.SIGALRM, _end)
+    for number in range(task.first, task.first + task.count):
+        report_stage(str(number))
+        signal.alarm(LIMIT)
+        execute_one(task.kind, task.seed, number, found)
+        signal.alarm(0)
+    return found
+
+
+def _end(*_: object) -> None:
+    raise Overdue(f"no end within {LIMIT} s")
+
+
+def execute_one(kind: str, seed: int, number: int, found: Found) -> None:
+    """One execution, counted in `found`."""
+    from mo_loop.errors import MoLoopError
+    from tests.fuzz.damage.damaging import damaged
+
+    source, data = damaged(seed, number)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            CONVERSIONS[kind](data)
+    except MoLoopError as error:
+        if error.exit_code == 4:
+            found.failures.append(_failure(number, source, error))
+        else:
+            found.refused[error.code] = found.refused.get(error.code, 0) + 1
+    except (Exception, Overdue) as error:
+        found.failures.append(_failure(number, source, error))
+    else:
+        found.converted += 1
+
+
+def _onnx(data: bytes) -> None:
+    """Convert a model and write its IR."""
+    from mo_loop.api import convert_model, save_model
+
+    model = convert_model(data)
+    with tempfile.TemporaryDirectory() as folder:
+        save_model(model, Path(folder, "model.xml"))
+
+
+CONVERSIONS: dict[str, Callable[[bytes], None]] = {"onnx": _onnx}
+"""Kind of files -> what is done with each. Every error but those with a code of a refusal is a bug."""
+
+
+def _failure(number: int, source: str, error: BaseException) -> Failure:
+    cause: Any = _internal(error)
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    own = [each for each in traceback.extract_tb(cause.__traceback__) if each.filename.startswith(_ROOT)]
+    own = [each for each in own if Path(each.filename).relative_to(_ROOT).parts[0] in _OWN] or own
+    place = f"{Path(own[-1].filename).relative_to(_ROOT)}:{own[-1].lineno} {own[-1].name}" if own else "?"
+    trace = "".join(traceback.format_exception(cause)[-8:])
+    return Failure(number, source, place, f"{type(cause).__name__}: {cause}"[:300], trace)
+
+
+def _internal(error: BaseException) -> BaseException:
+    """The error itself, or the one of several that is a bug."""
+    several = getattr(error, "errors", ())
+    return next((each for each in several if each.exit_code == 4), error)

@@ -1,0 +1,30 @@
+"""Damaged models; tools/fuzz_bytes.py runs any number of them."""
+
+from __future__ import annotations
+
+import onnx
+
+from mo_loop.frontend import registry
+from mo_loop.frontend.onnx_graphs import domain_of
+from tests.fuzz.damage.damaging import damaged
+from tests.fuzz.damage.fields import graphs_of
+from tests.fuzz.damage.sources import models
+
+SEED = 2026
+
+
+def test_there_is_a_model_of_every_operator() -> None:
+    found = set()
+    for _, data in models():
+        model = onnx.load_from_string(data)
+        nodes = [*(node for graph in graphs_of(model) for node in graph.node)]
+        nodes += [node for function in model.functions for node in function.node]
+        found |= {registry.qualified(domain_of(node), node.op_type) for node in nodes}
+    assert {op for names in registry.FAMILIES.values() for op in names.split()} <= found
+
+
+def test_a_number_gives_the_same_damage_again() -> None:
+    first = [damaged(SEED, number) for number in range(40)]
+    assert first == [damaged(SEED, number) for number in range(40)]
+    assert len({data for _, data in first}) > 35
+    assert all(data != dict(models())[name] for name, data in first[:5])
