@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 
 ALIGNMENT = 1 << 16
 """Of a tensor in a file with external data, as PyTorch's exporter aligns them."""
+LAYERS, SIZE = 30, 64
+"""Of a decoder: its layers, and the size of a head."""
 
 
 def write_weights(gigabytes: float, external: bool, path: Path) -> int:
@@ -39,17 +41,19 @@ def write_weights(gigabytes: float, external: bool, path: Path) -> int:
 def write_decoder(gigabytes: float, half: bool, path: Path) -> int:
     """A decoder in the form in which PyTorch's exporter with dynamo writes Llama, all weights in one file.
 
-    A Linear is a MatMul that reads the Transpose of a weight of shape [N, K]. Of small sizes it has small layers.
+    A Linear is a MatMul that reads the Transpose of a weight of shape [N, K]. 8 GB of f32 are 2 billion parameters in
+    30 layers; a smaller model has smaller layers.
     """
     import numpy as np
     import onnx
     from onnx import numpy_helper
 
     dtype = np.dtype(np.float16 if half else np.float32)
-    is_small = gigabytes < 0.6
-    hidden, inner, words, heads = (64, 256, 500, 4) if is_small else (2048, 8192, 32000, 32)
-    layer = 4 * hidden * hidden + 3 * hidden * inner
     parameters = gigabytes * 1e9 / dtype.itemsize
+    heads = max(1, round((parameters / LAYERS) ** 0.5 / 4 / SIZE))
+    hidden = heads * SIZE
+    inner, words = 4 * hidden, 16 * hidden
+    layer = 4 * hidden * hidden + 3 * hidden * inner
     layers = max(1, round((parameters - 2 * words * hidden) / layer))
     element = "float16" if half else "float"
     head = f"main (int64[B,S] ids) => ({element}[B,S,{words}] logits)"
@@ -60,14 +64,13 @@ def write_decoder(gigabytes: float, half: bool, path: Path) -> int:
     model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]>\n{head} {{ {chr(10).join(lines)} }}')
     for node in model.graph.node:
         node.name = f"node_{node.output[0]}"
-    size = hidden // heads
     small = {
         "last": np.array([-1], np.int64), "two": np.array(2, dtype), "eps": np.array(1e-3, dtype),
-        "scale": np.array(size**-0.25, dtype), "zero": np.array(0, np.int64), "one": np.array(1, np.int64),
+        "scale": np.array(SIZE**-0.25, dtype), "zero": np.array(0, np.int64), "one": np.array(1, np.int64),
         "zeros": np.array([0], np.int64), "ones": np.array([1], np.int64), "nothing": np.array(0, dtype),
-        "middle": np.array([size // 2], np.int64), "end": np.array([size], np.int64),
-        "split": np.array([0, 0, heads, size], np.int64), "merged": np.array([0, 0, hidden], np.int64),
-        "minus": np.array(-1e4, dtype), "freq": (1e4 ** -(np.arange(size // 2) / size)).astype(dtype),
+        "middle": np.array([SIZE // 2], np.int64), "end": np.array([SIZE], np.int64),
+        "split": np.array([0, 0, heads, SIZE], np.int64), "merged": np.array([0, 0, hidden], np.int64),
+        "minus": np.array(-1e4, dtype), "freq": (1e4 ** -(np.arange(SIZE // 2) / SIZE)).astype(dtype),
     }  # fmt: skip
     small |= {f"g{n}{each}": np.full(hidden, 1 + n / layers, dtype) for n in range(layers) for each in "ab"}
     small["gfinal"] = np.ones(hidden, dtype)
