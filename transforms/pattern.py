@@ -52,6 +52,10 @@ class Pattern:
         """The refusal of the value itself, without the inputs of its node; None too where only `ways` can tell."""
         return None
 
+    def begins(self, value: Value) -> bool:
+        """False only if `value` cannot match, by itself or by the inputs of its node: a quick answer for most nodes."""
+        return self.fits(value) is None
+
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
         """The ways in which a pattern that `chooses` can match, best first."""
         raise NotImplementedError
@@ -119,6 +123,20 @@ class _WrapType(Pattern):
                 return f"has {key}={found!r}"
         return self.when if self.when is not None and not self.when.check(value) else None
 
+    def begins(self, value: Value) -> bool:
+        if self.fits(value) is not None:
+            return False
+        values = value.node.inputs
+        if not self.plain or len(values) != len(self.inputs) or None in values:
+            return True
+        return self._fit(values, self.inputs)
+
+    def _fit(self, values: Iterable[Any], patterns: Iterable[Any]) -> bool:
+        for pattern, value in zip(patterns, values, strict=True):  # noqa: SIM110  # `all` takes twice as long
+            if pattern.fits(value) is not None:
+                return False
+        return True
+
     def pair(
         self, values: tuple[Value | None, ...], patterns: tuple[Pattern | None, ...], agenda: Agenda
     ) -> Refusal | None:
@@ -167,6 +185,9 @@ class _AnyOrder(_WrapType):
 
     chooses = True
 
+    def _fit(self, values: Iterable[Any], patterns: Iterable[Any]) -> bool:
+        return any(super(_AnyOrder, self)._fit(values, order) for order in permutations(patterns))
+
     def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
         refusal = self.fits(value)
         if refusal is not None:
@@ -177,9 +198,7 @@ class _AnyOrder(_WrapType):
             agenda: Agenda = []
             refusal = self.pair(value.node.inputs, order, agenda)
             if refusal is None:
-                # Most orders end here, before `solve` copies what is bound; a trace wants to hear why.
-                if trace is not None or all([pattern.fits(each) is None for pattern, each in agenda]):
-                    yield agenda, {self: value}
+                yield agenda, {self: value}
             elif trace is not None:
                 trace.refused(len(bound), self, value, refusal)
 
@@ -441,13 +460,15 @@ class Trace:
 class Matcher:
     """Matches one pattern at any number of nodes."""
 
-    __slots__ = ("contained", "fits", "is_single", "pattern")
+    __slots__ = ("begins", "contained", "fits", "is_single", "pattern")
 
     def __init__(self, pattern: Pattern, *, contained: bool = False) -> None:
         """With `contained`, a match is refused if a node outside it reads an inner value."""
         self.pattern = pattern
         self.fits = pattern.fits
         """The reason why a value cannot be the root, without its inputs; None if it can."""
+        self.begins = pattern.begins
+        """Whether a value may be the root, by what its node and the direct inputs are."""
         self.contained = contained
         self.is_single = type(pattern) is _WrapType and not pattern.inputs and not pattern.is_open
         """Whether the pattern is one node, whatever its inputs."""

@@ -55,7 +55,9 @@ def live_states(node: Control) -> set[Result]:
     if isinstance(node, Loop):
         live.add(node.condition)
     feeds = {entry.parameter: entry.result for entry in node.back_edges}
-    sinks = [each for each in body if each.acts or (each.is_kept and not isinstance(each, Parameter | Result))]
+    sinks: list[Node] = []
+    if body.acts:
+        sinks = [each for each in body if each.acts or (each.is_kept and not isinstance(each, Parameter | Result))]
     new: set[Node] = {*live, *sinks}
     while new:
         read = body.ancestors(new)

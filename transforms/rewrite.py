@@ -215,7 +215,7 @@ class Dispatch:
             return bool(passes)
         for value in node.outputs:
             for each in passes:
-                if each.matcher.fits(value) is None:
+                if each.matcher.begins(value):
                     return True
         return False
 

@@ -20,7 +20,7 @@ a separate Graph with `owner` set; no edge crosses graphs.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
@@ -41,6 +41,7 @@ _NO_DATA: dict[str, Any] = {}
 """The data that networkx keeps for a node: none, and one dictionary for all of them."""
 
 N = TypeVar("N", bound="Node")
+T = TypeVar("T")
 
 
 class Use(NamedTuple):
@@ -296,6 +297,7 @@ class Graph:
         # What `sweep` looks at: nodes that lost the last reader of an output since then, and those with this or a
         # higher id.
         self._unread: dict[Node, None] = {}
+        self._notes: dict[Any, Any] = {}
         self._unswept = 0
         self._dirty: dict[Node, None] = {}
 
@@ -417,13 +419,38 @@ class Graph:
             raise ModelError(f"the graph has a cycle: {cycle}", where=self.origin, code="ML224")
         return order
 
+    def note(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, and the same object again until a node or an edge of the graph changes.
+
+        For what a pass finds out about many nodes, for example the values that it need not look at again.
+        """
+        if key not in self._notes:
+            self._notes[key] = make()
+        made: T = self._notes[key]
+        return made
+
     def ancestors(self, nodes: Iterable[Node]) -> set[Node]:
         """`nodes` and all that they depend on in this graph; back edges are not followed."""
-        return _reached(nodes, lambda node: node.producers)
+        found = set(nodes)
+        waiting = list(found)
+        while waiting:
+            for value in waiting.pop().inputs:
+                if value is not None and value.node not in found:
+                    found.add(value.node)
+                    waiting.append(value.node)
+        return found
 
     def descendants(self, nodes: Iterable[Node]) -> set[Node]:
         """`nodes` and all that depends on them in this graph; back edges are not followed."""
-        return _reached(nodes, lambda node: node.consumers)
+        found = set(nodes)
+        waiting = list(found)
+        while waiting:
+            for output in waiting.pop().outputs:
+                for node, _ in output.uses:
+                    if node not in found:
+                        found.add(node)
+                        waiting.append(node)
+        return found
 
     @property
     def acts(self) -> bool:
@@ -456,6 +483,8 @@ class Graph:
         _set(node, "id", self._next_id)
         self._next_id += 1
         nodes[node] = _NO_DATA
+        if self._notes:
+            self._notes.clear()
         for port, value in enumerate(inputs):
             if value is not None:
                 if value._uses is None:  # as in `_link`: nearly every value has one use
@@ -493,6 +522,7 @@ class Graph:
             self._link(value, node, port)
             if value.node.id > node.id:
                 self._order = None
+        self._notes.clear()
         inputs = list(node.inputs)
         inputs[port] = value
         node.inputs = tuple(inputs)
@@ -506,6 +536,7 @@ class Graph:
         for port, old in enumerate(node.inputs):
             if old is not None:
                 old._unlink(node, port)
+        self._notes.clear()
         node.inputs = tuple(values)
         for port, value in enumerate(values):
             if value is not None:
@@ -535,6 +566,7 @@ class Graph:
         del self._classes[type(node)][node]
         self._dirty.pop(node, None)
         self._order = None
+        self._notes.clear()
         if node in self.parameters:
             self.parameters.remove(node)
         if node in self.results:
@@ -703,17 +735,6 @@ def _constant(value: Value, depth: int) -> Any:
         arrays.append(array)
     result = node.evaluate(*arrays)
     return None if result is NotImplemented else np.asarray(result)
-
-
-def _reached(nodes: Iterable[Node], neighbours: Callable[[Node], Iterable[Node]]) -> set[Node]:
-    """`nodes`, and all nodes on paths from them."""
-    found = set(nodes)
-    waiting = list(found)
-    while waiting:
-        new = [each for each in neighbours(waiting.pop()) if each not in found]
-        found.update(new)
-        waiting += new
-    return found
 
 
 Edges = dict["Node", dict[int, dict[str, Value]]]

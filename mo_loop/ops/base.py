@@ -35,6 +35,9 @@ _set = object.__setattr__
 
 _IN_GRAPHS = (Value, Node)
 
+_INTS = tuple[int, ...]
+_ONLY_INT = {int}
+
 
 class Op(Node):
     """Base of all operations. Class keywords: `opset` (the lowest that has it), `type` (the IR's name, default the
@@ -76,7 +79,7 @@ class Op(Node):
             origin: Any = get_origin(kind)
             if origin is ClassVar or name.startswith("_"):
                 continue
-            cls._kinds[name] = kind
+            cls._kinds[name] = _INTS if kind == _INTS else kind
             cls.attributes[name] = cls.__dict__.get(name, _MISSING)
         cls._required = tuple(name for name, default in cls.attributes.items() if default is _MISSING)
         code = cls.infer.__code__  # inspect.signature would take a third of the time that loading the operations takes
@@ -244,7 +247,9 @@ def _among(result, types: Sequence[Any]) -> bool:
 def _checked(op: Op, key: str, value):
     """`value` in the declared kind of attribute `key`: numpy scalars become Python's, lists tuples."""
     kind = op._kinds[key]
-    if kind is Any:
+    if kind is Any or type(value) is kind:
+        return value
+    if kind is _INTS and type(value) is tuple and set(map(type, value)) == _ONLY_INT:  # strides, pads, dilations
         return value
     if kind is int and isinstance(value, int | np.integer) and not isinstance(value, bool):
         return int(value)

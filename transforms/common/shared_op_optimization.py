@@ -78,10 +78,13 @@ def _key(node: Op) -> Hashable:
     return cls, len(node.outputs), node.inputs, attributes
 
 
+_PLAIN = (str, int, bool, ElementType, tuple[int, ...], tuple[int, ...] | None, int | None)
+
+
 @cache
 def _are_plain(cls: Any) -> bool:
     """Whether attributes of these kinds are equal only if they are the same."""
-    return all(kind in (str, int, bool, ElementType) or _is_choice(kind) for kind in cls._kinds.values())
+    return all(kind in _PLAIN or _is_choice(kind) for kind in cls._kinds.values())
 
 
 def _is_choice(kind: Any) -> bool:

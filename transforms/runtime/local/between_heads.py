@@ -91,13 +91,18 @@ def _has_as_many_queries_as_heads(value: Value) -> bool:
 
 def _behind(value: Value, kind: type[Node]) -> Node | None:
     """The operation `kind` that `value` is computed of, through operations between."""
-    pending, seen = [value], set[Value]()
+    # Residual connections lead every product to all that come before it: what has none behind is asked once.
+    seen: set[Value] = value.graph.note(("nothing behind", kind), set)
+    pending = [value]
+    added: list[Value] = []
     while pending:
         each = pending.pop()
         if isinstance(each.node, kind):
+            seen.difference_update(added)
             return each.node
         if each not in seen and isinstance(each.node, BETWEEN):
             seen.add(each)
+            added.append(each)
             pending += inputs_of(each.node)
     return None
 

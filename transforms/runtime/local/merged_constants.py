@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from transforms.runtime.local.rule import LocalRule, inputs_of
 
 FACTORS = (ops.Multiply, ops.Divide)
 ADDENDS = (ops.Add, ops.Subtract)
-Array = np.ndarray[Any, Any]
 
 
 def _is_behind_constants(value: Value) -> bool:
@@ -60,9 +59,9 @@ def _leave_the_type(node: Node) -> bool:
         if sizes is None:
             return False
         if isinstance(current, FACTORS):
-            most, least = most * float(sizes.max()), least * float(sizes.min())
+            most, least = most * sizes[1], least * sizes[0]
         elif isinstance(current, ADDENDS):
-            total += most * float(sizes.max())
+            total += most * sizes[1]
         is_merged = current is not node
         if is_merged and (max(most, total) > huge or least < tiny):
             return True
@@ -81,14 +80,24 @@ def _operand(node: Node) -> tuple[Value, int] | None:
     return found[0] if len(found) == 1 else None
 
 
-def _sizes(node: Node) -> Array | None:
-    """What the constant multiplies or adds, without its sign; [1] for no constant, and None where one is not finite."""
+def _sizes(node: Node) -> tuple[float, float] | None:
+    """The smallest and the largest number that the constant multiplies or adds, without signs; 1 for no constant, and
+    None where one is not finite."""
     constants = [each.node for each in inputs_of(node) if isinstance(each.node, Constant)]
     if not constants:
-        return np.ones(1)
-    array = np.abs(constants[0].array.astype(np.float64)).ravel()
-    array = array[array != 0] if isinstance(node, FACTORS) else array
-    if not array.size or not np.all(np.isfinite(array)):
+        return 1.0, 1.0
+    array = constants[0].array
+    if array.size == 1:  # most of them
+        least = most = abs(float(array.item()))
+        if least == 0 and isinstance(node, FACTORS):
+            return None
+    else:
+        sizes = np.abs(array.astype(np.float64)).ravel()
+        sizes = sizes[sizes != 0] if isinstance(node, FACTORS) else sizes
+        if not sizes.size:
+            return None
+        least, most = float(sizes.min()), float(sizes.max())
+    if not math.isfinite(most):
         return None
     is_divisor = isinstance(node, ops.Divide) and constants[0].output is node.inputs[1]
-    return 1 / array if is_divisor else array
+    return (1 / most, 1 / least) if is_divisor else (least, most)
