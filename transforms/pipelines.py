@@ -10,6 +10,7 @@ from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
 from transforms.common.share_transposed_constants import ShareTransposedConstants
 from transforms.common.shared_op_optimization import SharedOpOptimization
 from transforms.common.transpose_mat_mul import TransposeMatMul
+from transforms.common.transpose_weights import TransposeWeights
 from transforms.constant_folding import ConstantFolding
 from transforms.downgrade.downgrade import Downgrade
 from transforms.front.append_behind_if import AppendBehindIf
@@ -126,6 +127,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     AddLeadingDimension,  # the runtime would divide by a first dimension of 0
     ShareTransposedConstants,  # after the passes that fold and merge constants
+    TransposeWeights,  # those that no constant holds so already
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change

@@ -10,6 +10,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.tensor import DeferredTensor, FileTensor, Tensor
+from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import f16, f32, f64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import quantised_constant
@@ -87,7 +88,7 @@ class CompressFloatConstants(FunctionPass):
         if isinstance(tensor, FileTensor):
             key = (tensor.path, tensor.offset, tensor.dtype, tensor.shape)
         if key not in self._known:
-            clipped = _clipped(tensor)
+            clipped = _clipped(tensor.source if isinstance(tensor, TransposedTensor) else tensor)  # in any order
             self._known[key] = None if clipped is None else _in_f16(tensor, clipped > 0)
             if clipped is None:
                 self.counts.kept += 1
