@@ -15,8 +15,9 @@ refuses, or for which ovc's IR gives other numbers, are listed separately; a mod
     python tools/bench_inference.py --why resnet50-qdq_u8s8        what the runtime executes for both IRs, and how long
 
 Networks of a folder run on two threads (--threads); a row has compile time, .bin, peak memory and differences from ONNX
-Runtime, too. tools/real/targets.py has their targets. With --results FILE each row is written to FILE when it is
-measured, and the rows in FILE are not measured again; --markdown FILE writes the table as Markdown:
+Runtime, too. tools/real/targets.py has their targets: inference and compile time at most 1.05 of ovc's in each row, a
+.bin that is not larger. With --results FILE each row is written to FILE when it is measured, and the rows in FILE are
+not measured again; --markdown FILE writes the table as Markdown:
 
     python tools/bench_inference.py --folder out/real --results out/real/rows.jsonl --markdown out/real/rows.md
 """

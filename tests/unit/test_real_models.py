@@ -234,15 +234,24 @@ def test_a_row_may_exceed_its_target_by_its_spread_alone() -> None:
     assert rows[0].missed == ["time"]
 
 
-def test_size_memory_and_compile_time_have_targets_in_quantised_rows_alone() -> None:
-    large = {"bin": 120, "peak": 120, "seconds_to_compile": 1.2}
-    rows = [row("a", "quantised", 0.9, **large), row("b", "float", 0.9, **large)]
-    rows[1].compile_spread = 0.0
-    assert judge(rows).missed == ["a"]
+def test_size_and_compile_time_have_targets_in_all_rows_and_memory_in_quantised_ones() -> None:
+    large = {"bin": 102, "peak": 120, "seconds_to_compile": 1.2}
+    rows = [row("a", "quantised", 0.9, **large), row("b", "float", 0.9, **large), row("c", "loops", 0.5, bin=101)]
+    assert judge(rows).missed == ["a", "b"]
     assert rows[0].missed == ["compile time", ".bin", "memory"]
+    assert rows[1].missed == ["compile time", ".bin"]
     rows[0].compile_spread = 0.3
     judge(rows)
     assert rows[0].missed == [".bin", "memory"]
+
+
+def test_means_of_compile_times_are_shown_by_group() -> None:
+    rows = [row("a", "float", 0.9, seconds_to_compile=0.5), row("b", "float", 0.9, seconds_to_compile=2.0 * 0.98)]
+    summary = judge(rows)
+    assert summary.compile_means == {"float": (pytest.approx(0.98**0.5), 2)}
+    text = table(rows, summary)
+    assert "geometric mean of 2 compile times, float: 0.990, target of each 1.05" in text
+    assert text.endswith("missed: b")
 
 
 def test_other_numbers_are_a_miss_unless_ovc_has_them_too() -> None:
@@ -330,7 +339,7 @@ def test_the_table_for_the_documentation_names_slow_rows_and_other_misses() -> N
     ]
     text = records.markdown(rows, judge(rows))
     assert "| bert-int8 | 10.00 | 10.00 | 1.20 | 0.00 | 1.00 | 1.30 | 1.00 | 0.0e+00 | 0.0e+00 |" in text
-    assert "| float | 2 | 1.095 | 1.00 |" in text
+    assert "| float | 2 | 1.095 | 1.00 | 1.000 |" in text
     assert "Above 1.05 beyond the spread: bert-int8 1.20." in text
     assert "Other targets that are missed: bert-int8 (time, .bin)." in text
     assert len({line.count("|") for line in text.partition("\n\n")[0].splitlines()}) == 1
