@@ -76,8 +76,8 @@ COMMON: tuple[type[FunctionPass], ...] = (
 """Makes a graph smaller and simpler; its results stay the same."""
 
 FRONT: tuple[type[FunctionPass], ...] = (
+    TransposeMatMul,  # before the next pass moves the elements of weights
     ConstantFolding,  # all passes below need the trip counts, conditions and lengths that are known
-    TransposeMatMul,  # before any pass moves the Transposes that are too large to be folded
     UnrollLoops,  # only with a limit; SharedOpOptimization below merges what the copies have in common
     EliminateEmptyLoops,  # a sequence that only such a loop appends to does not change
     EliminateLoopInputsOutputs,  # and becomes an invariant input of the outer loops

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.ops.base import Constant
+from mo_loop.ops.base import Constant, Identity
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead
+
+FORMS = (Identity, ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
+"""Operations that make another form of a constant without moving its elements."""
 
 
 class TransposeMatMul(FunctionPass):
     """MatMul(x, Transpose(w))  ->  MatMul(x, w) {transpose_b}, where w is constant and its last two axes change places
 
     The .bin holds the weights as the model has them, and the runtime does not transpose them while it compiles. w may
-    be converted or dequantised.
+    be converted, dequantised or reshaped.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -38,9 +41,9 @@ class TransposeMatMul(FunctionPass):
 
 
 def _is_constant(value: Value) -> bool:
-    """Whether a value is a constant, or one that is converted or dequantised."""
+    """Whether a value is a constant, or one that is converted, dequantised or reshaped."""
     node = value.node
-    while isinstance(node, ops.Convert) and node.inputs[0] is not None:
+    while isinstance(node, FORMS) and node.inputs[0] is not None:
         node = node.inputs[0].node
     parts = node.inputs if isinstance(node, ops.Dequantize) else (node.outputs[0],)
     return all(each is None or isinstance(each.node, Constant) for each in parts)
