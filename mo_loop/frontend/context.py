@@ -155,10 +155,7 @@ class Body:
     def translate(self, types: Sequence[Any]) -> TranslatedBody:
         """The body with its inputs of these types. Raises ModelError when their number is wrong."""
         if len(types) != len(self.proto.input):
-            raise ModelError(
-                f"the number of inputs of the body is {len(self.proto.input)}, but the operator passes {len(types)}",
-                code="ML226",
-            )
+            raise _other_count(len(self.proto.input), len(types))
         graph = Graph(self.proto.name or "body")
         graph.scope = self.origin.scope
         scope = Scope(graph, self.scope, self.origin.scope)
@@ -187,11 +184,17 @@ class Body:
 
     def inline(self, values: Sequence[Value] = ()) -> list[Value]:
         """Translate the body's nodes into the enclosing graph, with `values` as inputs; for a branch always taken."""
+        if len(values) != len(self.inputs):
+            raise _other_count(len(self.inputs), len(values))
         scope = Scope(self.scope.graph, self.scope, self.origin.scope)
         scope.moved = self._moved
         scope.values.update(zip(self.inputs, values, strict=True))
         self._translation.statements(self.proto, scope)
         return [scope[entry.name] for entry in self.proto.output]
+
+
+def _other_count(inputs: int, passed: int) -> ModelError:
+    return ModelError(f"the number of inputs of the body is {inputs}, but the operator passes {passed}", code="ML226")
 
 
 class TranslatedBody:

@@ -129,7 +129,7 @@ class Ranks:
 
     def _read_constant(self, node: Any) -> None:
         value = next((each.t for each in node.attribute if each.name == "value" and each.HasField("t")), None)
-        if node.op_type == "Constant" and value is not None:
+        if node.op_type == "Constant" and value is not None and node.output:
             self._arrays[node.output[0]] = list(value.dims)
             self._say(node.output[0], len(value.dims))
 

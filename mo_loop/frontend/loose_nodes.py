@@ -147,7 +147,8 @@ def _has_default(proto: Any, name: str, versions: Sequence[Translator]) -> bool:
     if attribute.ref_attr_name:
         return False
     value = onnx.helper.get_attribute_value(attribute)
-    plain = value.decode() if isinstance(value, bytes) else tuple(value) if isinstance(value, list) else value
+    plain = tuple(value) if isinstance(value, list) else value
+    plain = plain.decode("utf-8", "replace") if isinstance(plain, bytes) else plain
     return any(each.attributes.get(name, REQUIRED) == plain for each in versions)
 
 

@@ -44,6 +44,10 @@ def require_opset(model: OnnxModel) -> None:
     import onnx
 
     proto = model.proto
+    odd = [domain for domain, version in model.opsets.items() if not -1 < version < 2**31]
+    if odd:
+        version = model.opsets[odd[0]]
+        raise ModelError(f"the model imports version {version} of the domain {odd[0]!r}", code="ML221", hint=_IMPORT)
     if "" not in model.opsets:
         model.opsets[""] = 1  # IR versions 1 and 2 have no import list: they use opset 1
         if proto.ir_version >= 3 and any(node.domain in ("", "ai.onnx") for node in proto.graph.node):

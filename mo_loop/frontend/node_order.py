@@ -60,6 +60,6 @@ def listed_order(nodes: Sequence[Any], reads: Sequence[Collection[str]], path: t
                 heapq.heappush(ready, user)
     if len(order) < len(nodes):
         left = sorted(set(range(len(nodes))) - set(order))
-        names = ", ".join(nodes[i].name or nodes[i].output[0] for i in left[:6])
+        names = ", ".join(nodes[i].name or next(iter(nodes[i].output), nodes[i].op_type) for i in left[:6])
         raise ModelError(f"nodes depend on each other in a cycle: {names}", code="ML224", where=Origin(path))
     return order

@@ -14,9 +14,13 @@ from typing import Any, TypeAlias
 from mo_loop.errors import TypeError_
 
 MOST = 2**31 - 1
+MOST_PARTS = 2**16
 
 Positive: TypeAlias = int
 NotNegative: TypeAlias = int
+Few: TypeAlias = int
+"""A number of parts that become nodes of their own, at least 1."""
+FewOrNone: TypeAlias = int
 Index: TypeAlias = int
 """An integer of 32 bits, which may be negative."""
 Positives: TypeAlias = tuple[int, ...]
@@ -44,6 +48,8 @@ class Range:
 RANGES = {
     "Positive": Range("int", 1),
     "NotNegative": Range("int", 0),
+    "Few": Range("int", 1, MOST_PARTS),
+    "FewOrNone": Range("int", 0, MOST_PARTS),
     "Index": Range("int", -MOST),
     "Positives": Range("tuple[int, ...]", 1),
     "NotNegatives": Range("tuple[int, ...]", 0),

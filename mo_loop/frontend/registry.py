@@ -5,9 +5,9 @@
         return ops.Softmax(x, axis=axis)          # keyword-only: attributes, with ONNX's defaults
 
 `since` is the first opset of a function; the newest function whose `since` is at most the model's opset is used. A
-parameter named `node` receives the Context. An annotation of mo_loop/frontend/ranges.py declares the range of an
-attribute. Versions whose schemas differ but whose translation is the same share a function; the decorator of each
-version lists the differences from the signature:
+parameter named `node` receives the Context. Annotations declare the ranges of attributes (ranges.py) and the forms of
+inputs (forms.py). Versions whose schemas differ but whose translation is the same share a function; the decorator of
+each version lists the differences from the signature:
 
     @translates("QuantizeLinear", since=10, without="axis saturate")     # parameters that this version lacks
     @translates("QuantizeLinear", since=13, without="saturate")
@@ -26,6 +26,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar
 
+from mo_loop.frontend.forms import Form, form_of
 from mo_loop.frontend.ranges import Range, kind_and_range
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -157,6 +158,7 @@ class Translator:
     attributes: Mapping[str, Any]
     kinds: Mapping[str, Any] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    forms: Sequence[Form] = ()
     wants_node: bool = False
     takes_absent: bool = False
     """Whether variadic inputs may be absent: `*xs: Value | None`."""
@@ -212,9 +214,11 @@ def _variant(
     if unknown:
         raise ValueError(f"{translator.op} of version {translator.since}: there is no parameter {sorted(unknown)}")
     gone = without | fixed.keys()
+    kept = [name for name in inputs if name not in gone]
     return replace(
         translator,
-        inputs=tuple(name for name in inputs if name not in gone),
+        inputs=tuple(kept),
+        forms=[replace(form, place=kept.index(form.name)) for form in translator.forms if form.name in kept],
         required=max([translator.required, *(inputs.index(name) + 1 for name in required)]),
         attributes={name: each for name, each in {**attributes, **defaults}.items() if name not in gone},
         kinds={name: kind for name, kind in translator.kinds.items() if name not in gone},
@@ -240,6 +244,7 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
     kinds = {p.name: kind_and_range(p.annotation) for p in keywords}
+    forms = [form_of(place, p.name, p.annotation) for place, p in enumerate(positional)]
     return Translator(
         op,
         since,
@@ -250,6 +255,7 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
         attributes={p.name: p.default for p in keywords},
         kinds={name: kind for name, (kind, _) in kinds.items()},
         ranges={name: limits for name, (_, limits) in kinds.items() if limits is not None},
+        forms=[form for form in forms if form is not None],
         wants_node=any(p.name == "node" for p in parameters),
         takes_absent=any(p.kind is p.VAR_POSITIONAL and "None" in str(p.annotation) for p in parameters),
     )

@@ -365,6 +365,8 @@ class ModelTranslation(Translation):
             translator, inputs, ignored = reading.translator, reading.inputs, reading.ignored
         try:
             given = inputs if is_plain else _arity(translator, inputs, context)
+            for form in translator.forms:
+                form.require(given)
             if attributes or translator.needed:
                 keywords = self._attributes(context, translator, ignored, is_adapted=custom is None)
             else:

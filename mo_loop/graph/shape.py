@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from mo_loop.errors import TypeError_
+from mo_loop.errors import TypeError_, UnsupportedError
 
 _made = 0
 """The number of fresh symbols; they are numbered from 1 on."""
@@ -292,8 +292,10 @@ def require_sizes(shape: Sequence[Dimension]) -> None:
         raise TypeError_(f"the shape {show(shape)} has more than 2^59 elements", code="ML242")
 
 
-def normalise_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """`axis` counted from the front; TypeError_ unless -rank <= axis < rank."""
+def normalise_axis(axis: int, rank: int | None, what: str = "axis") -> int:
+    """`axis` counted from the front; TypeError_ unless -rank <= axis < rank, UnsupportedError for an unknown rank."""
+    if rank is None:
+        raise UnsupportedError("the rank of a tensor is unknown", code="ML314")
     if not -rank <= axis < rank:
         raise TypeError_(f"{what} {axis} is outside a tensor of rank {rank}", code="ML231")
     return axis + rank if axis < 0 else axis

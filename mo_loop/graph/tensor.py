@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.errors import FileError
+from mo_loop.errors import FileError, TypeError_
 from mo_loop.graph.types import ElementType, from_numpy
 
 BLOCK = 1 << 20
@@ -120,6 +120,7 @@ class ArrayTensor(Tensor):
         return bytes(data) if len(data) <= SAMPLE else bytes(data[:2048]) + bytes(data[-2048:])
 
     def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        require_count(self, shape)
         return ArrayTensor(self._array.reshape(shape), self.dtype)
 
 
@@ -155,6 +156,7 @@ class FileTensor(Tensor):
             return self._read(file, 0, 2048) + self._read(file, self.nbytes - 2048, 2048)
 
     def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        require_count(self, shape)
         return FileTensor(self.path, self.offset, self.dtype, shape)
 
     @property
@@ -191,11 +193,19 @@ class DeferredTensor(Tensor):
         return start
 
     def reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        require_count(self, shape)
         return DeferredTensor(self.dtype, shape, self._make, self._files)
 
     @property
     def files(self) -> tuple[str, ...]:
         return self._files
+
+
+def require_count(tensor: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise TypeError_ unless a shape has as many elements as the tensor."""
+    if math.prod(shape) != tensor.size:
+        text = f"a constant {tensor.dtype}{list(tensor.shape)} has not as many elements as the shape {list(shape)}"
+        raise TypeError_(text, code="ML235")
 
 
 def ended_before(path: str) -> FileError:
@@ -212,7 +222,12 @@ def same_bytes(a: Tensor, b: Tensor) -> bool:
 
 
 def viewed(tensor: Tensor, dtype: ElementType, shape: tuple[int, ...]) -> Tensor:
-    """The same bytes as elements of another type; elements below 8 bits begin with the lowest bits of a byte."""
+    """The same bytes as elements of another type; elements below 8 bits begin with the lowest bits of a byte.
+
+    TypeError_ if elements of this type and shape take another number of bytes.
+    """
+    if dtype.size_of(math.prod(shape)) != tensor.nbytes:
+        raise TypeError_(f"{tensor.nbytes} bytes of a constant are not those of {dtype}{list(shape)}", code="ML235")
     if isinstance(tensor, FileTensor):
         return FileTensor(tensor.path, tensor.offset, dtype, shape)
     return DeferredTensor(dtype, shape, tensor.blocks, tensor.files)

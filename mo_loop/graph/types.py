@@ -155,8 +155,9 @@ class TensorType:
 
     @property
     def dims(self) -> tuple[Dimension, ...]:
-        """The shape; the caller has checked that the rank is known."""
-        assert self.shape is not None
+        """The shape. UnsupportedError if the rank is not known."""
+        if self.shape is None:
+            raise UnsupportedError("the rank of a tensor is unknown", code="ML314")
         return self.shape
 
     @property

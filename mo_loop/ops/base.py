@@ -41,9 +41,9 @@ _ONLY_INT = {int}
 
 class Op(Node):
     """Base of all operations. Class keywords: `opset` (the lowest that has it), `type` (the IR's name, default the
-    class name), `index` (input ports whose scalars and arrays become i64), `abstract` (a base class of a family),
-    `random` (two equal nodes are not the same value), `kept` (a node without readers stays: a sink, which has an
-    effect when it runs)."""
+    class name), `index` (input ports whose scalars and arrays become i64), `ranks` (input port -> its rank), `abstract`
+    (a base class of a family), `random` (two equal nodes are not the same value), `kept` (a node without readers
+    stays: a sink, which has an effect when it runs)."""
 
     type: ClassVar[str] = ""
     opset: ClassVar[int] = 0
@@ -62,10 +62,11 @@ class Op(Node):
     _ports: ClassVar[tuple[str, ...]] = ()
     _variadic: ClassVar[bool] = False
     _least: ClassVar[int] = 0
+    _port_ranks: ClassVar[Mapping[int, int]] = {}
 
     def __init_subclass__(
         cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False,
-        random: bool = False, kept: bool = False,
+        random: bool = False, kept: bool = False, ranks: Mapping[str, int] | None = None,
     ) -> None:  # fmt: skip
         super().__init_subclass__()
         cls.abstract = abstract
@@ -87,6 +88,8 @@ class Op(Node):
         cls._ports = code.co_varnames[1 : code.co_argcount]
         cls._least = len(cls._ports) - len(cls.infer.__defaults__ or ())
         cls.index_ports = frozenset(cls._ports.index(name) for name in index)
+        if ranks is not None:
+            cls._port_ranks = {cls._ports.index(name): rank for name, rank in ranks.items()}
 
     def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         _set(self, "name", name)  # first: the error of an attribute reads it
@@ -97,6 +100,8 @@ class Op(Node):
                     graph = each.graph
                     break
             else:
+                if None in inputs:
+                    raise TypeError_(f"{self.type}: its inputs are absent", code="ML234")
                 raise InternalError(f"{self.type} needs a graph: give a Value among its inputs, or graph=")
         self._attach(graph, self._values(inputs))
 
@@ -198,14 +203,17 @@ class Op(Node):
         return [r.without_known() if isinstance(r, TensorType) and _among(r, types) else r for r in results]
 
     def _require_inputs(self, types: Sequence[Any]) -> None:
-        """Raise TypeError_ if a required input is absent, or if indices are not integers."""
+        """Raise TypeError_ if a required input is absent, if indices are not integers, or if a rank is another."""
         for port, each in enumerate(types):
             if each is None:
                 if port < self._least or (port >= len(self._ports) and not self.bodies):
                     name = self._ports[port] if port < len(self._ports) else port
                     raise TypeError_(f"its input {name!r} is absent", code="ML234")
-            elif port in self.index_ports and each.dtype is not None and not each.dtype.is_integer:
-                raise TypeError_(f"its input {self._ports[port]!r} has the type {each}: integers", code="ML240")
+            elif port in self.index_ports and each.dtype is not None and not is_index(each.dtype):
+                raise TypeError_(f"its input {self._ports[port]!r} is {each}, and must be integers", code="ML240")
+            elif port in self._port_ranks and each.shape is not None and len(each.shape) != self._port_ranks[port]:
+                text = f"its input {self._ports[port]!r} is {each}, and must be of rank {self._port_ranks[port]}"
+                raise TypeError_(text, code="ML235")
 
     @property
     def _place(self) -> Origin | None:
@@ -238,6 +246,11 @@ class Op(Node):
     def from_xml(cls, data: dict[str, str]) -> dict[str, str]:
         """The text of each attribute by its name here, from <data>: the inverse of the spelling in `xml_attributes`."""
         return data
+
+
+def is_index(dtype: ElementType) -> bool:
+    """Whether numbers of the type can be indices and sizes; smaller integers are weights."""
+    return dtype.is_integer and dtype.bits >= 8
 
 
 def _among(result, types: Sequence[Any]) -> bool:

@@ -16,6 +16,7 @@ class Convolution(Windowed, opset=1):
         dtype = same_dtype(x, filters)
         if filters.shape is None:
             return TensorType(dtype, None if x.shape is None else _batch_only(x))
+        self.require(len(filters.shape) >= 2, f"filters {filters}")
         outputs, channels, *kernel = filters.shape
         return self._result(x, dtype, outputs, channels, kernel)
 
@@ -34,6 +35,7 @@ class GroupConvolution(Convolution, opset=1):
         dtype = same_dtype(x, filters)
         if filters.shape is None:
             return TensorType(dtype, None if x.shape is None else _batch_only(x))
+        self.require(len(filters.shape) >= 3, f"filters {filters}")
         groups, outputs, channels, *kernel = filters.shape
         return self._result(x, dtype, groups * outputs, groups * channels, kernel)
 
@@ -51,6 +53,7 @@ class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
         dtype = same_dtype(x, filters)
         if filters.shape is None:
             return TensorType(dtype, None if x.shape is None else _batch_only(x))
+        self.require(len(filters.shape) >= 2, f"filters {filters}")
         channels, outputs, *kernel = filters.shape
         return self._result(x, dtype, outputs, channels, kernel, output_shape)
 
@@ -70,6 +73,9 @@ class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
         return TensorType(dtype, (batch, outputs, *spatial))
 
     def _grown(self, sizes: tuple[Dimension, ...], kernel: list[Dimension]) -> tuple[Dimension, ...]:
+        lists = (self.strides, self.dilations, self.pads_begin, self.pads_end, self.output_padding)
+        fits = all(len(each) == len(kernel) for each in lists)
+        self.require(fits, f"not one stride, pad and dilation for each of {len(kernel)}")
         pads = zip(self.pads_begin, self.pads_end, self.output_padding, strict=True)
         explicit = self.auto_pad == "explicit"
         return tuple(
@@ -87,6 +93,7 @@ class GroupConvolutionBackpropData(ConvolutionBackpropData, opset=1, index=("out
         dtype = same_dtype(x, filters)
         if filters.shape is None:
             return TensorType(dtype, None if x.shape is None else _batch_only(x))
+        self.require(len(filters.shape) >= 3, f"filters {filters}")
         groups, channels, outputs, *kernel = filters.shape
         return self._result(x, dtype, groups * outputs, groups * channels, kernel, output_shape)
 

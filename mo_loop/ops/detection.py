@@ -37,7 +37,7 @@ class NonMaxSuppression9(NonMaxSuppression, opset=9, type="NonMaxSuppression", i
     """As NonMaxSuppression; the first output is never padded. Spec: NonMaxSuppression-9."""
 
 
-class ROIAlign(Op, opset=3):
+class ROIAlign(Op, opset=3, ranks={"x": 4, "regions": 2, "images": 1}):
     """Regions [R, 4] of x [N, C, H, W], averaged over samples in each of the cells [R, C, h, w]. Spec: ROIAlign-3."""
 
     pooled_h: int
@@ -63,7 +63,7 @@ class ROIAlign9(ROIAlign, opset=9, type="ROIAlign"):
     aligned_mode: Literal["asymmetric", "half_pixel_for_nn", "half_pixel"] = "asymmetric"
 
 
-class ROIPooling(Op, opset=2):
+class ROIPooling(Op, opset=2, ranks={"x": 4, "regions": 2}):
     """The largest element in each cell of regions [R, 5] (image, corners) of x [N, C, H, W]. Spec: ROIPooling-2."""
 
     pooled_h: int
@@ -84,7 +84,7 @@ class ROIPooling(Op, opset=2):
         return {key: text for key, text in data.items() if key != "output_size"}
 
 
-class GridSample(Op, opset=9):
+class GridSample(Op, opset=9, ranks={"x": 4, "grid": 4}):
     """x [N, C, H, W] sampled at the positions of a grid [N, h, w, 2], each from -1 to 1. Spec: GridSample-9."""
 
     align_corners: bool = False
@@ -97,7 +97,7 @@ class GridSample(Op, opset=9):
         return TensorType(x.dtype, (batch, channels, *size))
 
 
-class DeformableConvolution(Windowed, opset=8):
+class DeformableConvolution(Windowed, opset=8, ranks={"x": 4, "offsets": 4, "filters": 4, "mask": 4}):
     """Convolution that reads each element at an offset, weighted by a mask. Spec: DeformableConvolution-8."""
 
     dilations: tuple[int, ...]
@@ -126,7 +126,9 @@ class Col2Im(Op, opset=15, index=("output_size", "kernel_size")):
         size = tuple(output_size.known.reshape(-1)) if output_size.known is not None else (fresh(), fresh())
         if x.shape is None:
             return TensorType(x.dtype, (fresh(), fresh(), *size))
+        self.require(len(x.shape) in (2, 3), f"columns {x}")
         channels: Dimension = fresh()
         if kernel_size.integers is not None:
+            self.require(len(kernel_size.integers) == 2 and 0 not in kernel_size.integers, "a kernel of 2 sizes")
             channels = x.shape[-2] // (kernel_size.integers[0] * kernel_size.integers[1])
         return TensorType(x.dtype, (*([x.shape[0]] if len(x.shape) == 3 else []), channels, *size))

@@ -152,7 +152,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op, opset=6):
         return TensorType(scores.dtype, (count, 4)), TensorType(scores.dtype, (count,))
 
 
-class ExperimentalDetectronPriorGridGenerator(Op, opset=6):
+class ExperimentalDetectronPriorGridGenerator(Op, opset=6, ranks={"priors": 2, "features": 4, "image": 4}):
     """Prior boxes [P, 4] moved to each cell of a feature map: [H, W, P, 4], or [H * W * P, 4] with `flatten`.
     Spec: ExperimentalDetectronPriorGridGenerator-6."""
 
@@ -182,7 +182,8 @@ class ExperimentalDetectronROIFeatureExtractor(Op, opset=6):
     aligned: bool = False
 
     def infer(self, regions, *features):
-        count = fresh() if regions.shape is None else regions.shape[0]
+        count = regions.dims[0] if regions.rank else fresh()
+        self.require(all(each.rank in (None, 4) for each in features), "features of a rank other than 4")
         channels = [each.shape[1] for each in features if each.shape is not None] or [fresh()]
         found = (count, reduce(merge_dim, channels), self.output_size, self.output_size)
         return TensorType(regions.dtype, found), TensorType(regions.dtype, (count, 4))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.errors import TypeError_
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import ElementType, TensorType, f8e4m3, f8e5m2, f32, i32, u8
@@ -22,7 +23,8 @@ LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
 def limits(dtype: ElementType) -> tuple[int, int]:
     """The least and the largest value of an integer type of less than 32 bits."""
     least, most = range_of(dtype)
-    assert most is not None
+    if most is None:
+        raise TypeError_(f"a tensor cannot be quantised to {dtype}", code="ML235")
     return int(least), most
 
 

@@ -38,6 +38,9 @@ def aten(
 ):  # fmt: skip
     """The arguments after the tensors are attributes, or inputs as in the signature of the operator in PyTorch."""
     inputs = (table, *arguments)
+    least = {"embedding": 2, "embedding_bag": 2}.get(operator, 0)
+    if len(inputs) < least or None in inputs[:least]:
+        raise ModelError(f"{operator} of PyTorch needs {least} inputs", code="ML227")
     if operator == "embedding":
         return ops.Gather(inputs[0], inputs[1], 0)
     if operator != "embedding_bag":
@@ -56,6 +59,8 @@ def aten(
             hint="the modes are 0 (sum), 1 (mean) and 2 (maximum); in PyTorch, only sums have weights",
         )  # fmt: skip
     packed = len(inputs) == 2 or (inputs[1].rank == 2 and _has_weights(inputs))
+    if not packed and inputs[2] is None:
+        raise ModelError("embedding_bag of PyTorch needs its offsets", code="ML227")
     starts = None if packed else _starts(inputs[2], given)
     reduced = _largest if given.mode == MAX else _summed
     return reduced(inputs[0], inputs[1], starts, given)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.forms import AtLeast2, Vector
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ops.weight_layout import reshaped
@@ -18,9 +19,9 @@ from mo_loop.graph import Value
 
 @translates("Conv", since=1)
 def conv(
-    x,
-    w,
-    b=None,
+    x: AtLeast2,
+    w: AtLeast2,
+    b: Vector = None,
     *,
     auto_pad: str = "NOTSET",
     dilations: Positives | None = None,
@@ -99,9 +100,9 @@ def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) 
 
 @translates("ConvTranspose", since=1)
 def conv_transpose(
-    x,
-    w,
-    b=None,
+    x: AtLeast2,
+    w: AtLeast2,
+    b: Vector = None,
     *,
     auto_pad: str = "NOTSET",
     dilations: Positives | None = None,

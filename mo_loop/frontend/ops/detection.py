@@ -9,6 +9,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.forms import AtLeast3, Matrix, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.col2im import scattered_images
 from mo_loop.frontend.ops.convolution import biased, spatial_rank
 from mo_loop.frontend.ops.grid import affine, sampled_at
@@ -26,11 +27,11 @@ Ints = tuple[int, ...]
 
 @translates("NonMaxSuppression", since=10)
 def non_max_suppression(
-    boxes,
-    scores,
-    max_output_boxes_per_class=None,
-    iou_threshold=None,
-    score_threshold=None,
+    boxes: Rank3,
+    scores: Rank3,
+    max_output_boxes_per_class: One = None,
+    iou_threshold: One = None,
+    score_threshold: One = None,
     *,
     center_point_box: int = 0,
 ):
@@ -64,9 +65,9 @@ def _just_above(boxes: Value, threshold: Value | None) -> Value:
 @translates("RoiAlign", since=10, fixed={"coordinate_transformation_mode": "output_half_pixel"})
 @translates("RoiAlign", since=16)
 def roi_align(
-    x,
-    rois,
-    batch_indices,
+    x: Rank4,
+    rois: Matrix,
+    batch_indices: Vector,
     *,
     coordinate_transformation_mode: str = "half_pixel",
     mode: str = "avg",
@@ -111,20 +112,26 @@ def _columns(rois: Value, count: int) -> Value:
 
 
 @translates("MaxRoiPool", since=1)
-def max_roi_pool(x, rois, *, pooled_shape: Positives, spatial_scale: float = 1.0):
+def max_roi_pool(x: Rank4, rois: Matrix, *, pooled_shape: Positives, spatial_scale: float = 1.0):
     """The largest element in each cell of a region."""
+    if len(pooled_shape) != 2:
+        raise ModelError(f"MaxRoiPool has {len(pooled_shape)} numbers in pooled_shape, not 2", code="ML227")
     height, width = pooled_shape
     return ops.ROIPooling(x, _columns(rois, 5), pooled_h=height, pooled_w=width, spatial_scale=spatial_scale)
 
 
 @translates("GridSample", since=16)
-def grid_sample_16(x, grid, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"):
+def grid_sample_16(
+    x: AtLeast3, grid: AtLeast3, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros",
+):  # fmt: skip
     """Images only."""
     return _grid_sample(x, grid, align_corners, mode, padding_mode)
 
 
 @translates("GridSample", since=20)
-def grid_sample_20(x, grid, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"):
+def grid_sample_20(
+    x: AtLeast3, grid: AtLeast3, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros",
+):  # fmt: skip
     """Opset 20 renames the modes and adds dimensions."""
     modes = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
     if mode not in modes:
@@ -144,17 +151,17 @@ def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_m
 
 
 @translates("AffineGrid", since=20)
-def affine_grid(theta, size, *, align_corners: int = 0):
+def affine_grid(theta: Rank3, size: Vector, *, align_corners: int = 0):
     """The grid that GridSample reads."""
     return affine(theta, size, bool(align_corners))
 
 
 @translates("DeformConv", since=19)
 def deform_conv(
-    x,
-    w,
-    offset,
-    b=None,
+    x: AtLeast3,
+    w: AtLeast3,
+    offset: AtLeast3,
+    b: Vector = None,
     mask=None,
     *,
     dilations: Positives | None = None,
@@ -179,8 +186,8 @@ def deform_conv(
 @translates("Col2Im", since=18)
 def col_2_im(
     columns,
-    image_shape,
-    block_shape,
+    image_shape: Vector,
+    block_shape: Vector,
     *,
     dilations: Positives | None = None,
     pads: Indices | None = None,
@@ -202,6 +209,8 @@ def col_2_im(
             raise UnsupportedError("Col2Im of an unknown number of dimensions", code="ML314")
         at = window(count, strides=strides, pads=pads, dilations=dilations)
         return scattered_images(columns, image_shape, block_shape, at)
+    if len(sizes) != len(blocks):
+        raise ModelError(f"Col2Im has {len(sizes)} sizes of the image and {len(blocks)} of the blocks", code="ML227")
     at = window(len(blocks), strides=strides, pads=pads, dilations=dilations)
     reach = at.reach(blocks)
     spans = [size + begin + end - r for size, begin, end, r in zip(sizes, at.begin, at.end, reach, strict=True)]

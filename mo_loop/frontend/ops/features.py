@@ -190,7 +190,7 @@ def label_encoder_4(
         raise no_strings("keys or values of strings")
     keys = keys_floats or keys_int64s or (None if keys_tensor is None else keys_tensor.array())
     if default_tensor is not None:
-        default = default_tensor.array().reshape(())
+        default = default_tensor.reshaped(()).array()
     else:
         is_float = values_floats or (values_tensor is not None and values_tensor.dtype.is_float)
         default = np.float32(default_float) if is_float else np.int64(default_int64)

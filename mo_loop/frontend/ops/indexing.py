@@ -5,6 +5,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
+from mo_loop.frontend.forms import AtLeast1, Vector
 from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar, vector
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.registry import translates
@@ -71,7 +72,9 @@ def scatter_nd(data, indices, updates, *, reduction: str = "none"):
 
 
 @translates("TensorScatter", since=24)
-def tensor_scatter(past_cache, update, write_indices=None, *, axis: int = -2, mode: str = "linear"):
+def tensor_scatter(
+    past_cache: AtLeast1, update: AtLeast1, write_indices: Vector = None, *, axis: int = -2, mode: str = "linear",
+):  # fmt: skip
     """For each batch entry the update is written along the axis from its index on; `circular` wraps around."""
     if mode not in ("linear", "circular"):
         raise ModelError(f"mode {mode!r} is neither linear nor circular", code="ML227")

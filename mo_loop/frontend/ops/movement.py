@@ -8,7 +8,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, integers, joined, near
-from mo_loop.frontend.ranges import Positive
+from mo_loop.frontend.ranges import Few, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count, low, normalise_axis
@@ -156,7 +156,7 @@ def split_1(input, sizes=None, *, axis: int = 0, split: tuple[int, ...] | None =
 
 @translates("Split", since=13, without="num_outputs")
 @translates("Split", since=18)
-def split(input, split=None, *, axis: int = 0, num_outputs: Positive | None = None, node: Context):
+def split(input, split=None, *, axis: int = 0, num_outputs: Few | None = None, node: Context):
     """The sizes are an input; with `num_outputs` the last piece may be smaller."""
     if split is not None or num_outputs is None:
         return _split(input, split, axis, node)
@@ -205,7 +205,7 @@ def slice_10(data, starts, ends, axes=None, steps=None):
     elif count is not None:
         step = [1] * count
     else:
-        step = ops.Broadcast(1, ops.ShapeOf(starts), graph=starts.graph)
+        step = ops.Broadcast(1, ops.ShapeOf(starts), graph=starts.graph).output
     if axes is None:
         places = None if count is None else list(range(count))
     elif integers(axes) is not None:

@@ -16,6 +16,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.features import no_strings
 from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ranges import FewOrNone
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, string
@@ -27,7 +28,7 @@ Strings = tuple[str, ...]
 
 @translates("TfIdfVectorizer", since=9)
 def tf_idf_vectorizer(
-    x, *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str, ngram_counts: Ints,
+    x, *, max_gram_length: int, max_skip_count: FewOrNone, min_gram_length: int, mode: str, ngram_counts: Ints,
     ngram_indexes: Ints, pool_int64s: Ints | None = None, pool_strings: Strings | None = None,
     weights: Floats | None = None,
 ):  # fmt: skip
@@ -54,6 +55,8 @@ def tf_idf_vectorizer(
 
 def _pools(pool: Ints, starts: Ints) -> list[Any]:
     """The n-grams [count, n] for n = 1, 2, ..."""
+    if not starts:
+        raise ModelError("TfIdfVectorizer has no ngram_counts", code="ML227")
     ends = [*starts[1:], len(pool)]
     pieces = [pool[start:end] for start, end in zip(starts, ends, strict=True)]
     if any(len(piece) % n for n, piece in enumerate(pieces, 1)):

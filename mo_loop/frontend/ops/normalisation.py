@@ -14,9 +14,10 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
+from mo_loop.frontend.forms import AtLeast2, Vector
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.ops.random import dropped
-from mo_loop.frontend.ranges import Positive
+from mo_loop.frontend.ranges import Few, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
@@ -121,7 +122,7 @@ def _squared(x: Value) -> Value:
 
 
 @translates("InstanceNormalization", since=1)
-def instance_normalization(x, scale, bias, *, epsilon: float = 1e-5):
+def instance_normalization(x: AtLeast2, scale: Vector, bias: Vector, *, epsilon: float = 1e-5):
     """Normalises each channel of each sample."""
     rank = ranked(x, "InstanceNormalization")
     normal = ops.MVN(x, list(range(2, rank)), eps=epsilon, eps_mode="INSIDE_SQRT")
@@ -216,7 +217,7 @@ def lp_normalization(x, *, axis: int = -1, p: int = 2):
 
 
 @translates("LRN", since=1)
-def lrn(x, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: Positive):
+def lrn(x: AtLeast2, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: Few):
     """Normalises over a window of channels; a window of even size has one more channel after than before the centre.
 
     LRN-1 has no such window. The runtime also truncates the bias, and fails if the number of channels is dynamic."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.forms import Matrix, Rank4
 from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
 from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
 from mo_loop.frontend.ops.windows import window
@@ -55,7 +56,7 @@ def detectron_group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Posit
 
 @translates("DeformableConv2D", since=1, domain=OPENVINO)
 def deformable_conv(
-    x, offset, w, mask=None, *, auto_pad: str = "NOTSET", deformable_groups: Positive = 1,
+    x: Rank4, offset: Rank4, w: Rank4, mask: Rank4 = None, *, auto_pad: str = "NOTSET", deformable_groups: Positive = 1,
     dilations: Positives | None = None,
     group: Positive = 1, kernel_shape: Positives | None = None, pads: Indices | None = None,
     strides: Positives | None = None,
@@ -111,8 +112,9 @@ def _sizes(x: Value) -> Value:
 
 @translates("ExperimentalDetectronPriorGridGenerator", since=1, domain=OPENVINO)
 def prior_grid(
-    priors, features, image, *, flatten: int = 1, h: int = 0, stride_x: float = 0.0, stride_y: float = 0.0, w: int = 0
-):
+    priors: Matrix, features: Rank4, image: Rank4, *, flatten: int = 1, h: int = 0, stride_x: float = 0.0,
+    stride_y: float = 0.0, w: int = 0,
+):  # fmt: skip
     """Prior boxes moved to the places of a feature map."""
     return ops.ExperimentalDetectronPriorGridGenerator(
         priors, features, image, flatten=flatten, h=h, w=w, stride_x=stride_x, stride_y=stride_y

@@ -11,8 +11,9 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
+from mo_loop.frontend.forms import AtLeast3
 from mo_loop.frontend.ops.windows import Window, window
-from mo_loop.frontend.ranges import Indices, Positives
+from mo_loop.frontend.ranges import Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i64
@@ -22,7 +23,7 @@ Ints = tuple[int, ...]
 
 @translates("MaxPool", since=1)
 def max_pool_1(
-    x, *, auto_pad: str = "NOTSET", kernel_shape: Positives, pads: Indices | None = None,
+    x: AtLeast3, *, auto_pad: str = "NOTSET", kernel_shape: Positives, pads: Indices | None = None,
     strides: Positives | None = None
 ):
     """The largest element of each window."""
@@ -33,7 +34,7 @@ def max_pool_1(
 @translates("MaxPool", since=8, without="ceil_mode dilations")
 @translates("MaxPool", since=10)
 def max_pool(
-    x,
+    x: AtLeast3,
     *,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
@@ -133,7 +134,7 @@ def _rounding(ceil_mode: int, kernel: Ints, at: Window) -> str:
 @translates("AveragePool", since=10, without="dilations")
 @translates("AveragePool", since=19)
 def average_pool(
-    x,
+    x: AtLeast3,
     *,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
@@ -215,7 +216,7 @@ def _started(x: Value, y: Value, at: Window, rounding: str) -> Value:
 
 @translates("LpPool", since=1)
 def lp_pool_1(
-    x,
+    x: AtLeast3,
     *,
     auto_pad: str = "NOTSET",
     kernel_shape: Positives | None = None,
@@ -233,13 +234,13 @@ def lp_pool_1(
 @translates("LpPool", since=2, without="ceil_mode dilations")
 @translates("LpPool", since=18)
 def lp_pool(
-    x,
+    x: AtLeast3,
     *,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
     dilations: Positives | None = None,
     kernel_shape: Positives,
-    p: int = 2,
+    p: Positive = 2,
     pads: Indices | None = None,
     strides: Positives | None = None,
 ):
@@ -295,7 +296,7 @@ def global_lp_pool_1(x, *, p: float = 2.0):
 
 
 @translates("GlobalLpPool", since=2)
-def global_lp_pool_2(x, *, p: int = 2):
+def global_lp_pool_2(x, *, p: Positive = 2):
     """From opset 2 on p is an integer."""
     return _global_lp_pool(x, p)
 
@@ -317,7 +318,7 @@ def spatial_axes(x: Value):
 
 @translates("MaxUnpool", since=9)
 def max_unpool(
-    x,
+    x: AtLeast3,
     i,
     output_shape=None,
     *,

@@ -15,6 +15,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.forms import AtLeast2, One, Vector
 from mo_loop.frontend.ops.convolution import convolved, spatial_rank
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.ops.windows import Window, window
@@ -114,8 +115,8 @@ def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: NotN
 
 @translates("ConvInteger", since=10)
 def conv_integer(
-    x,
-    w,
+    x: AtLeast2,
+    w: AtLeast2,
     x_zero_point=None,
     w_zero_point=None,
     *,
@@ -149,15 +150,15 @@ def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
 
 @translates("QLinearConv", since=10)
 def qlinear_conv(
-    x,
-    x_scale,
-    x_zero_point,
-    w,
+    x: AtLeast2,
+    x_scale: One,
+    x_zero_point: One,
+    w: AtLeast2,
     w_scale,
     w_zero_point,
-    y_scale,
-    y_zero_point,
-    b=None,
+    y_scale: One,
+    y_zero_point: One,
+    b: Vector = None,
     *,
     auto_pad: str = "NOTSET",
     dilations: Positives | None = None,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.errors import ModelError, TypeError_, UnsupportedError
 from mo_loop.frontend.context import Context
+from mo_loop.frontend.forms import Matrix, Rank3, Vector
 from mo_loop.frontend.ops.recurrent_sequences import sequence
-from mo_loop.frontend.ops.recurrent_steps import Activation, Recurrence, activations_of, scanned
+from mo_loop.frontend.ops.recurrent_steps import GATES, Activation, Recurrence, activations_of, scanned
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
@@ -51,6 +52,7 @@ def _translated(
     hidden = hidden if isinstance(hidden, int) else hidden_size
     if not isinstance(hidden, int):
         raise UnsupportedError(f"{kind} of unknown hidden size", code="ML314", hint="give the attribute hidden_size")
+    _require_sizes(kind, directions, hidden, layout, {"w": w, "r": r, "b": b, "p": peepholes}, states)
     names = activations or _DEFAULTS[kind] * directions
     functions = activations_of(names, activation_alpha, activation_beta, len(_DEFAULTS[kind]), directions, kind)
     task = Recurrence(
@@ -64,6 +66,29 @@ def _translated(
     if native is None or not is_plain or lengths is not None:
         return scanned(node, task, x, w, r, b, lengths, states, peepholes)
     return sequence(node, task, native, x, w, r, b, states)
+
+
+def _require_sizes(
+    kind: str, directions: int, hidden: int, layout: int, weights: Mapping[str, Value | None],
+    states: Sequence[Value | None],
+) -> None:  # fmt: skip
+    """Raise TypeError_ if an input has other sizes than those of the direction and the hidden size."""
+    rows = GATES[kind] * hidden
+    wanted: dict[str, tuple[int | None, ...]] = {
+        "w": (directions, rows, None), "r": (directions, rows, hidden), "b": (directions, 2 * rows),
+        "p": (directions, 3 * hidden),
+    }  # fmt: skip
+    state = (None, directions, hidden) if layout else (directions, None, hidden)
+    for name, value, sizes in [
+        *((name, value, wanted[name]) for name, value in weights.items()), *(("state", each, state) for each in states)
+    ]:  # fmt: skip
+        shape = None if value is None else value.shape
+        if value is None or shape is None:
+            continue
+        pairs = zip(shape, sizes, strict=False)
+        if len(shape) != len(sizes) or any(isinstance(a, int) and b is not None and a != b for a, b in pairs):
+            shown = ", ".join("?" if each is None else str(each) for each in sizes)
+            raise TypeError_(f"{kind}: the input {name!r} is {value.type}, not [{shown}]", code="ML233")
 
 
 def _native_activations(functions: Sequence[Sequence[Activation]], kind: str) -> Strings | None:
@@ -84,14 +109,14 @@ def _all_equal(lengths: Value, x: Value, layout: int) -> bool:
 @translates("LSTM", since=7, without="layout output_sequence")
 @translates("LSTM", since=14, without="output_sequence")
 def lstm(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
-    initial_c=None,
-    p=None,
+    x: Rank3,
+    w: Rank3,
+    r: Rank3,
+    b: Matrix = None,
+    sequence_lens: Vector = None,
+    initial_h: Rank3 = None,
+    initial_c: Rank3 = None,
+    p: Matrix = None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -120,12 +145,12 @@ def lstm(
 @translates("GRU", since=7, without="layout output_sequence")
 @translates("GRU", since=14, without="output_sequence")
 def gru(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
+    x: Rank3,
+    w: Rank3,
+    r: Rank3,
+    b: Matrix = None,
+    sequence_lens: Vector = None,
+    initial_h: Rank3 = None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,
@@ -152,12 +177,12 @@ def gru(
 @translates("RNN", since=7, without="layout output_sequence")
 @translates("RNN", since=14, without="output_sequence")
 def rnn(
-    x,
-    w,
-    r,
-    b=None,
-    sequence_lens=None,
-    initial_h=None,
+    x: Rank3,
+    w: Rank3,
+    r: Rank3,
+    b: Matrix = None,
+    sequence_lens: Vector = None,
+    initial_h: Rank3 = None,
     *,
     activation_alpha: Floats | None = None,
     activation_beta: Floats | None = None,

@@ -10,6 +10,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.forms import Vector
 from mo_loop.frontend.ops.sampling import Axis, Sampling, sampled
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ops.weight_layout import array_of
@@ -43,13 +44,13 @@ def upsample_7(x, *, mode: str = "nearest", scales: tuple[float, ...]):
 
 
 @translates("Upsample", since=9)
-def upsample_9(x, scales, *, mode: str = "nearest"):
+def upsample_9(x, scales: Vector, *, mode: str = "nearest"):
     """The scales are an input."""
     return _by_scales(x, scales, mode)
 
 
 @translates("Resize", since=10)
-def resize_10(x, scales, *, mode: str = "nearest"):
+def resize_10(x, scales: Vector, *, mode: str = "nearest"):
     """As Upsample, but the scales may be below 1."""
     return _by_scales(x, scales, mode)
 
@@ -64,9 +65,9 @@ def _by_scales(x: Value, scales, mode: str) -> Value:
 @translates("Resize", since=18)
 def resize(
     x,
-    roi=None,
-    scales=None,
-    sizes=None,
+    roi: Vector = None,
+    scales: Vector = None,
+    sizes: Vector = None,
     *,
     antialias: int = 0,
     axes: tuple[int, ...] | None = None,
@@ -136,12 +137,14 @@ def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
     constant = scales if isinstance(scales, np.ndarray) else array_of(scales)
     if constant is not None and len(constant) != len(numbers):
         raise ModelError(f"Resize has {len(constant)} scales for {len(numbers)} dimensions", code="ML227")
+    if constant is not None and not np.isfinite(constant).all():
+        raise ModelError(f"Resize has the scales {[float(each) for each in constant]}", code="ML235")
     made = []
     for i, number in enumerate(numbers):
         scale = np.float32(constant[i]) if constant is not None else ops.Gather(scales, i, 0).output
         size = dimension(x, number)
         if isinstance(size, int) and not isinstance(scale, Value):
-            new: Any = int(np.float32(size) * scale)
+            new: Any = _product(size, scale)
         elif isinstance(scale, np.floating) and float(scale).is_integer():
             new = ops.Multiply(size, int(scale)).output
         else:
@@ -149,6 +152,12 @@ def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
             new = ops.Convert(ops.Floor(ops.Multiply(wide, scale)), destination_type=i64).output
         made.append(Axis(number, size, new, scale))
     return made
+
+
+def _product(size: int, scale: np.floating[Any]) -> int:
+    """The product in f32, rounded down. OverflowError if it is infinite."""
+    with np.errstate(over="ignore"):
+        return int(np.float32(size) * scale)
 
 
 def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> list[Axis]:

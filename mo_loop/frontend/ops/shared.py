@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Value
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import ElementType, i64
+
+MOST_COUNTED = 2**20
+"""The largest number of indices that become a constant."""
 
 FAR = 2**31 - 1
 """The largest index: the runtime computes indices in 32 bits."""
@@ -37,8 +41,18 @@ def vector(value: Value) -> Value:
 
 def dimension(x: Value, axis: int):
     """The length along an axis: an int if it is static, else a scalar Value of type i64."""
-    length = x.type.dims[axis]
+    dims = x.type.dims
+    length = dims[normalise_axis(axis, len(dims))]
     return length if isinstance(length, int) else ops.Gather(ops.ShapeOf(x), axis, 0).output
+
+
+def counted(graph: Graph, count: Any) -> Value:
+    """0, 1, ... count - 1 in i64, of an int or a scalar Value; empty if the count is negative."""
+    if isinstance(count, int) and count <= MOST_COUNTED:
+        return ops.Constant(np.arange(count, dtype=np.int64), graph=graph).output
+    zero, one = (ops.Constant(np.int64(each), graph=graph).output for each in (0, 1))
+    end = ops.Constant(np.int64(count), graph=graph) if isinstance(count, int) else ops.Maximum(count, 0)
+    return ops.Range(zero, end, one, output_type=i64).output
 
 
 def quotient(length: Any, size: Any) -> Any:

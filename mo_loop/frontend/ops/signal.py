@@ -15,9 +15,10 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
+from mo_loop.frontend.forms import AtLeast2, One, Vector
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import converted, dimension, joined, scalar
+from mo_loop.frontend.ops.shared import converted, counted, dimension, joined, scalar
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
@@ -26,13 +27,13 @@ from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
 
 
 @translates("DFT", since=17)
-def dft_17(x, dft_length=None, *, axis: int = 1, inverse: int = 0, onesided: int = 0):
+def dft_17(x, dft_length: One = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0):
     """The axis is an attribute."""
     return _transformed(x, axis, dft_length, bool(inverse), bool(onesided))
 
 
 @translates("DFT", since=20)
-def dft_20(x, dft_length=None, axis=None, *, inverse: int = 0, onesided: int = 0):
+def dft_20(x, dft_length: One = None, axis: One = None, *, inverse: int = 0, onesided: int = 0):
     """The axis is an input, -2 if it is absent; one known only at run time is transposed to the front and back."""
     known = (-2,) if axis is None else axis.type.integers
     if known is not None:
@@ -163,7 +164,7 @@ def _operands(a, b) -> list[Any]:
 
 
 @translates("STFT", since=17)
-def stft(signal, frame_step, window=None, frame_length=None, *, onesided: int = 1):
+def stft(signal: AtLeast2, frame_step: One, window: Vector = None, frame_length: One = None, *, onesided: int = 1):
     """[batch, frames, bins, 2]: the transforms of the frames, multiplied by the window."""
     rank = ranked(signal, "STFT")
     if rank not in (2, 3):
@@ -171,6 +172,8 @@ def stft(signal, frame_step, window=None, frame_length=None, *, onesided: int = 
     if rank == 2:
         signal = ops.Unsqueeze(signal, 2).output
     total, step = dimension(signal, 1), _length(frame_step)
+    if isinstance(step, int) and step < 1:
+        raise ModelError(f"frames begin {step} elements apart", code="ML235")
     if frame_length is not None:
         length = _length(frame_length)
     else:
@@ -186,15 +189,12 @@ def stft(signal, frame_step, window=None, frame_length=None, *, onesided: int = 
 
 def _numbers(x: Value, count) -> Value:
     """0, 1, ... count - 1; empty if `count` is negative."""
-    if isinstance(count, int):
-        return ops.Constant(np.arange(count), graph=x.graph).output
-    zero, one = (ops.Constant(np.array(each, np.int64), graph=x.graph).output for each in (0, 1))
-    return ops.Range(zero, ops.Maximum(count, 0), one, output_type=i64).output
+    return counted(x.graph, count)
 
 
 @translates("MelWeightMatrix", since=17)
 def mel_weight_matrix(
-    num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz,
+    num_mel_bins: One, dft_length: One, sample_rate: One, lower_edge_hertz: One, upper_edge_hertz: One,
     *, output_datatype: int = 1, node: Context,
 ):  # fmt: skip
     """[dft_length / 2 + 1, num_mel_bins]: triangles whose corners are evenly spaced on the mel scale."""

@@ -64,7 +64,7 @@ def constant_of_shape(shape, *, value: Any = None):
     """The value broadcast to the shape."""
     filler = ArrayTensor(np.zeros((), np.float32), f32)
     if value is not None:
-        filler = ArrayTensor(value.array().reshape(()), value.dtype)
+        filler = value.reshaped(())
     return ops.Broadcast(filler, shape)
 
 

@@ -101,6 +101,9 @@ def tree_ensemble(
             f"aggregate_function {aggregate_function} or post_transform {post_transform}, which ONNX does not define",
             code="ML227",
         )
+    ends = (nodes_trueleafs, nodes_truenodeids, nodes_falseleafs, nodes_falsenodeids)
+    if any(len(each) != len(nodes_featureids) for each in ends):
+        raise ModelError("the lists of nodes are of different length", code="ML227")
     inner, modes = len(nodes_featureids), nodes_modes.array().reshape(-1)
     leaves = len(leaf_targetids)
     yes, no = (

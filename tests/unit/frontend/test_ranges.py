@@ -8,7 +8,7 @@ import pytest
 
 from mo_loop import convert_model
 from mo_loop.errors import ConversionErrors, TypeError_
-from mo_loop.frontend.ranges import MOST, RANGES, kind_and_range
+from mo_loop.frontend.ranges import MOST, RANGES, Indices, Positive, kind_and_range
 from mo_loop.frontend.registry import describe, find
 from mo_loop.graph.shape import MOST_ELEMENTS, named, require_sizes
 from tests.harness import parsed
@@ -49,7 +49,7 @@ def test_refused(case: str) -> None:
 
 
 def test_a_range_is_declared_beside_the_default() -> None:
-    def function(x: Any, *, size: Positive, pads: Indices | None = None, axis: int = 0) -> Any:  # type: ignore[name-defined] # noqa: F821
+    def function(x: Any, *, size: Positive, pads: Indices | None = None, axis: int = 0) -> Any:
         return x
 
     found = describe("Example", 1, function)

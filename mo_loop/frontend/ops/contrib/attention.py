@@ -15,6 +15,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context, as_values
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, One, Rank3, Rank4, Rank5, Vector
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
@@ -29,10 +30,10 @@ from mo_loop.graph import Value
 
 @translates("MultiHeadAttention", since=1, domain=MICROSOFT)
 def multi_head_attention(
-    query, key=None, value=None, bias=None, key_padding_mask=None, attention_bias=None, past_key=None,
-    past_value=None, past_sequence_length=None, cache_indirection=None,
-    *, num_heads: Positive, mask_filter_value: float | None = None, scale: float | None = None, unidirectional: int = 0,
-    node: Context,
+    query: Rank3 | Rank5, key: Rank3 | Rank4 | Rank5 = None, value: Rank3 | Rank4 = None, bias: Vector = None,
+    key_padding_mask=None, attention_bias: Rank4 = None, past_key: Rank4 = None, past_value: Rank4 = None,
+    past_sequence_length=None, cache_indirection=None, *, num_heads: Positive, mask_filter_value: float | None = None,
+    scale: float | None = None, unidirectional: int = 0, node: Context,
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or packed as [batch, S, heads, 3 or 2, size]."""
     if cache_indirection is not None:
@@ -83,10 +84,11 @@ def projections(query: Value, key: Value | None, value: Value | None, bias: Valu
 
 @translates("Attention", since=1, domain=MICROSOFT)
 def attention(
-    x, weights, bias=None, mask_index=None, past=None, attention_bias=None, past_sequence_length=None,
-    *, num_heads: Positive, do_rotary: int | None = None, mask_filter_value: float | None = None,
-    past_present_share_buffer: int | None = None, qkv_hidden_sizes: tuple[int, ...] | None = None,
-    rotary_embedding_dim: NotNegative | None = None, scale: float | None = None, unidirectional: int = 0,
+    x: Rank3, weights: Matrix, bias: Vector = None, mask_index=None, past: Rank5 = None, attention_bias: Rank4 = None,
+    past_sequence_length=None, *, num_heads: Positive, do_rotary: int | None = None,
+    mask_filter_value: float | None = None, past_present_share_buffer: int | None = None,
+    qkv_hidden_sizes: tuple[int, ...] | None = None, rotary_embedding_dim: NotNegative | None = None,
+    scale: float | None = None, unidirectional: int = 0,
 ):  # fmt: skip
     """The weights [input size, D + D + D_v] project the input to Q, K and V."""
     if do_rotary:
@@ -103,10 +105,10 @@ def attention(
 
 @translates("QAttention", since=1, domain=MICROSOFT)
 def quantised_attention(
-    x, weight, bias, input_scale, weight_scale, mask_index=None, input_zero_point=None, weight_zero_point=None,
-    past=None,
-    *, num_heads: Positive, do_rotary: int | None = None, mask_filter_value: float | None = None,
-    past_present_share_buffer: int | None = None, scale: float | None = None, unidirectional: int = 0,
+    x: Rank3, weight: Matrix, bias: Vector, input_scale: One, weight_scale, mask_index=None, input_zero_point=None,
+    weight_zero_point=None, past: Rank5 = None, *, num_heads: Positive, do_rotary: int | None = None,
+    mask_filter_value: float | None = None, past_present_share_buffer: int | None = None, scale: float | None = None,
+    unidirectional: int = 0,
 ):  # fmt: skip
     """Attention whose projection is an exact product of integers; the rest is computed with floats."""
     if do_rotary or past_present_share_buffer:

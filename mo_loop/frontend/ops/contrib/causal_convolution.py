@@ -18,6 +18,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast3, Matrix, Rank3, Vector
 from mo_loop.frontend.ops.contrib.heads import places
 from mo_loop.frontend.ops.convolution import grouped
 from mo_loop.frontend.ops.normalisation import ranked
@@ -33,7 +34,7 @@ from mo_loop.graph import Value
 
 @translates("CausalConvWithState", since=1, domain=MICROSOFT)
 def causal_convolution(
-    x, weight, bias=None, past_state=None,
+    x: AtLeast3, weight: AtLeast3, bias: Vector = None, past_state: AtLeast3 = None,
     *, activation: str = "none", channels_last: int = 0, dilation: Positive = 1, input_channel_offset: NotNegative = 0,
     input_channels: NotNegative = 0, ndim: int = 1, state_channels_last: int = -1, state_length: NotNegative = 0,
     state_update_capacity: NotNegative = 0, state_window: NotNegative = 0, node: Context,
@@ -137,10 +138,9 @@ def _channels(weight: Value) -> int:
 
 @translates("VarlenCausalConvWithState", since=1, domain=MICROSOFT)
 def packed_causal_convolution(
-    x, weight, cumulative_sequence_length, bias=None, initial_state=None, capture_count=None, kernel_delta=None,
-    previous_mask=None,
-    *, activation: str = "none", delta_offset: int = 0, dilation: Positive = 1, group_size: Positive = 1,
-    state_update_capacity: NotNegative = 0, node: Context,
+    x: Matrix, weight: Rank3, cumulative_sequence_length: Vector, bias: Vector = None, initial_state: Rank3 = None,
+    capture_count=None, kernel_delta=None, previous_mask=None, *, activation: str = "none", delta_offset: int = 0,
+    dilation: Positive = 1, group_size: Positive = 1, state_update_capacity: NotNegative = 0, node: Context,
 ):  # fmt: skip
     """x is [tokens, channels]; sequence i has the tokens from number i to number i + 1 of the cumulative lengths."""
     if initial_state is None:

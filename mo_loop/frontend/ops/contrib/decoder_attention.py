@@ -14,6 +14,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, Rank3, Rank4, Rank5, Vector
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.attention import projections
 from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
@@ -24,10 +25,10 @@ from mo_loop.graph import Value
 
 @translates("DecoderMaskedMultiHeadAttention", since=1, domain=MICROSOFT)
 def decoder_masked_attention(
-    query, key=None, value=None, mask_index=None, attention_bias=None, past_key=None, past_value=None,
-    past_sequence_length=None, beam_width=None, cache_indirection=None, bias=None,
-    *, mask_filter_value: float | None = None, num_heads: Positive, output_qk: int | None = None,
-    past_present_share_buffer: int | None = None, scale: float | None = None,
+    query: Rank3, key: Rank3 | Rank4 = None, value: Rank3 | Rank4 = None, mask_index=None, attention_bias=None,
+    past_key: Rank4 = None, past_value: Rank4 = None, past_sequence_length=None, beam_width=None,
+    cache_indirection=None, bias: Vector = None, *, mask_filter_value: float | None = None, num_heads: Positive,
+    output_qk: int | None = None, past_present_share_buffer: int | None = None, scale: float | None = None,
 ):  # fmt: skip
     """The query is [beams, 1, heads * size]; keys without a past are those of an encoder, which include their bias."""
     is_cross = key is not None and (key.rank == 4 or past_key is None)
@@ -47,9 +48,9 @@ def decoder_masked_attention(
 
 @translates("DecoderMaskedSelfAttention", since=1, domain=MICROSOFT)
 def decoder_masked_self_attention(
-    x, weights, bias, mask_index=None, past=None, attention_bias=None, past_sequence_length=None, beam_width=None,
-    cache_indirection=None,
-    *, num_heads: Positive, do_rotary: int | None = None, mask_filter_value: float | None = None,
+    x: Rank3, weights: Matrix, bias: Vector, mask_index=None, past: Rank5 = None, attention_bias: Rank4 = None,
+    past_sequence_length=None, beam_width=None, cache_indirection=None, *, num_heads: Positive,
+    do_rotary: int | None = None, mask_filter_value: float | None = None,
     past_present_share_buffer: int | None = None, scale: float | None = None,
 ):  # fmt: skip
     """The weights [input size, 3 * D] project the token to Q, K and V."""

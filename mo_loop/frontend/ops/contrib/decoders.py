@@ -5,6 +5,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, Needed, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ranges import Positive
@@ -14,9 +15,10 @@ from mo_loop.graph import Value
 
 @translates("DecoderAttention", since=1, domain=MICROSOFT)
 def decoder_attention(
-    query, key, q_weight, kv_weight, bias, key_padding_mask=None, key_cache=None, value_cache=None, static_kv=None,
-    use_past=None, has_layer_state=None, has_key_padding_mask=None,
-    *, num_heads: Positive, mask_filter_value: float | None = None,
+    query: Rank3, key: Rank3, q_weight: Matrix, kv_weight: Matrix, bias: Vector, key_padding_mask: Matrix = None,
+    key_cache: Rank4 = None, value_cache: Rank4 = None, static_kv: Needed | One = None, use_past: Needed | One = None,
+    has_layer_state: Needed | One = None, has_key_padding_mask: Needed | One = None, *, num_heads: Positive,
+    mask_filter_value: float | None = None,
 ):  # fmt: skip
     """Tensors of [S, batch, hidden]. Cross attention (`static_kv`) reads `key`, self attention `query`.
 

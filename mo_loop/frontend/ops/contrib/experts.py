@@ -14,6 +14,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, Needed, Rank3
 from mo_loop.frontend.ops.contrib.packed import middle, require_bits, unpacked
 from mo_loop.frontend.ops.weight_layout import rearranged, reshaped
 from mo_loop.frontend.ranges import Positive
@@ -26,10 +27,11 @@ Activation = Callable[[Value, "Value | None"], Value]
 
 @translates("MoE", since=1, domain=MICROSOFT)
 def moe(
-    x, router_probs, fc1, fc1_bias=None, fc2=None, fc2_bias=None, fc3=None, fc3_bias=None, *,
-    activation_alpha: float = 1.0, activation_beta: float = 0.0, activation_type: str = "relu", k: Positive = 1,
-    normalize_routing_weights: int = 0, swiglu_fusion: int = 0, swiglu_limit: float | None = None,
-    swiglu_limit_after_activation: int = 0, use_sparse_mixer: int = 0,
+    x: Matrix | Rank3, router_probs: Matrix, fc1: Rank3, fc1_bias: Matrix = None, fc2: Needed | Rank3 = None,
+    fc2_bias: Matrix = None, fc3: Rank3 = None, fc3_bias: Matrix = None, *, activation_alpha: float = 1.0,
+    activation_beta: float = 0.0, activation_type: str = "relu", k: Positive = 1, normalize_routing_weights: int = 0,
+    swiglu_fusion: int = 0, swiglu_limit: float | None = None, swiglu_limit_after_activation: int = 0,
+    use_sparse_mixer: int = 0,
 ):  # fmt: skip
     """The logits `router_probs` choose k experts; with `normalize_routing_weights` their weights add up to 1."""
     _refuse_sparse(use_sparse_mixer)
@@ -46,12 +48,14 @@ def moe(
 
 @translates("QMoE", since=1, domain=MICROSOFT)
 def q_moe(
-    x, router_probs, fc1, fc1_scales=None, fc1_bias=None, fc2=None, fc2_scales=None, fc2_bias=None, fc3=None,
-    fc3_scales=None, fc3_bias=None, fc1_zero_points=None, fc2_zero_points=None, fc3_zero_points=None,
-    router_weights=None, fc1_global_scale=None, fc2_global_scale=None, fc1_act_scale=None, fc2_act_scale=None,
-    fc1_act_block_scale=None, fc2_act_block_scale=None, *, accuracy_level: int = 0, activation_alpha: float = 1.0,
-    activation_beta: float = 0.0, activation_type: str = "relu", block_size: Positive | None = None,
-    expert_weight_bits: int = 4, fc1_expert_weight_bits: int | None = None, fc2_expert_weight_bits: int | None = None,
+    x: Matrix | Rank3, router_probs: Matrix, fc1: Rank3, fc1_scales: Needed | Matrix | Rank3 = None,
+    fc1_bias: Matrix = None, fc2: Needed | Rank3 = None, fc2_scales: Needed | Matrix | Rank3 = None,
+    fc2_bias: Matrix = None, fc3: Rank3 = None, fc3_scales: Matrix | Rank3 = None, fc3_bias: Matrix = None,
+    fc1_zero_points=None, fc2_zero_points=None, fc3_zero_points=None, router_weights=None, fc1_global_scale=None,
+    fc2_global_scale=None, fc1_act_scale=None, fc2_act_scale=None, fc1_act_block_scale=None, fc2_act_block_scale=None,
+    *, accuracy_level: int = 0, activation_alpha: float = 1.0, activation_beta: float = 0.0,
+    activation_type: str = "relu", block_size: Positive | None = None, expert_weight_bits: int = 4,
+    fc1_expert_weight_bits: int | None = None, fc2_expert_weight_bits: int | None = None,
     fc3_expert_weight_bits: int | None = None, k: Positive = 1, normalize_routing_weights: int = 0,
     quant_type: str = "int", swiglu_fusion: int = 0, swiglu_limit: float | None = None,
     swiglu_limit_after_activation: int = 0, use_sparse_mixer: int = 0, weights_prepacked: int = -1,

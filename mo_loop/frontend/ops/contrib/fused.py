@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast2, AtLeast3, Vector
 from mo_loop.frontend.ops.contrib.activations import Activation
 from mo_loop.frontend.ops.convolution import conv
 from mo_loop.frontend.ops.linear import general_product, matmul, scaled
@@ -25,7 +26,7 @@ Floats = tuple[float, ...]
 
 @translates("FusedConv", since=1, domain=MICROSOFT)
 def fused_conv(
-    x, w, b=None, z=None,
+    x: AtLeast2, w: AtLeast2, b: Vector = None, z=None,
     *, activation: str | None = None, activation_params: Floats | None = None, auto_pad: str = "NOTSET",
     dilations: Positives | None = None, group: Positive = 1, kernel_shape: Positives | None = None,
     pads: Indices | None = None,
@@ -41,7 +42,7 @@ def fused_conv(
 
 @translates("NhwcConv", since=1, domain=MICROSOFT)
 def nhwc_conv(
-    x, w, b=None,
+    x: AtLeast3, w: AtLeast3, b: Vector = None,
     *, auto_pad: str = "NOTSET", dilations: Positives | None = None, group: Positive = 1,
     kernel_shape: Positives | None = None,
     pads: Indices | None = None, strides: Positives | None = None,
@@ -56,7 +57,7 @@ def nhwc_conv(
 
 @translates("NhwcFusedConv", since=1, domain=MICROSOFT)
 def nhwc_fused_conv(
-    x, w, b=None, z=None,
+    x: AtLeast3, w: AtLeast3, b: Vector = None, z=None,
     *, activation: str | None = None, activation_params: Floats | None = None, auto_pad: str = "NOTSET",
     dilations: Positives | None = None, group: Positive = 1, kernel_shape: Positives | None = None,
     pads: Indices | None = None,

@@ -15,6 +15,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib.delta_rule import recurrence, shared
 from mo_loop.frontend.ops.contrib.heads import places, real, scaled
@@ -32,9 +33,10 @@ EPSILON, EPSILON_OF_SIGMOID = 1e-12, 1e-6
 
 @translates("GatedDeltaNet", since=1, domain=MICROSOFT)
 def gated_delta_net(
-    query, key=None, value=None, cu_seqlens=None, decay=None, beta=None, initial_state=None, a_log=None, dt_bias=None,
-    capture_count=None, state_update_active=None,
-    *, beta_activation: str = "none", chunk_size: Positive = 64, gate_activation: str = "none",
+    query: Matrix | Rank3 | Rank4, key: Rank3 | Rank4 = None, value: Rank3 | Rank4 = None,
+    cu_seqlens: Vector = None, decay=None, beta=None,
+    initial_state: Rank4 = None, a_log=None, dt_bias=None, capture_count=None, state_update_active=None, *,
+    beta_activation: str = "none", chunk_size: Positive = 64, gate_activation: str = "none",
     gate_lower_bound: float = -5.0, qk_l2_norm: int = 0, scale: float = 0.0, state_update_capacity: NotNegative = 0,
     update_rule: str = "gated_delta", node: Context,
 ):  # fmt: skip

@@ -18,6 +18,7 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, One
 from mo_loop.frontend.ops.contrib.generation_decoders import Gpt
 from mo_loop.frontend.ops.contrib.generation_greedy import check_type, generated
 from mo_loop.frontend.ops.contrib.generation_inputs import Given, as_i32, number_of
@@ -31,8 +32,8 @@ from mo_loop.graph.types import i32
 
 @translates("Sampling", since=1, domain=MICROSOFT)
 def sampling(
-    input_ids, max_length, min_length=None, repetition_penalty=None, vocab_mask=None, prefix_vocab_mask=None,
-    attention_mask=None, presence_mask=None, seed=None, *, custom: int = 0, decoder: Body,
+    input_ids: Matrix, max_length: One, min_length: One = None, repetition_penalty: One = None, vocab_mask=None,
+    prefix_vocab_mask=None, attention_mask=None, presence_mask=None, seed=None, *, custom: int = 0, decoder: Body,
     decoder_start_token_id: int = -1, encoder: Body | None = None, eos_token_id: int,
     filter_value: float = -1.0000000200408773e20, init_decoder: Body | None = None, min_tokens_to_keep: int = 0,
     model_type: int = 0, no_repeat_ngram_size: int = 0, pad_token_id: int, presence_penalty: float = 0.0,

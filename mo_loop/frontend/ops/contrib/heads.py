@@ -15,7 +15,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.arithmetic import as_type
-from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
+from mo_loop.frontend.ops.shared import MOST_COUNTED, dimension, integers, joined, scalar
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i64
 
@@ -33,7 +33,7 @@ def split_heads(x: Value, heads: int) -> Value:
 
 def rows_of_heads(x: Value, heads: int) -> Value:
     """[batch, S, heads * size] as [batch, S, heads, size]."""
-    hidden = x.shape[2] if x.shape is not None else None
+    hidden = dimension(x, 2) if x.shape is not None else None
     size = hidden // heads if isinstance(hidden, int) else -1
     return ops.Reshape(x, [0, 0, heads, size], special_zero=True).output
 
@@ -105,7 +105,7 @@ def attend(q: Value, k: Value, v: Value, scale: float | None, mask: Value | None
 
 def places(count: Any, like: Value) -> Value:
     """0, 1, .. up to `count`, an int or a scalar."""
-    if isinstance(count, int):
+    if isinstance(count, int) and count <= MOST_COUNTED:
         return ops.Constant(np.arange(count, dtype=np.int64), graph=like.graph).output
     return ops.Range(number(0, like), count, number(1, like), output_type=i64).output
 

@@ -10,6 +10,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast3, Matrix, Rank4, Vector
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.ops.contrib.channels import channels_first, channels_last
 from mo_loop.frontend.ops.convolution import biased, conv_transpose, spatial_rank
@@ -27,7 +28,10 @@ Ints = tuple[int, ...]
 
 
 @translates("CropAndResize", since=1, domain=MICROSOFT)
-def crop_and_resize(x, rois, batch_indices, crop_size, *, extrapolation_value: float = 0.0, mode: str = "bilinear"):
+def crop_and_resize(
+    x: Rank4, rois: Matrix, batch_indices: Vector, crop_size: Vector, *, extrapolation_value: float = 0.0,
+    mode: str = "bilinear",
+):  # fmt: skip
     """Each region [y1, x1, y2, x2], where 1 is the last row or column, read at evenly spaced positions from one corner
     to the other; a single position lies in the middle. Positions outside of the image have `extrapolation_value`."""
     if mode not in ("bilinear", "nearest"):
@@ -94,7 +98,7 @@ def _between(a: Any, b: Any, share: Value) -> Any:
 
 @translates("ConvTransposeWithDynamicPads", since=1, domain=MICROSOFT)
 def conv_transpose_with_dynamic_pads(
-    x, w, pads=None, b=None,
+    x: AtLeast3, w: AtLeast3, pads: Vector = None, b: Vector = None,
     *, auto_pad: str = "NOTSET", dilations: Positives | None = None, group: Positive = 1,
     kernel_shape: Positives | None = None,
     output_padding: NotNegatives | None = None, strides: Positives | None = None,

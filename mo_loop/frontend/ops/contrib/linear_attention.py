@@ -10,6 +10,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Rank3, Rank4
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib.delta_rule import recurrence, shared
 from mo_loop.frontend.ops.contrib.heads import number, scaled
@@ -25,7 +26,7 @@ RULES = {"linear": "", "gated": "decay", "delta": "beta", "gated_delta": "decay 
 
 @translates("LinearAttention", since=1, domain=MICROSOFT)
 def linear_attention(
-    query, key, value, past_state=None, decay=None, beta=None,
+    query: Rank3, key: Rank3, value: Rank3, past_state: Rank4 = None, decay: Rank3 = None, beta: Rank3 = None,
     *, chunk_size: Positive = 64, kv_num_heads: Positive, q_num_heads: Positive, scale: float = 0.0,
     state_window: NotNegative = 0,
     update_rule: str = "gated_delta",

@@ -16,6 +16,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, Rank3, Vector
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
@@ -28,8 +29,9 @@ from mo_loop.graph.types import f32, i32
 
 @translates("LongformerAttention", since=1, domain=MICROSOFT)
 def longformer_attention(
-    x, weight, bias, mask, global_weight, global_bias, global_flags, *, num_heads: Positive, window: Positive
-):
+    x: Rank3, weight: Matrix, bias: Vector, mask: Matrix, global_weight: Matrix, global_bias: Vector,
+    global_flags: Matrix, *, num_heads: Positive, window: Positive,
+):  # fmt: skip
     """`mask` is added to the scores of a key; the result of a token whose mask is below 0 is 0."""
     added = as_type(mask, f32)
     flags = ops.NotEqual(global_flags, 0).output

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast1, AtLeast2, Matrix
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ranges import Positive
@@ -20,7 +21,7 @@ def inverse(x):
 
 
 @translates("CDist", since=1, domain=MICROSOFT)
-def cdist(a, b, *, metric: str = "sqeuclidean"):
+def cdist(a: Matrix, b: Matrix, *, metric: str = "sqeuclidean"):
     """|a|^2 - 2 a b + |b|^2 for each row of a and of b, or its root."""
     if metric not in ("sqeuclidean", "euclidean"):
         raise UnsupportedError(
@@ -56,7 +57,7 @@ def _product(x: Value, y: Value, sign: int):
 
 
 @translates("Rfft", since=1, domain=MICROSOFT)
-def rfft(x, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive = 1):
+def rfft(x: AtLeast1, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive = 1):
     """The transform of the last `signal_ndim` dimensions of a real signal: its first half, as pairs."""
     _require_plain(normalized, onesided)
     rank = ranked(x, "Rfft")
@@ -64,7 +65,7 @@ def rfft(x, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive = 1
 
 
 @translates("Irfft", since=1, domain=MICROSOFT)
-def irfft(x, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive):
+def irfft(x: AtLeast2, *, normalized: int = 0, onesided: int = 1, signal_ndim: Positive):
     """The inverse of Rfft, for signals of even length."""
     _require_plain(normalized, onesided)
     last = ranked(x, "Irfft") - 1

@@ -9,6 +9,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast1
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.contrib.packed import middle, require_bits, unpacked
 from mo_loop.frontend.ops.shared import dimension
@@ -35,8 +36,8 @@ TABLES = {0: (*FP4, *(-each for each in FP4)), 1: NF4}
 
 @translates("GatherBlockQuantized", since=1, domain=MICROSOFT)
 def gather_block_quantized(
-    data, indices, scales, zero_points=None, *, bits: int = 4, block_size: Positive = 128, gather_axis: int = 0,
-    quantize_axis: int = 1,
+    data: AtLeast1, indices, scales, zero_points=None, *, bits: int = 4, block_size: Positive = 128,
+    gather_axis: int = 0, quantize_axis: int = 1,
 ):  # fmt: skip
     """Slices of quantised data. Data of u8 are packed along the last axis, and so are their zero points.
 
@@ -76,7 +77,7 @@ def _static(x: Value) -> tuple[int, ...]:
 
 @translates("MatMulBnb4", since=1, domain=MICROSOFT)
 def mat_mul_bnb4(
-    a, b, absmax, *, K: Positive, N: Positive, block_size: Positive, quant_type: int, training_mode: int = 0,
+    a: AtLeast1, b, absmax, *, K: Positive, N: Positive, block_size: Positive, quant_type: int, training_mode: int = 0,
     transB: int = 1
 ):
     """a * W^T, where W is [N, K]: 4 bits are the place of a number in a table, and blocks of W have one scale each."""

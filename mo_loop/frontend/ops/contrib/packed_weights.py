@@ -9,6 +9,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast1, AtLeast2
 from mo_loop.frontend.ops.contrib.packed import is_empty, middle, require_bits, unpacked
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ops.weight_layout import array_of, reshaped
@@ -20,9 +21,8 @@ from mo_loop.ops.base import Constant
 
 @translates("MatMulNBits", since=1, domain=MICROSOFT)
 def mat_mul_n_bits(
-    a, b, scales, zero_points=None, g_idx=None, bias=None, *, K: Positive, N: Positive, accuracy_level: int = 0,
-    bits: int = 4,
-    block_size: Positive, weight_prepacked: int = 0,
+    a: AtLeast1, b: AtLeast2, scales, zero_points=None, g_idx=None, bias=None, *, K: Positive, N: Positive,
+    accuracy_level: int = 0, bits: int = 4, block_size: Positive, weight_prepacked: int = 0,
 ):  # fmt: skip
     """a * W + bias, with W^T of [N, K] in blocks of elements along K. Without zero points they are 2^(bits - 1).
 

@@ -9,6 +9,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib import unpadded
 from mo_loop.frontend.ops.normalisation import ranked
@@ -17,7 +18,9 @@ from mo_loop.frontend.registry import translates
 
 
 @translates("RelativePositionBias", since=1, domain=MICROSOFT)
-def relative_position_bias(bias_table, query_length, key_length, *, is_bidirectional: int = 0, max_distance: int):
+def relative_position_bias(
+    bias_table: Matrix, query_length: One, key_length: One, *, is_bidirectional: int = 0, max_distance: int,
+):  # fmt: skip
     """[1, heads, S, T] as in T5: near distances have a bucket each, far ones share buckets of growing width.
 
     The elements of the table lie in memory as [heads, buckets], whatever its shape [buckets, heads] says. All
@@ -60,8 +63,9 @@ def _buckets(count: int, largest: int, both: bool) -> Any:
 
 @translates("GatedRelativePositionBias", since=1, domain=MICROSOFT)
 def gated_relative_position_bias(
-    query_layer, query_bias, rel_pos, weight, bias, eco_a, token_offset=None, *, num_heads: Positive
-):
+    query_layer: Matrix | Rank3, query_bias: Vector, rel_pos: Rank4, weight: Matrix, bias: Vector, eco_a,
+    token_offset: Matrix = None, *, num_heads: Positive,
+):  # fmt: skip
     """[batch, heads, S, T]: rel_pos * (u * (r * eco_a - 1) + 2), where u and r are the sigmoids of two sums of the
     projected query. Queries without padding are [tokens, hidden], and `token_offset` [batch, S] says where they are.
     """

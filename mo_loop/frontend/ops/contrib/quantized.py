@@ -13,6 +13,7 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast3, Needed, One
 from mo_loop.frontend.ops.activation import flattened, leaky_relu, softmax
 from mo_loop.frontend.ops.contrib.channels import channels_first
 from mo_loop.frontend.ops.contrib.channels import channels_last as to_channels_last
@@ -68,8 +69,9 @@ def _quantized(
 
 @translates("QLinearAdd", since=1, domain=MICROSOFT)
 def qlinear_add(
-    a, a_scale, a_zero_point=None, b=None, b_scale=None, b_zero_point=None, c_scale=None, c_zero_point=None
-):
+    a, a_scale: One, a_zero_point: One = None, b: Needed = None, b_scale: Needed | One = None,
+    b_zero_point: One = None, c_scale: Needed | One = None, c_zero_point: One = None,
+):  # fmt: skip
     """The sum. The kernel divides the scales, so that halves stay halves: erf(x) + 1 of GELU has many of them."""
     terms = (a, a_scale, a_zero_point), (b, b_scale, b_zero_point)
     total = ops.Add(*(_numbers(*term) for term in terms)).output
@@ -86,8 +88,9 @@ def _in_steps_of(target: Any, x: Value, scale: Any, zero_point: Value | None) ->
 
 @translates("QLinearMul", since=1, domain=MICROSOFT)
 def qlinear_mul(
-    a, a_scale, a_zero_point=None, b=None, b_scale=None, b_zero_point=None, c_scale=None, c_zero_point=None
-):
+    a, a_scale: One, a_zero_point: One = None, b: Needed = None, b_scale: Needed | One = None,
+    b_zero_point: One = None, c_scale: Needed | One = None, c_zero_point: One = None,
+):  # fmt: skip
     """The product. That of the integers is exact."""
     numbers = ops.Multiply(_numbers(a, a_scale, a_zero_point), _numbers(b, b_scale, b_zero_point)).output
     integers = ops.Multiply(
@@ -99,27 +102,33 @@ def qlinear_mul(
 
 
 @translates("QLinearSigmoid", since=1, domain=MICROSOFT)
-def qlinear_sigmoid(x, x_scale, x_zero_point=None, y_scale=None, y_zero_point=None):
+def qlinear_sigmoid(x, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None):
     """1 / (1 + exp(-x))."""
     return _quantized(ops.Sigmoid(_numbers(x, x_scale, x_zero_point)).output, y_scale, y_zero_point, x.dtype)
 
 
 @translates("QLinearLeakyRelu", since=1, domain=MICROSOFT)
-def qlinear_leaky_relu(x, x_scale, x_zero_point=None, y_scale=None, y_zero_point=None, *, alpha: float = 0.01):
+def qlinear_leaky_relu(
+    x, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None, *,
+    alpha: float = 0.01,
+):  # fmt: skip
     """x, or alpha * x below 0."""
     y = leaky_relu(_numbers(x, x_scale, x_zero_point), alpha=alpha).output
     return _quantized(y, y_scale, y_zero_point, x.dtype)
 
 
 @translates("QLinearWhere", since=1, domain=MICROSOFT)
-def qlinear_where(condition, x, x_scale, x_zero_point, y, y_scale, y_zero_point, z_scale, z_zero_point):
+def qlinear_where(
+    condition, x, x_scale: One, x_zero_point: One, y, y_scale: One, y_zero_point: One, z_scale: One,
+    z_zero_point: One,
+):  # fmt: skip
     """x where the condition is true, else y."""
     chosen = ops.Select(condition, _numbers(x, x_scale, x_zero_point), _numbers(y, y_scale, y_zero_point)).output
     return _quantized(chosen, z_scale, z_zero_point, x.dtype)
 
 
 @translates("QLinearConcat", since=1, domain=MICROSOFT)
-def qlinear_concat(y_scale, y_zero_point, *inputs, axis: int):
+def qlinear_concat(y_scale: One, y_zero_point: One, *inputs, axis: int):
     """`inputs` are a tensor, its scale and its zero point, for each part."""
     if not inputs or len(inputs) % 3:
         raise ModelError(f"QLinearConcat has {len(inputs)} inputs for its parts, not three for each", code="ML227")
@@ -131,7 +140,10 @@ def qlinear_concat(y_scale, y_zero_point, *inputs, axis: int):
 
 
 @translates("QLinearSoftmax", since=1, domain=MICROSOFT)
-def qlinear_softmax(x, x_scale, x_zero_point=None, y_scale=None, y_zero_point=None, *, axis: int = -1, opset: int):
+def qlinear_softmax(
+    x, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None, *,
+    axis: int = -1, opset: int,
+):  # fmt: skip
     """Softmax of the `opset`: before 13 over all axes from `axis` on. The kernel multiplies by the whole part of
     1 / y_scale, which is 254 for the f32 that is nearest to 1 / 255."""
     numbers = _numbers(x, x_scale, x_zero_point)
@@ -143,8 +155,9 @@ def qlinear_softmax(x, x_scale, x_zero_point=None, y_scale=None, y_zero_point=No
 
 @translates("QLinearReduceMean", since=1, domain=MICROSOFT)
 def qlinear_reduce_mean(
-    data, data_scale, data_zero_point=None, reduced_scale=None, reduced_zero_point=None, *, axes: Ints, keepdims: int
-):
+    data, data_scale: One, data_zero_point: One = None, reduced_scale: Needed | One = None,
+    reduced_zero_point: One = None, *, axes: Ints, keepdims: int,
+):  # fmt: skip
     """The mean along axes."""
     mean = ops.ReduceMean(_numbers(data, data_scale, data_zero_point), list(axes), keep_dims=bool(keepdims))
     return _quantized(mean.output, reduced_scale, reduced_zero_point, data.dtype)
@@ -152,9 +165,9 @@ def qlinear_reduce_mean(
 
 @translates("QLinearAveragePool", since=1, domain=MICROSOFT)
 def qlinear_average_pool(
-    x, x_scale, x_zero_point=None, y_scale=None, y_zero_point=None, *, auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    channels_last: int = 0, count_include_pad: int = 0, kernel_shape: Positives, pads: Indices | None = None,
-    strides: Positives | None = None,
+    x: AtLeast3, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None, *,
+    auto_pad: str = "NOTSET", ceil_mode: int = 0, channels_last: int = 0, count_include_pad: int = 0,
+    kernel_shape: Positives, pads: Indices | None = None, strides: Positives | None = None,
 ):  # fmt: skip
     """The mean of each window. With `count_include_pad` the kernel counts what rounding up adds, too.
 
@@ -175,7 +188,9 @@ def qlinear_average_pool(
 
 
 @translates("QLinearGlobalAveragePool", since=1, domain=MICROSOFT)
-def qlinear_global_average_pool(x, x_scale, x_zero_point, y_scale, y_zero_point, *, channels_last: int = 0):
+def qlinear_global_average_pool(
+    x: AtLeast3, x_scale: One, x_zero_point: One, y_scale: One, y_zero_point: One, *, channels_last: int = 0,
+):  # fmt: skip
     """The mean of each channel. The sum of the integers is exact."""
     x = channels_first(x) if channels_last else x
     axes = spatial_axes(x)

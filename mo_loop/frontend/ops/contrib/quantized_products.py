@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.errors import TypeError_
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast1, AtLeast2, Matrix, Needed, One, Rank3, Vector
 from mo_loop.frontend.ops.contrib.channels import channels_first
 from mo_loop.frontend.ops.contrib.channels import channels_last as to_channels_last
 from mo_loop.frontend.ops.quantization import qlinear_conv, real, requantized, unless_zero
@@ -21,6 +23,7 @@ from mo_loop.frontend.ops.weight_layout import array_of, rearranged, reshaped
 from mo_loop.frontend.ranges import Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f32, i16, i32, u32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product
@@ -34,7 +37,9 @@ Strings = tuple[str, ...]
 
 
 @translates("MatMulIntegerToFloat", since=1, domain=MICROSOFT)
-def mat_mul_integer_to_float(a, b, a_scale, b_scale, a_zero_point=None, b_zero_point=None, bias=None):
+def mat_mul_integer_to_float(
+    a: AtLeast1, b: AtLeast1, a_scale, b_scale, a_zero_point=None, b_zero_point=None, bias=None,
+):  # fmt: skip
     """The product of the numbers that a and b stand for; b may have one scale for each column."""
     if array_of(a_scale) is not None:
         y = ops.MatMul(real(a, a_scale, a_zero_point, -1), real(b, b_scale, b_zero_point, -1)).output
@@ -45,7 +50,7 @@ def mat_mul_integer_to_float(a, b, a_scale, b_scale, a_zero_point=None, b_zero_p
 
 
 @translates("DynamicQuantizeMatMul", since=1, domain=MICROSOFT)
-def dynamic_quantize_mat_mul(a, b, b_scale, b_zero_point=None, bias=None):
+def dynamic_quantize_mat_mul(a: AtLeast1, b: AtLeast1, b_scale, b_zero_point=None, bias=None):
     """a is quantised as by DynamicQuantizeLinear; b may have one scale for each column."""
     integers, scale, zero = ops.DynamicQuantize(a).outputs
     y = _scaled(integers, b, scale, b_scale, zero, b_zero_point)
@@ -63,8 +68,8 @@ def _scaled(
 
 @translates("QGemm", since=1, domain=MICROSOFT)
 def q_gemm(
-    a, a_scale, a_zero_point, b, b_scale, b_zero_point, c=None, y_scale=None, y_zero_point=None, *, alpha: float = 1.0,
-    transA: int = 0, transB: int = 0,
+    a: Matrix, a_scale: One, a_zero_point: One, b: Matrix, b_scale, b_zero_point, c=None, y_scale=None,
+    y_zero_point=None, *, alpha: float = 1.0, transA: int = 0, transB: int = 0,
 ):  # fmt: skip
     """alpha * a * b + c, quantised if there is a `y_scale`; the scale of c is alpha * a_scale * b_scale."""
     left, right = real(a, a_scale, a_zero_point, 0), real(b, b_scale, b_zero_point, 0 if transB else 1)
@@ -117,7 +122,7 @@ def _products(a: Value, parts: tuple[Value, Value]) -> Value:
 
 
 @translates("MulInteger", since=1, domain=MICROSOFT)
-def mul_integer(a, a_zero_point=None, b=None, b_zero_point=None):
+def mul_integer(a, a_zero_point: One = None, b: Needed = None, b_zero_point: One = None):
     """Products of single integers, in i32."""
     left, right = (centred(x, unless_zero(zero), 0) for x, zero in ((a, a_zero_point), (b, b_zero_point)))
     return ops.Convert(ops.Multiply(left, right), destination_type=i32)
@@ -135,10 +140,10 @@ def reduce_sum_integer(data, *, axes: Ints, keepdims: int):
 
 @translates("QLinearConv", since=1, domain=MICROSOFT)
 def contrib_qlinear_conv(
-    x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, b=None, *, auto_pad: str = "NOTSET",
-    channels_last: int = 0, dilations: Positives | None = None, group: Positive = 1,
-    kernel_shape: Positives | None = None,
-    pads: Indices | None = None, strides: Positives | None = None,
+    x: AtLeast2, x_scale: One, x_zero_point: One, w: AtLeast2, w_scale, w_zero_point, y_scale: One, y_zero_point: One,
+    b: Vector = None, *, auto_pad: str = "NOTSET", channels_last: int = 0, dilations: Positives | None = None,
+    group: Positive = 1, kernel_shape: Positives | None = None, pads: Indices | None = None,
+    strides: Positives | None = None,
 ):  # fmt: skip
     """As ONNX's; with `channels_last` the channels of x and y are their last axis."""
     y = qlinear_conv(
@@ -151,10 +156,12 @@ def contrib_qlinear_conv(
 
 @translates("DynamicQuantizeLSTM", since=1, domain=MICROSOFT)
 def dynamic_quantize_lstm(
-    x, w, r, b=None, sequence_lens=None, initial_h=None, initial_c=None, p=None, w_scale=None, w_zero_point=None,
-    r_scale=None, r_zero_point=None, *, activation_alpha: Floats | None = None, activation_beta: Floats | None = None,
-    activations: Strings | None = None, clip: float | None = None, direction: str = "forward",
-    hidden_size: Positive | None = None, input_forget: int = 0, node: Context,
+    x: Rank3, w: Rank3, r: Rank3, b: Matrix = None, sequence_lens: Vector = None, initial_h: Rank3 = None,
+    initial_c: Rank3 = None, p: Matrix = None, w_scale: Needed | Vector | Matrix = None,
+    w_zero_point: Needed | Vector | Matrix = None, r_scale: Needed | Vector | Matrix = None,
+    r_zero_point: Needed | Vector | Matrix = None, *, activation_alpha: Floats | None = None,
+    activation_beta: Floats | None = None, activations: Strings | None = None, clip: float | None = None,
+    direction: str = "forward", hidden_size: Positive | None = None, input_forget: int = 0, node: Context,
 ):  # fmt: skip
     """LSTM with the numbers of the weights, [directions, inputs, 4 * hidden]; x and the states are not quantised."""
     weights, recurrence = _gates(w, w_scale, w_zero_point), _gates(r, r_scale, r_zero_point)
@@ -167,7 +174,11 @@ def dynamic_quantize_lstm(
 
 def _gates(w: Value, scale: Value, zero_point: Value) -> Value:
     """Weights as [directions, 4 * hidden, inputs] in f32. The scales are one for each direction, or for each gate."""
-    directions = w.type.dims[0]
+    directions, _, width = w.type.dims
+    for each in (scale, zero_point):
+        count = element_count(each.shape)
+        if isinstance(count, int) and isinstance(directions, int) and count not in (directions, directions * width):
+            raise TypeError_(f"{each.type} is not one number for each direction or each row of {w.type}", code="ML233")
     arrays = [array_of(each) for each in (w, scale, zero_point)]
     if all(each is not None for each in arrays):
         integers, factor, zero = (np.asarray(each) for each in arrays)

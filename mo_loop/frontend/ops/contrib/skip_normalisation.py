@@ -10,6 +10,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast2, Matrix, Needed, One, Rank4, Vector
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib.quantized import one
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
@@ -24,7 +25,10 @@ _EPSILON = float(np.float32(1e-12))
 
 
 @translates("SkipLayerNormalization", since=1, domain=MICROSOFT)
-def skip_layer_normalization(x, skip, gamma, beta=None, bias=None, *, epsilon: float = _EPSILON, node: Context):
+def skip_layer_normalization(
+    x: AtLeast2, skip: AtLeast2, gamma: Vector, beta: Vector = None, bias: Vector = None, *,
+    epsilon: float = _EPSILON, node: Context,
+):  # fmt: skip
     """The layer normalisation of x + skip + bias, the statistics, and the sum."""
     total = _sum(x, skip, bias)
     normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT").output
@@ -36,7 +40,9 @@ def skip_layer_normalization(x, skip, gamma, beta=None, bias=None, *, epsilon: f
 
 
 @translates("SkipSimplifiedLayerNormalization", since=1, domain=MICROSOFT)
-def skip_simplified_layer_normalization(x, skip, gamma, bias=None, *, epsilon: float = _EPSILON):
+def skip_simplified_layer_normalization(
+    x: AtLeast2, skip: AtLeast2, gamma: Vector, bias: Vector = None, *, epsilon: float = _EPSILON,
+):  # fmt: skip
     """The RMS normalisation of x + skip + bias, a mean of 0, 1 / deviation, and the sum."""
     total = _sum(x, skip, bias)
     y, inverse = rms_normal(total, [-1], epsilon)
@@ -52,20 +58,15 @@ def _sum(x: Value, skip: Value, bias: Value | None) -> Value:
 
 @translates("EmbedLayerNormalization", since=1, domain=MICROSOFT)
 def embed_layer_normalization(
-    input_ids, segment_ids=None, word_embedding=None, position_embedding=None, segment_embedding=None, gamma=None,
-    beta=None, mask=None, position_ids=None, *, epsilon: float = _EPSILON, mask_index_type: int | None = None,
+    input_ids: Matrix, segment_ids=None, word_embedding: Needed | Matrix = None,
+    position_embedding: Needed | Matrix = None, segment_embedding: Matrix = None, gamma: Needed | Vector = None,
+    beta: Needed | Vector = None, mask=None, position_ids=None, *, epsilon: float = _EPSILON,
+    mask_index_type: int | None = None,
 ):  # fmt: skip
     """The layer normalisation of the sum of embeddings, the number of words of each sample, and the sum.
 
     Without position_ids, positions count from 0. A mask has 1 for each word, and one per sample counts them;
     `mask_index_type` 0 says that nothing reads this number. Required inputs follow optional ones in the schema."""
-    _require(
-        "EmbedLayerNormalization",
-        word_embedding=word_embedding,
-        position_embedding=position_embedding,
-        gamma=gamma,
-        beta=beta,
-    )
     words = ops.Gather(word_embedding, input_ids, 0).output
     if position_ids is None:
         positions = _first_rows(position_embedding, input_ids)
@@ -80,40 +81,25 @@ def embed_layer_normalization(
 
 @translates("QEmbedLayerNormalization", since=1, domain=MICROSOFT)
 def q_embed_layer_normalization(
-    input_ids, segment_ids=None, word_embedding=None, position_embedding=None, segment_embedding=None, gamma=None,
-    beta=None, mask=None, word_scale=None, position_scale=None, segment_scale=None, gamma_scale=None, beta_scale=None,
-    word_zero=None, position_zero=None, segment_zero=None, gamma_zero=None, beta_zero=None,
-    *, epsilon: float = _EPSILON,
+    input_ids: Matrix, segment_ids=None, word_embedding: Needed | Matrix = None,
+    position_embedding: Needed | Matrix = None, segment_embedding: Matrix = None, gamma: Needed | Vector = None,
+    beta: Needed | Vector = None, mask=None, word_scale: Needed | One = None, position_scale: Needed | One = None,
+    segment_scale: One = None, gamma_scale: Needed | One = None, beta_scale: Needed | One = None,
+    word_zero: One = None, position_zero: One = None, segment_zero: One = None, gamma_zero: One = None,
+    beta_zero: One = None, *, epsilon: float = _EPSILON,
 ):  # fmt: skip
     """EmbedLayerNormalization of integers of 8 bits: each tensor has one scale and one zero point."""
-    _require(
-        "QEmbedLayerNormalization",
-        word_embedding=word_embedding,
-        position_embedding=position_embedding,
-        gamma=gamma,
-        beta=beta,
-        word_embedding_scale=word_scale,
-        position_embedding_scale=position_scale,
-        gamma_scale=gamma_scale,
-        beta_scale=beta_scale,
-    )
     words = _numbers(ops.Gather(word_embedding, input_ids, 0).output, word_scale, word_zero)
     positions = _numbers(_first_rows(position_embedding, input_ids), position_scale, position_zero)
     total = ops.Add(words, positions).output
     if segment_ids is not None and segment_embedding is not None:
-        _require("QEmbedLayerNormalization", segment_embedding_scale=segment_scale)
+        if segment_scale is None:
+            raise ModelError("QEmbedLayerNormalization lacks the input segment_embedding_scale", code="ML227")
         segments = ops.Gather(segment_embedding, segment_ids, 0).output
         total = ops.Add(total, _numbers(segments, segment_scale, segment_zero)).output
     normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT").output
     y = affine(normal, _numbers(gamma, gamma_scale, gamma_zero), _numbers(beta, beta_scale, beta_zero))
     return [y, _words(input_ids, mask)]
-
-
-def _require(operator: str, **inputs: Value | None) -> None:
-    """ModelError if an input is absent that the schema lists behind optional ones."""
-    absent = [name for name, value in inputs.items() if value is None]
-    if absent:
-        raise ModelError(f"{operator} lacks the input{'s' * (len(absent) > 1)} {', '.join(absent)}", code="ML227")
 
 
 def _first_rows(table: Value, input_ids: Value) -> Value:
@@ -137,14 +123,17 @@ def _words(input_ids: Value, mask: Value | None):
 
 
 @translates("GroupNorm", since=1, domain=MICROSOFT)
-def group_norm(x, gamma, beta, *, activation: int, channels_last: int = 1, epsilon: float = 1e-5, groups: Positive):
+def group_norm(
+    x: Rank4, gamma: Vector, beta: Vector, *, activation: int, channels_last: int = 1, epsilon: float = 1e-5,
+    groups: Positive,
+):  # fmt: skip
     """Statistics for each sample and group of channels; activation 1 is x * sigmoid(x)."""
     return _group_norm(x, gamma, beta, activation, channels_last, epsilon, groups)
 
 
 @translates("SkipGroupNorm", since=1, domain=MICROSOFT)
 def skip_group_norm(
-    x, gamma, beta, skip, bias=None,
+    x: Rank4, gamma: Vector, beta: Vector, skip, bias=None,
     *, activation: int, channels_last: int = 1, epsilon: float = 1e-5, groups: Positive,
 ):  # fmt: skip
     """GroupNorm of x + skip + bias, and the sum. A skip of two dimensions has one number for each channel."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, Needed, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.rotary import rotated
@@ -32,9 +33,11 @@ UNREAD = parts.LOWEST / 2
 
 @translates("SparseAttention", since=1, domain=MICROSOFT)
 def sparse_attention(
-    query, key=None, value=None, past_key=None, past_value=None, block_row_indices=None, block_col_indices=None,
-    total_sequence_length=None, key_total_sequence_lengths=None, cos_cache=None, sin_cache=None,
-    *, num_heads: Positive, kv_num_heads: Positive, sparse_block_size: Positive, do_rotary: int | None = None,
+    query: Rank3, key: Rank3 = None, value: Rank3 = None, past_key: Needed | Rank4 = None,
+    past_value: Needed | Rank4 = None, block_row_indices: Needed | Matrix = None,
+    block_col_indices: Needed | Matrix = None, total_sequence_length: Needed | One = None,
+    key_total_sequence_lengths: Needed | Vector = None, cos_cache: Matrix = None, sin_cache: Matrix = None, *,
+    num_heads: Positive, kv_num_heads: Positive, sparse_block_size: Positive, do_rotary: int | None = None,
     rotary_interleaved: int | None = None, scale: float | None = None,
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or all in `query`."""

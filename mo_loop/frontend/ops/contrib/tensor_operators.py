@@ -10,6 +10,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import AtLeast1, AtLeast2, AtLeast3, One
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.detection import grid_sample_16
 from mo_loop.frontend.ops.filling import pad_11, range_11, trilu
@@ -26,7 +27,7 @@ from mo_loop.graph.types import i64
 
 
 @translates("Trilu", since=1, domain=MICROSOFT)
-def contrib_trilu(x, k=None, *, upper: int = 1):
+def contrib_trilu(x: AtLeast2, k: One = None, *, upper: int = 1):
     """Trilu of ONNX."""
     return trilu(x, k, upper=upper)
 
@@ -38,7 +39,9 @@ def contrib_gather_nd(data, indices):
 
 
 @translates("GridSample", since=1, domain=MICROSOFT)
-def contrib_grid_sample(x, grid, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"):
+def contrib_grid_sample(
+    x: AtLeast3, grid: AtLeast3, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros",
+):  # fmt: skip
     """GridSample of ONNX's opset 16."""
     return grid_sample_16(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
 
@@ -77,7 +80,7 @@ def expand_dims(x, axis):
 
 
 @translates("UnfoldTensor", since=1, domain=MICROSOFT)
-def unfold_tensor(x, *, dim: int = -1, size: Positive, step: Positive = 1):
+def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive = 1):
     """All windows of `size` elements along a dimension, as a new last dimension."""
     rank = ranked(x, "UnfoldTensor")
     at = normalise_axis(dim, rank)

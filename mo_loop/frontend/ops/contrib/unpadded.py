@@ -15,6 +15,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.forms import Matrix, Needed, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, dimension, joined, vector
@@ -25,7 +26,7 @@ from mo_loop.graph.types import i64
 
 
 @translates("RemovePadding", since=1, domain=MICROSOFT)
-def remove_padding(x, sequence_token_count):
+def remove_padding(x: Rank3, sequence_token_count: Vector):
     """The tokens of [batch, S, hidden]; the offsets of tokens, then of padding; the lengths so far; the largest."""
     counts = parts.as_i64(vector(sequence_token_count))
     kept = ops.Less(parts.places(dimension(x, 1), x), ops.Unsqueeze(counts, [1]))
@@ -43,15 +44,16 @@ def _where(flags: Value) -> Value:
 
 
 @translates("RestorePadding", since=1, domain=MICROSOFT)
-def restore_padding(x, token_offset):
+def restore_padding(x: Matrix, token_offset: Matrix):
     """[batch, S, hidden]: the tokens at their offsets, and zeros between them."""
     return restored(x, token_offset, token_offsets(token_offset, x))
 
 
 @translates("PackedAttention", since=1, domain=MICROSOFT)
 def packed_attention(
-    x, weights, bias, token_offset, cumulative_sequence_length, attention_bias=None,
-    *, num_heads: Positive, qkv_hidden_sizes: tuple[int, ...] | None = None, scale: float | None = None,
+    x: Matrix, weights: Matrix, bias: Vector, token_offset: Matrix, cumulative_sequence_length: Vector,
+    attention_bias: Rank4 = None, *, num_heads: Positive, qkv_hidden_sizes: tuple[int, ...] | None = None,
+    scale: float | None = None,
 ):  # fmt: skip
     """The weights [input size, D + D + D_v] project the tokens to Q, K and V."""
     used = token_offsets(token_offset, x)
@@ -62,8 +64,10 @@ def packed_attention(
 
 @translates("PackedMultiHeadAttention", since=1, domain=MICROSOFT)
 def packed_multi_head_attention(
-    query, key=None, value=None, bias=None, token_offset=None, cumulative_sequence_length=None, attention_bias=None,
-    *, num_heads: Positive, mask_filter_value: float | None = None, scale: float | None = None,
+    query: Matrix | Rank4, key: Matrix = None, value: Matrix = None, bias: Vector = None,
+    token_offset: Needed | Matrix = None, cumulative_sequence_length: Needed | Vector = None,
+    attention_bias: Rank4 = None, *, num_heads: Positive, mask_filter_value: float | None = None,
+    scale: float | None = None,
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or packed as [tokens, heads, 3, size].
 

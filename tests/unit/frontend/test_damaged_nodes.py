@@ -1,0 +1,201 @@
+"""Nodes that damaged models showed: each was an internal error, and is refused with a code.
+
+A model is text, with `com.microsoft` for the operators of ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+
+from mo_loop import convert_model, ops
+from mo_loop.errors import MoLoopError, TypeError_, UnsupportedError
+from mo_loop.frontend.forms import Form, Matrix, Vector, form_of
+from mo_loop.frontend.loose_nodes import _has_default
+from mo_loop.frontend.registry import describe, find, listed
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.tensor import ArrayTensor, viewed
+from mo_loop.graph.types import UNKNOWN, u4
+from tests.harness import f32, parsed
+
+NODES: dict[str, tuple[str, str]] = {
+    "a second factor that is absent": (
+        "(uint8[2] a, uint8 z) => (y) { y = com.microsoft.MulInteger (a, z) }", "ML227"
+    ),
+    "a transform that is one number": ("(float t, int64[4] n) => (y) { y = AffineGrid (t, n) }", "ML235"),
+    "layers that are absent": (
+        "(float[3,4] x, float[3,5] r, float[5,4,4] w) => (y) { y = com.microsoft.MoE (x, r, w) }", "ML227",
+    ),
+    "a matrix that is a number": ("(float x) => (y) { y = Trilu (x) }", "ML235"),
+    "scales that are one number": ("(float[1,2,5,6] x, float s) => (y) { y = Resize (x, , s) }", "ML235"),
+    "scales that are not finite": (
+        "(float[1,1,4,4] x) => (y) { s = Constant <value_floats = [1.0, 1.0, 1.0, nan]> () y = Resize (x, , s) }",
+        "ML235",
+    ),
+    "two values to fill with": (
+        "(int64[2] n) => (y) { y = ConstantOfShape <value: tensor = int64[2] {1, 2}> (n) }", "ML235"
+    ),
+    "a flag that is absent": (
+        "(float[3,2,24] q, float[4,2,24] k, float[24,24] w, float[24,48] v, float[72] b) => (y) "
+        "{ y = com.microsoft.DecoderAttention <num_heads = 3> (q, k, w, v, b) }",
+        "ML227",
+    ),
+    "more lengths than axes": (
+        "(float[4,5] x) => (y) { n = Constant <value_ints = [1, 1]> () y = CenterCropPad <axes = [1]> (x, n) }", "ML227"
+    ),
+    "frames at one place": (
+        "(float[2,17,1] x) => (y) { s = Constant <value_int = 0> () y = STFT (x, s) }", "ML235"
+    ),
+    "a length that is absent": (
+        "(float[1,1,48] x, int32[1] n) => (y) "
+        '{ y = com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = 1> (x, "", "", "", "", n) }',
+        "ML227",
+    ),
+    "an embedding without indices": ('(int64[3] o) => (y) { y = ATen <operator = "embedding_bag"> (o) }', "ML227"),
+    "a norm of degree 0": ("(float[2,3,4] x) => (y) { y = GlobalLpPool <p = 0> (x) }", "ML236"),
+    "values of rank 2 among heads": (
+        "(float[1,2,32] q, float[1,2,16] k, float[1,16] v) => (y) "
+        "{ y = com.microsoft.MultiHeadAttention <num_heads = 4> (q, k, v) }",
+        "ML235",
+    ),
+    "filters without channels": (
+        "(uint8[1,1,7,7] x, float s, uint8 z, uint8 w) => (y) { y = QLinearConv (x, s, z, w, s, z, s, z) }", "ML235"
+    ),
+    "a bias of another length": (
+        "(float[5,3,1] x, float[1,16,1] w, float[1,16,4] r, float[1,28] b) => (y) "
+        "{ y = LSTM <hidden_size = 4> (x, w, r, b) }",
+        "ML233",
+    ),
+    "a bias of rank 1": (
+        "(float[5,3,1] x, float[1,16,1] w, float[1,16,4] r, float[32] b) => (y) { y = GRU (x, w, r, b) }", "ML235"
+    ),
+    "n-grams of no length": (
+        '(int64[3] x) => (y) { y = TfIdfVectorizer <max_gram_length = 1, max_skip_count = 0, min_gram_length = 1, '
+        'mode = "TF", ngram_counts: ints = [], ngram_indexes = [1, 0], pool_int64s = [1, 2]> (x) }',
+        "ML227",
+    ),
+    "n-grams with gaps without end": (
+        '(int64[3] x) => (y) { y = TfIdfVectorizer <max_gram_length = 2, max_skip_count = 4611686018427387904, '
+        'min_gram_length = 2, mode = "TF", ngram_counts = [0, 0], ngram_indexes = [0], pool_int64s = [1, 2]> (x) }',
+        "ML236",
+    ),
+    "a window of channels without end": ("(float[1,2,5] x) => (y) { y = LRN <size = 2147483647> (x) }", "ML236"),
+    "cells of one size": (
+        "(float[1,2,4,4] x, float[1,5] r) => (y) { y = MaxRoiPool <pooled_shape = [2]> (x, r) }", "ML227"
+    ),
+    "a kernel of no dimensions": (
+        "(float[1,1,8] x, int32[1,1,8] m) => (y) "
+        "{ y = com.microsoft.MaxpoolWithMask <kernel_shape: ints = []> (x, m) }",
+        "ML227",
+    ),
+    "an image of other dimensions than its blocks": (
+        "(float[1,4,6] x) => (y) { i = Constant <value_ints = [2, 3, 4]> () b = Constant <value_ints = [2, 2]> () "
+        "y = Col2Im (x, i, b) }",
+        "ML227",
+    ),
+    "a matrix of weights of no length": (
+        "(float[3] l) => (y) { n = Constant <value_ints: ints = []> () b = Constant <value_int = 5> () "
+        "f = Constant <value_float = 1.0> () y = MelWeightMatrix (b, n, b, f, f) }",
+        "ML235",
+    ),
+    "boxes that are numbers": ("(bool b, float[3] s) => (y) { y = NonMaxSuppression (b, s) }", "ML235"),
+    "extra sizes for some dimensions": (
+        "(float[1,1,3,3] x, float[1,1,2,1] w, int64[4] p) => (y) "
+        "{ y = com.microsoft.ConvTransposeWithDynamicPads <output_padding = [2]> (x, w, p) }",
+        "ML235",
+    ),
+    "weights of other sizes": (
+        "(float[2,16] x, uint8[6,1,1] w, float[6] s) => (y) "
+        "{ y = com.microsoft.MatMulNBits <K = 16, N = 6, bits = 4, block_size = 16> (x, w, s) }",
+        "ML235",
+    ),
+    "labels of four bits": (
+        "(float[3,5] x, int4[3] l) => (y) { y = SoftmaxCrossEntropyLoss (x, l) }", "ML240"
+    ),
+    "a branch with an input": (
+        "(float[1] x) => (y) { c = Constant <value: tensor = bool {1}> () y = If (c) <else_branch = other () => "
+        "(float[1] r) { r = Neg (x) }, then_branch = then (float[1] a) => (float[1] r) { r = Neg (x) }> }",
+        "ML226",
+    ),
+}  # fmt: skip
+
+
+def code_of(model: onnx.ModelProto) -> str:
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(model)
+    assert caught.value.exit_code in (2, 3), str(caught.value)
+    return caught.value.code
+
+
+@pytest.mark.parametrize("name", NODES)
+@pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
+def test_refused(name: str) -> None:
+    text, code = NODES[name]
+    model = parsed(f"main {text}", opset=21, **{"com.microsoft": 1})
+    # the text has no weights: those of MatMulNBits are constants
+    if name == "weights of other sizes":
+        (entry,) = [each for each in model.graph.input if each.name == "w"]
+        model.graph.input.remove(entry)
+        model.graph.initializer.append(onnx.helper.make_tensor("w", onnx.TensorProto.UINT8, [6, 1, 1], range(6)))
+    assert code_of(model) == code
+
+
+def test_an_opset_beyond_32_bits() -> None:
+    model = parsed("main (float[2] x) => (y) { y = Neg (x) }")
+    model.opset_import.append(onnx.helper.make_opsetid("own", 2**40))
+    assert code_of(model) == "ML221"
+
+
+def test_an_attribute_that_is_no_text() -> None:
+    node = onnx.helper.make_node("Cast", ["x"], ["y"], to=1, round_mode=b"\xff")
+    assert not _has_default(node, "round_mode", listed("Cast"))
+    assert _has_default(onnx.helper.make_node("Cast", ["x"], ["y"], round_mode="up"), "round_mode", listed("Cast"))
+
+
+def test_a_constant_without_an_output() -> None:
+    model = parsed("main (float[2] x) => (y) { k = Constant <value: tensor = float {1}> () y = Neg (x) }")
+    del model.graph.node[0].output[:]
+    convert_model(model)
+
+
+def test_steps_that_follow_the_number_of_starts() -> None:
+    """A Slice whose bounds and axes are known at run time only, without steps, is no error."""
+    text = "main (float[2,3,4] x, int64[N] s, int64[N] e, int64[N] a) => (y) { y = Slice (x, s, e, a) }"
+    model = convert_model(parsed(text, opset=13))
+    assert len(model.graph.of(ops.Slice)) == 1
+
+
+def test_a_form_is_declared_beside_the_input() -> None:
+    assert form_of(1, "x", "Vector | Matrix") == Form(1, "x", (1, 2))
+    assert form_of(0, "x", "AtLeast3") == Form(0, "x", least=3)
+    assert form_of(2, "x", "Needed | One") == Form(2, "x", is_one=True, is_needed=True)
+    assert form_of(0, "x", "Value | None") is None
+    found = find("LSTM", 14)
+    assert found is not None and [form.name for form in found.forms][:4] == ["x", "w", "r", "b"]
+
+
+def test_a_version_without_an_input_has_its_forms() -> None:
+    def function(x: Any, y: Vector = None, z: Matrix = None) -> Any:
+        return x
+
+    described = describe("Example", 1, function)
+    assert [(form.place, form.name) for form in described.forms] == [(1, "y"), (2, "z")]
+    assert form_of(0, "x", None) is None
+
+
+def test_what_needs_the_rank_of_a_tensor() -> None:
+    for ask in (lambda: UNKNOWN.dims, lambda: normalise_axis(0, None)):
+        with pytest.raises(UnsupportedError) as caught:
+            ask()
+        assert caught.value.code == "ML314"
+
+
+def test_a_constant_in_another_form_has_as_many_elements() -> None:
+    tensor = ArrayTensor(f32(1, 2))
+    assert tensor.reshaped((1, 2)).shape == (1, 2)
+    for wrong in (lambda: tensor.reshaped((3,)), lambda: viewed(tensor, u4, (17,))):
+        with pytest.raises(TypeError_):
+            wrong()
+    assert viewed(tensor, u4, (16,)).shape == (16,)
