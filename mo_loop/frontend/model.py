@@ -11,7 +11,7 @@ from mo_loop.errors import FileError, ModelError, UnsupportedError
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
 from mo_loop.frontend.strip_weights import strip_weights
 
-LARGE = 1 << 20
+LARGE = 1 << 24
 """The file size, in bytes, above which the weights stay in the file."""
 
 

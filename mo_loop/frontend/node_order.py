@@ -33,6 +33,7 @@ def needed(
 def in_order(made: Sequence[Sequence[str]], reads: Sequence[Collection[str]]) -> bool:
     """Whether every node comes after the nodes whose outputs it reads."""
     later = set(chain.from_iterable(made))
+    later.discard("")
     for outputs, names in zip(made, reads, strict=True):
         if not later.isdisjoint(names):
             return False

@@ -238,6 +238,7 @@ class ModelTranslation(Translation):
             if place in done:
                 continue
             self._statement(Context(self, proto, scope, made[place]))
+            kept[place] = None  # its memory is used again for the nodes of the graph
             if proto.op_type == "If" and not proto.domain:
                 rest = [each for each in range(place + 1, len(kept)) if each not in done]
                 moved = sink_consumers(self, proto, [kept[each] for each in rest], outputs, scope)
@@ -260,12 +261,12 @@ class ModelTranslation(Translation):
     ) -> tuple[list[Any], list[tuple[str, ...]]]:
         """The nodes, and the names of their outputs."""
         nodes, outputs = list(nodes), list(outputs)
-        reads = [self.names_read.of_node(node) for node in nodes]
+        reads = [self.names_read.listed(node) for node in nodes]
         made = [tuple(node.output) for node in nodes]
         repeated = repeated_names(made)
         if repeated:
             nodes = without_repeated(nodes, reads, repeated, outputs, scope.path)
-            reads = [self.names_read.of_node(node) for node in nodes]
+            reads = [self.names_read.listed(node) for node in nodes]
             made = [tuple(node.output) for node in nodes]
             self._doubt_names(repeated, scope)
         if not in_order(made, reads):
