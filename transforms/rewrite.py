@@ -137,6 +137,7 @@ class GraphRewrite(FunctionPass):
 
     def __init__(self, passes: Iterable[MatcherPass] = (), *, config: PassConfig | None = None) -> None:
         self.passes: list[MatcherPass] = []
+        self._last: Dispatch | None = None
         if config is not None:
             self.use(config)
         for each in passes:
@@ -157,7 +158,7 @@ class GraphRewrite(FunctionPass):
 
     def run_passes(self, graph: Graph, passes: Sequence[MatcherPass]) -> bool:
         """Run `passes`, in this order, on the nodes of one graph; True if anything changed."""
-        dispatch = Dispatch(passes)
+        dispatch = self._dispatch(passes)
         if not any(map(dispatch.of_class, graph.classes)):
             return False
         changed = False
@@ -165,6 +166,13 @@ class GraphRewrite(FunctionPass):
             if dispatch.may_match(node):
                 changed = self._visit(graph, node, dispatch) or changed
         return changed
+
+    def _dispatch(self, passes: Sequence[MatcherPass]) -> Dispatch:
+        """That of the graph before, if it has the same passes: bodies are many, and small."""
+        heard = any(each.config.listener is not None or each.config.explains(each) for each in passes)
+        if self._last is None or self._last.are_heard != heard or self._last.passes != list(passes):
+            self._last = Dispatch(passes, heard)
+        return self._last
 
     def _visit(self, graph: Graph, node: Node, dispatch: Dispatch) -> bool:
         """One node, and then the nodes that its rewriting registered."""
@@ -201,9 +209,10 @@ class BackwardGraphRewrite(GraphRewrite):
 class Dispatch:
     """Which of `passes` may match a node, from its class and those of its first two producers."""
 
-    def __init__(self, passes: Sequence[MatcherPass]) -> None:
-        self._passes = passes
-        self._are_heard = any(each.config.listener is not None or each.config.explains(each) for each in passes)
+    def __init__(self, passes: Sequence[MatcherPass], are_heard: bool = False) -> None:
+        """With `are_heard`, passes say why they leave a node, so each runs on every root that it can have."""
+        self.passes = list(passes)
+        self.are_heard = are_heard
         self._by_root: dict[type[Node], Passes] = {}
         self._by_producer: dict[tuple[Any, Any], Passes] = {}
         self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
@@ -211,7 +220,7 @@ class Dispatch:
     def may_match(self, node: Node) -> bool:
         """Whether a pass of `of(node)` accepts the node as its root, or is to say why it does not."""
         passes = self.of(node)
-        if not passes or self._are_heard:
+        if not passes or self.are_heard:
             return bool(passes)
         for value in node.outputs:
             for each in passes:
@@ -223,7 +232,7 @@ class Dispatch:
         """The passes whose root can have this class."""
         candidates = self._by_root.get(cls)
         if candidates is None:
-            candidates = self._by_root[cls] = tuple(each for each in self._passes if _has_root(each, cls))
+            candidates = self._by_root[cls] = tuple(each for each in self.passes if _has_root(each, cls))
         return candidates
 
     def of(self, node: Node) -> Passes:

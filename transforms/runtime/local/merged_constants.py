@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,27 +48,57 @@ class MaximumBetweenConstants(LocalRule):
         return node
 
 
+class _Reach(NamedTuple):
+    """What the constants of a node and of those before it make of numbers: the largest and the smallest factor, and the
+    sum of the addends, each multiplied by the factors behind it."""
+
+    most: float
+    least: float
+    total: float
+
+
+_NOTHING = _Reach(1.0, 1.0, 0.0)
+
+
 def _leave_the_type(node: Node) -> bool:
     """Whether the constants of `node` and of the operations before it have a product or a sum that is infinite, or a
     product that is 0."""
     numbers = np.finfo(np.float16 if node.outputs[0].dtype is f16 else np.float32)
-    tiny, huge = float(numbers.tiny), float(numbers.max)
-    most, least, total = 1.0, 1.0, 0.0
+    sizes, before = _sizes(node), _before(node)
+    if sizes is None or before is None:
+        return False
+    reach = _behind(node, sizes, _reach(before))
+    return max(reach.most, reach.total) > float(numbers.max) or reach.least < float(numbers.tiny)
+
+
+def _reach(node: Node) -> _Reach:
+    """That of the chain that `node` ends. It is kept until the graph changes: the next node of the chain asks again."""
+    known: dict[Node, _Reach] = node.graph.note("reach of constants", dict)
+    chain: list[tuple[Node, tuple[float, float]]] = []
     current: Node | None = node
-    while current is not None and (operand := _operand(current)) is not None:
-        sizes = _sizes(current)
-        if sizes is None:
-            return False
-        if isinstance(current, FACTORS):
-            most, least = most * sizes[1], least * sizes[0]
-        elif isinstance(current, ADDENDS):
-            total += most * sizes[1]
-        is_merged = current is not node
-        if is_merged and (max(most, total) > huge or least < tiny):
-            return True
-        value, _ = operand
-        current = value.node if value.only_use is not None else None
-    return False
+    while current is not None and current not in known and (sizes := _sizes(current)) is not None:
+        chain.append((current, sizes))
+        current = _before(current)
+    reach = _NOTHING if current is None else known.get(current, _NOTHING)
+    for each, sizes in reversed(chain):
+        own = _behind(each, sizes, _NOTHING)
+        both = _behind(each, sizes, reach)
+        reach = known[each] = _Reach(max(own.most, both.most), min(own.least, both.least), both.total)
+    return reach
+
+
+def _behind(node: Node, sizes: tuple[float, float], reach: _Reach) -> _Reach:
+    least, most = sizes if isinstance(node, FACTORS) else (1.0, 1.0)
+    addend = sizes[1] if isinstance(node, ADDENDS) else 0.0
+    return _Reach(most * reach.most, least * reach.least, addend + most * reach.total)
+
+
+def _before(node: Node) -> Node | None:
+    """The operation with a constant whose result only `node` reads."""
+    operand = _operand(node)
+    if operand is None or operand[0].only_use is None or _operand(operand[0].node) is None:
+        return None
+    return operand[0].node
 
 
 def _operand(node: Node) -> tuple[Value, int] | None:
