@@ -202,11 +202,18 @@ class ConversionErrors(MoLoopError):
         return self.message
 
 
-def too_large(error: OverflowError | MemoryError) -> TypeError_:
-    """The error for numbers and sizes that cannot be represented, or computed in the memory of this machine."""
+def too_large(error: Exception) -> TypeError_ | None:
+    """The error for a number or a size that cannot be represented, or computed in the memory of this machine; None if
+    `error` is not about that."""
     if isinstance(error, MemoryError):
         return TypeError_(f"its tensors do not fit into the memory: {error}".rstrip(": "), code="ML242")
-    return TypeError_(f"a number or a size is too large: {error}", code="ML242")
+    if isinstance(error, OverflowError) or (isinstance(error, ValueError) and str(error).startswith(_OF_NUMPY)):
+        return TypeError_(f"a number or a size is too large: {error}", code="ML242")
+    return None
+
+
+_OF_NUMPY = ("array is too big", "Maximum allowed")
+"""How numpy's messages about sizes beyond 64 bits begin."""
 
 
 def extension_failed(what: str, origin: str, error: BaseException, code: str) -> ExtensionError:

@@ -28,6 +28,8 @@ AtLeast2: TypeAlias = Any
 AtLeast3: TypeAlias = Any
 One: TypeAlias = Any
 """A tensor of one element, of any rank."""
+Integers: TypeAlias = Any
+"""Numbers of an integer type, of any rank."""
 Needed: TypeAlias = Any
 """An input that the schema calls optional, and that cannot be absent."""
 
@@ -45,6 +47,7 @@ class Form:
     least: int = 0
     is_one: bool = False
     is_needed: bool = False
+    is_integer: bool = False
 
     def require(self, inputs: Sequence[Value | None]) -> None:
         """Raise ModelError if the input is absent and needed, and TypeError_ if it has another form."""
@@ -53,7 +56,8 @@ class Form:
             if self.is_needed:
                 raise ModelError(f"the input {self.name!r} is absent", code="ML227")
             return
-        wanted = self._lacking(value.shape)
+        is_other = self.is_integer and value.dtype is not None and not value.dtype.is_integer
+        wanted = "integers" if is_other else self._lacking(value.shape)
         if wanted:
             raise TypeError_(f"the input {self.name!r} is {value.type}, and must be {wanted}", code="ML235")
 
@@ -73,5 +77,5 @@ def form_of(place: int, name: str, annotation: Any) -> Form | None:
     words = annotation.split(" | ") if isinstance(annotation, str) else ()
     ranks = tuple(_RANKS[word] for word in words if word in _RANKS)
     least = max((_LEAST[word] for word in words if word in _LEAST), default=0)
-    form = Form(place, name, ranks, least, "One" in words, "Needed" in words)
+    form = Form(place, name, ranks, least, "One" in words, "Needed" in words, "Integers" in words)
     return None if form == Form(place, name) else form

@@ -14,13 +14,16 @@ from typing import Any, TypeAlias
 from mo_loop.errors import TypeError_
 
 MOST = 2**31 - 1
-MOST_PARTS = 2**16
+MOST_PARTS = 2**12
+MOST_OUTPUTS = 2**16
 
 Positive: TypeAlias = int
 NotNegative: TypeAlias = int
 Few: TypeAlias = int
 """A number of parts that become nodes of their own, at least 1."""
 FewOrNone: TypeAlias = int
+Outputs: TypeAlias = int
+"""A number of outputs of the node."""
 Index: TypeAlias = int
 """An integer of 32 bits, which may be negative."""
 Positives: TypeAlias = tuple[int, ...]
@@ -50,6 +53,7 @@ RANGES = {
     "NotNegative": Range("int", 0),
     "Few": Range("int", 1, MOST_PARTS),
     "FewOrNone": Range("int", 0, MOST_PARTS),
+    "Outputs": Range("int", 1, MOST_OUTPUTS),
     "Index": Range("int", -MOST),
     "Positives": Range("tuple[int, ...]", 1),
     "NotNegatives": Range("tuple[int, ...]", 0),

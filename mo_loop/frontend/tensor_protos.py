@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.errors import FileError, ModelError
+from mo_loop.errors import FileError, ModelError, TypeError_
 from mo_loop.frontend.strip_weights import OWN_FILE
+from mo_loop.graph.shape import require_sizes
 from mo_loop.graph.tensor import ArrayTensor, FileTensor, Tensor, unpack
 from mo_loop.graph.types import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, string, u32, u64
 
@@ -27,8 +28,10 @@ def tensor_from(proto: Any, folder: str | None, own: str | None = None) -> Tenso
     """
     dtype = from_onnx(proto.data_type)
     shape = tuple(proto.dims)
-    if any(dim < 0 for dim in shape):
-        raise ModelError(f"tensor {proto.name!r} has the shape {shape}", code="ML225")
+    try:
+        require_sizes(shape)
+    except TypeError_ as error:
+        raise ModelError(f"tensor {proto.name!r}: {error.message}", code="ML225") from None
     if proto.data_location == _EXTERNAL:
         return _external(proto, dtype, shape, folder, own)
     return ArrayTensor(_values(proto, dtype, shape), dtype)

@@ -316,9 +316,11 @@ class ModelTranslation(Translation):
             raise context.located(error) from error.__cause__
         except MoLoopError as error:
             values = self._failed(context, inputs, context.located(_with_advice(error, inputs)))
-        except (OverflowError, MemoryError) as error:
-            values = self._failed(context, inputs, context.located(too_large(error)))
         except Exception as error:
+            refused = too_large(error)
+            if refused is not None:
+                self._define(context, self._failed(context, inputs, context.located(refused)))
+                return
             shown = ", ".join(str(value.type) if value is not None else "-" for value in inputs)
             raise InternalError(
                 f"{type(error).__name__} while translating {proto.op_type}({shown}): {error}", where=context.origin

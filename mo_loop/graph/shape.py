@@ -30,6 +30,9 @@ LEAST = -(2**62)
 """The lower bound of a value without a known one."""
 
 
+MOST_DIMENSIONS = 64
+"""The largest rank: that of numpy's arrays."""
+
 MOST_ELEMENTS = 2**59
 """The most elements of a tensor, without sizes of 0: with 16 bytes each, more have no number of bytes in 64 bits."""
 
@@ -283,6 +286,8 @@ def element_count(shape: Shape) -> Dimension | None:
 def require_sizes(shape: Sequence[Dimension]) -> None:
     """Raise TypeError_ unless the sizes, and the number of elements, are those of a tensor that can exist."""
     count = 1
+    if len(shape) > MOST_DIMENSIONS:
+        raise TypeError_(f"a tensor of {len(shape)} dimensions", code="ML242")
     for dim in shape:
         if isinstance(dim, int):
             if dim < 0:

@@ -192,8 +192,10 @@ class Op(Node):
             for each in results:
                 if each.shape is not None:
                     require_sizes(each.shape)
-        except (MoLoopError, OverflowError, MemoryError) as found:
+        except (MoLoopError, OverflowError, MemoryError, ValueError) as found:
             error = found if isinstance(found, MoLoopError) else too_large(found)
+            if error is None:
+                raise
             message = error.message
             if isinstance(error, TypeError_) and self.type not in message:
                 shown = ", ".join(str(each) for each in types)

@@ -8,7 +8,7 @@ import numpy as np
 from mo_loop.graph.shape import Dimension, broadcast, fresh, is_static, least, low, merge_dim, most
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, known_array, tensor_of_known
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import dims_of
+from mo_loop.ops.infer import dims_of, vector_length
 
 
 class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
@@ -21,10 +21,9 @@ class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
             target: Any = dims_of(target_shape.known)
             for dim in target:
                 self.require(not isinstance(dim, int) or dim >= 0, f"{dim} is not a dimension")
-        elif target_shape.shape is not None and isinstance(target_shape.shape[0], int):
-            target = tuple(fresh() for _ in range(target_shape.shape[0]))
         else:
-            target = None
+            length = vector_length(target_shape)
+            target = None if length is None else tuple(fresh() for _ in range(length))
         if self.mode == "bidirectional":
             target = broadcast(data.shape, target)
         elif target is not None and data.shape is not None and self.mode == "numpy":
@@ -50,8 +49,8 @@ class Tile(Op, opset=1, index=("repeats",)):
     """The whole tensor repeated along each dimension. Spec: Tile-1."""
 
     def infer(self, x, repeats):
-        count = repeats.shape[0] if repeats.shape is not None and len(repeats.shape) == 1 else None
-        if x.shape is None or not isinstance(count, int):
+        count = vector_length(repeats)
+        if x.shape is None or count is None:
             return TensorType(x.dtype, None)
         rank = max(count, len(x.shape))
         if repeats.known is None:
@@ -131,6 +130,7 @@ class Range(Op, opset=4):
         for each in (start, stop, step):
             self.require(each.shape is None or len(each.shape) == 0, f"a bound of shape {each.shape}, not a scalar")
         if self.output_type.is_integer and all(each.integers is not None for each in (start, stop, step)):
+            self.require(step.integers[0] != 0, "a step of 0")
             numbers = range(start.integers[0], stop.integers[0], step.integers[0])
             if len(numbers) <= KNOWN_LIMIT:
                 return tensor_of_known(self.output_type, list(numbers))

@@ -6,9 +6,23 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.graph.shape import Dim, Dimension, Shape, broadcast, fresh, high, join, low, normalise_axis
+from mo_loop.graph.shape import (
+    MOST_DIMENSIONS,
+    Dim,
+    Dimension,
+    Shape,
+    broadcast,
+    fresh,
+    high,
+    join,
+    low,
+    normalise_axis,
+)
 from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops import values
+
+MOST_PIECES = 2**16
+"""The most outputs of an operation that splits a tensor."""
 
 
 def same_dtype(*types: TensorType) -> ElementType:
@@ -33,6 +47,18 @@ def elementwise(
     if any(array is None for array in arrays):
         return TensorType(result, shape)
     return TensorType(result, shape, values.fitting(values.each(rule)(*arrays), result))
+
+
+def vector_length(type_: TensorType, most: int = MOST_DIMENSIONS) -> int | None:
+    """The static number of elements of a vector with one for each dimension, or for each piece; None if not known."""
+    if type_.shape is None or len(type_.shape) != 1:
+        return None
+    length = type_.shape[0]
+    if not isinstance(length, int):
+        return None
+    if length > most:
+        raise TypeError_(f"{type_} has one number for each of more than {most} dimensions or pieces", code="ML242")
+    return length
 
 
 def reduced(shape: Shape, axes: Sequence[int] | None, keep_dims: bool) -> Shape:

@@ -4,10 +4,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mo_loop.errors import TypeError_
 from mo_loop.graph.shape import Dim, Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
 from mo_loop.graph.types import ElementType, TensorType, i64, tensor_of_known
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import capped, dims_of, same_dtype
+from mo_loop.ops.infer import MOST_PIECES, capped, dims_of, same_dtype, vector_length
 from mo_loop.ops.slicing import sliced_dim
 from mo_loop.ops.values import fitting, values_of
 
@@ -30,7 +31,7 @@ class Reshape(Op, opset=1, index=("pattern",)):
 
     def infer(self, x, pattern):
         if pattern.known is None:
-            length: Any = pattern.shape[0] if pattern.shape is not None and len(pattern.shape) == 1 else None
+            length = vector_length(pattern)
             if pattern.shape == ():
                 length = 1
             return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if isinstance(length, int) else None)
@@ -153,9 +154,8 @@ class Transpose(Op, opset=1, index=("order",)):
 
     def infer(self, x, order):
         if x.shape is None:
-            length: Any = order.shape[0] if order.shape is not None and len(order.shape) == 1 else None
-            known_rank = isinstance(length, int) and length > 0
-            return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if known_rank else None)
+            length = vector_length(order)
+            return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if length else None)
         if order.integers is None:
             return TensorType(x.dtype, tuple(fresh() for _ in x.shape))
         axes = order.integers or tuple(reversed(range(len(x.shape))))
@@ -207,7 +207,7 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
         shape: list[Dimension] = list(x.shape)
         if axes is not None and axes.integers is None:
             return TensorType(x.dtype, tuple(fresh(0, high(dim)) for dim in shape))
-        count = start.shape[0] if start.shape and isinstance(start.shape[0], int) else None
+        count = vector_length(start)
         if axes is None and count is None:
             return TensorType(x.dtype, tuple(fresh(0, high(dim)) for dim in shape))
         places = axes.integers if axes is not None else range(count or 0)
@@ -261,8 +261,9 @@ class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
     """Pieces of the given lengths along an axis; -1 is the rest. Spec: VariadicSplit-1."""
 
     def infer(self, x, axis, lengths):
-        count: Any = lengths.shape[0] if lengths.shape is not None and len(lengths.shape) == 1 else None
-        self.require(isinstance(count, int), "the number of pieces is not known")
+        count = vector_length(lengths, MOST_PIECES)
+        if count is None:
+            raise TypeError_("the number of pieces is not known", code="ML235")
         if x.shape is None or axis.integers is None:
             shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
             return tuple(TensorType(x.dtype, shape) for _ in range(count))

@@ -4,7 +4,7 @@
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import dims_of
+from mo_loop.ops.infer import dims_of, vector_length
 
 
 class RandomUniform(Op, opset=8, index=("shape",), random=True):
@@ -17,6 +17,5 @@ class RandomUniform(Op, opset=8, index=("shape",), random=True):
     def infer(self, shape, low, high):
         if shape.known is not None:
             return TensorType(self.output_type, dims_of(shape.known))
-        if shape.shape is None or not isinstance(shape.shape[0], int):
-            return TensorType(self.output_type, None)
-        return TensorType(self.output_type, tuple(fresh() for _ in range(shape.shape[0])))
+        length = vector_length(shape)
+        return TensorType(self.output_type, None if length is None else tuple(fresh() for _ in range(length)))

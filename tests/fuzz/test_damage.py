@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 import onnx
+import pytest
 
+from mo_loop.errors import InternalError
 from mo_loop.frontend import registry
 from mo_loop.frontend.onnx_graphs import domain_of
 from tests.fuzz.damage.damaging import damaged
+from tests.fuzz.damage.execution import CONVERSIONS, Found, execute_one
 from tests.fuzz.damage.fields import graphs_of
+from tests.fuzz.damage.running import run
 from tests.fuzz.damage.sources import models
 
-SEED = 2026
+SEED, COUNT = 2026, 1000
+
+
+@pytest.mark.parametrize("half", range(2))
+def test_executions(half: int) -> None:
+    found = run("onnx", SEED, half * COUNT, COUNT, jobs=1)
+    assert not found.failures, [f"{each.place}: {each.text}, seed {SEED}, {each.number}" for each in found.failures]
+    assert found.converted + sum(found.refused.values()) == COUNT
+    assert found.converted > COUNT / 5 and len(found.refused) > 15
+
+
+def test_a_failure_names_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(data: bytes) -> None:
+        raise InternalError("a bug") from ZeroDivisionError("inner")
+
+    monkeypatch.setitem(CONVERSIONS, "onnx", fails)
+    found = Found()
+    execute_one("onnx", SEED, 3, found)
+    (failure,) = found.failures
+    assert (failure.number, failure.text) == (3, "ZeroDivisionError: inner")
 
 
 def test_there_is_a_model_of_every_operator() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.forms import AtLeast3, Matrix, One, Rank3, Rank4, Vector
+from mo_loop.frontend.forms import AtLeast3, Integers, Matrix, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.col2im import scattered_images
 from mo_loop.frontend.ops.convolution import biased, spatial_rank
 from mo_loop.frontend.ops.grid import affine, sampled_at
@@ -29,7 +29,7 @@ Ints = tuple[int, ...]
 def non_max_suppression(
     boxes: Rank3,
     scores: Rank3,
-    max_output_boxes_per_class: One = None,
+    max_output_boxes_per_class: One | Integers = None,
     iou_threshold: One = None,
     score_threshold: One = None,
     *,
@@ -151,7 +151,7 @@ def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_m
 
 
 @translates("AffineGrid", since=20)
-def affine_grid(theta: Rank3, size: Vector, *, align_corners: int = 0):
+def affine_grid(theta: Rank3, size: Vector | Integers, *, align_corners: int = 0):
     """The grid that GridSample reads."""
     return affine(theta, size, bool(align_corners))
 
@@ -186,8 +186,8 @@ def deform_conv(
 @translates("Col2Im", since=18)
 def col_2_im(
     columns,
-    image_shape: Vector,
-    block_shape: Vector,
+    image_shape: Vector | Integers,
+    block_shape: Vector | Integers,
     *,
     dilations: Positives | None = None,
     pads: Indices | None = None,

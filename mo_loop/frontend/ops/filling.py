@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.forms import AtLeast2, One, Vector
+from mo_loop.frontend.forms import AtLeast2, Integers, One, Vector
 from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, near, scalar
 from mo_loop.frontend.ranges import Indices
 from mo_loop.frontend.registry import translates
@@ -158,7 +158,7 @@ def _sum(a, b):
 
 
 @translates("CenterCropPad", since=18)
-def center_crop_pad(input_data, shape: Vector, *, axes: tuple[int, ...] | None = None):
+def center_crop_pad(input_data, shape: Vector | Integers, *, axes: tuple[int, ...] | None = None):
     """Each axis is sliced or padded with zeros to a length, evenly on both sides; an odd element is at the end."""
     if input_data.rank is None:
         raise UnsupportedError("CenterCropPad of a tensor of unknown rank", code="ML314")
@@ -235,7 +235,7 @@ def eye_like(input, *, dtype: int | None = None, k: int = 0):
 
 
 @translates("Trilu", since=14)
-def trilu(input: AtLeast2, k: One = None, *, upper: int = 1):
+def trilu(input: AtLeast2, k: One | Integers = None, *, upper: int = 1):
     """The triangle above or below the k-th diagonal; the rest becomes 0."""
     if input.rank is None:
         raise UnsupportedError("Trilu of a tensor of unknown rank", code="ML314")

@@ -8,10 +8,11 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, integers, joined, near
-from mo_loop.frontend.ranges import Few, Positive
+from mo_loop.frontend.ranges import Outputs, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count, low, normalise_axis
+from mo_loop.ops.infer import vector_length
 
 
 @translates("Reshape", since=1)
@@ -156,7 +157,7 @@ def split_1(input, sizes=None, *, axis: int = 0, split: tuple[int, ...] | None =
 
 @translates("Split", since=13, without="num_outputs")
 @translates("Split", since=18)
-def split(input, split=None, *, axis: int = 0, num_outputs: Few | None = None, node: Context):
+def split(input, split=None, *, axis: int = 0, num_outputs: Outputs | None = None, node: Context):
     """The sizes are an input; with `num_outputs` the last piece may be smaller."""
     if split is not None or num_outputs is None:
         return _split(input, split, axis, node)
@@ -198,8 +199,8 @@ def slice_10(data, starts, ends, axes=None, steps=None):
     """The bounds are inputs, and there are steps."""
     bounds = [value if integers(value) is None else near(integers(value) or ()) for value in (starts, ends)]
     count = next((len(bound) for bound in bounds if isinstance(bound, list)), None)
-    if count is None and starts.rank == 1 and isinstance(starts.type.dims[0], int):
-        count = starts.type.dims[0]
+    if count is None:
+        count = vector_length(starts.type)
     if steps is not None:
         step = steps if integers(steps) is None else near(integers(steps) or ())
     elif count is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mo_loop.errors import ModelError, TypeError_, UnsupportedError
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.forms import Matrix, Rank3, Vector
+from mo_loop.frontend.forms import Integers, Matrix, Rank3, Vector
 from mo_loop.frontend.ops.recurrent_sequences import sequence
 from mo_loop.frontend.ops.recurrent_steps import GATES, Activation, Recurrence, activations_of, scanned
 from mo_loop.frontend.ops.weight_layout import array_of
@@ -113,7 +113,7 @@ def lstm(
     w: Rank3,
     r: Rank3,
     b: Matrix = None,
-    sequence_lens: Vector = None,
+    sequence_lens: Vector | Integers = None,
     initial_h: Rank3 = None,
     initial_c: Rank3 = None,
     p: Matrix = None,
@@ -149,7 +149,7 @@ def gru(
     w: Rank3,
     r: Rank3,
     b: Matrix = None,
-    sequence_lens: Vector = None,
+    sequence_lens: Vector | Integers = None,
     initial_h: Rank3 = None,
     *,
     activation_alpha: Floats | None = None,
@@ -181,7 +181,7 @@ def rnn(
     w: Rank3,
     r: Rank3,
     b: Matrix = None,
-    sequence_lens: Vector = None,
+    sequence_lens: Vector | Integers = None,
     initial_h: Rank3 = None,
     *,
     activation_alpha: Floats | None = None,

@@ -15,7 +15,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.forms import AtLeast2, One, Vector
+from mo_loop.frontend.forms import AtLeast2, Integers, One, Vector
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, counted, dimension, joined, scalar
@@ -27,13 +27,13 @@ from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
 
 
 @translates("DFT", since=17)
-def dft_17(x, dft_length: One = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0):
+def dft_17(x, dft_length: One | Integers = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0):
     """The axis is an attribute."""
     return _transformed(x, axis, dft_length, bool(inverse), bool(onesided))
 
 
 @translates("DFT", since=20)
-def dft_20(x, dft_length: One = None, axis: One = None, *, inverse: int = 0, onesided: int = 0):
+def dft_20(x, dft_length: One | Integers = None, axis: One = None, *, inverse: int = 0, onesided: int = 0):
     """The axis is an input, -2 if it is absent; one known only at run time is transposed to the front and back."""
     known = (-2,) if axis is None else axis.type.integers
     if known is not None:
@@ -164,7 +164,10 @@ def _operands(a, b) -> list[Any]:
 
 
 @translates("STFT", since=17)
-def stft(signal: AtLeast2, frame_step: One, window: Vector = None, frame_length: One = None, *, onesided: int = 1):
+def stft(
+    signal: AtLeast2, frame_step: One | Integers, window: Vector = None, frame_length: One | Integers = None, *,
+    onesided: int = 1,
+):  # fmt: skip
     """[batch, frames, bins, 2]: the transforms of the frames, multiplied by the window."""
     rank = ranked(signal, "STFT")
     if rank not in (2, 3):
@@ -194,8 +197,8 @@ def _numbers(x: Value, count) -> Value:
 
 @translates("MelWeightMatrix", since=17)
 def mel_weight_matrix(
-    num_mel_bins: One, dft_length: One, sample_rate: One, lower_edge_hertz: One, upper_edge_hertz: One,
-    *, output_datatype: int = 1, node: Context,
+    num_mel_bins: One | Integers, dft_length: One | Integers, sample_rate: One | Integers, lower_edge_hertz: One,
+    upper_edge_hertz: One, *, output_datatype: int = 1, node: Context,
 ):  # fmt: skip
     """[dft_length / 2 + 1, num_mel_bins]: triangles whose corners are evenly spaced on the mel scale."""
     to = from_onnx(output_datatype)

@@ -48,6 +48,8 @@ def window(
     """The attributes of a window over `count` dimensions; ModelError if a list has another length."""
     if auto_pad not in _AUTO_PADS:
         raise ModelError(f"auto_pad {auto_pad!r}: ONNX defines {', '.join(filter(None, _AUTO_PADS))}", code="ML227")
+    if count < 1:
+        raise ModelError("a window over no dimensions", code="ML227")
     mode = _AUTO_PADS[auto_pad]
     both = _listed(pads if auto_pad in ("NOTSET", "") else None, 2 * count, 0, "pads")
     steps, gaps = _listed(strides, count, 1, "strides"), _listed(dilations, count, 1, "dilations")

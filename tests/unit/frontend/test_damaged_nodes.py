@@ -111,6 +111,39 @@ NODES: dict[str, tuple[str, str]] = {
         "{ y = com.microsoft.MatMulNBits <K = 16, N = 6, bits = 4, block_size = 16> (x, w, s) }",
         "ML235",
     ),
+    "a step of 0": (
+        "(float x) => (y) { a = Constant <value_int = 0> () b = Constant <value_int = 5> () y = Range (a, b, a) }",
+        "ML235",
+    ),
+    "a rank of millions": ("(float[N] x, int64[16777216] s) => (y) { y = Reshape (x, s) }", "ML242"),
+    "bounds of millions of dimensions": (
+        "(float[4] x, int64[16777216] s, int64[16777216] e) => (y) { y = Slice (x, s, e) }", "ML242"
+    ),
+    "a window over no dimensions": ("(float[2,3] x, float[4,3] w) => (y) { y = Conv (x, w) }", "ML227"),
+    "keys without values": (
+        "(float[3,1,3] q, float[3,1,3] k) => (y) { y = com.microsoft.DecoderMaskedMultiHeadAttention "
+        "<num_heads = 3> (q, k) }",
+        "ML227",
+    ),
+    "a query of another rank than its keys": (
+        "(float[4,4] q, float[4,2,3] k, float[4,4,2] v) => (y) "
+        '{ y = com.microsoft.GatedDeltaNet <update_rule = "linear"> (q, k, v) }',
+        "ML235",
+    ),
+    "states of a batch beyond 64 bits": (
+        "(float[5,576460752303423488,1] x, float[1,16,1] w, float[1,16,4] r) => (y) "
+        "{ y = LSTM <hidden_size = 4, clip = 1.0> (x, w, r) }",
+        "ML242",
+    ),
+    "n-grams of millions": (
+        "(int64[1,4] i, float[1,9] s) => (y) { y = com.microsoft.NGramRepeatBlock <ngram_size = 9000000> (i, s) }",
+        "ML236",
+    ),
+    "truths as indices": (
+        "(int64[1,4] i, float[1,9] s) => (y) { b = Cast <to = 9> (i) "
+        "y = com.microsoft.NGramRepeatBlock <ngram_size = 2> (b, s) }",
+        "ML235",
+    ),
     "labels of four bits": (
         "(float[3,5] x, int4[3] l) => (y) { y = SoftmaxCrossEntropyLoss (x, l) }", "ML240"
     ),
@@ -140,6 +173,12 @@ def test_refused(name: str) -> None:
         model.graph.input.remove(entry)
         model.graph.initializer.append(onnx.helper.make_tensor("w", onnx.TensorProto.UINT8, [6, 1, 1], range(6)))
     assert code_of(model) == code
+
+
+def test_a_constant_of_sizes_beyond_64_bits() -> None:
+    model = parsed("main (float[2] x) => (y) { y = Add (x, k) }")
+    model.graph.initializer.append(onnx.TensorProto(name="k", data_type=1, dims=[0, 2**62, 4], raw_data=b""))
+    assert code_of(model) == "ML225"
 
 
 def test_an_opset_beyond_32_bits() -> None:

@@ -18,7 +18,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import AtLeast3, Matrix, Rank3, Vector
+from mo_loop.frontend.forms import AtLeast3, Integers, Matrix, Rank3, Vector
 from mo_loop.frontend.ops.contrib.heads import places
 from mo_loop.frontend.ops.convolution import grouped
 from mo_loop.frontend.ops.normalisation import ranked
@@ -138,9 +138,10 @@ def _channels(weight: Value) -> int:
 
 @translates("VarlenCausalConvWithState", since=1, domain=MICROSOFT)
 def packed_causal_convolution(
-    x: Matrix, weight: Rank3, cumulative_sequence_length: Vector, bias: Vector = None, initial_state: Rank3 = None,
-    capture_count=None, kernel_delta=None, previous_mask=None, *, activation: str = "none", delta_offset: int = 0,
-    dilation: Positive = 1, group_size: Positive = 1, state_update_capacity: NotNegative = 0, node: Context,
+    x: Matrix, weight: Rank3, cumulative_sequence_length: Vector | Integers, bias: Vector = None,
+    initial_state: Rank3 = None, capture_count=None, kernel_delta=None, previous_mask=None, *,
+    activation: str = "none", delta_offset: int = 0, dilation: Positive = 1, group_size: Positive = 1,
+    state_update_capacity: NotNegative = 0, node: Context,
 ):  # fmt: skip
     """x is [tokens, channels]; sequence i has the tokens from number i to number i + 1 of the cumulative lengths."""
     if initial_state is None:

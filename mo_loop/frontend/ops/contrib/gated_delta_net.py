@@ -15,7 +15,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix, Rank3, Rank4, Vector
+from mo_loop.frontend.forms import Integers, Matrix, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib.delta_rule import recurrence, shared
 from mo_loop.frontend.ops.contrib.heads import places, real, scaled
@@ -34,7 +34,7 @@ EPSILON, EPSILON_OF_SIGMOID = 1e-12, 1e-6
 @translates("GatedDeltaNet", since=1, domain=MICROSOFT)
 def gated_delta_net(
     query: Matrix | Rank3 | Rank4, key: Rank3 | Rank4 = None, value: Rank3 | Rank4 = None,
-    cu_seqlens: Vector = None, decay=None, beta=None,
+    cu_seqlens: Vector | Integers = None, decay=None, beta=None,
     initial_state: Rank4 = None, a_log=None, dt_bias=None, capture_count=None, state_update_active=None, *,
     beta_activation: str = "none", chunk_size: Positive = 64, gate_activation: str = "none",
     gate_lower_bound: float = -5.0, qk_l2_norm: int = 0, scale: float = 0.0, state_update_capacity: NotNegative = 0,
@@ -45,6 +45,8 @@ def gated_delta_net(
     dtype = query.dtype
     if key is None or value is None:
         query, key, value = _unpacked(query, initial_state)
+    elif query.rank == 2 or query.rank != key.rank or key.rank != value.rank:
+        raise ModelError(f"the query is {query.type}, the keys {key.type}, the values {value.type}", code="ML235")
     order = _order(query, cu_seqlens, initial_state)
     q, k, v = (order.apart(as_type(each, f32)) for each in (query, key, value))
     if qk_l2_norm:

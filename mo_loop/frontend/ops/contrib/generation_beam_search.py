@@ -7,13 +7,14 @@ from typing import Any
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import One
+from mo_loop.frontend.forms import Integers, One
 from mo_loop.frontend.ops.contrib.generation_beam_loop import number_of_beams, searched
 from mo_loop.frontend.ops.contrib.generation_decoders import Gpt
 from mo_loop.frontend.ops.contrib.generation_encoders import EncoderDecoder
 from mo_loop.frontend.ops.contrib.generation_inputs import Given, as_i32
 from mo_loop.frontend.ops.contrib.generation_scores import Rules
 from mo_loop.frontend.ops.contrib.generation_whisper import Whisper, check_processor
+from mo_loop.frontend.ranges import FewOrNone
 from mo_loop.frontend.registry import translates
 
 GPT, T5, WHISPER = 0, 1, 2
@@ -22,12 +23,12 @@ GPT, T5, WHISPER = 0, 1, 2
 
 @translates("BeamSearch", since=1, domain=MICROSOFT)
 def beam_search(
-    input_ids, max_length: One, min_length: One = None, num_beams: One = None, num_return_sequences: One = None,
-    length_penalty: One = None, repetition_penalty: One = None, vocab_mask=None, prefix_vocab_mask=None,
-    attention_mask=None, decoder_input_ids=None, logits_processor=None, *, decoder: Body,
-    decoder_start_token_id: int = -1, early_stopping: int = 0, encoder: Body | None = None, eos_token_id: int,
-    init_decoder: Body | None = None, model_type: int = 0, no_repeat_ngram_size: int = 0, pad_token_id: int,
-    vocab_size: int = -1, node: Context,
+    input_ids, max_length: One | Integers, min_length: One | Integers = None, num_beams: One | Integers = None,
+    num_return_sequences: One | Integers = None, length_penalty: One = None, repetition_penalty: One = None,
+    vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, decoder_input_ids=None, logits_processor=None, *,
+    decoder: Body, decoder_start_token_id: int = -1, early_stopping: int = 0, encoder: Body | None = None,
+    eos_token_id: int, init_decoder: Body | None = None, model_type: int = 0, no_repeat_ngram_size: FewOrNone = 0,
+    pad_token_id: int, vocab_size: int = -1, node: Context,
 ):  # fmt: skip
     """The sequences [N, K, max_length], their scores [N, K], and the scores of all tokens [steps, N, M, V]."""
     if model_type not in (GPT, T5, WHISPER):

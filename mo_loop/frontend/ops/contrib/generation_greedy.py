@@ -23,7 +23,7 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.built_body import BuiltBody
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix, One
+from mo_loop.frontend.forms import Integers, Matrix, One
 from mo_loop.frontend.ops.contrib.generation_decoders import Gpt, scores_of
 from mo_loop.frontend.ops.contrib.generation_inputs import (
     Given,
@@ -40,6 +40,7 @@ from mo_loop.frontend.ops.contrib.generation_inputs import (
 from mo_loop.frontend.ops.contrib.generation_scores import Rules
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.shared import dimension
+from mo_loop.frontend.ranges import FewOrNone
 from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
@@ -51,10 +52,11 @@ Choose = Callable[[Value], Value]
 
 @translates("GreedySearch", since=1, domain=MICROSOFT)
 def greedy_search(
-    input_ids: Matrix, max_length: One, min_length: One = None, repetition_penalty: One = None, vocab_mask=None,
-    prefix_vocab_mask=None, attention_mask=None, *, decoder: Body, decoder_start_token_id: int = -1,
-    encoder: Body | None = None, eos_token_id: int, init_decoder: Body | None = None, model_type: int = 0,
-    no_repeat_ngram_size: int = 0, pad_token_id: int, vocab_size: int = -1, node: Context,
+    input_ids: Matrix | Integers, max_length: One | Integers, min_length: One | Integers = None,
+    repetition_penalty: One = None, vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, *, decoder: Body,
+    decoder_start_token_id: int = -1, encoder: Body | None = None, eos_token_id: int,
+    init_decoder: Body | None = None, model_type: int = 0, no_repeat_ngram_size: FewOrNone = 0, pad_token_id: int,
+    vocab_size: int = -1, node: Context,
 ):  # fmt: skip
     """The sequences [N, max_length]. ONNX Runtime has decoders of the GPT-2 kind (model_type 0) only."""
     check_type(model_type)

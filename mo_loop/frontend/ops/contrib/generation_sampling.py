@@ -18,13 +18,14 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix, One
+from mo_loop.frontend.forms import Integers, Matrix, One
 from mo_loop.frontend.ops.contrib.generation_decoders import Gpt
 from mo_loop.frontend.ops.contrib.generation_greedy import check_type, generated
 from mo_loop.frontend.ops.contrib.generation_inputs import Given, as_i32, number_of
 from mo_loop.frontend.ops.contrib.generation_scores import Rules
 from mo_loop.frontend.ops.random import uniform
 from mo_loop.frontend.ops.shared import converted, dimension, integers, joined
+from mo_loop.frontend.ranges import FewOrNone
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import i32
@@ -32,12 +33,12 @@ from mo_loop.graph.types import i32
 
 @translates("Sampling", since=1, domain=MICROSOFT)
 def sampling(
-    input_ids: Matrix, max_length: One, min_length: One = None, repetition_penalty: One = None, vocab_mask=None,
-    prefix_vocab_mask=None, attention_mask=None, presence_mask=None, seed=None, *, custom: int = 0, decoder: Body,
-    decoder_start_token_id: int = -1, encoder: Body | None = None, eos_token_id: int,
-    filter_value: float = -1.0000000200408773e20, init_decoder: Body | None = None, min_tokens_to_keep: int = 0,
-    model_type: int = 0, no_repeat_ngram_size: int = 0, pad_token_id: int, presence_penalty: float = 0.0,
-    temperature: float = 1.0, top_p: float = 0.0, vocab_size: int = -1, node: Context,
+    input_ids: Matrix | Integers, max_length: One | Integers, min_length: One | Integers = None,
+    repetition_penalty: One = None, vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, presence_mask=None,
+    seed=None, *, custom: int = 0, decoder: Body, decoder_start_token_id: int = -1, encoder: Body | None = None,
+    eos_token_id: int, filter_value: float = -1.0000000200408773e20, init_decoder: Body | None = None,
+    min_tokens_to_keep: int = 0, model_type: int = 0, no_repeat_ngram_size: FewOrNone = 0, pad_token_id: int,
+    presence_penalty: float = 0.0, temperature: float = 1.0, top_p: float = 0.0, vocab_size: int = -1, node: Context,
 ):  # fmt: skip
     """The sequences [N, max_length]."""
     check_type(model_type)

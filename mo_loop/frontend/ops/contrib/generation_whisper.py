@@ -14,12 +14,13 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import One
+from mo_loop.frontend.forms import Integers, One
 from mo_loop.frontend.ops.contrib.generation_beam_loop import number_of_beams, searched
 from mo_loop.frontend.ops.contrib.generation_encoders import EncoderDecoder
 from mo_loop.frontend.ops.contrib.generation_inputs import Given, as_i32, not_translated
 from mo_loop.frontend.ops.contrib.generation_scores import Rules
 from mo_loop.frontend.ops.contrib.generation_timestamps import Timestamps
+from mo_loop.frontend.ranges import FewOrNone
 from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
@@ -44,14 +45,15 @@ class Whisper(EncoderDecoder):
 
 @translates("WhisperBeamSearch", since=1, domain=MICROSOFT)
 def whisper_beam_search(
-    input_ids, max_length: One, min_length: One = None, num_beams: One = None, num_return_sequences: One = None,
-    length_penalty: One = None, repetition_penalty: One = None, vocab_mask=None, prefix_vocab_mask=None,
-    attention_mask=None, decoder_input_ids=None, logits_processor=None, cross_qk_layer_head=None,
-    extra_decoding_ids=None, temperature=None, *, beginning_timestamp_token_id: int | None = None, decoder: Body,
-    decoder_output_cross_qk: int | None = None, decoder_start_token_id: int = -1, early_stopping: int = 0,
-    encoder: Body | None = None, eos_token_id: int, init_decoder: Body | None = None, model_type: int = 2,
-    no_repeat_ngram_size: int = 0, no_speech_token_id: int | None = None, no_timestamps_token_id: int | None = None,
-    pad_token_id: int, start_of_lm_token_id: int | None = None, transcribe_token_id: int | None = None,
+    input_ids, max_length: One | Integers, min_length: One | Integers = None, num_beams: One | Integers = None,
+    num_return_sequences: One | Integers = None, length_penalty: One = None, repetition_penalty: One = None,
+    vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, decoder_input_ids=None, logits_processor=None,
+    cross_qk_layer_head=None, extra_decoding_ids=None, temperature=None, *,
+    beginning_timestamp_token_id: int | None = None, decoder: Body, decoder_output_cross_qk: int | None = None,
+    decoder_start_token_id: int = -1, early_stopping: int = 0, encoder: Body | None = None, eos_token_id: int,
+    init_decoder: Body | None = None, model_type: int = 2, no_repeat_ngram_size: FewOrNone = 0,
+    no_speech_token_id: int | None = None, no_timestamps_token_id: int | None = None, pad_token_id: int,
+    start_of_lm_token_id: int | None = None, transcribe_token_id: int | None = None,
     translate_token_id: int | None = None, vocab_size: int = -1, node: Context,
 ):  # fmt: skip
     """The outputs of BeamSearch, and the probability of no_speech_token_id in the first step [N]."""

@@ -14,7 +14,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix, Needed, One, Rank3, Rank4
+from mo_loop.frontend.forms import Integers, Matrix, Needed, One, Rank3, Rank4
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
@@ -28,14 +28,15 @@ from mo_loop.graph import Value
 @translates("GroupQueryAttention", since=1, domain=MICROSOFT)
 def group_query_attention(
     query: Rank3, key: Rank3 | Rank4 = None, value: Rank3 | Rank4 = None, past_key: Rank4 = None,
-    past_value: Rank4 = None, seqlens_k: Needed = None, total_sequence_length: Needed | One = None,
-    cos_cache: Matrix = None, sin_cache: Matrix = None, position_ids=None, attention_bias: Rank4 = None,
-    head_sink=None, k_scale=None, v_scale=None, q_norm_weight=None, k_norm_weight=None, query_seqlens=None, *,
-    num_heads: Positive, kv_num_heads: Positive, causal: int = 1, do_rotary: int | None = None,
-    k_norm_epsilon: float | None = None, k_quant_type: str = "NONE", kv_cache_bit_width: int | None = None,
-    local_window_size: int = -1, q_norm_epsilon: float | None = None, qk_norm_epsilon: float = 1e-6,
-    qk_output: int = 0, rotary_interleaved: int | None = None, scale: float | None = None,
-    sliding_window_cache: int = 0, smooth_softmax: int = -1, softcap: float | None = None, v_quant_type: str = "NONE",
+    past_value: Rank4 = None, seqlens_k: Needed | Integers = None,
+    total_sequence_length: Needed | One | Integers = None, cos_cache: Matrix = None, sin_cache: Matrix = None,
+    position_ids=None, attention_bias: Rank4 = None, head_sink=None, k_scale=None, v_scale=None, q_norm_weight=None,
+    k_norm_weight=None, query_seqlens=None, *, num_heads: Positive, kv_num_heads: Positive, causal: int = 1,
+    do_rotary: int | None = None, k_norm_epsilon: float | None = None, k_quant_type: str = "NONE",
+    kv_cache_bit_width: int | None = None, local_window_size: int = -1, q_norm_epsilon: float | None = None,
+    qk_norm_epsilon: float = 1e-6, qk_output: int = 0, rotary_interleaved: int | None = None,
+    scale: float | None = None, sliding_window_cache: int = 0, smooth_softmax: int = -1, softcap: float | None = None,
+    v_quant_type: str = "NONE",
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or all in `query`."""
     if sliding_window_cache:

@@ -10,7 +10,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import AtLeast3, Matrix, Rank4, Vector
+from mo_loop.frontend.forms import AtLeast3, Integers, Matrix, Rank4, Vector
 from mo_loop.frontend.ops.arithmetic import as_type, number
 from mo_loop.frontend.ops.contrib.channels import channels_first, channels_last
 from mo_loop.frontend.ops.convolution import biased, conv_transpose, spatial_rank
@@ -29,8 +29,8 @@ Ints = tuple[int, ...]
 
 @translates("CropAndResize", since=1, domain=MICROSOFT)
 def crop_and_resize(
-    x: Rank4, rois: Matrix, batch_indices: Vector, crop_size: Vector, *, extrapolation_value: float = 0.0,
-    mode: str = "bilinear",
+    x: Rank4, rois: Matrix, batch_indices: Vector | Integers, crop_size: Vector | Integers, *,
+    extrapolation_value: float = 0.0, mode: str = "bilinear",
 ):  # fmt: skip
     """Each region [y1, x1, y2, x2], where 1 is the last row or column, read at evenly spaced positions from one corner
     to the other; a single position lies in the middle. Positions outside of the image have `extrapolation_value`."""

@@ -9,7 +9,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix, One, Rank3, Rank4, Vector
+from mo_loop.frontend.forms import Integers, Matrix, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib import unpadded
 from mo_loop.frontend.ops.normalisation import ranked
@@ -19,7 +19,8 @@ from mo_loop.frontend.registry import translates
 
 @translates("RelativePositionBias", since=1, domain=MICROSOFT)
 def relative_position_bias(
-    bias_table: Matrix, query_length: One, key_length: One, *, is_bidirectional: int = 0, max_distance: int,
+    bias_table: Matrix, query_length: One | Integers, key_length: One | Integers, *, is_bidirectional: int = 0,
+    max_distance: int,
 ):  # fmt: skip
     """[1, heads, S, T] as in T5: near distances have a bucket each, far ones share buckets of growing width.
 

@@ -10,14 +10,15 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix
+from mo_loop.frontend.forms import Integers, Matrix
 from mo_loop.frontend.ops.shared import FAR, dimension
+from mo_loop.frontend.ranges import Few
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 
 
 @translates("NGramRepeatBlock", since=1, domain=MICROSOFT)
-def ngram_repeat_block(input_ids: Matrix, scores: Matrix, *, ngram_size: int):
+def ngram_repeat_block(input_ids: Matrix | Integers, scores: Matrix, *, ngram_size: Few):
     """A token is banned if it follows the last `ngram_size` - 1 tokens anywhere in its row of `input_ids`."""
     if ngram_size < 1:
         raise ModelError(f"NGramRepeatBlock has the ngram_size {ngram_size}", code="ML227")

@@ -13,7 +13,7 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix, Rank3, Rank4, Scalar, Vector
+from mo_loop.frontend.forms import Integers, Matrix, Rank3, Rank4, Scalar, Vector
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
@@ -26,7 +26,7 @@ from mo_loop.graph.types import f16
 
 @translates("RotaryEmbedding", since=1, domain=MICROSOFT)
 def rotary_embedding(
-    x: Rank3 | Rank4, position_ids: Scalar | Vector | Matrix, cos_cache: Matrix, sin_cache: Matrix,
+    x: Rank3 | Rank4, position_ids: Scalar | Vector | Matrix | Integers, cos_cache: Matrix, sin_cache: Matrix,
     *, interleaved: int | None = None, is_packed_batching: int | None = None, num_heads: NotNegative | None = None,
     rotary_embedding_dim: NotNegative | None = None, scale: float | None = None,
 ):  # fmt: skip

@@ -16,7 +16,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix, Needed, One, Rank3, Rank4
+from mo_loop.frontend.forms import Integers, Matrix, Needed, One, Rank3, Rank4
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
@@ -36,14 +36,14 @@ _COMBINATIONS = {("selected_only", "main"): False, ("local_plus_selected", "auxi
 @translates("DynamicSparseAttention", since=1, domain=MICROSOFT)
 def dynamic_sparse_attention(
     query: Rank3, key: Rank3 = None, value: Rank3 = None, past_key: Rank4 = None, past_value: Rank4 = None,
-    auxiliary_key=None, auxiliary_value=None, selected_indices: Needed = None, selected_counts: Needed = None,
-    seqlens_k: Needed = None, total_sequence_length: Needed | One = None, cos_cache: Matrix = None,
-    sin_cache: Matrix = None, position_ids=None, q_norm_weight=None, k_norm_weight=None, head_sink=None,
-    committed_length=None, key_scale=None, value_scale=None, *, attention_mode: str = "selected_only",
-    auxiliary_kv_shared: int = 0, do_rotary: int = 0, is_causal: int = 1, kv_num_heads: Positive,
-    local_window_size: int = -1, num_heads: Positive, output_bf16: int = 0, qk_norm_epsilon: float = 1e-6,
-    rotary_interleaved: int = 0, rotary_offset: int = 0, scale: float | None = None, selected_kv_source: str = "main",
-    smooth_softmax: int = 0, node: Context,
+    auxiliary_key=None, auxiliary_value=None, selected_indices: Needed | Integers = None,
+    selected_counts: Needed | Integers = None, seqlens_k: Needed | Integers = None,
+    total_sequence_length: Needed | One | Integers = None, cos_cache: Matrix = None, sin_cache: Matrix = None,
+    position_ids=None, q_norm_weight=None, k_norm_weight=None, head_sink=None, committed_length=None, key_scale=None,
+    value_scale=None, *, attention_mode: str = "selected_only", auxiliary_kv_shared: int = 0, do_rotary: int = 0,
+    is_causal: int = 1, kv_num_heads: Positive, local_window_size: int = -1, num_heads: Positive,
+    output_bf16: int = 0, qk_norm_epsilon: float = 1e-6, rotary_interleaved: int = 0, rotary_offset: int = 0,
+    scale: float | None = None, selected_kv_source: str = "main", smooth_softmax: int = 0, node: Context,
 ):  # fmt: skip
     """A row without keys and without a sink gives 0. `committed_length` serves validation only."""
     if node.wants(3):

@@ -10,7 +10,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import AtLeast2, Matrix, Needed, One, Rank4, Vector
+from mo_loop.frontend.forms import AtLeast2, Integers, Matrix, Needed, One, Rank4, Vector
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib.quantized import one
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
@@ -58,7 +58,7 @@ def _sum(x: Value, skip: Value, bias: Value | None) -> Value:
 
 @translates("EmbedLayerNormalization", since=1, domain=MICROSOFT)
 def embed_layer_normalization(
-    input_ids: Matrix, segment_ids=None, word_embedding: Needed | Matrix = None,
+    input_ids: Matrix | Integers, segment_ids=None, word_embedding: Needed | Matrix = None,
     position_embedding: Needed | Matrix = None, segment_embedding: Matrix = None, gamma: Needed | Vector = None,
     beta: Needed | Vector = None, mask=None, position_ids=None, *, epsilon: float = _EPSILON,
     mask_index_type: int | None = None,
@@ -81,7 +81,7 @@ def embed_layer_normalization(
 
 @translates("QEmbedLayerNormalization", since=1, domain=MICROSOFT)
 def q_embed_layer_normalization(
-    input_ids: Matrix, segment_ids=None, word_embedding: Needed | Matrix = None,
+    input_ids: Matrix | Integers, segment_ids=None, word_embedding: Needed | Matrix = None,
     position_embedding: Needed | Matrix = None, segment_embedding: Matrix = None, gamma: Needed | Vector = None,
     beta: Needed | Vector = None, mask=None, word_scale: Needed | One = None, position_scale: Needed | One = None,
     segment_scale: One = None, gamma_scale: Needed | One = None, beta_scale: Needed | One = None,

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.errors import ModelError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix, Needed, One, Rank3, Rank4, Vector
+from mo_loop.frontend.forms import Integers, Matrix, Needed, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.contrib import groups
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.rotary import rotated
@@ -34,10 +35,10 @@ UNREAD = parts.LOWEST / 2
 @translates("SparseAttention", since=1, domain=MICROSOFT)
 def sparse_attention(
     query: Rank3, key: Rank3 = None, value: Rank3 = None, past_key: Needed | Rank4 = None,
-    past_value: Needed | Rank4 = None, block_row_indices: Needed | Matrix = None,
-    block_col_indices: Needed | Matrix = None, total_sequence_length: Needed | One = None,
-    key_total_sequence_lengths: Needed | Vector = None, cos_cache: Matrix = None, sin_cache: Matrix = None, *,
-    num_heads: Positive, kv_num_heads: Positive, sparse_block_size: Positive, do_rotary: int | None = None,
+    past_value: Needed | Rank4 = None, block_row_indices: Needed | Matrix | Integers = None,
+    block_col_indices: Needed | Matrix | Integers = None, total_sequence_length: Needed | One | Integers = None,
+    key_total_sequence_lengths: Needed | Vector | Integers = None, cos_cache: Matrix = None, sin_cache: Matrix = None,
+    *, num_heads: Positive, kv_num_heads: Positive, sparse_block_size: Positive, do_rotary: int | None = None,
     rotary_interleaved: int | None = None, scale: float | None = None,
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or all in `query`."""
@@ -78,7 +79,10 @@ def _layouts(rows: Value, columns: Value) -> Value:
     blocks = starts.shape[1] - 1
     kept = np.zeros((len(starts), blocks, blocks), np.bool_)
     for layout, row in np.ndindex(len(starts), blocks):
-        kept[layout, row, numbers[layout, starts[layout, row] : starts[layout, row + 1]]] = True
+        read = numbers[layout, starts[layout, row] : starts[layout, row + 1]]
+        if np.any((read < 0) | (read >= blocks)):
+            raise ModelError(f"the column of a block is not one of {blocks}", code="ML235")
+        kept[layout, row, read] = True
     return ops.Constant(kept, graph=rows.graph).output
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import Matrix, Needed, Rank3, Rank4, Vector
+from mo_loop.frontend.forms import Integers, Matrix, Needed, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, dimension, joined, vector
@@ -26,7 +26,7 @@ from mo_loop.graph.types import i64
 
 
 @translates("RemovePadding", since=1, domain=MICROSOFT)
-def remove_padding(x: Rank3, sequence_token_count: Vector):
+def remove_padding(x: Rank3, sequence_token_count: Vector | Integers):
     """The tokens of [batch, S, hidden]; the offsets of tokens, then of padding; the lengths so far; the largest."""
     counts = parts.as_i64(vector(sequence_token_count))
     kept = ops.Less(parts.places(dimension(x, 1), x), ops.Unsqueeze(counts, [1]))
@@ -44,16 +44,16 @@ def _where(flags: Value) -> Value:
 
 
 @translates("RestorePadding", since=1, domain=MICROSOFT)
-def restore_padding(x: Matrix, token_offset: Matrix):
+def restore_padding(x: Matrix, token_offset: Matrix | Integers):
     """[batch, S, hidden]: the tokens at their offsets, and zeros between them."""
     return restored(x, token_offset, token_offsets(token_offset, x))
 
 
 @translates("PackedAttention", since=1, domain=MICROSOFT)
 def packed_attention(
-    x: Matrix, weights: Matrix, bias: Vector, token_offset: Matrix, cumulative_sequence_length: Vector,
-    attention_bias: Rank4 = None, *, num_heads: Positive, qkv_hidden_sizes: tuple[int, ...] | None = None,
-    scale: float | None = None,
+    x: Matrix, weights: Matrix, bias: Vector, token_offset: Matrix | Integers,
+    cumulative_sequence_length: Vector | Integers, attention_bias: Rank4 = None, *, num_heads: Positive,
+    qkv_hidden_sizes: tuple[int, ...] | None = None, scale: float | None = None,
 ):  # fmt: skip
     """The weights [input size, D + D + D_v] project the tokens to Q, K and V."""
     used = token_offsets(token_offset, x)
@@ -65,7 +65,7 @@ def packed_attention(
 @translates("PackedMultiHeadAttention", since=1, domain=MICROSOFT)
 def packed_multi_head_attention(
     query: Matrix | Rank4, key: Matrix = None, value: Matrix = None, bias: Vector = None,
-    token_offset: Needed | Matrix = None, cumulative_sequence_length: Needed | Vector = None,
+    token_offset: Needed | Matrix | Integers = None, cumulative_sequence_length: Needed | Vector | Integers = None,
     attention_bias: Rank4 = None, *, num_heads: Positive, mask_filter_value: float | None = None,
     scale: float | None = None,
 ):  # fmt: skip
