@@ -421,9 +421,13 @@ class ModelTranslation(Translation):
         self, context: Context, translator: registry.Translator, ignored: Collection[str], *, is_adapted: bool
     ) -> dict[str, Any]:
         keywords = dict(translator.given)
+        set_before: set[str] = set()
         for attribute in context.proto.attribute:
             if attribute.name in ignored:
                 continue
+            if attribute.name in set_before:
+                raise ModelError(f"{context.op_type} has the attribute {attribute.name!r} twice", code="ML227")
+            set_before.add(attribute.name)
             source = attribute
             if attribute.ref_attr_name:
                 source = context.scope.attributes.get(attribute.ref_attr_name)

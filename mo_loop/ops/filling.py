@@ -129,6 +129,7 @@ class Range(Op, opset=4):
     def infer(self, start, stop, step):
         for each in (start, stop, step):
             self.require(each.shape is None or len(each.shape) == 0, f"a bound of shape {each.shape}, not a scalar")
+        self.require(step.integers != (0,), "the step is 0")
         if self.output_type.is_integer and all(each.integers is not None for each in (start, stop, step)):
             self.require(step.integers[0] != 0, "a step of 0")
             numbers = range(start.integers[0], stop.integers[0], step.integers[0])
@@ -139,7 +140,7 @@ class Range(Op, opset=4):
 
     def _count(self, start, stop, step) -> Dimension:
         """ceil((stop - start) / step), at least 0."""
-        if start.known is None or stop.known is None or step.integers in (None, (0,)):
+        if start.known is None or stop.known is None or step.integers is None:
             return fresh()
         (by,) = step.integers
         span = (stop.known.reshape(-1)[0] - start.known.reshape(-1)[0]) * (1 if by > 0 else -1)

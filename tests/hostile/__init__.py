@@ -1,0 +1,1 @@
+"""Files that attack a converter, by class, and what must become of each."""

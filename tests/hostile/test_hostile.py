@@ -1,0 +1,72 @@
+"""Every hostile file gets the right answer, in 2 s and 500 MB, and nothing outside the output folder changes."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mo_loop.workers import Pool
+from tests.cli.commands import convert
+from tests.hostile import files_and_links, graphs, ir_files  # noqa: F401  # they add their cases
+from tests.hostile.cases import CASES, Case
+
+SECONDS = 2.0
+MEMORY = 500 << 20
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool("tests.hostile.trial:attempt", limit=30, memory=2 * MEMORY) as made:
+        yield made
+
+
+def tree(folder: Path) -> dict[str, object]:
+    """Everything below a folder: links by their target, files by their content, all by their time."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        state = path.lstat()
+        content: object = os.readlink(path) if path.is_symlink() else None
+        if not path.is_symlink() and path.is_file():
+            content = path.read_bytes()
+        found[str(path.relative_to(folder))] = state.st_mode, state.st_mtime_ns, state.st_nlink, content
+    return found
+
+
+@pytest.mark.parametrize("each", CASES, ids=lambda each: f"{each.kind}-{each.name}".replace(" ", "_"))
+def test_it_is_refused_and_touches_nothing(each: Case, pool: Pool, tmp_path: Path) -> None:
+    folder, out = tmp_path / "in" / "models", tmp_path / "out"
+    folder.mkdir(parents=True)
+    out.mkdir()
+    (tmp_path / "in" / "secret.bin").write_bytes(bytes(24))
+    source = each.make(folder)
+    before = tree(tmp_path / "in")
+    here = set(os.listdir())
+    done = pool.call((str(source), str(out / "model.xml")))
+    assert done.ok, f"{done.status}: {done.message}\n{done.detail}"
+    answer = done.value
+    assert answer.exit_code in each.exits, answer.message
+    assert answer.exit_code == 0 or answer.code, "an error has a code"
+    assert (answer.seconds < SECONDS, answer.memory < MEMORY) == (True, True), answer
+    assert tree(tmp_path / "in") == before and set(os.listdir()) == here
+    assert sorted(path.name for path in out.iterdir()) == ([] if answer.exit_code else ["model.bin", "model.xml"])
+
+
+def test_there_are_enough_of_every_class() -> None:
+    kinds = Counter(each.kind for each in CASES)
+    assert len(CASES) >= 120 and min(kinds.values()) >= 10, kinds
+    names = [(each.kind, each.name) for each in CASES]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("name", ["pickle", "location_parents", "fill_of_2_to_the_40", "control_characters"])
+def test_the_command_says_so_too(name: str, tmp_path: Path) -> None:
+    """One file of several classes through the command: its exit code, no traceback, no control sequence."""
+    each = next(each for each in CASES if each.name == name)
+    done = convert(each.make(tmp_path), "-o", tmp_path / "out" / "model.xml")
+    assert done.returncode in each.exits
+    said = done.stdout + done.stderr
+    assert "Traceback" not in said and not set(said) & set("\x1b\x07\u202e")
