@@ -19,6 +19,7 @@ from mo_loop.conversion import Conversion, phase, told_of_failures
 from mo_loop.errors import InputError, UsageError
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import ElementType
 from mo_loop.ir.bin import Weights
@@ -118,6 +119,7 @@ def convert_model(
     batch: int | None = None,
     target: str | None = None,
     quantization: str = "fast",
+    allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     dump: str | os.PathLike[str] | None = None,
     observers: Iterable[Observer] = (),
     stop_after: str | None = None,
@@ -128,7 +130,8 @@ def convert_model(
     Args:
         source: path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
         input, output, freeze, rename, config, unroll, strict, sequence_io, extensions, plugins, layout, mean_values,
-        scale_values, scale, reverse_input_channels, batch, target, quantization: see `mo_loop.options.ConvertOptions`.
+        scale_values, scale, reverse_input_channels, batch, target, quantization, allow_external: see
+            `mo_loop.options.ConvertOptions`.
         dump: a folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).
         observers: called with a `transforms.manager.Step` after every pass, and with a `transforms.manager.Phase` when
             another part of the conversion begins and when it has ended.
@@ -143,7 +146,7 @@ def convert_model(
         input=input, output=output, freeze=freeze, rename=rename, config=config, unroll=unroll, strict=strict,
         sequence_io=sequence_io, extensions=extensions, plugins=plugins, layout=layout, mean_values=mean_values,
         scale_values=scale_values, scale=scale, reverse_input_channels=reverse_input_channels, batch=batch,
-        target=target, quantization=quantization,
+        target=target, quantization=quantization, allow_external=allow_external,
     )  # fmt: skip
     observers = list(observers)
     if dump is not None:
@@ -186,7 +189,7 @@ def save_model(
     when the files are on the disk (fsync).
     """
     path = Path(xml_path)
-    _keep_sources(model.graph, path)
+    _keep_sources(_data_files(model.graph), path)
     with paused_collector(), told_of_failures(observers):
         _save(model.graph, new_pair(path, durable=durable), compress_to_fp16, observers)
 
@@ -220,12 +223,19 @@ def _save(
     with phase("writing", observers, graph) as writing, pair as (data, xml):
         writing.subject = weights = Weights(data)
         XmlWriter(xml, weights).write(graph)
+        for file in _data_files(graph):
+            file.require_unchanged()
 
 
-def _keep_sources(graph: Graph, path: Path) -> None:
-    """Raise an error if an output file holds weights of the model: those are read while the output is written."""
+def _data_files(graph: Graph) -> list[DataFile]:
+    """The files that hold weights of the model."""
     tensors = (node.tensor for scope in graph.scopes() for node in scope.of(Constant))
-    sources = {os.path.realpath(file) for tensor in tensors for file in tensor.files}
+    return list(dict.fromkeys(file for tensor in tensors for file in tensor.files))
+
+
+def _keep_sources(files: Iterable[DataFile], path: Path) -> None:
+    """Raise an error if an output file holds weights of the model: those are read while the output is written."""
+    sources = {os.path.realpath(file.path) for file in files}
     for target in (path, path.with_suffix(".bin")):
         if os.path.realpath(target) in sources:
             raise UsageError(f"{target} holds weights of the model itself", hint="give the output another name")

@@ -130,7 +130,7 @@ class Conversion:
         _ = self.manager, self.skipped  # names of passes are checked before the model is read
         with paused_collector(), told_of_failures(self.observers):
             with phase("reading", self.observers) as reading:
-                model = reading.subject = load(source)
+                model = reading.subject = load(source, self.options.allowed_folders)
             graph = self.convert(model)
         if graph is None:
             raise ConversionErrors(self.errors)

@@ -3,7 +3,7 @@
     MoLoopError
     ├── InputError         ML2xx  exit code 2   the model or the call is wrong
     │   ├── UsageError     ML20x                an argument is not valid
-    │   ├── FileError      ML21x                a file is missing, unreadable, or of another kind
+    │   ├── FileError      ML21x, ML27x         a file is missing, unreadable, refused, or of another kind
     │   ├── ModelError     ML22x                the ONNX model breaks a rule of ONNX
     │   ├── TypeError_     ML23x                types or shapes that do not fit an operation
     │   ├── IrError        ML25x                an IR file breaks a rule of its format

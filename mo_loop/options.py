@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,8 @@ class ConvertOptions:
         quantization: "fast": quantised activations become FakeQuantize, which the runtime computes with integers; a
             result may differ by one step. "exact": each operator has ONNX's numbers, and the IR tells the runtime not
             to quantise activations before compressed weights.
+        allow_external: folders besides that of the model whose files may hold external data, also files that are links
+            or have several names (mo_loop/frontend/external_files.py).
         compress_to_fp16: store f32 weights as f16 when the model is written.
 
     Raises:
@@ -85,6 +88,7 @@ class ConvertOptions:
     batch: int | None = None
     target: str | None = None
     quantization: str = "fast"
+    allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ()
     compress_to_fp16: bool = False
 
     def __post_init__(self) -> None:
@@ -99,6 +103,12 @@ class ConvertOptions:
     def releases(self) -> Target:
         """The releases that `target` names."""
         return Target.parse(self.target)
+
+    @property
+    def allowed_folders(self) -> tuple[str, ...]:
+        """The folders of `allow_external`."""
+        given = self.allow_external
+        return tuple(os.fspath(each) for each in ([given] if isinstance(given, str | os.PathLike) else given))
 
     @property
     def is_packed(self) -> bool:

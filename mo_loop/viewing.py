@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
 from typing import Any
@@ -59,7 +59,7 @@ class Page:
 
 def view(
     model: Any, other: Any = None, *, ignore: str | Iterable[str] = (), scope: str | None = None,
-    tolerance: float = 0.0,
+    tolerance: float = 0.0, allow_external: Sequence[str] = (),
 ) -> Page:  # fmt: skip
     """The page of a model; with `other`, of both side by side and what differs between them.
 
@@ -70,6 +70,7 @@ def view(
         ignore: what does not count as a difference: "names", "shapes", "weights", "metadata".
         scope: the path of a body; the page shows only this body and those in it.
         tolerance: weights may differ by this part of the largest magnitude in the constant.
+        allow_external: folders besides that of the model whose files may hold external data.
 
     Raises:
         InputError: a file cannot be read, or the models are of different kinds.
@@ -79,7 +80,9 @@ def view(
             if isinstance(each, str | os.PathLike) and is_dump(each):
                 return _of_folder(Path(each), other, scope)
         unread: list[FileError] = []
-        models = [opened(model, unread if other is None else None), *([] if other is None else [opened(other)])]
+        models = [opened(model, unread if other is None else None, allowed=allow_external)]
+        if other is not None:
+            models.append(opened(other, allowed=allow_external))
         with _checked_names(models):
             if other is None:
                 document = _of_one(models[0], scope, unread)

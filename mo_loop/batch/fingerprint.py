@@ -13,11 +13,15 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from io import FileIO
+from typing import TYPE_CHECKING, Any
 
 from mo_loop import __version__
 from mo_loop.batch.plan import Planned
 from mo_loop.errors import UsageError
+
+if TYPE_CHECKING:
+    from mo_loop.graph.data_file import DataFile
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,18 @@ class Made:
 def stamp(path: str | os.PathLike[str]) -> Stamp:
     """Read a file once. OSError if that fails."""
     with open(path, "rb", buffering=0) as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Stamp(file.tell(), digest)
+        return _stamp(file)
+
+
+def stamp_of(file: DataFile) -> Stamp:
+    """Read a file of external data once. FileError if it is not the one that was checked."""
+    with file.open() as opened:
+        return _stamp(opened)
+
+
+def _stamp(file: FileIO) -> Stamp:
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Stamp(file.tell(), digest)
 
 
 def of_options(options: Mapping[str, Any], extensions: Iterable[str], plugins: bool) -> str:

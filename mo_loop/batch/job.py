@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.api import save_draft
-from mo_loop.batch.fingerprint import Made, stamp
+from mo_loop.batch.fingerprint import Made, stamp, stamp_of
 from mo_loop.batch.result import Facts, errors_of
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
@@ -61,16 +61,23 @@ def _placed(done: Done, task: Task) -> Done:
 
 
 def _converted(task: Task) -> Entry:
-    files = external_files(task.source)
-    _keep(files, task)
+    files = external_files(task.source, task.work.options.allowed_folders)
+    _keep([each.path for each in files], task)
     home = os.path.realpath(os.path.dirname(task.source) or ".")
     # Hashed before they are read for conversion: a change in between is detected by the next batch.
     source = stamp(task.source)
-    external = {os.path.relpath(file, home): stamp(file) for file in files}
+    external = {_relative(each.path, home): stamp_of(each) for each in files}
     graph = Conversion(task.work.options).run(task.source)
     save_draft(graph, Path(task.draft), task.work.options.compress_to_fp16)
     xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
     return Entry(Made(task.work.digest, source, external, xml, data), _facts(graph))
+
+
+def _relative(path: str, folder: str) -> str:
+    try:
+        return os.path.relpath(path, folder)
+    except ValueError:  # another drive
+        return path
 
 
 def _compared(done: Done, task: Task) -> Done:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.cli.preprocessing_options import layout_of, preprocessing_flags, preprocessing_options
 from mo_loop.options import QUANTIZATION, ConvertOptions
@@ -49,6 +50,7 @@ def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
         batch=preprocessing["batch"],
         target=flags["releases"],
         quantization=flags["quantization"],
+        allow_external=flags["allow_external"],
         **of_model,
     )
 
@@ -109,6 +111,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--extension", metavar="FILE", multiple=True, type=click.Path(), expose_value=False, callback=_keep,
         help="A Python file with passes or translators, which is executed. May be given more than once.",
     ),
+    allow_external_option(expose_value=False, callback=_keep),
     click.option(
         "--no-plugins", is_flag=True, expose_value=False, callback=_keep,
         help="Ignore the extensions of installed packages.",

@@ -8,6 +8,7 @@ import sys
 import click
 
 from mo_loop.cli.error_output import reported
+from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.output import painted, show
 
 ASPECTS = ("names", "shapes", "weights", "metadata")
@@ -29,6 +30,7 @@ ASPECTS = ("names", "shapes", "weights", "metadata")
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
     help="The format of the output.",
 )  # fmt: skip
+@allow_external_option()
 @click.option("--all", "complete", is_flag=True, help="List every node and every detail in the text.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing: the exit code tells whether there is a difference.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
@@ -39,6 +41,7 @@ def command(
     scope: str | None,
     tolerance: float,
     form: str,
+    allow_external: tuple[str, ...],
     complete: bool,
     quiet: bool,
     debug: bool,
@@ -65,7 +68,9 @@ def command(
     with reported(debug):
         from mo_loop.differences.comparing import diff
 
-        found = diff(old, new, ignore=ignored, scope=scope, tolerance=tolerance)
+        found = diff(
+            old, new, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
+        )
         if quiet:
             text = ""
         elif form == "json":

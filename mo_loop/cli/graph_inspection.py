@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mo_loop.cli.graph_tree import tree
@@ -18,11 +18,12 @@ from mo_loop.inspection.skeleton import ControlNode, FunctionCall, Outline, Run,
 
 
 def graph_lines(
-    path: str, file: str, form: str, depth: int | None, scope: str | None, operator: str | None
-) -> Iterator[str]:
+    path: str, file: str, form: str, depth: int | None, scope: str | None, operator: str | None,
+    allowed: Sequence[str] = (),
+) -> Iterator[str]:  # fmt: skip
     """The control flow of the model at `path`, which the user calls `file`."""
     with paused_collector():
-        structure = _opened(path, scope, operator)
+        structure = _opened(path, scope, operator, allowed)
         found = replace(skeleton(structure), file=file)
     if scope is not None:
         first, *more = [each for each in found.outlines() if each.path == scope]
@@ -38,11 +39,12 @@ def graph_lines(
 
 
 def node_lines(
-    path: str, file: str, form: str, depth: int | None, scope: str | None, operator: str | None
-) -> Iterator[str]:
+    path: str, file: str, form: str, depth: int | None, scope: str | None, operator: str | None,
+    allowed: Sequence[str] = (),
+) -> Iterator[str]:  # fmt: skip
     """The nodes of the model at `path`, which the user calls `file`."""
     with paused_collector():
-        structure = _opened(path, scope, operator)
+        structure = _opened(path, scope, operator, allowed)
     rows = node_rows(structure, scope, depth, operator)
     if form == "text":
         yield from node_table(rows)
@@ -57,9 +59,9 @@ def node_lines(
     yield f"{before}]}}"
 
 
-def _opened(path: str, scope: str | None, operator: str | None) -> Structure:
+def _opened(path: str, scope: str | None, operator: str | None, allowed: Sequence[str]) -> Structure:
     """The structure of a model that has this scope and operator."""
-    structure = opened(path, unread=[], inferred=True)
+    structure = opened(path, unread=[], inferred=True, allowed=allowed)
     if scope is not None:
         paths = [each.text for each in structure.scopes()]
         if scope not in paths:

@@ -11,6 +11,7 @@ import click
 
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import opened
+from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.output import painted, show, show_lines, table
 from mo_loop.cli.printable import printable_record
 from mo_loop.errors import UsageError
@@ -39,6 +40,7 @@ STATES = 8
 @click.option("--operator", metavar="NAME", help="Show only this operator: its number of nodes, and its scopes.")
 @click.option("--graph", is_flag=True, help="Show the control flow as a tree, with the nodes before, in and after it.")
 @click.option("--nodes", is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
+@allow_external_option()
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(
     model: str,
@@ -48,6 +50,7 @@ def command(
     operator: str | None,
     graph: bool,
     nodes: bool,
+    allow_external: tuple[str, ...],
     debug: bool,
 ) -> None:
     """Show the contents of MODEL: an ONNX file, convertible or not, or the .xml of an IR (- is standard input).
@@ -85,12 +88,13 @@ def command(
             from mo_loop.cli.graph_inspection import graph_lines, node_lines
 
             with opened(model) as path:
-                show_lines((graph_lines if graph else node_lines)(path, model, form, depth, scope, operator))
+                lines = graph_lines if graph else node_lines
+                show_lines(lines(path, model, form, depth, scope, operator, allow_external))
             return
         from mo_loop.inspection.read import inspect
 
         with opened(model) as path:
-            found = replace(_chosen(inspect(path), depth, scope, operator), file=model)
+            found = replace(_chosen(inspect(path, allow_external=allow_external), depth, scope, operator), file=model)
         if form == "json":
             text = json.dumps(found.as_json(), indent=1, ensure_ascii=False, default=str)
         else:
@@ -194,7 +198,7 @@ def _text(inspection: Inspection) -> Iterator[str]:
     ]
     yield from _section("functions", functions, (1, 2))
     files = [
-        (each.path, _counted(each.tensors, "tensor"), "missing" if each.size is None else _size(each.size))
+        (each.path, _counted(each.tensors, "tensor"), "missing, or refused" if each.size is None else _size(each.size))
         for each in inspection.external
     ]
     yield from _section("weights in", files, (1, 2))

@@ -1,11 +1,22 @@
-"""The values of the options that belong to one model: --output, --freeze, --rename."""
+"""The values of the options that belong to one model: --output, --freeze, --rename; and --allow-external."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import click
+
 from mo_loop.errors import UsageError
+
+
+def allow_external_option(**settings: Any) -> Callable[[Any], Any]:
+    """The option --allow-external; `settings` are more arguments of `click.option`."""
+    return click.option(
+        "--allow-external", metavar="DIR", multiple=True, type=click.Path(file_okay=False),
+        help="Read external data below this folder too, also links and files with several names. Without it, only "
+        "files in the folder of the model are read. May be given more than once.", **settings,
+    )  # fmt: skip
 
 
 def names(text: str | None) -> list[str] | None:

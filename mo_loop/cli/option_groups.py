@@ -7,7 +7,8 @@ import click
 GROUPS = {
     "Inputs and outputs": (
         "--output-model", "--output-dir", "--if", "--inputs", "--sets", "--seed", "--save",
-        "--input", "--output", "--freeze", "--rename", "--sequence-io", "--mapping", "--durable",
+        "--input", "--output", "--freeze", "--rename", "--sequence-io", "--allow-external",
+        "--mapping", "--durable",
     ),
     "Preparation of images": (
         "--layout", "--source-layout", "--target-layout", "--mean-values", "--scale-values", "--scale",

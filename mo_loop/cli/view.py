@@ -9,6 +9,7 @@ import click
 from mo_loop.cli.diff import ASPECTS
 from mo_loop.cli.error_output import message, reported
 from mo_loop.cli.file_checks import opened
+from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.output import show, write
 from mo_loop.errors import UsageError
 
@@ -30,6 +31,7 @@ from mo_loop.errors import UsageError
     "--tolerance", type=click.FloatRange(min=0), default=0.0, metavar="X",
     help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
 )  # fmt: skip
+@allow_external_option()
 @click.option("-q", "--quiet", is_flag=True, help="Do not print the name of the page.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(
@@ -40,6 +42,7 @@ def command(
     scope: str | None,
     ignored: tuple[str, ...],
     tolerance: float,
+    allow_external: tuple[str, ...],
     quiet: bool,
     debug: bool,
 ) -> None:
@@ -67,7 +70,9 @@ def command(
 
         _require_fitting(model, other, output, opens, ignored, tolerance)
         with opened(model) as path:
-            found = view(path, other, ignore=ignored, scope=scope, tolerance=tolerance)
+            found = view(
+                path, other, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
+            )
         if output == "-":
             write(found.html)
             return

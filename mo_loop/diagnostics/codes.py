@@ -1,7 +1,8 @@
 """CODES: every code with its meaning, reason and help, for `mo-loop check --codes`, reports and SARIF rules.
 
     ML20x  arguments       ML21x  files          ML22x  broken models      ML23x, ML24x  types and shapes
-    ML25x  broken IR       ML26x  extensions     ML3xx  not supported      ML4xx  bugs of mo_loop
+    ML25x  broken IR       ML26x  extensions     ML27x  refused files      ML3xx  not supported
+    ML4xx  bugs of mo_loop
     ML50x  other numbers   ML51x  assumptions about the model   ML52x  loops   ML53x  compilation   ML54x  leftovers
 
 A code never changes its meaning; a code that is no longer used stays reserved.
@@ -103,6 +104,14 @@ CODES: dict[str, Code] = {
     "ML265": Code("a pass of an extension that fails"),
     "ML266": Code("a translator of an extension that fails"),
     "ML267": Code("an installed package whose extension cannot be loaded"),
+    # -- files of a model that are not read
+    "ML270": Code("a file of the model that changed while it was converted", help="convert again"),
+    "ML271": Code(
+        "external data that is a link, or a file with several names",
+        "it can be another file of the machine, which a model must not read",
+        "put the file itself in its place, or allow its folder (--allow-external)",
+    ),
+    "ML272": Code("external data that is a folder, a pipe or a device"),
     # -- not supported
     "ML300": Code("valid ONNX that cannot be expressed in the IR"),
     "ML301": Code("an element type that the IR does not have"),

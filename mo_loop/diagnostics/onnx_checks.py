@@ -21,7 +21,7 @@ from mo_loop.frontend.onnx_graphs import (
     main_graph,
 )
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.frontend.tensor_protos import tensor_from
+from mo_loop.frontend.tensor_protos import IN_MEMORY, tensor_from
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import from_onnx
 
@@ -104,7 +104,7 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
         location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
         try:
             if location != OWN_FILE:
-                tensor_from(tensor, model.folder, model.path)
+                tensor_from(tensor, model.files)
         except FileError as error:
             groups.setdefault((error.code, location), []).append((error, scope, tensor.name))
             found._messages.append(error.message)
@@ -150,7 +150,7 @@ def checked(model: OnnxModel) -> Iterator[Diagnostic]:
 
     copy = onnx.ModelProto()
     copy.CopyFrom(model.proto)
-    bare = OnnxModel(copy, None, None, model.name, model.opsets)
+    bare = OnnxModel(copy, None, IN_MEMORY, model.name, model.opsets)
     bare.functions = {(each.domain, each.name, getattr(each, "overload", "")): each for each in copy.functions}
     for scope in all_graphs(bare):
         for tensor in (*scope.initializers, *(each.t for node in scope.nodes for each in node.attribute)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -19,8 +19,9 @@ from mo_loop.garbage_collection import paused_collector
 
 
 def diff(
-    old: Any, new: Any, *, ignore: str | Iterable[str] = (), scope: str | None = None, tolerance: float = 0.0
-) -> Difference:
+    old: Any, new: Any, *, ignore: str | Iterable[str] = (), scope: str | None = None, tolerance: float = 0.0,
+    allow_external: Sequence[str] = (),
+) -> Difference:  # fmt: skip
     """Compare two models of one kind, node by node, with the bodies of their control flow.
 
     Args:
@@ -29,12 +30,16 @@ def diff(
         ignore: what does not count: "names", "shapes", "weights", "metadata".
         scope: the path of a body; only this body and those in it count.
         tolerance: weights may differ by this part of the largest magnitude in the constant.
+        allow_external: folders besides that of the model whose files may hold external data.
 
     Raises:
         InputError: a file cannot be read, or the models are of different kinds.
     """
     with paused_collector():
-        found = compare(opened(old), opened(new), ignore=ignore, scope=scope, tolerance=tolerance)
+        found = compare(
+            opened(old, allowed=allow_external), opened(new, allowed=allow_external), ignore=ignore, scope=scope,
+            tolerance=tolerance,
+        )  # fmt: skip
     return Difference(_side(found.old), _side(found.new), len(found.pairs.items), found.changes)
 
 

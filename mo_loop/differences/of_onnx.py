@@ -76,7 +76,7 @@ class _Reader:
 
         constants = [self._initializer(each, scope) for each in graph.initializers]
         for sparse in () if graph.kind == "function" else graph.proto.sparse_initializer:
-            tensor = dense_from_sparse(sparse, self._model.folder, self._model.path)
+            tensor = dense_from_sparse(sparse, self._model.files)
             constants.append(self._constant(sparse.values.name, tensor, scope))
         held = {item.name for item in constants}
         for name in graph.input_names:
@@ -138,7 +138,7 @@ class _Reader:
         return Item("Constant", name, scope, outputs=[output], data=Data.of(tensor))
 
     def _tensor(self, proto: Any) -> Tensor:
-        return tensor_from(proto, self._model.folder, self._model.path)
+        return tensor_from(proto, self._model.files)
 
     def _item(self, node: Any, scope: Scope, types: Mapping[str, tuple[str, str]]) -> Item:
         outputs = [_output(name, types) for name in node.output]
@@ -168,7 +168,7 @@ class _Reader:
         if name == "value":
             return self._tensor(attribute.t)
         if name == "sparse_value":
-            return dense_from_sparse(attribute.sparse_tensor, self._model.folder, self._model.path)
+            return dense_from_sparse(attribute.sparse_tensor, self._model.files)
         if name in ("value_string", "value_strings"):
             texts = np.empty(len(attribute.strings), object)
             texts[:] = list(attribute.strings)

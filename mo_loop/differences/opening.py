@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ _WORDS = {ONNX: "an ONNX model", IR: "an IR", DUMP: "a dump"}
 _HEAD = 4096
 
 
-def opened(source: Any, unread: list[FileError] | None = None, *, inferred: bool = False) -> Structure:
+def opened(
+    source: Any, unread: list[FileError] | None = None, *, inferred: bool = False, allowed: Sequence[str] = ()
+) -> Structure:
     """The structure of a model. With `unread` an ONNX model can be without the files of its weights; the errors are
     added to it. With `inferred`, tensors of an ONNX model that it does not declare have the types that inference finds.
+    `allowed` are folders besides that of the model whose files may hold external data.
 
     Raises:
         FileError: the file cannot be read, or is of another kind.
@@ -29,8 +33,8 @@ def opened(source: Any, unread: list[FileError] | None = None, *, inferred: bool
     if isinstance(getattr(source, "graph", None), Graph):
         return _of_graph(source.graph, IR, source.graph.name or "model")
     if isinstance(source, str | os.PathLike):
-        return _of_file(Path(source), os.fspath(source), unread, inferred)
-    return _of_onnx(source, "model", unread, inferred)
+        return _of_file(Path(source), os.fspath(source), unread, inferred, allowed)
+    return _of_onnx(source, "model", unread, inferred, allowed)
 
 
 def require_same_kind(old: Structure, new: Structure) -> None:
@@ -46,7 +50,9 @@ def require_same_kind(old: Structure, new: Structure) -> None:
     raise UsageError(f"{old.source} is {one}, {new.source} is {other}", why="they have different nodes", hint=hint)
 
 
-def _of_file(path: Path, source: str, unread: list[FileError] | None, inferred: bool) -> Structure:
+def _of_file(
+    path: Path, source: str, unread: list[FileError] | None, inferred: bool, allowed: Sequence[str]
+) -> Structure:
     kind = _kind(path)
     if kind == IR:
         from mo_loop.ir.reader import read_with_ids
@@ -70,7 +76,7 @@ def _of_file(path: Path, source: str, unread: list[FileError] | None, inferred: 
         except (InputError, UnicodeDecodeError) as error:
             raise not_of_dump(source, str(error).splitlines()[0]) from None
         return _of_graph(graph, DUMP, source)
-    return _of_onnx(path, source, unread, inferred)
+    return _of_onnx(path, source, unread, inferred, allowed)
 
 
 def _kind(path: Path) -> str:
@@ -104,12 +110,14 @@ def _of_graph(graph: Graph, kind: str, source: str) -> Structure:
     return structure_of(graph, kind, source, dumped=kind == DUMP)
 
 
-def _of_onnx(source: Any, name: str, unread: list[FileError] | None, inferred: bool) -> Structure:
+def _of_onnx(
+    source: Any, name: str, unread: list[FileError] | None, inferred: bool, allowed: Sequence[str]
+) -> Structure:
     from mo_loop.differences.of_onnx import structure_of_onnx
     from mo_loop.frontend.model import opened as opened_onnx
     from mo_loop.frontend.utf8 import check_names_on_error
 
-    model = opened_onnx(source)
+    model = opened_onnx(source, allowed)
     if inferred:
         from mo_loop.frontend.inferred_types import with_inferred_types
 

@@ -1,48 +1,102 @@
-"""Lists the external data files of a model."""
+"""Lists the external data files of a model, and makes other programs read the files that a conversion would read."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from mo_loop.errors import FileError
+from mo_loop.errors import FileError, InputError
+from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.frontend.onnx_tensors import tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.frontend.tensor_protos import contained
+from mo_loop.frontend.tensor_protos import tensor_from
+from mo_loop.graph.data_file import DataFile
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
+LARGEST = (1 << 31) - (1 << 16)
+"""Bytes of a ModelProto that can be written and read."""
 
 
-def external_files(path: str) -> list[str]:
-    """Real paths of the external data of the model at `path`, each once, sorted.
+def external_files(path: str, allowed: Sequence[str] = ()) -> list[DataFile]:
+    """The files of external data of the model at `path`, each once, sorted.
 
-    Files that are missing or lie outside the model's folder are left out: the conversion reports them.
+    Files that are missing or may not be read are left out: the conversion reports them.
 
     Raises:
         FileError: the file cannot be read, or is not an ONNX model.
     """
-    model = opened(path)
-    found = set()
-    for location, tensor in _locations(model):
+    model = opened(path, allowed)
+    found = {}
+    for tensor in _external(model):
         try:
-            real = contained(tensor, location, model.folder)
+            file = model.files.at(location_of(tensor), tensor.name)
         except FileError:
             continue
-        if os.path.isfile(real):
-            found.add(real)
-    return sorted(found)
+        found[file.path] = file
+    return [found[path] for path in sorted(found)]
 
 
-def _locations(model: OnnxModel) -> Iterator[tuple[str, Any]]:
-    """Each location, with one of the tensors that name it. The data inside the model's own file has no entry."""
-    seen = {OWN_FILE}
-    for tensor in (tensor for graph in all_graphs(model) for tensor in tensor_protos(graph)):
-        if tensor.data_location != _EXTERNAL:
-            continue
-        location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
-        if location not in seen:
-            seen.add(location)
-            yield location, tensor
+def require_external_data(model: OnnxModel) -> None:
+    """Raise the error of the first tensor whose external data cannot be read: ONNX Runtime and onnx open these files
+    without the rules of `ExternalFiles`.
+
+    Raises:
+        FileError: a file is missing, is too short, or may not be read.
+        ModelError: the data does not fit the declared type and shape.
+    """
+    for tensor in _external(model):
+        tensor_from(tensor, model.files)
+
+
+def needs_permission(model: OnnxModel) -> bool:
+    """Whether external data is read only because its folder is allowed: ONNX Runtime may refuse it."""
+    files = ExternalFiles(model.files.folder)
+    try:
+        for tensor in _external(model):
+            files.at(location_of(tensor), tensor.name)
+    except FileError:
+        return True
+    return False
+
+
+def with_data(model: OnnxModel) -> Any:
+    """A copy of the ModelProto with all data in it, read by the rules of `ExternalFiles`.
+
+    Raises:
+        FileError: a file is missing, is too short, or may not be read.
+        ModelError: the data does not fit the declared type and shape.
+        InputError: the data has more than 2 GB, which a message cannot hold.
+    """
+    import onnx
+
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model.proto)
+    functions = {(each.domain, each.name, getattr(each, "overload", "")): each for each in copy.functions}
+    tensors = list(_external(replace(model, proto=copy, functions=functions), own=True))
+    data = [tensor_from(each, model.files) for each in tensors]
+    if copy.ByteSize() + sum(each.nbytes for each in data) > LARGEST:
+        raise InputError(
+            "the model has more than 2 GB", why="all of it has to be in one message", code="ML203",
+            hint="cut it first: mo-loop convert --input, --output show where",
+        )  # fmt: skip
+    for proto, tensor in zip(tensors, data, strict=True):
+        proto.ClearField("external_data")
+        proto.ClearField("data_location")
+        proto.raw_data = b"".join(tensor.blocks())
+    return copy
+
+
+def location_of(tensor: Any) -> str:
+    """The location of a tensor's external data; the last one counts, as in onnx."""
+    return next((str(entry.value) for entry in reversed(tensor.external_data) if entry.key == "location"), "")
+
+
+def _external(model: OnnxModel, *, own: bool = False) -> Iterator[Any]:
+    """The tensors whose data is in other files, with `own` also those whose data is left in the file of the model."""
+    for graph in all_graphs(model):
+        for tensor in tensor_protos(graph):
+            if tensor.data_location == _EXTERNAL and (own or location_of(tensor) != OWN_FILE):
+                yield tensor

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import FileError, ModelError, UnsupportedError
+from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
 from mo_loop.frontend.strip_weights import strip_weights
+from mo_loop.graph.data_file import DataFile, Identity
 
 LARGE = 1 << 24
 """The file size, in bytes, above which the weights stay in the file."""
@@ -17,24 +20,26 @@ LARGE = 1 << 24
 
 @dataclass
 class OnnxModel:
-    """A loaded model. `path` is its file, `folder` the folder of external data; both are None for a model in memory."""
+    """A loaded model. `path` is its file, None for a model in memory; `files` are those of external data."""
 
     proto: Any
     path: str | None
-    folder: str | None
+    files: ExternalFiles
     name: str
     opsets: dict[str, int] = field(default_factory=dict)
     functions: dict[tuple[str, str, str], Any] = field(default_factory=dict)
 
 
-def load(source: Any) -> OnnxModel:
+def load(source: Any, allowed: Sequence[str] = ()) -> OnnxModel:
     """Open `source`: a path, the bytes of a model, a binary file, or an `onnx.ModelProto`.
+
+    `allowed` are folders outside that of the model whose files may hold data (`ExternalFiles`).
 
     Raises:
         FileError: the file does not exist, cannot be read, or is not an ONNX model.
         ModelError: the model does not import an opset of ONNX, or imports one that is not known.
     """
-    model = opened(source)
+    model = opened(source, allowed)
     require_opset(model)
     return model
 
@@ -71,11 +76,12 @@ def require_opset(model: OnnxModel) -> None:
 _IMPORT = 'set the one it was made with: model.opset_import.append(onnx.helper.make_opsetid("", 17))'
 
 
-def opened(source: Any) -> OnnxModel:
+def opened(source: Any, allowed: Sequence[str] = ()) -> OnnxModel:
     """`source` without a check of its opset. FileError as for `load`."""
     import onnx
 
-    own = folder = None
+    own: DataFile | None = None
+    file = folder = None
     if isinstance(source, onnx.ModelProto):
         proto, name = source, source.graph.name or "model"
     elif isinstance(source, bytes | bytearray | memoryview):
@@ -84,9 +90,10 @@ def opened(source: Any) -> OnnxModel:
         proto, name, folder = _parse(_content(source), "the given file"), "model", _folder_of(source)
     else:
         path = Path(source)
-        proto, name = _parse(_read(path), path.name, path), path.stem
-        own, folder = str(path), str(path.parent)
-    model = OnnxModel(proto, own, folder, proto.graph.name or name)
+        data, own = _read(path)
+        proto, name = _parse(data, path.name, path), path.stem
+        file, folder = str(path), str(path.parent)
+    model = OnnxModel(proto, file, ExternalFiles(folder, own, allowed), proto.graph.name or name)
     for entry in proto.opset_import:
         model.opsets["" if entry.domain == "ai.onnx" else entry.domain] = entry.version
     for function in proto.functions:
@@ -112,11 +119,16 @@ def _folder_of(file: Any) -> str | None:
     return str(Path(name).parent) if isinstance(name, str | os.PathLike) and os.path.isfile(name) else None
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path) -> tuple[bytes, DataFile | None]:
+    """The model in a file, and the file, if the data of the model's tensors stay in it."""
     try:
         if path.is_dir():
             raise _folder(path)
-        return strip_weights(str(path)) if path.stat().st_size > LARGE else path.read_bytes()
+        with open(path, "rb") as file:
+            found = Identity.of(file.fileno())
+            if found is None or found.size <= LARGE:
+                return file.read(), None
+            return strip_weights(file, path.name), DataFile(os.path.realpath(path), found, path.name)
     except FileNotFoundError:
         raise FileError(f"the file {path} does not exist", code="ML210", hint="check the path") from None
     except FileError as error:

@@ -1,6 +1,6 @@
 """Reads a large .onnx file without its weights.
 
-`strip_weights(path)` returns the serialised model in which every large `raw_data` (also packed `float_data`,
+`strip_weights(file, name)` returns the serialised model in which every large `raw_data` (also packed `float_data`,
 `double_data`) of initializers, Constant nodes, bodies and functions is replaced by a reference to its offset in the
 same file, as ONNX external data. protobuf then parses kilobytes of a file of gigabytes.
 
@@ -37,10 +37,9 @@ _DATA_TYPE, _FLOAT_DATA, _RAW_DATA, _DOUBLE_DATA, _EXTERNAL, _LOCATION = 2, 4, 9
 _RAW_WHEN = {_FLOAT_DATA: 1, _DOUBLE_DATA: 11}
 
 
-def strip_weights(path: str) -> bytes:
-    """The model at `path` without its large tensor data. FileError when the wire format is broken."""
-    with open(path, "rb") as file:
-        return _Walk(file, os.path.basename(path)).message("model", 0, os.fstat(file.fileno()).st_size)
+def strip_weights(file: BinaryIO, name: str) -> bytes:
+    """The model in an open file without its large tensor data. FileError when the wire format is broken."""
+    return _Walk(file, name).message("model", 0, os.fstat(file.fileno()).st_size)
 
 
 class _Walk:

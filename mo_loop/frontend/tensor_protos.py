@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 import numpy as np
 
 from mo_loop.errors import FileError, ModelError, TypeError_
-from mo_loop.frontend.strip_weights import OWN_FILE
+from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.graph.shape import require_sizes
 from mo_loop.graph.tensor import ArrayTensor, FileTensor, Tensor, unpack
 from mo_loop.graph.types import ElementType, boolean, c64, c128, f32, f64, from_onnx, i64, string, u32, u64
@@ -17,14 +16,16 @@ from mo_loop.graph.types import ElementType, boolean, c64, c128, f32, f64, from_
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 
 
-def tensor_from(proto: Any, folder: str | None, own: str | None = None) -> Tensor:
-    """The data of a TensorProto. `folder` is the folder of external files.
+IN_MEMORY = ExternalFiles(None)
+"""A model that has no folder."""
 
-    `own` is the model's file, which holds the data that `strip_weights` does not load.
+
+def tensor_from(proto: Any, files: ExternalFiles = IN_MEMORY) -> Tensor:
+    """The data of a TensorProto, in the message or in one of `files`.
 
     Raises:
         ModelError: the data does not fit the declared type and shape.
-        FileError: an external file is missing, is too short, or lies outside `folder`.
+        FileError: an external file is missing, is too short, or may not be read.
     """
     dtype = from_onnx(proto.data_type)
     shape = tuple(proto.dims)
@@ -33,7 +34,7 @@ def tensor_from(proto: Any, folder: str | None, own: str | None = None) -> Tenso
     except TypeError_ as error:
         raise ModelError(f"tensor {proto.name!r}: {error.message}", code="ML225") from None
     if proto.data_location == _EXTERNAL:
-        return _external(proto, dtype, shape, folder, own)
+        return _external(proto, dtype, shape, files)
     return ArrayTensor(_values(proto, dtype, shape), dtype)
 
 
@@ -86,53 +87,37 @@ def _misfit(proto: Any, got: str, dtype: ElementType, shape: tuple[int, ...]) ->
     return ModelError(f"tensor {proto.name!r} holds {got}, not what {dtype}{list(shape)} needs", code="ML225")
 
 
-def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], folder: str | None, own: str | None) -> Tensor:
+def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], files: ExternalFiles) -> Tensor:
+    if dtype is string:
+        raise ModelError(f"tensor {proto.name!r} has strings outside the model", code="ML225")
     info = {entry.key: entry.value for entry in proto.external_data}
     location = info.get("location", "")
-    path = own if location == OWN_FILE and own else contained(proto, location, folder)
-    if not os.path.isfile(path):
-        raise FileError(
-            f"the external data {location!r} of tensor {proto.name!r} is missing", code="ML217",
-            why="the file does not exist", hint="keep the data files beside the .onnx file",
-        )  # fmt: skip
-    available = os.stat(path).st_size
-    need = dtype.size_of(math.prod(shape))
-    try:
-        offset, length = int(info.get("offset", 0)), int(info.get("length", need))
-    except ValueError:
-        offset = length = -1
+    file = files.at(location, proto.name)
+    assert file.identity is not None
+    available, need = file.identity.size, dtype.size_of(math.prod(shape))
+    offset, length = _number(info.get("offset"), 0), _number(info.get("length"), need)
     if length != need or offset < 0 or offset + need > available:
-        if path == own:
+        if file is files.own:
             raise _misfit(proto, f"{info.get('length')} bytes", dtype, shape)
         raise FileError(
             f"the external data {location!r} has no {need} bytes at {info.get('offset', 0)} for tensor {proto.name!r}",
             why=f"the file has {available} bytes", hint="copy the data file again", code="ML213",
         )  # fmt: skip
-    return FileTensor(path, offset, dtype, shape)
+    return FileTensor(file, offset, dtype, shape)
 
 
-def contained(proto: Any, location: str, folder: str | None) -> str:
-    """The real path of an external file, which must lie below the model's folder."""
-    if folder is None:
-        raise FileError(
-            f"tensor {proto.name!r} lies in {location!r}, but a model in memory has no folder",
-            code="ML215", hint="convert from the path of the .onnx file",
-        )  # fmt: skip
-    root = os.path.realpath(folder)
-    path = "" if not location or "\0" in location else os.path.realpath(os.path.join(root, location))
-    if not path or os.path.isabs(location) or os.path.commonpath([path, root]) != root:
-        raise FileError(
-            f"external data {location!r} lies outside the model's folder", code="ML216",
-            why="a model may name any file of this machine", hint="move the data file below the folder of the model",
-        )  # fmt: skip
-    return path
+def _number(text: str | None, default: int) -> int:
+    """A number of bytes, of any size; -1 for text that is none."""
+    if text is None:
+        return default
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 100 else -1
 
 
-def dense_from_sparse(proto: Any, folder: str | None, own: str | None = None) -> Tensor:
+def dense_from_sparse(proto: Any, files: ExternalFiles = IN_MEMORY) -> Tensor:
     """The dense tensor of a SparseTensorProto: indices are linear ([n]) or one row of coordinates each ([n, rank])."""
     shape = tuple(proto.dims)
-    values = tensor_from(proto.values, folder, own)
-    indices = tensor_from(proto.indices, folder, own).array()
+    values = tensor_from(proto.values, files)
+    indices = tensor_from(proto.indices, files).array()
     rows = np.array([shape] if indices.ndim == 2 else [math.prod(shape)], np.float64)
     # numpy would accept an index below 0, and broadcast a single value to all indices
     fits = indices.dtype == np.int64 and indices.ndim in (1, 2) and values.shape == indices.shape[:1]

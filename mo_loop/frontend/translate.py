@@ -30,6 +30,7 @@ from mo_loop.frontend.context import Body, Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
 from mo_loop.frontend.declared_types import contradictions, type_from
+from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.forced_ranks import Ranks
 from mo_loop.frontend.loose_nodes import (
     EXPERIMENTAL,
@@ -193,15 +194,14 @@ class ModelTranslation(Translation):
 
     def statements(self, proto: Any, scope: Scope, outputs: Iterable[str] | None = None) -> None:
         """Translate what `outputs` (default: its own) of a GraphProto need; its inputs are in the scope already."""
-        where = (self.model.folder, self.model.path)
         if scope.ranks is None:
             known = {name: getattr(value.type, "rank", None) for name, value in scope.values.items()}
             scope.ranks = Ranks(proto, known)
-        values, lazy, dense = scope.values, scope.lazy, partial(_initializer, scope, tensor_from, where)
+        values, lazy, dense = scope.values, scope.lazy, partial(_initializer, scope, tensor_from, self.model.files)
         for each in proto.initializer:
             if each.name not in values:
                 lazy[each.name] = dense, each
-        sparse = partial(_initializer, scope, dense_from_sparse, where)
+        sparse = partial(_initializer, scope, dense_from_sparse, self.model.files)
         for each in proto.sparse_initializer:
             if each.values.name not in values:
                 lazy[each.values.name] = sparse, each
@@ -476,9 +476,9 @@ class ModelTranslation(Translation):
         if kind == _STRINGS:
             return tuple(item.decode("utf-8", "replace") for item in proto.strings)
         if kind == _TENSOR:
-            return tensor_from(proto.t, self.model.folder, self.model.path)
+            return tensor_from(proto.t, self.model.files)
         if kind == _SPARSE:
-            return dense_from_sparse(proto.sparse_tensor, self.model.folder, self.model.path)
+            return dense_from_sparse(proto.sparse_tensor, self.model.files)
         if kind == _GRAPH:
             path = (*context.origin.inner_scope, body_name(context.proto, proto.name, proto.g))
             return Body(self, proto.g, context.scope, Origin(path, operator=context.origin.operator))
@@ -598,11 +598,11 @@ def _declared(scope: Scope, name: str) -> TensorType:
 
 
 def _initializer(
-    scope: Scope, load: Callable[..., Tensor], where: tuple[str | None, str | None], name: str, proto: Any
+    scope: Scope, load: Callable[[Any, ExternalFiles], Tensor], files: ExternalFiles, name: str, proto: Any
 ) -> Value:
     origins = (Origin(scope.path, "", "", name),)
     with made_for(origins):
-        value = Constant(load(proto, *where), graph=scope.graph, name=name).output
+        value = Constant(load(proto, files), graph=scope.graph, name=name).output
     value.names, value.origins = (name,), origins
     return value
 

@@ -7,14 +7,15 @@ All have `dtype`, `shape`, `nbytes`, `array()` (the values, for folding and prin
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator
+from io import FileIO
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from mo_loop.errors import FileError, TypeError_
+from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.types import ElementType, from_numpy
 
 BLOCK = 1 << 20
@@ -75,7 +76,7 @@ class Tensor:
         raise NotImplementedError
 
     @property
-    def files(self) -> tuple[str, ...]:
+    def files(self) -> tuple[DataFile, ...]:
         """The files that must not change until the data is written."""
         return ()
 
@@ -127,41 +128,50 @@ class ArrayTensor(Tensor):
 class FileTensor(Tensor):
     """A span of a file, read on use. It is never mapped: if a mapped file is truncated, the process is killed."""
 
-    __slots__ = ("offset", "path")
+    __slots__ = ("file", "offset")
 
-    def __init__(self, path: str, offset: int, dtype: ElementType, shape: tuple[int, ...]) -> None:
+    def __init__(self, file: DataFile | str, offset: int, dtype: ElementType, shape: tuple[int, ...]) -> None:
+        """A path in place of a DataFile means any file that is there."""
         super().__init__(dtype, shape)
-        self.path = path
+        self.file = DataFile(file) if isinstance(file, str) else file
         self.offset = offset
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return self.file.path
 
     def array(self) -> np.ndarray[Any, Any]:
         return _array_of(b"".join(self.blocks()), self)
 
-    def _read(self, file: Any, start: int, count: int) -> bytes:
+    def _read(self, file: FileIO, start: int, count: int) -> bytes:
         file.seek(self.offset + start)
-        data: bytes = file.read(count)
-        if len(data) != count:
-            raise ended_before(self.path)
+        data = file.read(count)
+        while len(data) < count:  # a call may give less than the file has
+            more = file.read(count - len(data))
+            if not more:
+                raise ended_before(self.file)
+            data += more
         return data
 
     def blocks(self) -> Iterator[bytes | memoryview]:
-        with open(self.path, "rb") as file:
+        with self.file.open() as file:
             for start in range(0, self.nbytes, BLOCK):
                 yield self._read(file, start, min(BLOCK, self.nbytes - start))
 
     def sample(self) -> bytes:
-        with open(self.path, "rb") as file:
+        with self.file.open() as file:
             if self.nbytes <= SAMPLE:
                 return self._read(file, 0, self.nbytes)
             return self._read(file, 0, 2048) + self._read(file, self.nbytes - 2048, 2048)
 
     def reshaped(self, shape: tuple[int, ...]) -> Tensor:
         require_count(self, shape)
-        return FileTensor(self.path, self.offset, self.dtype, shape)
+        return FileTensor(self.file, self.offset, self.dtype, shape)
 
     @property
-    def files(self) -> tuple[str, ...]:
-        return (self.path,)
+    def files(self) -> tuple[DataFile, ...]:
+        return (self.file,)
 
 
 class DeferredTensor(Tensor):
@@ -171,7 +181,7 @@ class DeferredTensor(Tensor):
 
     def __init__(
         self, dtype: ElementType, shape: tuple[int, ...], make: Callable[[], Iterator[bytes | memoryview]],
-        files: tuple[str, ...] = (),
+        files: tuple[DataFile, ...] = (),
     ) -> None:  # fmt: skip
         super().__init__(dtype, shape)
         self._make = make
@@ -197,7 +207,7 @@ class DeferredTensor(Tensor):
         return DeferredTensor(self.dtype, shape, self._make, self._files)
 
     @property
-    def files(self) -> tuple[str, ...]:
+    def files(self) -> tuple[DataFile, ...]:
         return self._files
 
 
@@ -208,10 +218,10 @@ def require_count(tensor: Tensor, shape: tuple[int, ...]) -> None:
         raise TypeError_(text, code="ML235")
 
 
-def ended_before(path: str) -> FileError:
+def ended_before(file: DataFile) -> FileError:
     """The error for a file that is shorter than the data in it."""
     return FileError(
-        f"{os.path.basename(path)} ended before the data of a weight", code="ML213",
+        f"{file.name} ended before the data of a weight", code="ML213",
         hint="the file is shorter than the model declares: copy it again",
     )  # fmt: skip
 
@@ -229,7 +239,7 @@ def viewed(tensor: Tensor, dtype: ElementType, shape: tuple[int, ...]) -> Tensor
     if dtype.size_of(math.prod(shape)) != tensor.nbytes:
         raise TypeError_(f"{tensor.nbytes} bytes of a constant are not those of {dtype}{list(shape)}", code="ML235")
     if isinstance(tensor, FileTensor):
-        return FileTensor(tensor.path, tensor.offset, dtype, shape)
+        return FileTensor(tensor.file, tensor.offset, dtype, shape)
     return DeferredTensor(dtype, shape, tensor.blocks, tensor.files)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor, ended_before
 
 GROUP = 1 << 26
@@ -63,7 +64,7 @@ class TransposedTensor(Tensor):
         return TransposedTensor(self.source, shape)
 
     @property
-    def files(self) -> tuple[str, ...]:
+    def files(self) -> tuple[DataFile, ...]:
         return self.source.files
 
 
@@ -81,7 +82,7 @@ class _Matrix:
     def __enter__(self) -> _Matrix:
         source = self._source
         if isinstance(source, FileTensor):
-            self._file = open(source.path, "rb", buffering=0)
+            self._file = source.file.open()
         else:
             array = np.ascontiguousarray(source.array())
             self._array = array.view(self.item).reshape(self.rows, self.columns)
@@ -127,7 +128,7 @@ class _Matrix:
             parts = [data[number * length : number * length + wanted] for number in range(start, end)]
             place = source.offset + ((row + start) * self.columns + first) * size
             if _read_into(parts, self._file, place) != wanted * len(parts):
-                raise ended_before(source.path)
+                raise ended_before(source.file)
 
 
 def _read_into(parts: list[memoryview], file: FileIO, offset: int) -> int:

@@ -6,9 +6,10 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from mo_loop.errors import FileError
 from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, operator_of
 from mo_loop.frontend.onnx_tensors import tensor_protos
@@ -24,9 +25,9 @@ _STRING = 8  # TensorProto.STRING
 _ITEM_BYTES = {"value_float": 4, "value_floats": 4, "value_int": 8, "value_ints": 8}
 
 
-def inspect_onnx(source: Any) -> Inspection:
+def inspect_onnx(source: Any, allowed: Sequence[str] = ()) -> Inspection:
     """Inspect an ONNX model. Raises FileError as `opened` does, and ModelError for names that are not UTF-8."""
-    model = opened(source)
+    model = opened(source, allowed)
     with check_names_on_error(model.proto):
         inspection = _inspection(model)
         json.dumps(inspection.as_json())  # fails if a name is not UTF-8
@@ -154,15 +155,17 @@ def _external(model: OnnxModel, all_scopes: Iterable[OnnxGraph]) -> Iterator[Ext
         if location == OWN_FILE:
             continue
         if location not in found:
-            found[location] = ExternalFile(location, 0, 0, _file_size(model.folder, location))
+            found[location] = ExternalFile(location, 0, 0, _file_size(model, location, tensor.name))
         found[location].tensors += 1
         offset = int(info["offset"]) if info.get("offset", "").isdecimal() else 0
         found[location].needed = max(found[location].needed, offset + _tensor_size(tensor)[1])
     yield from found.values()
 
 
-def _file_size(folder: str | None, location: str) -> int | None:
+def _file_size(model: OnnxModel, location: str, tensor: str) -> int | None:
+    """The bytes of an external file; None for one that a conversion would not read."""
     try:
-        return os.stat(os.path.join(folder, location)).st_size if folder is not None and location else None
-    except (OSError, ValueError):
+        file = model.files.at(location, tensor)
+    except FileError:
         return None
+    return None if file.identity is None else file.identity.size

@@ -156,7 +156,7 @@ class Controls:
         if int(np.prod(tensor.dims, dtype=np.float64)) > _SMALL:
             return "constant"
         try:
-            values = tensor_from(tensor, self._model.folder, self._model.path).array().ravel()
+            values = tensor_from(tensor, self._model.files).array().ravel()
         except MoLoopError:
             return "constant"
         return f"constant {', '.join(str(int(each) if values.dtype.kind in 'biu' else each) for each in values)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from mo_loop.garbage_collection import paused_collector
 from mo_loop.inspection.description import Inspection
 
 
-def inspect(source: Any) -> Inspection:
+def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
     """Inspect the model in a file; an ONNX model can also be given as bytes or a ModelProto.
+
+    `allow_external` are folders besides that of the model whose files may hold external data.
 
     Raises:
         FileError: the file cannot be read, or is of another kind.
@@ -27,7 +30,7 @@ def inspect(source: Any) -> Inspection:
         from mo_loop.inspection.from_onnx import inspect_onnx
 
         try:
-            return inspect_onnx(source)
+            return inspect_onnx(source, allow_external)
         except FileError as error:
             is_dump = isinstance(source, str | os.PathLike) and Path(source).suffix in (".json", ".txt")
             if not is_dump or error.code != "ML214":  # not an ONNX model

@@ -49,7 +49,7 @@ class Weights:
         if size <= SAMPLE:
             self._file.write(sample)
         elif isinstance(tensor, FileTensor):
-            append_span(tensor.path, tensor.offset, size, self._file)
+            append_span(tensor.file, tensor.offset, size, self._file)
         else:
             for block in tensor.blocks():
                 self._file.write(block)

@@ -10,7 +10,6 @@ Weights are not read as a whole: both read a few pages. Only tensors of equal pa
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
@@ -37,7 +36,7 @@ def described_constant(tensor: Tensor, contents: Contents, place: str = "") -> d
         found |= {"bytes": tensor.nbytes, "data": contents.name(tensor)}
         if other := contents.transposed(tensor):
             found["transposed"] = other
-    stored = f"{os.path.basename(tensor.path)}:{tensor.offset}" if isinstance(tensor, FileTensor) else place
+    stored = f"{tensor.file.name}:{tensor.offset}" if isinstance(tensor, FileTensor) else place
     return found | {"stored": stored} if stored else found
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError
+from mo_loop.frontend.external_data import needs_permission, with_data
 from mo_loop.frontend.model import load
 from mo_loop.options import ConvertOptions
 from mo_loop.reducing.candidate import Candidate
@@ -24,9 +25,6 @@ from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.oracle import Oracle
 from mo_loop.verification.packages import require_packages
-
-LARGEST = 2_000_000_000
-"""The bytes of the largest model: protobuf holds no larger message."""
 
 LEAST_SECONDS = 2.0
 """The least time of a trial; a process that is replaced needs most of it for its imports."""
@@ -61,24 +59,13 @@ def reduce(
     Raises:
         InputError: the model cannot be read, does not show the condition, or an argument is wrong.
     """
-    import onnx
-
     wanted = Condition.parse(condition)
     if wanted.runs_ir:
         require_packages()
-    opened = load(str(model))
+    opened = load(str(model), options.allowed_folders if options is not None else ())
     _require_uncut(options)
-    try:
-        proto = onnx.load(str(model))
-    except Exception as error:  # the data of other files; protobuf's errors share no base class
-        raise InputError(f"{model} cannot be read whole", why=str(error), code="ML212") from None
-    if proto.ByteSize() > LARGEST:
-        raise InputError(
-            f"{model} has more than 2 GB", why="a trial holds the whole model in one message",
-            hint="cut it first: mo-loop convert --input, --output show where", code="ML203",
-        )  # fmt: skip
-    data = proto.SerializeToString()
-    start = Candidate(data, _sets(opened, str(model), wanted, inputs, sets, seed))
+    data = with_data(opened).SerializeToString()
+    start = Candidate(data, _sets(opened, data if needs_permission(opened) else str(model), wanted, inputs, sets, seed))
     trials = Trials(wanted, options or ConvertOptions(), jobs=jobs, seconds=trial_seconds, rtol=rtol, atol=atol)
     try:
         if trials.first([start]) is None:
@@ -105,13 +92,13 @@ def _require_uncut(options: ConvertOptions | None) -> None:
 
 
 def _sets(
-    opened: Any, path: str, wanted: Condition, inputs: Sequence[Any], count: int, seed: int
+    opened: Any, model: bytes | str, wanted: Condition, inputs: Sequence[Any], count: int, seed: int
 ) -> tuple[Mapping[str, Any], ...]:
     """The sets of inputs. Without given ones they are generated, if ONNX Runtime runs the model."""
     if inputs:
         return tuple(feeds for _, feeds in read_sets(inputs, opened))
     try:
-        oracle = Hosted(Oracle, path)
+        oracle = Hosted(Oracle, model)
         try:
             return tuple(feeds for _, feeds in accepted(Generator(opened, {}, seed), count, oracle.run).sets)
         finally:

@@ -26,6 +26,7 @@ import numpy as np
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, ModelError, UsageError
+from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
 from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
 from mo_loop.options import ConvertOptions
@@ -168,7 +169,8 @@ class _Verification:
         self.notes: list[str] = []
         self._distances: dict[tuple[str, int, str], Distance] = {}
         """The worst distance of an output, by the side and the number of the set; only for a dump."""
-        self.model: OnnxModel = load(str(path))
+        self.model: OnnxModel = load(str(path), options.allowed_folders)
+        require_external_data(self.model)  # ONNX Runtime and onnx read it too
         self._require_comparable()
 
     def run(self) -> Report:
@@ -224,14 +226,13 @@ class _Verification:
 
     def _reference(self, folder: Path) -> Path:
         """The file that ONNX Runtime runs: the model, or one that begins and ends where the conversion does."""
-        import onnx
-
         cut = Conversion(self.options).cut(self.model)
-        if cut.inputs is None and cut.outputs is None:
+        is_whole = cut.inputs is None and cut.outputs is None
+        if is_whole and not needs_permission(self.model):
             return self.path
-        found = cut_model(opened(onnx.load(str(self.path))), cut)
+        whole = with_data(self.model)
         path = folder / "cut.onnx"
-        path.write_bytes(found.SerializeToString())
+        path.write_bytes((whole if is_whole else cut_model(opened(whole), cut)).SerializeToString())
         self.model = load(str(path))
         return path
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from unittest import mock
 
 import click
+import numpy as np
+import onnx
 import pytest
 from lxml import etree
 
@@ -152,6 +154,19 @@ def check_strict(folder: Path) -> None:
 def check_sequence_io(folder: Path) -> None:
     done = converted(folder, "--sequence-io", "packed", name="sequence.onnx")
     assert done.names("Parameter") == ["s.data", "s.shapes"]
+
+
+def check_allow_external(folder: Path) -> None:
+    made = parsed("main (float[3] x) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> { y = Add (x, w) }")
+    made.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.ones(3, np.float32), "w"))
+    (folder / "in").mkdir()
+    path = folder / "in" / "external.onnx"
+    onnx.save(made, path, save_as_external_data=True, location="w.data", size_threshold=0)
+    (folder / "in" / "w.data").rename(folder / "w.data")
+    (folder / "in" / "w.data").symlink_to("../w.data")
+    stderr = Done(folder, "in/external.onnx", "-o", "m.xml", code=2).stderr
+    assert f"--allow-external {folder.resolve()}\n" in stderr
+    assert "Const" in converted(folder, "--allow-external", ".", name="in/external.onnx").types
 
 
 def check_extension(folder: Path) -> None:
@@ -296,9 +311,10 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "--output-model": check_output_model, "--input": check_input, "--output": check_output, "--freeze": check_freeze,
     "--rename": check_rename, "--compress-to-fp16": check_compress, "--unroll": check_unroll,
     "--target": check_target, "--quantization": check_quantization, "--strict": check_strict,
-    "--sequence-io": check_sequence_io, "--extension": check_extension, "--no-plugins": check_extension,
-    "--layout": check_layout, "--source-layout": check_source_and_target_layout,
-    "--target-layout": check_source_and_target_layout, "--mean-values": check_mean_and_scale,
+    "--sequence-io": check_sequence_io, "--allow-external": check_allow_external,
+    "--extension": check_extension, "--no-plugins": check_extension, "--layout": check_layout,
+    "--source-layout": check_source_and_target_layout, "--target-layout": check_source_and_target_layout,
+    "--mean-values": check_mean_and_scale,
     "--scale-values": check_mean_and_scale, "--scale": check_scale, "--reverse-input-channels": check_reverse,
     "--batch": check_batch, "--dump": check_dump, "--dump-format": check_dump, "--dump-after": check_dump_after,
     "--dump-around": check_dump_around, "--dump-depth": check_dump_around, "--mapping": check_mapping,

@@ -43,7 +43,7 @@ def test_rows_become_columns(
     assert b"".join(tensor.blocks()) == data
     assert tensor.array().view(np.uint32).tobytes() == data
     assert tensor.sample() == (data if len(data) <= SAMPLE else data[: SAMPLE // 2] + data[-SAMPLE // 2 :])
-    assert tensor.files == (source.path,)
+    assert tensor.files == (source.file,)
 
 
 @pytest.mark.parametrize("dtype", [u8, f16, f64], ids=str)

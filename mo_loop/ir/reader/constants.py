@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import FileError
+from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.tensor import FileTensor, Tensor
 from mo_loop.graph.types import BY_NAME, string, u8
@@ -22,8 +23,8 @@ class StringTensor(FileTensor):
 
     __slots__ = ("_length",)
 
-    def __init__(self, path: str, offset: int, length: int, shape: tuple[int, ...]) -> None:
-        super().__init__(path, offset, string, shape)
+    def __init__(self, file: DataFile | str, offset: int, length: int, shape: tuple[int, ...]) -> None:
+        super().__init__(file, offset, string, shape)
         self._length = length
 
     @property
@@ -37,7 +38,7 @@ class StringTensor(FileTensor):
         head = 4 * (self.size + 2)
         if self._length < head:
             raise ValueError(f"{self._length} bytes for {self.size} strings")
-        with open(self.path, "rb") as file:
+        with self.file.open() as file:
             count, *bounds = np.frombuffer(self._read(file, 0, head), "<i4").tolist()
         if count != self.size or bounds != sorted(bounds) or bounds[0] != 0 or bounds[-1] != self._length - head:
             raise ValueError(f"not the table of {self.size} strings")
@@ -51,7 +52,7 @@ class StringTensor(FileTensor):
         return items.reshape(self.shape)
 
     def reshaped(self, shape: tuple[int, ...]) -> Tensor:
-        return StringTensor(self.path, self.offset, self._length, shape)
+        return StringTensor(self.file, self.offset, self._length, shape)
 
 
 class WeightFile:

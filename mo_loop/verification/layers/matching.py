@@ -10,8 +10,8 @@ Where this gives nothing (the IR of another converter, a changed model), values 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from mo_loop.conversion import Conversion
@@ -30,15 +30,16 @@ from transforms.manager import Observer
 
 
 def assign_origins(
-    graph: Graph, model: Any, options: ConvertOptions | None = None, observers: Iterable[Observer] = ()
-) -> None:
+    graph: Graph, model: Any, options: ConvertOptions | None = None, observers: Iterable[Observer] = (),
+    allowed: Sequence[str] = (),
+) -> None:  # fmt: skip
     """Set the origins of all nodes and values of `graph`, as far as they are found.
 
     `options` are those of its conversion, if they are known better than from its rt_info; `observers` see the
-    conversion that is made for the comparison, for example a History.
+    conversion that is made for the comparison, for example a History; `allowed` are more folders of external data.
     """
     for each in (options, recorded_options(graph.rt_info), ConvertOptions()):
-        again = None if each is None else _converted(model, each, observers)
+        again = None if each is None else _converted(model, replace(each, allow_external=allowed), observers)
         if again is not None and _is_compressed(graph.rt_info):
             CompressFloatConstants().run(again)
             again.validate()

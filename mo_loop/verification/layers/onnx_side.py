@@ -153,12 +153,11 @@ class OnnxPlan:
     def array(self, name: str) -> Any:
         """The values of an initializer or Constant node."""
         held = self.constants[name]
-        where = (self.model.folder, self.model.path)
         if hasattr(held, "op_type"):
             return _evaluated(held, self.graph)[0]
         if hasattr(held, "indices"):
-            return dense_from_sparse(held, *where).array()
-        return tensor_from(held, *where).array()
+            return dense_from_sparse(held, self.model.files).array()
+        return tensor_from(held, self.model.files).array()
 
 
 class OnnxFrame:

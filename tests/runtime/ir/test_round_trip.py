@@ -109,7 +109,7 @@ def test_weights_are_not_loaded(tmp_path: Path) -> None:
     save_model(constants(weights), tmp_path / "a.xml")
     graph = read_model(tmp_path / "a.xml").graph
     (tensor,) = (node.tensor for node in graph.of(Constant))
-    assert isinstance(tensor, FileTensor) and tensor.files == (str(tmp_path / "a.bin"),)
+    assert isinstance(tensor, FileTensor) and tensor.path == str(tmp_path / "a.bin")
 
 
 def test_weights_may_lie_elsewhere(tmp_path: Path) -> None:

@@ -16,11 +16,17 @@ from mo_loop.errors import FileError
 from mo_loop.frontend import model as model_file
 from mo_loop.frontend.strip_weights import SMALL, strip_weights
 from mo_loop.graph import Graph
+from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.tensor import FileTensor
 from mo_loop.ir import copying
 from mo_loop.ops import Constant
 
 RNG = np.random.default_rng(7)
+
+
+def stripped(path: Path) -> bytes:
+    with open(path, "rb") as file:
+        return strip_weights(file, path.name)
 
 
 def weight(name: str, dtype: Any = np.float32, packed: str = "") -> TensorProto:
@@ -81,7 +87,7 @@ def large_constants(graph: Graph) -> list[Any]:
 
 
 def test_the_stripped_model_holds_no_large_data(path: Path) -> None:
-    data = strip_weights(str(path))
+    data = stripped(path)
     assert len(data) < 4096 < 8 * 64 * 64 * 4 < path.stat().st_size
     onnx.ModelProto.FromString(data)
 
@@ -135,7 +141,7 @@ class TestCopying:
     def copied(self, source: Path, tmp_path: Path) -> bytes:
         with open(tmp_path / "target", "wb") as target:
             target.write(b"head")
-            copying.append_span(str(source), 5, self.SIZE, target)
+            copying.append_span(DataFile(str(source)), 5, self.SIZE, target)
             target.write(b"tail")
         return (tmp_path / "target").read_bytes()
 
@@ -148,12 +154,12 @@ class TestCopying:
 
     def test_into_memory(self, source: Path) -> None:
         target = io.BytesIO()
-        copying.append_span(str(source), 5, self.SIZE, target)
+        copying.append_span(DataFile(str(source)), 5, self.SIZE, target)
         assert target.getvalue() == source.read_bytes()[5 : 5 + self.SIZE]
 
     def test_a_short_source_is_said(self, source: Path) -> None:
         with pytest.raises(FileError):
-            copying.append_span(str(source), 100, self.SIZE, io.BytesIO())
+            copying.append_span(DataFile(str(source)), 100, self.SIZE, io.BytesIO())
 
 
 def test_a_default_location_after_the_data_does_not_hide_where_they_are(tmp_path: Path) -> None:
@@ -165,5 +171,5 @@ def test_a_default_location_after_the_data_does_not_hide_where_they_are(tmp_path
     )  # fmt: skip
     path = tmp_path / "model.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    found = onnx.load_from_string(strip_weights(str(path))).graph.initializer[0]
+    found = onnx.load_from_string(stripped(path)).graph.initializer[0]
     assert (found.raw_data, found.data_location) == (b"", TensorProto.EXTERNAL)

@@ -1,0 +1,196 @@
+"""ExternalFiles: decides which files the tensors of a model may lie in, and opens them.
+
+    files = ExternalFiles("models", allowed=["/data/weights"])
+    files.at("model.data", "w")                               # a DataFile, or a FileError
+
+A file is read if all of these hold:
+
+- its path without links is below the model's folder, and the location has no link in it;
+- or the model is in a cache of Hugging Face (models--org--name/snapshots/revision), and a link leads to a file directly
+  in the folder `blobs` of this cache;
+- or its path without links is below a folder that the caller allows: links and absolute paths are then fine;
+- it is a regular file, which is seen from the open file, and has no other name (hard link), unless its folder is
+  allowed: a second name can be that of any file of the same disk.
+
+No link is followed while it is opened. Where the system can, each folder is opened within the one before.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Sequence
+
+from mo_loop.errors import FileError
+from mo_loop.frontend.strip_weights import OWN_FILE
+from mo_loop.graph.data_file import FLAGS, NO_LINK, DataFile, Identity
+
+_CACHES = ("models--", "datasets--", "spaces--")
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_HAS_FOLDERS = os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd
+_KINDS = {
+    stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link",
+}  # fmt: skip
+
+
+class ExternalFiles:
+    """The files of the data of one model. Each location is decided and opened once."""
+
+    def __init__(self, folder: str | None, own: DataFile | None = None, allowed: Sequence[str] = ()) -> None:
+        """`folder` is that of the model, None for one in memory; `own` the model's file, which holds data that is not
+        loaded; `allowed` are folders with files that may be read too."""
+        self.folder = folder
+        self.own = own
+        self.allowed = tuple(os.path.realpath(each) for each in allowed)
+        self._root = None if folder is None else os.path.realpath(folder)
+        self._known: dict[str, DataFile] = {}
+
+    def at(self, location: str, tensor: str) -> DataFile:
+        """The file at a location, which tensor `tensor` names.
+
+        Raises:
+            FileError: the file is missing, is not a regular file, or may not be read.
+        """
+        if location == OWN_FILE and self.own is not None:
+            return self.own
+        found = self._known.get(location)
+        if found is None:
+            found = self._known[location] = self._found(location, tensor)
+        return found
+
+    def _found(self, location: str, tensor: str) -> DataFile:
+        root = self._root
+        if root is None:
+            raise FileError(
+                f"tensor {tensor!r} lies in {location!r}, but a model in memory has no folder",
+                code="ML215", hint="convert from the path of the .onnx file",
+            )  # fmt: skip
+        if not location or "\0" in location or (os.name == "nt" and ":" in os.path.splitdrive(location)[1]):
+            raise _outside(location, None)
+        try:
+            path = os.path.join(root, location)
+            plain, real = os.path.normpath(path), os.path.realpath(path)
+        except (OSError, ValueError):
+            raise _outside(location, None) from None
+        base = next((each for each in self.allowed if _is_below(real, each)), None)
+        is_allowed = base is not None
+        if base is None:
+            base = self._base(location, plain, real, root)
+        return _checked(base, real, location, tensor, is_allowed)
+
+    @staticmethod
+    def _base(location: str, plain: str, real: str, root: str) -> str:
+        """The folder that a file must not leave: that of the model, or the blobs of its cache."""
+        if os.path.isabs(location) or not _is_below(plain, root):
+            raise _outside(location, real)
+        if _is_below(real, root):
+            if os.path.normcase(real) != os.path.normcase(plain):
+                raise FileError(
+                    f"external data {location!r} is a link, or lies behind one", code="ML271",
+                    why="a model of somebody else can lead to other files in this way",
+                    hint=f"put the file itself in the place of the link, or {_allow(real)}",
+                )  # fmt: skip
+            return root
+        blobs = _blobs(root)
+        if blobs is None or os.path.dirname(real) != blobs:
+            raise _outside(location, real)
+        return blobs
+
+
+def _checked(base: str, path: str, location: str, tensor: str, is_allowed: bool) -> DataFile:
+    """The file, with the identity that the open file has."""
+    try:
+        descriptor = _opened(base, path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileError(
+            f"the external data {location!r} of tensor {tensor!r} is missing", code="ML217",
+            why="the file does not exist", hint="keep the data files beside the .onnx file",
+        ) from None  # fmt: skip
+    except _OtherKindError as error:
+        raise _other_kind(location, str(error)) from None
+    except OSError as error:
+        raise FileError(
+            f"the external data {location!r} of tensor {tensor!r} cannot be read", code="ML212",
+            why=error.strerror or str(error), hint="check who may read the file",
+        ) from None  # fmt: skip
+    try:
+        found, names = Identity.of(descriptor), os.fstat(descriptor).st_nlink
+    finally:
+        os.close(descriptor)
+    if found is None:
+        raise _other_kind(location, "another kind of file")
+    if names > 1 and not is_allowed:
+        raise FileError(
+            f"external data {location!r} is a file with {names} names (hard links)", code="ML271",
+            why="one of them can be a file that the model must not read",
+            hint=f"put a copy of the file in its place, or {_allow(path)}",
+        )  # fmt: skip
+    return DataFile(path, found, os.path.basename(location))
+
+
+class _OtherKindError(OSError):
+    """The file is not a regular one."""
+
+
+def _opened(base: str, path: str) -> int:
+    """A descriptor of the regular file at `path` below the folder `base`; no link is followed."""
+    if not _HAS_FOLDERS:
+        _require_regular(os.stat(path, follow_symlinks=False))
+        return os.open(path, FLAGS)
+    folder = os.open(base, _FOLDER)
+    try:
+        *folders, name = os.path.relpath(path, base).split(os.sep)
+        for each in folders:
+            inner = os.open(each, _FOLDER | NO_LINK, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False))  # opening a device can have an effect
+        return os.open(name, FLAGS | NO_LINK, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _require_regular(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise _OtherKindError(_KINDS.get(stat.S_IFMT(found.st_mode), "no regular file"))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder or below it; both are absolute and have no links."""
+    path, folder = os.path.normcase(path), os.path.normcase(folder)
+    try:
+        return os.path.commonpath([path, folder]) == folder
+    except ValueError:  # another drive
+        return False
+
+
+def _blobs(root: str) -> str | None:
+    """The folder of the files of the cache of Hugging Face in which the folder `root` is; None if it is in none."""
+    parts = root.split(os.sep)
+    for place in range(len(parts) - 2, 0, -1):
+        if parts[place] == "snapshots" and parts[place - 1].startswith(_CACHES):
+            blobs = os.sep.join([*parts[:place], "blobs"])
+            return blobs if os.path.realpath(blobs) == blobs else None
+    return None
+
+
+def _outside(location: str, path: str | None) -> FileError:
+    hint = "move the data file below the folder of the model"
+    return FileError(
+        f"external data {location!r} lies outside the model's folder", code="ML216",
+        why="a model may name any file of this machine", hint=hint if path is None else f"{hint}, or {_allow(path)}",
+    )  # fmt: skip
+
+
+def _other_kind(location: str, what: str) -> FileError:
+    return FileError(
+        f"external data {location!r} is {what}, not a regular file", code="ML272",
+        hint="save the model again, with its data in files",
+    )  # fmt: skip
+
+
+def _allow(path: str) -> str:
+    """The option with which the file at `path` is read."""
+    return f"trust its folder: --allow-external {shlex.quote(os.path.dirname(path) or path)}"
