@@ -26,7 +26,7 @@ class ShareTransposedConstants(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         matrices = _Matrices(graph)
         changed = False
-        for scope in graph.scopes():
+        for scope in graph.scopes() if matrices else ():
             for node in self.candidates(scope, ops.MatMul):
                 changed = self._share(node, matrices) or changed
         return changed
@@ -55,6 +55,9 @@ class _Matrices:
                 if _is_large(constant.tensor):
                     self._of_shape[constant.tensor.dtype, constant.tensor.shape].append(constant)
 
+    def __bool__(self) -> bool:
+        return bool(self._of_shape)
+
     def transposed(self, tensor: Tensor) -> list[Constant]:
         """Those that may have the content of `tensor` transposed. The ends are read of those that are asked for."""
         kind = tensor.dtype, tensor.shape[::-1]
@@ -69,8 +72,10 @@ class _Matrices:
 
 
 def _is_large(tensor: Tensor) -> bool:
-    is_matrix = len(tensor.shape) == 2 and min(tensor.shape) > 1
-    return is_matrix and tensor.dtype.is_float and tensor.nbytes > SAMPLE and not isinstance(tensor, DeferredTensor)
+    shape = tensor.shape
+    if len(shape) != 2 or shape[0] * shape[1] * tensor.dtype.bits <= 8 * SAMPLE:  # most constants are small
+        return False
+    return min(shape) > 1 and tensor.dtype.is_float and not isinstance(tensor, DeferredTensor)
 
 
 def _ends(tensor: Tensor) -> bytes:

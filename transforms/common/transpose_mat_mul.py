@@ -20,23 +20,24 @@ class TransposeMatMul(FunctionPass):
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, ops.MatMul, self._fuse)
+        return self.rewrite_each(graph, ops.Transpose, self._fuse)
 
-    def _fuse(self, node: ops.MatMul) -> bool:
-        transpose = None if node.inputs[1] is None else node.inputs[1].node
-        if not isinstance(transpose, ops.Transpose):
-            return self.refuse(node, "no Transpose makes its second input")
-        weights, order = transpose.inputs
+    def _fuse(self, node: ops.Transpose) -> bool:
+        weights, order = node.inputs
         assert weights is not None
+        if not _is_constant(weights):
+            return self.refuse(node, "its input is not constant")
         axes = None if order is None else order.type.integers
         rank = weights.rank
         if axes is None or rank is None or tuple(axes) != (*range(rank - 2), rank - 1, rank - 2):
-            return self.refuse(node, "the Transpose is not one of the last two axes")
-        if not _is_constant(weights):
-            return self.refuse(node, "what is transposed is not constant")
-        node.graph.set_input(node, 1, weights)
-        node.transpose_b = not node.transpose_b
-        drop_dead([transpose])
+            return self.refuse(node, "it does not exchange the last two axes")
+        products = [use.node for use in node.output.uses if use.port == 1 and isinstance(use.node, ops.MatMul)]
+        if not products:
+            return self.refuse(node, "no MatMul has it as second input")
+        for product in products:
+            product.graph.set_input(product, 1, weights)
+            product.transpose_b = not product.transpose_b
+        drop_dead([node])
         return self.accept(node)
 
 

@@ -73,10 +73,11 @@ def _reads_columns(use: Use) -> bool:
 
 def _is_large_matrix(tensor: Tensor) -> bool:
     """Whether a tensor is a matrix, also in several dimensions of 1, that can be read in blocks and is worth it."""
-    *batch, rows, columns = tensor.shape if len(tensor.shape) > 1 else (0, 0)
-    is_matrix = min(rows, columns) > 1 and all(each == 1 for each in batch)
-    is_read = isinstance(tensor, ArrayTensor | FileTensor)
-    return is_matrix and is_read and tensor.dtype in (f32, f16, bf16) and tensor.nbytes >= LEAST
+    shape = tensor.shape
+    if len(shape) < 2 or shape[-1] * shape[-2] * tensor.dtype.bits < 8 * LEAST:  # most constants are small
+        return False
+    is_matrix = min(shape[-2:]) > 1 and all(each == 1 for each in shape[:-2])
+    return is_matrix and tensor.dtype in (f32, f16, bf16) and isinstance(tensor, ArrayTensor | FileTensor)
 
 
 def _span(tensor: Tensor) -> Hashable:
