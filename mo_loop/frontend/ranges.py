@@ -27,6 +27,7 @@ Outputs: TypeAlias = int
 Index: TypeAlias = int
 """An integer of 32 bits, which may be negative."""
 Positives: TypeAlias = tuple[int, ...]
+Fews: TypeAlias = tuple[int, ...]
 NotNegatives: TypeAlias = tuple[int, ...]
 Indices: TypeAlias = tuple[int, ...]
 
@@ -53,6 +54,7 @@ RANGES = {
     "NotNegative": Range("int", 0),
     "Few": Range("int", 1, MOST_PARTS),
     "FewOrNone": Range("int", 0, MOST_PARTS),
+    "Fews": Range("tuple[int, ...]", 0, MOST_PARTS),
     "Outputs": Range("int", 1, MOST_OUTPUTS),
     "Index": Range("int", -MOST),
     "Positives": Range("tuple[int, ...]", 1),

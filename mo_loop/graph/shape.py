@@ -18,6 +18,7 @@ negative, a dimension not: `low` and `high` are the bounds of a dimension, `leas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -35,6 +36,10 @@ MOST_DIMENSIONS = 64
 
 MOST_ELEMENTS = 2**59
 """The most elements of a tensor, without sizes of 0: with 16 bytes each, more have no number of bytes in 64 bits."""
+
+
+MOST_COMPUTED = 2**26
+"""The most elements of an array that a conversion computes from numbers in the model, and not from its data."""
 
 
 class Symbol:
@@ -281,6 +286,13 @@ def element_count(shape: Shape) -> Dimension | None:
     for dim in sorted(shape, key=lambda d: not isinstance(d, int)):  # ints first: 0 then wins over any symbol
         total = total * dim
     return total
+
+
+def require_computable(*sizes: int) -> None:
+    """Raise TypeError_ if an array of these sizes, which a conversion would compute, has too many elements."""
+    if math.prod(max(size, 0) for size in sizes) > MOST_COMPUTED:
+        shown = " * ".join(map(str, sizes))
+        raise TypeError_(f"a constant of {shown} elements is too large to be computed", code="ML242")
 
 
 def require_sizes(shape: Sequence[Dimension]) -> None:

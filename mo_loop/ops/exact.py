@@ -14,7 +14,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, bf16, f16, f32, i32, i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import LARGEST, limits, spread
@@ -165,6 +165,7 @@ def aligned(x: Value, scale: Value, axis: int, block_size: int = 0) -> Value:
         return scale if is_full or not behind else ops.Reshape(scale, [-1] + [1] * behind).output
     size = x.type.dims[at]
     if isinstance(size, int):
+        require_computable(size)
         blocks = Constant(np.arange(size) // block_size, graph=x.graph).output
     else:
         zero, one = (Constant(np.int64(each), graph=x.graph) for each in (0, 1))

@@ -153,6 +153,7 @@ class ScatterNDUpdate(Op, opset=4, index=("indices",)):
 
     def infer(self, data, indices, updates):
         same_dtype(data, updates)
+        self.require(indices.shape != (), "indices that are one number")
         if indices.shape is not None and data.shape is not None and isinstance(indices.shape[-1], int):
             depth = indices.shape[-1]
             self.require(depth <= len(data.shape), f"{depth} indices into rank {len(data.shape)}")

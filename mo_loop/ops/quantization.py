@@ -8,7 +8,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import TypeError_
 from mo_loop.graph import Value
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, TensorType, f8e4m3, f8e5m2, f32, i32, u8
 from mo_loop.ops.base import Constant, Op
 from mo_loop.ops.linear import product_shape
@@ -26,6 +26,18 @@ def limits(dtype: ElementType) -> tuple[int, int]:
     if most is None:
         raise TypeError_(f"a tensor cannot be quantised to {dtype}", code="ML235")
     return int(least), most
+
+
+def require_parameters(x: TensorType, parameters: Sequence[TensorType | None], axis: int, block_size: int) -> None:
+    """Raise TypeError_ unless each scale or zero point is a scalar, a vector along the axis, or of the rank of x."""
+    for each in parameters:
+        if each is None or each.shape is None or x.shape is None or len(each.shape) in (0, len(x.shape)):
+            continue
+        if block_size or len(each.shape) != 1:
+            raise TypeError_(f"the scale or zero point {each} of {x}", code="ML235")
+        size, own = x.shape[normalise_axis(axis, len(x.shape))], each.shape[0]
+        if isinstance(size, int) and isinstance(own, int) and own not in (1, size):
+            raise TypeError_(f"the scale or zero point {each} of {x} along axis {axis}", code="ML235")
 
 
 class Quantize(Op):
@@ -48,6 +60,7 @@ class Quantize(Op):
     rounds_sum: bool = False
 
     def infer(self, x, scale, zero_point=None, exact=None):
+        require_parameters(x, (scale, zero_point), self.axis, self.block_size)
         return TensorType(self.to, x.shape)
 
     def evaluate(self, *inputs):
@@ -72,6 +85,7 @@ class Dequantize(Op):
     block_size: int = 0
 
     def infer(self, x, scale, zero_point=None):
+        require_parameters(x, (scale, zero_point), self.axis, self.block_size)
         return TensorType(self.to, x.shape)
 
 
@@ -116,6 +130,7 @@ def spread(parameter: Array, axis: int, shape: Sequence[int], block_size: int = 
     """A scale or zero point of a tensor of `shape`, with the rank of the tensor."""
     if block_size and parameter.size > 1:
         at = normalise_axis(axis, len(shape))
+        require_computable(shape[at])
         return np.take(parameter, np.arange(shape[at]) // block_size, at)
     if parameter.ndim == len(shape):
         return parameter

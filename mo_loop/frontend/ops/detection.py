@@ -20,7 +20,9 @@ from mo_loop.frontend.ops.windows import window
 from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import require_computable
 from mo_loop.ops.base import Constant
+from mo_loop.ops.infer import vector_length
 
 Ints = tuple[int, ...]
 
@@ -204,8 +206,9 @@ def col_2_im(
             pads_end=at.end,
         )  # fmt: skip
     if blocks is None or sizes is None:
-        count = next((dims[0] for dims in (image_shape.shape, block_shape.shape) if dims), None)
-        if not isinstance(count, int):
+        lengths = (vector_length(each.type) for each in (image_shape, block_shape))
+        count = next((length for length in lengths if length is not None), None)
+        if count is None:
             raise UnsupportedError("Col2Im of an unknown number of dimensions", code="ML314")
         at = window(count, strides=strides, pads=pads, dilations=dilations)
         return scattered_images(columns, image_shape, block_shape, at)
@@ -216,6 +219,7 @@ def col_2_im(
     spans = [size + begin + end - r for size, begin, end, r in zip(sizes, at.begin, at.end, reach, strict=True)]
     counts = [span // stride + 1 for span, stride in zip(spans, at.strides, strict=True)]
     elements = math.prod(blocks)
+    require_computable(elements, elements)
     unit = np.eye(elements, dtype=columns.dtype.numpy).reshape(elements, 1, *blocks)
     images = ops.Reshape(columns, [-1, elements, *counts])
     added = ops.ConvolutionBackpropData(

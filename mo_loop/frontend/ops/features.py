@@ -188,7 +188,7 @@ def label_encoder_4(
     is_strings = [each is not None and each.dtype is string for each in (keys_tensor, values_tensor)]
     if keys_strings or values_strings or any(is_strings):
         raise no_strings("keys or values of strings")
-    keys = keys_floats or keys_int64s or (None if keys_tensor is None else keys_tensor.array())
+    keys = keys_floats or keys_int64s or (None if keys_tensor is None else keys_tensor.array().reshape(-1))
     if default_tensor is not None:
         default = default_tensor.reshaped(()).array()
     else:
@@ -196,7 +196,7 @@ def label_encoder_4(
         default = np.float32(default_float) if is_float else np.int64(default_int64)
     values = values_floats or values_int64s
     if values_tensor is not None:
-        values = values_tensor.array()
+        values = values_tensor.array().reshape(-1)
         default = default.astype(values.dtype)
     return _encoded(x, keys, values, default, is_last=True)
 

@@ -13,7 +13,7 @@ from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, 
 from mo_loop.frontend.ranges import Indices
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import normalise_axis, require_computable
 from mo_loop.graph.types import boolean, from_onnx, i64
 
 
@@ -142,6 +142,7 @@ def _wrapped(x: Value, begin, end):
             continue
         length = dimension(x, axis)
         if all(isinstance(each, int) for each in (before, after, length)):
+            require_computable(before + length + after)
             x = ops.Gather(x, np.arange(-before, length + after) % length, axis).output
             continue
         first = -before if isinstance(before, int) else ops.Negative(before).output

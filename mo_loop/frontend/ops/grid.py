@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.errors import UnsupportedError
+from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.graph import Value
+from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import magnitude
@@ -103,6 +104,8 @@ def affine(theta: Value, size: Value, align_corners: bool) -> Value:
     count = theta.shape[1] if theta.shape is not None else None
     if not isinstance(count, int) and size.rank == 1 and isinstance(size.type.dims[0], int):
         count = size.type.dims[0] - 2
+    if isinstance(count, int) and not 0 < count < MOST_DIMENSIONS - 1:
+        raise ModelError(f"AffineGrid of {count} dimensions", code="ML235")
     if not isinstance(count, int):
         raise UnsupportedError("AffineGrid of an unknown number of dimensions", code="ML314")
     shape = ops.Slice(size, [2], [2 + count], [1], [0])

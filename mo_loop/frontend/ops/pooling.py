@@ -16,6 +16,7 @@ from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.ranges import Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import f32, i64
 
 Ints = tuple[int, ...]
@@ -189,6 +190,7 @@ def _window_sum(x: Value, kernel: Ints, at: Window, rounding: str, like: Value |
     wide = at
     if rounding != "floor":
         wide = replace(at, end=tuple(end + s - 1 for end, s in zip(at.end, at.strides, strict=True)))
+    require_computable(*kernel)
     ones = ops.Constant(np.ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     y = ops.Convolution(ops.Reshape(x, alone), ones, dilations=at.dilations, **wide.attributes()).output
     back = ops.Concat(

@@ -21,6 +21,7 @@ from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import f32, i64
 
 Ints = tuple[int, ...]
@@ -152,6 +153,7 @@ def svm_classifier(
     # Row k of the coefficients is for class k among the other classes.
     matrix = np.stack([np.where(owners == i, shares[j - 1], np.where(owners == j, shares[i], 0)) for i, j in pairs])
     scores = ops.Add(ops.MatMul(kernels, matrix.astype(np.float32), transpose_b=True), np.array(rho, np.float32)).output
+    require_computable(count, count, count)
     first, second = (np.eye(count, dtype=np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
     won = ops.Convert(ops.Less(number(scores, 0), scores), destination_type=f32).output
     votes = ops.Add(ops.MatMul(won, first), ops.MatMul(ops.Subtract(np.float32(1), won), second)).output

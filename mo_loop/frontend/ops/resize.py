@@ -12,7 +12,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.forms import Vector
 from mo_loop.frontend.ops.sampling import Axis, Sampling, sampled
-from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ops.shared import dimension, joined, vector
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
@@ -141,7 +141,7 @@ def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
         raise ModelError(f"Resize has the scales {[float(each) for each in constant]}", code="ML235")
     made = []
     for i, number in enumerate(numbers):
-        scale = np.float32(constant[i]) if constant is not None else ops.Gather(scales, i, 0).output
+        scale = np.float32(constant[i]) if constant is not None else ops.Gather(vector(scales), i, 0).output
         size = dimension(x, number)
         if isinstance(size, int) and not isinstance(scale, Value):
             new: Any = _product(size, scale)
@@ -168,7 +168,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
     made = []
     for i, (number, item) in enumerate(zip(numbers, known, strict=True)):
         size = dimension(x, number)
-        new = item if isinstance(item, int) else ops.Gather(sizes, i, 0).output
+        new = item if isinstance(item, int) else ops.Gather(vector(sizes), i, 0).output
         assert x.shape is not None
         if item is not None and item == x.shape[number]:
             made.append(Axis(number, size, new, np.float32(1)))

@@ -22,7 +22,7 @@ from mo_loop.frontend.ops.shared import converted, counted, dimension, joined, s
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
 
 
@@ -216,6 +216,7 @@ _MEL = 2595 / math.log(10)
 def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float):
     """The matrix for constant inputs, computed in f64."""
     low, high = (_MEL * math.log1p(edge / 700) for edge in (lower, upper))
+    require_computable(bins + 2, length)
     mels = low + np.arange(bins + 2) * ((high - low) / (bins + 2))
     corners = np.floor((length + 1) * (700 * np.expm1(mels / _MEL)) / rate)
     left, centre, right = corners[:-2], corners[1:-1], corners[2:]

@@ -175,7 +175,8 @@ def _by_ids(
 ) -> tuple[Forest, dict[tuple[int, int], int]]:  # fmt: skip
     """The forest of nodes that have a tree number and a node number, and the index of each node."""
     trees, names, count = treeids or (), nodeids or (), len(nodeids or ())
-    columns = (trees, features or (), modes or (), () if limits is None else limits, yes or (), no or ())
+    given = () if limits is None else limits
+    columns = [trees, features or (), modes or (), given, yes or (), no or (), missing or range(count)]
     if not count or any(len(each) != count for each in columns):
         raise ModelError("the lists of nodes are empty, or of different length", code="ML227")
     places = {key: place for place, key in enumerate(zip(trees, names, strict=True))}

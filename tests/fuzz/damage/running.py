@@ -25,7 +25,7 @@ def run(
     with Pool("tests.fuzz.damage.execution:execute", jobs=jobs, limit=2 * LIMIT, memory=MEMORY) as pool:
         while tasks:
             left: list[Task] = []
-            for outcome in pool.map(tasks, limit=4 * LIMIT):
+            for outcome in pool.map(tasks, limit=20 * LIMIT):
                 for part in _parts(outcome, pool, left):
                     _add(found, part)
                 told(found)

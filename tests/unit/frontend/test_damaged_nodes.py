@@ -139,6 +139,39 @@ NODES: dict[str, tuple[str, str]] = {
         "(int64[1,4] i, float[1,9] s) => (y) { y = com.microsoft.NGramRepeatBlock <ngram_size = 9000000> (i, s) }",
         "ML236",
     ),
+    "a map of millions of dimensions": (
+        "(float[1,N,M] t, int64[16777216] n) => (y) { y = AffineGrid (t, n) }", "ML235"
+    ),
+    "a map of no dimensions": ("(float[1,0,1] t, int64[2] n) => (y) { y = AffineGrid (t, n) }", "ML235"),
+    "weights that are no bytes": (
+        "(float[2,4] x, float[8] w, float[1] s) => (y) "
+        "{ y = com.microsoft.MatMulBnb4 <K = 4, N = 4, block_size = 16, quant_type = 0> (x, w, s) }",
+        "ML235",
+    ),
+    "a scale of other rank than its blocks": (
+        "(int8[2,4] x, float[1] s) => (y) { y = DequantizeLinear <axis = 1, block_size = 2> (x, s) }", "ML235"
+    ),
+    "a scale of other length": (
+        "(int8[2,4] x, float[3] s) => (y) { y = DequantizeLinear <axis = 1> (x, s) }", "ML235"
+    ),
+    "a kernel of millions, element by element": (
+        "(float[1,1,4,4] x, int32[1,1,4,4] m) => (y) "
+        "{ y = com.microsoft.MaxpoolWithMask <kernel_shape = [2, 1000000000]> (x, m) }",
+        "ML236",
+    ),
+    "sections of millions of columns": (
+        "(float[1,2,8] x, int64[3,1,2] p, float[9,4] c, float[9,4] s) => (y) "
+        "{ y = com.microsoft.MRotaryEmbedding <mrope_section = [1, 1, 1000000000]> (x, p, c, s) }",
+        "ML236",
+    ),
+    "filters of ones without end": (
+        "(float[1,1,9,9] x) => (y) { y = LpPool <kernel_shape = [65536, 65536], ceil_mode = 1, p = 3, "
+        "dilations = [2, 2]> (x) }",
+        "ML242",
+    ),
+    "places that are one number": (
+        "(float[3,4] x, int64 p, float[1] u) => (y) { y = ScatterND (x, p, u) }", "ML235"
+    ),
     "truths as indices": (
         "(int64[1,4] i, float[1,9] s) => (y) { b = Cast <to = 9> (i) "
         "y = com.microsoft.NGramRepeatBlock <ngram_size = 2> (b, s) }",
@@ -179,6 +212,12 @@ def test_a_constant_of_sizes_beyond_64_bits() -> None:
     model = parsed("main (float[2] x) => (y) { y = Add (x, k) }")
     model.graph.initializer.append(onnx.TensorProto(name="k", data_type=1, dims=[0, 2**62, 4], raw_data=b""))
     assert code_of(model) == "ML225"
+
+
+def test_scales_of_unknown_rank_are_a_vector() -> None:
+    model = parsed("main (float[3,2] x, float[N] s) => (y) { y = Resize <mode = \"linear\"> (x, , s) }")
+    model.graph.input[1].type.tensor_type.ClearField("shape")
+    assert code_of(model) == "ML323"
 
 
 def test_an_opset_beyond_32_bits() -> None:

@@ -28,6 +28,7 @@ from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.ranges import NotNegative, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import require_computable
 
 # -- sequences of one length
 
@@ -211,6 +212,7 @@ class _Packing:
 
 def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -> Value:
     """[batch, capacity, channels]: the first tokens of each sequence, zeros behind the number to be captured."""
+    require_computable(capacity)
     slots = np.arange(capacity, dtype=np.int64)[None]
     at = ops.Add(ops.Unsqueeze(packing.starts, 1), slots)
     inside = ops.Less(at, ops.Unsqueeze(packing.stops, 1)).output

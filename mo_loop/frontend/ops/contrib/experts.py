@@ -20,6 +20,7 @@ from mo_loop.frontend.ops.weight_layout import rearranged, reshaped
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import require_computable
 from mo_loop.ops.base import Constant
 
 Activation = Callable[[Value, "Value | None"], Value]
@@ -167,6 +168,7 @@ class _Packed(_Plain):
         made = rearranged(parameter, lambda array: np.repeat(array, self.block_size, 1))
         if made is not None:
             return made
+        require_computable(self.count, self.length)
         places = np.arange(self.count * self.length) // self.block_size
         return ops.Gather(parameter, places, 1).output
 

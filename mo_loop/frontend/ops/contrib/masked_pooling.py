@@ -18,7 +18,7 @@ from mo_loop.frontend.forms import AtLeast3
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR, joined
 from mo_loop.frontend.ops.windows import Window, window
-from mo_loop.frontend.ranges import Indices, Positives
+from mo_loop.frontend.ranges import Fews, Indices, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i64
@@ -30,15 +30,15 @@ _LOWEST = np.finfo(np.float32).min
 
 @translates("MaxpoolWithMask", since=1, domain=MICROSOFT)
 def max_pool_with_mask(
-    x: AtLeast3, mask: AtLeast3, *, auto_pad: str = "NOTSET", kernel_shape: Positives | None = None,
+    x: AtLeast3, mask: AtLeast3, *, auto_pad: str = "NOTSET", kernel_shape: Fews | None = None,
     pads: Indices | None = None, storage_order: int = 0, strides: Positives | None = None,
 ):  # fmt: skip
     """A window without elements gives the lowest number; NaN is never the largest."""
     if kernel_shape is None:
         raise ModelError("MaxpoolWithMask needs the attribute kernel_shape", code="ML227")
     rank = ranked(x, "MaxpoolWithMask")
-    if len(kernel_shape) != rank - 2:
-        raise ModelError(f"a kernel of {len(kernel_shape)} dimensions for a tensor of rank {rank}", code="ML227")
+    if len(kernel_shape) != rank - 2 or 0 in kernel_shape:
+        raise ModelError(f"a kernel {list(kernel_shape)} for a tensor of rank {rank}", code="ML227")
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
     kept = ops.NotEqual(_of_channels(mask, x), 0)
     if rank > 3:  # the kernel of ONNX Runtime does not look at the mask of the first element

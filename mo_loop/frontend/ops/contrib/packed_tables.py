@@ -9,7 +9,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.forms import AtLeast1
+from mo_loop.frontend.forms import AtLeast1, Integers
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.contrib.packed import middle, require_bits, unpacked
 from mo_loop.frontend.ops.shared import dimension
@@ -77,9 +77,9 @@ def _static(x: Value) -> tuple[int, ...]:
 
 @translates("MatMulBnb4", since=1, domain=MICROSOFT)
 def mat_mul_bnb4(
-    a: AtLeast1, b, absmax, *, K: Positive, N: Positive, block_size: Positive, quant_type: int, training_mode: int = 0,
-    transB: int = 1
-):
+    a: AtLeast1, b: Integers, absmax, *, K: Positive, N: Positive, block_size: Positive, quant_type: int,
+    training_mode: int = 0, transB: int = 1,
+):  # fmt: skip
     """a * W^T, where W is [N, K]: 4 bits are the place of a number in a table, and blocks of W have one scale each."""
     if quant_type not in TABLES:
         raise UnsupportedError(f"MatMulBnb4 of type {quant_type}: it defines 0 (FP4) and 1 (NF4)", code="ML227")

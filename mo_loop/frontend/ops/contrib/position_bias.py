@@ -15,6 +15,7 @@ from mo_loop.frontend.ops.contrib import unpadded
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
+from mo_loop.graph.shape import require_computable
 
 
 @translates("RelativePositionBias", since=1, domain=MICROSOFT)
@@ -46,6 +47,7 @@ def _buckets(count: int, largest: int, both: bool) -> Any:
     Logarithms are computed in f32, as by the models that were trained with these buckets: some are just at the border
     of two.
     """
+    require_computable(2 * largest)
     distances = np.arange(-largest, largest + 1)
     half = count // 2 if both else count
     exact = half // 2

@@ -18,7 +18,7 @@ from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import dimension, joined, scalar
-from mo_loop.frontend.ranges import NotNegative
+from mo_loop.frontend.ranges import Fews, NotNegative
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f16
@@ -43,7 +43,7 @@ def rotary_embedding(
 def multimodal_rotary_embedding(
     x: Rank3 | Rank4, position_ids, cos_cache: Matrix, sin_cache: Matrix,
     *, interleaved: int | None = None, is_packed_batching: int | None = None, mrope_layout: int | None = None,
-    mrope_section: tuple[int, ...], num_heads: NotNegative | None = None,
+    mrope_section: Fews, num_heads: NotNegative | None = None,
     rotary_embedding_dim: NotNegative | None = None,
     scale: float | None = None,
 ):  # fmt: skip

@@ -26,6 +26,7 @@ from mo_loop.frontend.ops.shared import dimension, joined, vector
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import f32
 
 UNREAD = parts.LOWEST / 2
@@ -77,6 +78,7 @@ def _layouts(rows: Value, columns: Value) -> Value:
     if starts is None or numbers is None:
         return _computed_layouts(rows, columns)
     blocks = starts.shape[1] - 1
+    require_computable(len(starts), blocks, blocks)
     kept = np.zeros((len(starts), blocks, blocks), np.bool_)
     for layout, row in np.ndindex(len(starts), blocks):
         read = numbers[layout, starts[layout, row] : starts[layout, row + 1]]

@@ -22,7 +22,7 @@ from mo_loop.frontend.ops.unique import unique_elements
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import normalise_axis, require_computable
 from mo_loop.graph.types import i64
 
 
@@ -87,6 +87,7 @@ def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive 
     length = dimension(x, at)
     if size < 1 or step < 1 or (isinstance(length, int) and size > length):
         raise ModelError(f"windows of {size} elements and steps of {step} along {length} elements", code="ML227")
+    require_computable(length if isinstance(length, int) else 0)
     starts = (
         np.arange(0, length - size + 1, step)
         if isinstance(length, int)
