@@ -1,10 +1,12 @@
-"""Convert damaged files, and print each error that is a bug: every file is converted, or refused with a code.
+"""Convert or read damaged files, and print each error that is a bug: every file is accepted, or refused with a code.
 
     python tools/fuzz_bytes.py --count 10000 --seed 1 -j 2
     python tools/fuzz_bytes.py --seed 1 --only 4711 --trace        # one execution again
     python tools/fuzz_bytes.py --seed 1 --only 4711 --keep 4711.onnx
+    python tools/fuzz_bytes.py --kind ir --count 50000 --seed 1
 
-The files are small models of every operator (tests/fuzz/damage) whose bytes or fields are damaged. The exit code is 1
+The files are small models of every operator (tests/fuzz/damage) whose bytes or fields are damaged; with `--kind ir`
+small pairs of .xml and .bin with every layer (tests/fuzz/ir_damage), which are read. The exit code is 1
 if an execution ended in an internal error, ended its process, took more than 20 seconds or needed more than 4 GB.
 Failures of one place are shown once, with the number of one execution that repeats them.
 """
@@ -19,8 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.fuzz.damage.damaging import damaged
-from tests.fuzz.damage.execution import CONVERSIONS, Failure, Found
+from tests.fuzz.damage.execution import KINDS, Failure, Found
 from tests.fuzz.damage.running import run
 
 
@@ -29,7 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     first, count = (options.first, options.count) if options.only is None else (options.only, 1)
     if options.keep:
-        Path(options.keep).write_bytes(damaged(options.seed, first)[1])
+        kind = KINDS[options.kind]
+        kind.write(kind.damaged(options.seed, first)[1], Path(options.keep))
     start = time.perf_counter()
     print(f"seed {options.seed}, executions {first} to {first + count - 1}", flush=True)
     seen: set[str] = set()
@@ -42,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     found = run(options.kind, options.seed, first, count, options.jobs, told)
     refused = sum(found.refused.values())
-    print(f"\n{found.converted} converted, {refused} refused, {len(found.failures)} failed", end="")
+    print(f"\n{found.accepted} accepted, {refused} refused, {len(found.failures)} failed", end="")
     print(f", {time.perf_counter() - start:.0f} s")
     print(" ".join(f"{code}:{count}" for code, count in sorted(found.refused.items(), key=lambda each: -each[1])))
     places: dict[str, list[int]] = defaultdict(list)
@@ -63,7 +65,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=10_000, help="number of executions")
     parser.add_argument("--first", type=int, default=0, help="number of the first execution")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kind", choices=sorted(CONVERSIONS), default="onnx", help="the kind of the files")
+    parser.add_argument("--kind", choices=sorted(KINDS), default="onnx", help="the kind of the files")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="one execution only")
     parser.add_argument("--keep", metavar="FILE", help="write the damaged file of --only, or of --first")
     parser.add_argument("--trace", action="store_true", help="print the end of the traceback of each failure")

@@ -155,11 +155,15 @@ class FileTensor(Tensor):
         return data
 
     def blocks(self) -> Iterator[bytes | memoryview]:
+        if not self.nbytes:  # the file may be missing
+            return
         with self.file.open() as file:
             for start in range(0, self.nbytes, BLOCK):
                 yield self._read(file, start, min(BLOCK, self.nbytes - start))
 
     def sample(self) -> bytes:
+        if not self.nbytes:
+            return b""
         with self.file.open() as file:
             if self.nbytes <= SAMPLE:
                 return self._read(file, 0, self.nbytes)

@@ -100,6 +100,8 @@ ALL: tuple[ElementType, ...] = (
 )  # fmt: skip
 
 BY_NAME = {each.name: each for each in ALL}
+BY_IR_NAME = {each.name: each for each in ALL if each.precision}
+"""The element types that the IR has."""
 
 
 def _of_name(name: str) -> ElementType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import BY_NAME, BY_PRECISION
 from mo_loop.inspection.description import (
     Branch,
@@ -24,6 +26,7 @@ from mo_loop.inspection.description import (
     Sliced,
     State,
 )
+from mo_loop.ir.reader.numbers import integer
 from mo_loop.ir.reader.parse import records
 from mo_loop.ir.reader.records import Layer, Link, Net, PortMap
 from mo_loop.ir.reader.records import Port as IrPort
@@ -37,7 +40,7 @@ def inspect_ir(path: Path) -> Inspection:
     net, version = records(path)
     weights = path.with_suffix(".bin")
     nets = [_Net(each, kind, outer, weights) for each, kind, outer in _all(net)]
-    by_path = {each.net.path: each for each in nets}
+    by_net = {each.net: each for each in nets}
     main = nets[0]
     metadata = dict(_flat(net.rt_info))
     constants = [layer for each in nets for layer in each.net.layers if layer.type == "Const"]
@@ -57,7 +60,7 @@ def inspect_ir(path: Path) -> Inspection:
         outputs=[main.fed(layer, 0) for layer in net.layers if layer.type == "Result"],
         operators=_operators(nets),
         scopes=[each.size() for each in nets],
-        control=_controls(main, by_path),
+        control=_controls(main, by_net),
         external=external,
     )
 
@@ -174,14 +177,14 @@ def _constants_behind(net: _Net, layer: Layer, label: str) -> Iterator[Layer]:
 # -- control flow
 
 
-def _controls(net: _Net, by_path: dict[str, _Net]) -> list[Control]:
-    return [_control(net, layer, by_path) for layer in net.net.layers if layer.bodies]
+def _controls(net: _Net, by_net: dict[Net, _Net]) -> list[Control]:
+    return [_control(net, layer, by_net) for layer in net.net.layers if layer.bodies]
 
 
-def _control(net: _Net, layer: Layer, by_path: dict[str, _Net]) -> Control:
+def _control(net: _Net, layer: Layer, by_net: dict[Net, _Net]) -> Control:
     control = Control(layer.where, layer.type, net.net.path)
     for tag, body in layer.bodies.items():
-        children = _controls(by_path[body.path], by_path)
+        children = _controls(by_net[body], by_net)
         control.branches.append(Branch(tag, body.path, len(body.layers), children))
     if layer.type == "If":
         control.condition = net.source(layer, 0)
@@ -190,7 +193,7 @@ def _control(net: _Net, layer: Layer, by_path: dict[str, _Net]) -> Control:
         return control
     if "body" not in layer.bodies:
         return control
-    _iteration(control, net, layer, by_path[layer.bodies["body"].path])
+    _iteration(control, net, layer, by_net[layer.bodies["body"]])
     return control
 
 
@@ -251,7 +254,15 @@ def _shape(text: str) -> Shape:
     if text.strip() == "...":
         return None
     dims = [each.strip() for each in text.strip().strip("[]").split(",") if each.strip()]
-    return [int(each) if each.isdecimal() else "?" if each == "-1" else each for each in dims]
+    return [_dim(each) for each in dims] if len(dims) <= MOST_DIMENSIONS else None
+
+
+def _dim(text: str) -> int | str:
+    try:
+        dim = integer(text, -1)
+    except ValueError:
+        return text
+    return dim if dim >= 0 else "?"
 
 
 def _constant_size(layer: Layer) -> tuple[int, int]:
@@ -260,15 +271,17 @@ def _constant_size(layer: Layer) -> tuple[int, int]:
 
 
 def _number(layer: Layer, key: str) -> int:
-    text = layer.data.get(key, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+    try:
+        return integer(layer.data.get(key, ""), 0)
+    except ValueError:
+        return 0
 
 
 def _value(layer: Layer, weights: Path) -> str:
     """The number in a Const of one element as text; empty if it cannot be read."""
     dtype = BY_NAME.get(layer.data.get("element_type", ""))
     elements, size = _constant_size(layer)
-    if dtype is None or dtype.bits < 8 or elements != 1 or size != dtype.bits // 8:
+    if dtype is None or dtype.bits < 8 or elements != 1 or size != dtype.bits // 8 or _file_size(weights) is None:
         return ""
     try:
         with open(weights, "rb") as file:
@@ -282,10 +295,12 @@ def _value(layer: Layer, weights: Path) -> str:
 
 
 def _file_size(path: Path) -> int | None:
+    """The size of a regular file; None if there is none: to open a pipe would wait for ever."""
     try:
-        return path.stat().st_size
+        found = path.stat()
     except OSError:
         return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 def _flat(info: Any, prefix: str = "") -> Iterator[tuple[str, str]]:

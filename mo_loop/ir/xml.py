@@ -81,7 +81,7 @@ _SPELLINGS: dict[type, Callable[[Any], str]] = {
     float: _decimal,
     tuple: lambda value: ",".join([spelled(each) for each in value]),
     Dim: _range,
-    ElementType: lambda value: str(value.name),
+    ElementType: lambda value: escape(value.name),  # that of a type unknown here is text of a file
 }
 """How values of a type, and of the types that derive from it, are spelled; the others as `str` does."""
 
@@ -256,7 +256,7 @@ def _port(number: int, value: Value, pad: str, info: str = "") -> tuple[str, str
         raise InternalError(f"a port of type {dtype} reached the writer", where=value.node.origin)
     dims = [f"{pad}\t\t\t<dim>{dim if isinstance(dim, int) else -1}</dim>\n" for dim in value.shape or ()]
     inner = "".join((*dims, info))
-    head = f'{pad}\t\t<port id="{number}" precision="{dtype.precision}"'
+    head = f'{pad}\t\t<port id="{number}" precision="{escape(dtype.precision)}"'
     return head, f">\n{inner}{pad}\t\t</port>\n" if inner else " />\n"
 
 

@@ -318,7 +318,8 @@ class Parameter(Op, opset=1, kept=True):
         return self.value_type
 
     def xml_attributes(self) -> dict[str, Any]:
-        return {"shape": self.value_type.shape, "element_type": self.value_type.dtype}
+        shape = "..." if self.value_type.shape is None else self.value_type.shape
+        return {"shape": shape, "element_type": self.value_type.dtype}
 
 
 class Result(Op, opset=1, kept=True):

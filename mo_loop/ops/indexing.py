@@ -20,12 +20,12 @@ class Gather(Op, opset=8, index=("indices", "axis")):
     def infer(self, data, indices, axis):
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, None)
+        batch = self.batch_dims if self.batch_dims >= 0 else self.batch_dims + len(indices.shape)
+        self.require(0 <= batch <= len(indices.shape), f"{self.batch_dims} batch dimensions in {indices}")
         if axis.integers is None:
-            batch = self.batch_dims if self.batch_dims >= 0 else self.batch_dims + len(indices.shape)
             rank = len(data.shape) + len(indices.shape) - 1 - batch
             return TensorType(data.dtype, tuple(fresh() for _ in range(rank)))
         at = normalise_axis(axis.integers[0], len(data.shape))
-        batch = self.batch_dims if self.batch_dims >= 0 else self.batch_dims + len(indices.shape)
         shape = (*data.shape[:at], *indices.shape[batch:], *data.shape[at + 1 :])
         known = None
         if data.known is not None and indices.integers is not None and batch == 0:

@@ -5,7 +5,17 @@ from typing import Any, Literal
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.graph.shape import Dim, Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
+from mo_loop.graph.shape import (
+    MOST_DIMENSIONS,
+    Dim,
+    Dimension,
+    element_count,
+    fresh,
+    high,
+    low,
+    merge_dim,
+    normalise_axis,
+)
 from mo_loop.graph.types import ElementType, TensorType, i64, tensor_of_known
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import MOST_PIECES, capped, dims_of, same_dtype, vector_length
@@ -137,6 +147,7 @@ class Unsqueeze(Op, opset=1, index=("axes",)):
             count = element_count(axes.shape)
             if not isinstance(count, int):
                 return TensorType(x.dtype, None)
+            self.require(count <= MOST_DIMENSIONS, f"{count} dimensions are inserted")
             return TensorType(x.dtype, tuple(fresh() for _ in range(len(x.shape) + count)))
         rank = len(x.shape) + len(axes.integers)
         places = {normalise_axis(axis, rank) for axis in axes.integers}
@@ -245,6 +256,7 @@ class Split(Op, opset=1, index=("axis",)):
     num_splits: int
 
     def infer(self, x, axis):
+        self.require(0 < self.num_splits <= MOST_PIECES, f"{self.num_splits} pieces")
         if x.shape is None or axis.integers is None:
             shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
             return tuple(TensorType(x.dtype, shape) for _ in range(self.num_splits))

@@ -95,6 +95,7 @@ class GroupNormalization(Op, opset=12):
     def infer(self, x, scale, bias):
         same_dtype(x, scale, bias)
         self.require(x.shape is None or len(x.shape) >= 2, "no dimension of channels")
+        self.require(self.num_groups > 0, f"{self.num_groups} groups")
         if x.shape is not None and isinstance(x.shape[1], int):
             self.require(x.shape[1] % self.num_groups == 0, f"{x.shape[1]} channels in {self.num_groups} groups")
         return TensorType(x.dtype, x.shape)

@@ -11,6 +11,7 @@ docs/dump.md describes both.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,8 @@ HELD = frozenset({"body", "then_body", "else_body", "input_map", "output_map", "
 """Attributes of control-flow nodes that are described as bodies and port maps."""
 
 Record = dict[str, Any]
+
+_OPSET = re.compile("opset([0-9]{1,4})")
 
 
 @dataclass
@@ -162,8 +165,8 @@ class Describer:
         if op not in self.defaults:
             self.defaults[op] = _defaults(type(node))
         if isinstance(node, Opaque):  # a layer of an IR that is kept as it is in the file
-            number = node.version.removeprefix("opset")
-            found |= {"op": node.kind, "opset": int(number) if number.isdecimal() else node.version}
+            opset = _OPSET.fullmatch(node.version)
+            found |= {"op": node.kind, "opset": int(opset[1]) if opset else node.version}
             attributes = {key: str(value) for key, value in node.data.items()}
         if attributes:
             found["attributes"] = attributes

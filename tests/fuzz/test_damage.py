@@ -9,7 +9,7 @@ from mo_loop.errors import InternalError
 from mo_loop.frontend import registry
 from mo_loop.frontend.onnx_graphs import domain_of
 from tests.fuzz.damage.damaging import damaged
-from tests.fuzz.damage.execution import CONVERSIONS, Found, execute_one
+from tests.fuzz.damage.execution import KINDS, Found, execute_one
 from tests.fuzz.damage.fields import graphs_of
 from tests.fuzz.damage.running import run
 from tests.fuzz.damage.sources import models
@@ -21,15 +21,15 @@ SEED, COUNT = 2026, 1000
 def test_executions(half: int) -> None:
     found = run("onnx", SEED, half * COUNT, COUNT, jobs=1)
     assert not found.failures, [f"{each.place}: {each.text}, seed {SEED}, {each.number}" for each in found.failures]
-    assert found.converted + sum(found.refused.values()) == COUNT
-    assert found.converted > COUNT / 5 and len(found.refused) > 15
+    assert found.accepted + sum(found.refused.values()) == COUNT
+    assert found.accepted > COUNT / 5 and len(found.refused) > 15
 
 
 def test_a_failure_names_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(data: bytes) -> None:
         raise InternalError("a bug") from ZeroDivisionError("inner")
 
-    monkeypatch.setitem(CONVERSIONS, "onnx", fails)
+    monkeypatch.setattr(KINDS["onnx"], "use", fails)
     found = Found()
     execute_one("onnx", SEED, 3, found)
     (failure,) = found.failures

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.errors import FileError
+from mo_loop.errors import FileError, TypeError_
 from mo_loop.graph.data_file import DataFile
-from mo_loop.graph.shape import is_static
+from mo_loop.graph.shape import is_static, require_sizes
 from mo_loop.graph.tensor import FileTensor, Tensor
-from mo_loop.graph.types import BY_NAME, string, u8
-from mo_loop.ir.reader.layer_types import parse_shape
-from mo_loop.ir.reader.records import Layer
+from mo_loop.graph.types import BY_IR_NAME, string, u8
+from mo_loop.ir.reader.numbers import integer, parse_shape, shown
+from mo_loop.ir.reader.records import Layer, shortened
 
 
 class StringTensor(FileTensor):
@@ -39,10 +39,12 @@ class StringTensor(FileTensor):
         if self._length < head:
             raise ValueError(f"{self._length} bytes for {self.size} strings")
         with self.file.open() as file:
-            count, *bounds = np.frombuffer(self._read(file, 0, head), "<i4").tolist()
-        if count != self.size or bounds != sorted(bounds) or bounds[0] != 0 or bounds[-1] != self._length - head:
+            numbers = np.frombuffer(self._read(file, 0, head), "<i4")
+        bounds: np.ndarray[Any, Any] = numbers[1:].astype(np.int64)
+        in_order = bool((np.diff(bounds) >= 0).all())
+        if numbers[0] != self.size or not in_order or bounds[0] != 0 or bounds[-1] != self._length - head:
             raise ValueError(f"not the table of {self.size} strings")
-        return np.array(bounds)
+        return bounds
 
     def array(self) -> np.ndarray[Any, Any]:
         bounds = self.bounds() + 4 * (self.size + 2)
@@ -67,7 +69,7 @@ class WeightFile:
         offset, size = (self._number(layer, key) for key in ("offset", "size"))
         self._check(layer, offset, size)
         path = os.fspath(self._path)
-        dtype = BY_NAME.get(layer.data.get("element_type", ""))
+        dtype = BY_IR_NAME.get(layer.data.get("element_type", ""))
         if dtype is None:
             return FileTensor(path, offset, u8, (size,))
         shape = self._shape(layer)
@@ -84,19 +86,26 @@ class WeightFile:
         return tensor
 
     def _number(self, layer: Layer, key: str) -> int:
-        text = layer.data.get(key, "")
-        if not (text.isascii() and text.isdecimal() and len(text) < 20):
-            raise layer.wrong(f"the attribute {key} is {text!r}, not a number of bytes" if text else f"no {key}")
-        return int(text)
+        text = layer.data.get(key)
+        if text is None:
+            raise layer.wrong(f"no {key}")
+        try:
+            return integer(text, 0)
+        except ValueError as error:
+            raise layer.wrong(f"the attribute {key}: {error}") from None
 
     def _shape(self, layer: Layer) -> tuple[int, ...]:
         text = layer.data.get("shape", "")
         try:
             shape = parse_shape(text)
-        except ValueError:
-            shape = None
+        except ValueError as error:
+            raise layer.wrong(f"the attribute shape: {error}") from None
         if shape is None or not is_static(shape):
-            raise layer.wrong(f"the shape {text!r} is not that of a constant")
+            raise layer.wrong(f"the shape {shown(text)} is not that of a constant")
+        try:
+            require_sizes(shape)
+        except TypeError_ as error:
+            raise layer.wrong(error.message, "ML255") from None
         return shape  # type: ignore[return-value]  # is_static has seen ints only
 
     def _check(self, layer: Layer, offset: int, size: int) -> None:
@@ -109,11 +118,12 @@ class WeightFile:
                 self._size = -1
         if self._size < 0:
             raise FileError(
-                f"the weights {self._path} are missing", code="ML217", where=layer.where,
+                f"the weights {self._path} are missing", code="ML217", where=shortened(layer.where),
                 hint="put the .bin beside the .xml under the same name, or pass its path",
             )  # fmt: skip
         if offset + size > self._size:
             raise FileError(
-                f"layer {layer.id}: its data end at {offset + size}, {self._path.name} ends at {self._size}",
-                code="ML213", where=layer.where, hint="it is truncated, or belongs to another model: copy it again",
+                shortened(f"layer {layer.id}: its data end at {offset + size}, {self._path.name} ends at {self._size}"),
+                code="ML213", where=shortened(layer.where),
+                hint="it is truncated, or belongs to another model: copy it again",
             )  # fmt: skip

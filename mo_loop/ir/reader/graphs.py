@@ -12,13 +12,13 @@ import heapq
 from collections.abc import Mapping
 from typing import Any
 
-from mo_loop.errors import IrError, UnsupportedError
+from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.types import BY_NAME, TensorType
+from mo_loop.graph.types import BY_IR_NAME, TensorType
 from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
 from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
-from mo_loop.ir.reader.records import Edge, Info, Layer, Net, Port
+from mo_loop.ir.reader.records import Edge, Info, Layer, Net, Port, ir_error, shortened
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.opaque import Opaque, OpaqueSink
 
@@ -36,7 +36,8 @@ class GraphReader:
         depth: int = 0, ids: dict[Node, str] | None = None,
     ) -> None:  # fmt: skip
         if depth > DEPTH_LIMIT:
-            raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312", where=net.path)
+            where = shortened(net.path)
+            raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312", where=where)
         self.weights = weights
         self.version = version
         self.depth = depth
@@ -90,7 +91,7 @@ class GraphReader:
             return BodyReader(self.graph, layer, inputs, self._read_body).node
         if layer.bodies:
             raise UnsupportedError(
-                f"{layer.type} of {layer.version} has a body", code="ML331", where=layer.where,
+                shortened(f"{layer.type} of {layer.version} has a body"), code="ML331", where=shortened(layer.where),
                 hint="Loop, TensorIterator and If are the operations whose bodies can be read",
             )  # fmt: skip
         if layer.type == "Parameter" and layer.version == "opset1":
@@ -99,7 +100,7 @@ class GraphReader:
             if len(inputs) != 1 or layer.outputs:
                 raise layer.wrong(f"it has {len(inputs)} connected inputs and {len(layer.outputs)} outputs")
             return Result(inputs[0], names=layer.output_names)
-        if layer.type == "Const" and layer.data.get("element_type") in BY_NAME:
+        if layer.type == "Const" and layer.data.get("element_type") in BY_IR_NAME:
             return self._constant(layer)
         return self._known(layer, inputs) or self._opaque(layer, inputs)
 
@@ -223,7 +224,7 @@ def _check(
         (edge.from_layer, edge.from_port, outputs, "output"), (edge.to_layer, edge.to_port, inputs, "input"),
     ):  # fmt: skip
         if layer not in layers:
-            raise IrError(f"{edge}: layer {layer} does not exist", where=path, code="ML252")
+            raise ir_error(f"{edge}: layer {layer} does not exist", path, "ML252")
         if port not in labels[layer]:
             raise layers[layer].wrong(f"{edge}: it has no {what} {port}", "ML252")
 
@@ -247,8 +248,9 @@ def _ordered(net: Net, feeds: dict[str, dict[str, tuple[str, str]]]) -> list[Lay
             if not waiting[consumer]:
                 heapq.heappush(ready, consumer)
     if len(order) < len(net.layers):
-        raise IrError(f"the layers depend on each other in a cycle: {_circle(net, feeds, waiting)}",
-                      where=net.path, code="ML253")  # fmt: skip
+        raise ir_error(
+            f"the layers depend on each other in a cycle: {_circle(net, feeds, waiting)}", net.path, "ML253"
+        )
     return order
 
 

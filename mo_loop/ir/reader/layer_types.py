@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from mo_loop import ops
-from mo_loop.graph.shape import Dimension, Shape, fresh, named
-from mo_loop.graph.types import BY_NAME, ElementType, TensorType
+from mo_loop.graph.shape import Shape
+from mo_loop.graph.types import BY_IR_NAME, ElementType, TensorType
+from mo_loop.ir.reader.numbers import integer, parse_shape, shown
 from mo_loop.ir.reader.records import Layer
 from mo_loop.ir.xml import nearest_single
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
@@ -50,9 +51,9 @@ def declared_type(layer: Layer, symbol: str = "") -> TensorType:
         raise layer.wrong("a Parameter needs the attributes shape and element_type")
     try:
         shape: Shape = parse_shape(text, symbol)
-    except ValueError:
-        raise layer.wrong(f"{text!r} is not a shape") from None
-    dtype = BY_NAME.get(name) or element_type(layer.outputs[0].precision if layer.outputs else name.upper(), name)
+    except ValueError as error:
+        raise layer.wrong(f"the attribute shape is {shown(text)}, which is not a shape: {error}") from None
+    dtype = BY_IR_NAME.get(name) or element_type(layer.outputs[0].precision if layer.outputs else name.upper(), name)
     return TensorType(dtype, shape)
 
 
@@ -61,15 +62,15 @@ def parsed(text: str, kind: Any) -> Any:
     if kind is bool:
         return _truth(text)
     if kind is int:
-        return int(text)
+        return integer(text)
     if kind is float:
         return _number(text)
     if kind is str:
         return text
     if kind is ElementType:
-        if text not in BY_NAME:
-            raise ValueError(f"element type {text!r}")
-        return BY_NAME[text]
+        if text not in BY_IR_NAME:
+            raise ValueError(f"element type {shown(text)}")
+        return BY_IR_NAME[text]
     if get_origin(kind) is Literal:
         choices = {choice.casefold(): choice for choice in get_args(kind)}
         if text.casefold() not in choices:
@@ -95,32 +96,3 @@ def _truth(text: str) -> bool:
     if word not in ("true", "false", "1", "0"):
         raise ValueError(f"{text!r} is neither true nor false")
     return word in ("true", "1")
-
-
-def parse_shape(text: str, symbol: str = "") -> Shape:
-    """A shape such as `2,?,1..5`, None for `...`. Raises ValueError for other text.
-
-    Unknown dimensions are fresh, or have the name `symbol` with their position appended.
-    """
-    text = text.strip().removeprefix("[").removesuffix("]")
-    if text == "...":
-        return None
-    dims: list[Dimension] = []
-    for position, each in enumerate(text.split(",") if text else ()):
-        lo, hi = _bounds(each.strip())
-        if lo == hi:
-            dims.append(lo)
-        else:
-            dims.append(named(f"{symbol}{position}", lo, hi) if symbol else fresh(lo, hi))
-    return tuple(dims)
-
-
-def _bounds(text: str) -> tuple[int, int | None]:
-    if text in ("?", "-1"):
-        return 0, None
-    first, dots, last = text.partition("..")
-    lo = int(first) if first or not dots else 0
-    hi = int(last) if last else None if dots else lo
-    if lo < 0 or (hi is not None and hi < lo):
-        raise ValueError(f"dimension {text!r}")
-    return lo, hi

@@ -22,7 +22,8 @@ from mo_loop.errors import FileError, IrError, UnsupportedError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.graphs import GraphReader
-from mo_loop.ir.reader.records import Cut, Edge, Info, Layer, Link, Net, Port, PortMap
+from mo_loop.ir.reader.numbers import integer, require_dimensions
+from mo_loop.ir.reader.records import Cut, Edge, Info, Layer, Link, Net, Port, PortMap, ir_error, shortened
 
 VERSIONS = (10, 11)
 
@@ -80,7 +81,7 @@ def _root(path: Path) -> Any:
         if "depth" in str(error):
             raise UnsupportedError(f"{path.name} nests its bodies too deeply to be read", code="ML312") from None
         raise FileError(
-            f"{path.name} is not XML, or is truncated: {error}", code="ML214",
+            f"{path.name} is not XML, or is truncated: {shortened(str(error))}", code="ML214",
             hint="give the .xml of a model; if it is one, copy or export it again",
         ) from None  # fmt: skip
     if tree is None:
@@ -172,19 +173,19 @@ def _port(element: Any, where: str) -> Port:
             info = _attributes(child, where)
         else:
             raise _wrong(child, f"<{child.tag}> inside a port", where)
+    try:
+        require_dimensions(len(dims))
+    except ValueError as error:
+        raise _wrong(element, f"a port: {error}", where) from None
     precision = element.get("precision", "")
     return Port(_text(element, "id", where), precision, tuple(dims), _names(element.get("names", "")), info)
 
 
 def _dim(element: Any, where: str) -> int:
-    text = (element.text or "").strip()
     try:
-        dim = int(text)
-    except ValueError:
-        dim = -2
-    if dim < -1:
-        raise _wrong(element, f"the dimension {text!r}", where)
-    return dim
+        return integer(element.text or "", -1)
+    except ValueError as error:
+        raise _wrong(element, f"the dimension {error}", where) from None
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -275,17 +276,18 @@ def _text(element: Any, key: str, where: str) -> str:
 def _number(element: Any, key: str, default: int, where: str) -> int:
     text = element.get(key)
     try:
-        return default if text is None else int(text)
-    except ValueError:
-        raise _wrong(element, f"{key} is {text!r}, not a number", where) from None
+        return default if text is None else integer(text)
+    except ValueError as error:
+        raise _wrong(element, f"{key}: {error}", where) from None
 
 
 def _wrong(element: Any, message: str, where: str) -> IrError:
-    return IrError(f"line {element.sourceline}: {message}", where=where)
+    return ir_error(f"line {element.sourceline}: {message}", where)
 
 
 def _unsupported(element: Any, where: str, file: Path) -> UnsupportedError:
     return UnsupportedError(
-        f"line {element.sourceline} of {os.path.basename(file)}: <{element.tag}> cannot be read", code="ML331",
-        where=where, hint="versions 10 and 11 of the IR, as OpenVINO writes them, have nothing of that name",
+        shortened(f"line {element.sourceline} of {os.path.basename(file)}: <{element.tag}> cannot be read"),
+        code="ML331", where=shortened(where),
+        hint="versions 10 and 11 of the IR, as OpenVINO writes them, have nothing of that name",
     )  # fmt: skip

@@ -6,8 +6,25 @@ from dataclasses import dataclass, field
 
 from mo_loop.errors import IrError
 
+LONGEST, LONGEST_NAME = 400, 40
+"""Characters of the message of an error, and of an id or type in it: those of a file may have any length."""
+
 Info = dict[str, dict[str, str]]
 """The <rt_info> of a layer or port: name of an attribute -> its fields."""
+
+
+def shortened(text: str) -> str:
+    """A text of the file, for a message."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _name(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}..."
+
+
+def ir_error(message: str, where: str, code: str = "ML250") -> IrError:
+    """An error with texts of the file in it."""
+    return IrError(shortened(message), where=shortened(where), code=code)
 
 
 @dataclass(slots=True)
@@ -71,7 +88,7 @@ class Layer:
 
     def wrong(self, message: str, code: str = "ML250") -> IrError:
         """An error at this layer."""
-        return IrError(f"layer {self.id} ({self.type}): {message}", where=self.where, code=code)
+        return ir_error(f"layer {_name(self.id)} ({_name(self.type)}): {message}", self.where, code)
 
 
 @dataclass(slots=True)
@@ -84,12 +101,13 @@ class Edge:
     to_port: str
 
     def __str__(self) -> str:
-        return f"the edge from layer {self.from_layer}:{self.from_port} to layer {self.to_layer}:{self.to_port}"
+        ends = map(_name, (self.from_layer, self.from_port, self.to_layer, self.to_port))
+        return "the edge from layer {}:{} to layer {}:{}".format(*ends)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Net:
-    """A model or a body."""
+    """A model or a body. Several can have the same path, because layers can have the same name."""
 
     name: str
     path: str

@@ -1,4 +1,4 @@
-"""Executions of damaged files: what the conversion of each gave. Runs in a worker process."""
+"""Executions of damaged files: what the conversion or the reading of each gave. Runs in a worker process."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import signal
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mo_loop.workers import report_stage
 
@@ -47,9 +46,9 @@ class Failure:
 
 @dataclass
 class Found:
-    """The counts of the executions of one task: how many converted, how many were refused with each code."""
+    """The counts of the executions of one task: how many were accepted, how many were refused with each code."""
 
-    converted: int = 0
+    accepted: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
 
@@ -73,13 +72,12 @@ def _end(*_: object) -> None:
 def execute_one(kind: str, seed: int, number: int, found: Found) -> None:
     """One execution, counted in `found`."""
     from mo_loop.errors import MoLoopError
-    from tests.fuzz.damage.damaging import damaged
 
-    source, data = damaged(seed, number)
+    source, damaged = KINDS[kind].damaged(seed, number)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            CONVERSIONS[kind](data)
+            KINDS[kind].use(damaged)
     except MoLoopError as error:
         if error.exit_code == 4:
             found.failures.append(_failure(number, source, error))
@@ -88,20 +86,59 @@ def execute_one(kind: str, seed: int, number: int, found: Found) -> None:
     except (Exception, Overdue) as error:
         found.failures.append(_failure(number, source, error))
     else:
-        found.converted += 1
+        found.accepted += 1
 
 
-def _onnx(data: bytes) -> None:
-    """Convert a model and write its IR."""
-    from mo_loop.api import convert_model, save_model
+class Kind(Protocol):
+    """Files of one kind: how they are damaged, and what is done with each."""
 
-    model = convert_model(data)
-    with tempfile.TemporaryDirectory() as folder:
-        save_model(model, Path(folder, "model.xml"))
+    def damaged(self, seed: int, number: int) -> tuple[str, Any]:
+        """The name of the source, and the damaged file of a number."""
+
+    def use(self, damaged: Any) -> None:
+        """Convert or read a file. Every error but those with a code of a refusal is a bug."""
+
+    def write(self, damaged: Any, path: Path) -> None:
+        """Write a file to `path`, and what belongs to it beside it."""
 
 
-CONVERSIONS: dict[str, Callable[[bytes], None]] = {"onnx": _onnx}
-"""Kind of files -> what is done with each. Every error but those with a code of a refusal is a bug."""
+class Onnx:
+    """ONNX models, which are converted and written as IR."""
+
+    def damaged(self, seed: int, number: int) -> tuple[str, bytes]:
+        from tests.fuzz.damage.damaging import damaged
+
+        return damaged(seed, number)
+
+    def use(self, damaged: bytes) -> None:
+        from mo_loop.api import convert_model, save_model
+
+        model = convert_model(damaged)
+        with tempfile.TemporaryDirectory() as folder:
+            save_model(model, Path(folder, "model.xml"))
+
+    def write(self, damaged: bytes, path: Path) -> None:
+        path.write_bytes(damaged)
+
+
+class Ir:
+    """Pairs of an .xml and a .bin, which are read (tests/fuzz/ir_damage)."""
+
+    def damaged(self, seed: int, number: int) -> tuple[str, Any]:
+        from tests.fuzz.ir_damage.ir_damaging import damaged_pair
+
+        return damaged_pair(seed, number)
+
+    def use(self, damaged: Any) -> None:
+        from tests.fuzz.ir_damage.reading import use
+
+        use(damaged)
+
+    def write(self, damaged: Any, path: Path) -> None:
+        damaged.write(path)
+
+
+KINDS: dict[str, Kind] = {"onnx": Onnx(), "ir": Ir()}
 
 
 def _failure(number: int, source: str, error: BaseException) -> Failure:

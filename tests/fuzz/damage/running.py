@@ -52,7 +52,7 @@ def _parts(outcome: Outcome, pool: Pool, left: list[Task]) -> Iterator[Found]:
 
 
 def _add(found: Found, part: Found) -> None:
-    found.converted += part.converted
+    found.accepted += part.accepted
     found.failures += part.failures
     for code, count in part.refused.items():
         found.refused[code] = found.refused.get(code, 0) + count

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import random
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mo_loop.api import convert_model, read_model, save_model
+from mo_loop.api import read_model
 from mo_loop.errors import FileError, InputError, IrError, MoLoopError, UnsupportedError
-from tests.models.exported import Exported
 from tests.runtime.ir.support import graph, layer, net, parameter, result
 from tests.runtime.ir.test_reader import (
     BODY,
@@ -26,8 +23,6 @@ from tests.runtime.ir.test_reader import (
     loop,
     loop_net,
 )
-
-SEED = 7
 
 RELU = layer("ReLU", 1, inputs={0: "FP32 2"}, outputs={1: "FP32 2"})
 GOOD = net(parameter(0) + RELU + result(2), "0:0 1:0", "1:1 2:0")
@@ -195,7 +190,8 @@ FLOATS = 'element_type="f32" shape="2" '
         (FLOATS + 'offset="0" size="8"', None, "ML217"),
         (FLOATS + 'offset="0" size="8"', bytes(7), "ML213"),
         (FLOATS + 'offset="1" size="8"', bytes(8), "ML213"),
-        (FLOATS + f'offset="{2**63}" size="8"', bytes(8), "ML213"),
+        (FLOATS + f'offset="{2**63 - 1}" size="8"', bytes(8), "ML213"),
+        (FLOATS + f'offset="{2**63}" size="8"', bytes(8), "ML250"),
         (FLOATS + f'offset="{10**40}" size="8"', bytes(8), "ML250"),
         (FLOATS + 'offset="-8" size="8"', bytes(8), "ML250"),
         (FLOATS + 'offset="0"', bytes(8), "ML250"),
@@ -284,35 +280,6 @@ def test_branches_of_if_that_differ(tmp_path: Path) -> None:
                  inputs={0: "BOOL"}, outputs={1: "FP32 2"})  # fmt: skip
     error = refusal(tmp_path, net(CONDITION + node + result(9), "c:0 i:0", "i:1 9:0"), DATA)
     assert error.code == "ML239" and error.where == "If_i"
-
-
-# -- anything
-
-
-def test_a_file_with_values_changed_gives_a_model_or_a_coded_error(tmp_path: Path) -> None:
-    """Attribute values are replaced by others of the file; sometimes a byte is removed."""
-    path = tmp_path / "in.xml"
-    save_model(convert_model(Exported("pytorch").path("loop_if_loop")), path)
-    text = path.read_text()
-    places = [match.span(1) for match in re.finditer(r'="([^"]*)"', text)]
-    words = [text[a:b] for a, b in places] + ["", "-1", "99", "x", "FP16", "?", "9" * 30]
-    rng = random.Random(SEED)
-    outcomes = {"model": 0, "refused": 0}
-    for number in range(400):
-        made = text
-        for a, b in sorted(rng.sample(places, rng.randint(1, 3)), reverse=True):
-            made = made[:a] + rng.choice(words) + made[b:]
-        if number % 20 == 0:
-            at = rng.randrange(len(made))
-            made = made[:at] + made[at + 1 :]
-        path.write_text(made)
-        try:
-            read_model(path)
-            outcomes["model"] += 1
-        except MoLoopError as error:
-            assert error.exit_code in (2, 3), f"case {number} of seed {SEED}: {error}"
-            outcomes["refused"] += 1
-    assert min(outcomes.values()) > 40, f"seed {SEED}: {outcomes}"
 
 
 def test_errors_of_reading_are_input_errors() -> None:

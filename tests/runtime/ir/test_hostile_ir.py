@@ -1,0 +1,180 @@
+"""IR files that are made to break a reader: texts that reach the output, sizes, ranks, pipes, exponential forms."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mo_loop.api import read_model, save_model
+from mo_loop.differences.comparing import diff
+from mo_loop.errors import MoLoopError
+from mo_loop.inspection.read import inspect
+from mo_loop.viewing import view
+from tests.runtime.ir.support import graph, layer, net, parameter, result
+from tests.runtime.ir.test_bad_ir import refusal
+
+ODD = layer("Odd", 1, inputs={0: "FP32 2"}, outputs={1: "FP32 2"})
+KEPT = net(parameter(0) + ODD + result(2), "0:0 1:0", "1:1 2:0")
+
+
+def again(folder: Path, text: str, data: bytes | None = b"") -> str:
+    """The .xml that a file becomes when it is read and saved; both are the same model."""
+    path, saved = folder / "in.xml", folder / "out.xml"
+    path.write_text(text)
+    if data is not None:
+        path.with_suffix(".bin").write_bytes(data)
+    save_model(read_model(path), saved)
+    assert not diff(path, saved)
+    return saved.read_text()
+
+
+def constant(data: str, precision: str = "FP32") -> str:
+    return net(layer("Const", 0, data, outputs={0: precision}) + result(1, precision), "0:0 1:0")
+
+
+# -- texts of the file
+
+
+@pytest.mark.parametrize("text", ["FP32&quot; names=&quot;other", "&lt;x", "&amp;", "X&#10;Y"])
+def test_a_precision_is_escaped(text: str, tmp_path: Path) -> None:
+    written = again(tmp_path, KEPT.replace('id="1" precision="FP32"', f'id="1" precision="{text}"'))
+    assert f'precision="{text}"' in written
+
+
+def test_an_unknown_element_type_is_escaped(tmp_path: Path) -> None:
+    text = "f32&quot; x=&quot;1"
+    model = net(parameter(0) + result(2), "0:0 2:0").replace('"f32"', f'"{text}"').replace('"FP32"', '"X"')
+    assert f'element_type="{text}"' in again(tmp_path, model)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KEPT.replace("<dim>2", f"<dim>{'9' * 100_000}", 1),
+        KEPT.replace('from-layer="0"', f'from-layer="{"9" * 100_000}"'),
+        KEPT.replace('shape="2"', f'shape="{"1," * 50_000}x"'),
+        KEPT.replace('shape="2"', 'shape="x"').replace("Parameter_0", "n" * 100_000),
+        KEPT.replace("<input>", f"<{'a' * 100_000} /><input>", 1),
+        KEPT.replace("</net>", f"</{'a' * 100_000}>"),
+    ],
+    ids=["dimension", "id", "shape", "name", "tag", "not XML"],
+)
+def test_messages_are_short(text: str, tmp_path: Path) -> None:
+    assert len(str(refusal(tmp_path, text))) < 1500
+
+
+# -- numbers
+
+
+@pytest.mark.parametrize("number", [str(2**63), "9" * 5000, "1_000", "\u0663", "+1", "0x10", "1e3"])
+def test_numbers_are_decimal_digits_of_64_bits(number: str, tmp_path: Path) -> None:
+    for text in (KEPT.replace("<dim>2", f"<dim>{number}", 1), KEPT.replace('shape="2"', f'shape="{number}"')):
+        assert refusal(tmp_path, text).code == "ML250"
+        inspect_or_refuse(tmp_path / "in.xml")
+
+
+def inspect_or_refuse(path: Path) -> None:
+    try:
+        inspect(path).as_json()
+    except MoLoopError as error:
+        assert error.exit_code in (2, 3)
+
+
+@pytest.mark.parametrize("version", ["opset" + "1" * 5000, "opset\u0663", "opset", ""])
+def test_versions_of_layers_are_text(version: str, tmp_path: Path) -> None:
+    again(tmp_path, KEPT.replace('type="Odd" version="opset1"', f'type="Odd" version="{version}"'))
+    assert view(tmp_path / "in.xml").html
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "code"),
+    [
+        (f'shape="{"1," * 64}1"', 4, "ML250"),
+        (f'shape="0,{2**62}"', 0, "ML255"),
+        (f'shape="{2**62},0"', 0, "ML255"),
+    ],
+)
+def test_constants_that_no_array_holds(data: str, size: int, code: str, tmp_path: Path) -> None:
+    text = constant(f'element_type="f32" offset="0" size="{size}" {data}')
+    assert refusal(tmp_path, text, bytes(64)).code == code
+    inspect_or_refuse(tmp_path / "in.xml")
+
+
+def test_a_port_of_more_dimensions_than_an_array_has(tmp_path: Path) -> None:
+    assert refusal(tmp_path, KEPT.replace("<dim>2</dim>", "<dim>2</dim>" * 65, 1)).code == "ML250"
+
+
+@pytest.mark.parametrize(
+    ("type_", "data", "shape"),
+    [
+        ("Reshape", 'special_zero="false"', str(2**40)), ("Split", f'num_splits="{2**40}"', ""),
+        ("Unsqueeze", "", str(2**40)),
+    ],
+)  # fmt: skip
+def test_a_rank_and_a_number_of_outputs_that_no_tensor_has(type_: str, data: str, shape: str, tmp_path: Path) -> None:
+    """The layer is kept as the file has it."""
+    other = parameter(1, shape).replace("f32", "i64").replace("FP32", "I64")
+    node = layer(type_, 2, data, inputs={0: "FP32 -1", 1: f"I64 {shape}"}, outputs={2: "FP32"})
+    text = net(parameter(0, "?") + other + node + result(3), "0:0 2:0", "1:0 2:1", "2:2 3:0")
+    assert data in again(tmp_path, text)
+
+
+def test_batch_dimensions_that_the_indices_do_not_have(tmp_path: Path) -> None:
+    data = f'batch_dims="{-(2**40)}"'
+    ends = parameter(1) + parameter(2, "")
+    ends = ends.replace("f32", "i64").replace("FP32", "I64")
+    inputs = {0: "FP32 2", 1: "I64 2", 2: "I64"}
+    node = layer("Gather", 3, data, inputs=inputs, outputs={3: "FP32"}, version="opset8")
+    text = net(parameter(0) + ends + node + result(4), "0:0 3:0", "1:0 3:1", "2:0 3:2", "3:3 4:0")
+    assert data in again(tmp_path, text)
+
+
+# -- types
+
+
+def test_a_parameter_of_unknown_rank(tmp_path: Path) -> None:
+    assert 'shape="..."' in again(tmp_path, net(parameter(0, "...") + result(2, "FP32"), "0:0 2:0"))
+
+
+@pytest.mark.parametrize("name", ["c64", "i2", "f8e5m2fnuz"])
+def test_constants_of_types_that_onnx_has_and_the_ir_has_not(name: str, tmp_path: Path) -> None:
+    written = again(tmp_path, constant(f'element_type="{name}" shape="2" offset="0" size="16"', "ODD"), bytes(16))
+    assert f'element_type="{name}"' in written
+
+
+# -- files
+
+
+@pytest.mark.parametrize("name", ["f32", "string"])
+def test_an_empty_constant_needs_no_bin(name: str, tmp_path: Path) -> None:
+    again(tmp_path, constant(f'element_type="{name}" shape="0" offset="0" size="0"'), None)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_bin_that_is_a_pipe_is_not_opened(empty: bool, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "in.bin")
+    path, size = tmp_path / "in.xml", 0 if empty else 8
+    trip_count = layer(
+        "Const", 0, f'element_type="i64" shape="{size // 8}" offset="0" size="{size}"', outputs={0: "I64"}
+    )
+    loop = layer("Loop", 1, inputs={0: "I64", 1: "BOOL"}, inner=f"<body>{graph('')}</body>", version="opset5")
+    path.write_text(net(trip_count + loop, "0:0 1:0"))
+    assert inspect(path).external[0].size is None
+    assert refusal(tmp_path, path.read_text(), None).code == ("ML254" if empty else "ML217")
+
+
+# -- forms
+
+
+def test_the_inspection_of_nested_layers_of_one_name_is_not_exponential(tmp_path: Path) -> None:
+    inner = graph("")
+    for _ in range(40):
+        layers = (layer("Loop", n, inner=f"<body>{each}</body>", name="a") for n, each in enumerate((graph(""), inner)))
+        inner = graph("".join(layers))
+    path = tmp_path / "in.xml"
+    path.write_text(f'<net name="n" version="11">{inner}</net>')
+    found = inspect(path)
+    assert len(found.control) == 2 and len(found.scopes) == 81
