@@ -65,7 +65,7 @@ _TYPE_PROTO = 13
 _KINDS = {
     _INT: {"int"}, _FLOAT: {"float"}, _STRING: {"str"}, _GRAPH: {"Body"},
     _INTS: {"tuple[int, ...]", "Ints"}, _FLOATS: {"tuple[float, ...]", "Floats"},
-    _STRINGS: {"tuple[str, ...]", "Strings"},
+    _STRINGS: {"tuple[str, ...]", "Strings"}, _TYPE_PROTO: {"Type"},
 }  # fmt: skip
 _TENSORS_KIND = {"Any"}
 """The annotation in translators for each kind of AttributeProto."""

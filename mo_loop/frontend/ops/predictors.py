@@ -18,7 +18,7 @@ from mo_loop.frontend.ops.features import DOMAIN, no_strings
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.scores import both_sides, transformed, transformed_alone
 from mo_loop.frontend.ops.shared import converted
-from mo_loop.frontend.ranges import Positive
+from mo_loop.frontend.ranges import NotNegatives, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import require_computable
@@ -134,11 +134,12 @@ def svm_classifier(
     x, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None,
     coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
     post_transform: str = "NONE", prob_a: Floats | None = None, prob_b: Floats | None = None,
-    rho: Floats | None = None, support_vectors: Floats | None = None, vectors_per_class: Ints | None = None,
+    rho: Floats | None = None, support_vectors: Floats | None = None, vectors_per_class: NotNegatives | None = None,
 ):  # fmt: skip
     """Each pair of classes has a score, which is a vote for one of both; the class with most votes is the label."""
     if classlabels_strings:
         raise no_strings("labels of strings")
+    require_computable(sum(vectors_per_class or ()))
     owners = np.repeat(np.arange(len(vectors_per_class or ())), vectors_per_class or ())
     labels, count = classlabels_ints or (), len(vectors_per_class or ())
     if prob_a or not owners.size:

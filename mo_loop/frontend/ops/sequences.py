@@ -13,6 +13,9 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import OptionalType, SequenceType, boolean, f32, from_onnx, i32, i64, string
 
+Type = Any
+"""The type that an attribute holds."""
+
 
 @translates("SequenceEmpty", since=11)
 def sequence_empty(*, dtype: int | None = None, node: Context):
@@ -80,7 +83,7 @@ def concat_from_sequence(input_sequence, *, axis: int, new_axis: int = 0):
 
 
 @translates("Optional", since=15)
-def optional(input=None, *, type: Any = None, node: Context):
+def optional(input=None, *, type: Type | None = None, node: Context):
     if input is not None:  # an optional sequence is the sequence; one that may be absent is refused
         return input if isinstance(input.type, SequenceType) else ops.Optional(input)
     if type is None:

@@ -169,6 +169,16 @@ NODES: dict[str, tuple[str, str]] = {
         "dilations = [2, 2]> (x) }",
         "ML242",
     ),
+    "vectors of a class below 0": (
+        "(float[2,3] x) => (y, z) { y, z = ai.onnx.ml.SVMClassifier <classlabels_ints = [0, 1], "
+        "coefficients = [1.0], rho = [1.0], support_vectors = [1.0, 1.0, 1.0], vectors_per_class = [2, -1]> (x) }",
+        "ML236",
+    ),
+    "a scale of packed bytes that is one number": (
+        "(uint8[1,4] x, int64 i, float s) => (y) "
+        "{ y = com.microsoft.GatherBlockQuantized <block_size = 16> (x, i, s) }",
+        "ML235",
+    ),
     "places that are one number": (
         "(float[3,4] x, int64 p, float[1] u) => (y) { y = ScatterND (x, p, u) }", "ML235"
     ),
@@ -199,7 +209,7 @@ def code_of(model: onnx.ModelProto) -> str:
 @pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
 def test_refused(name: str) -> None:
     text, code = NODES[name]
-    model = parsed(f"main {text}", opset=21, **{"com.microsoft": 1})
+    model = parsed(f"main {text}", opset=21, **{"com.microsoft": 1, "ai.onnx.ml": 3})
     # the text has no weights: those of MatMulNBits are constants
     if name == "weights of other sizes":
         (entry,) = [each for each in model.graph.input if each.name == "w"]
@@ -218,6 +228,14 @@ def test_scales_of_unknown_rank_are_a_vector() -> None:
     model = parsed("main (float[3,2] x, float[N] s) => (y) { y = Resize <mode = \"linear\"> (x, , s) }")
     model.graph.input[1].type.tensor_type.ClearField("shape")
     assert code_of(model) == "ML323"
+
+
+def test_a_constant_that_is_a_type() -> None:
+    model = parsed("main (float[2] x) => (y) { y = Add (x, k) }")
+    node = onnx.helper.make_node("Constant", [], ["k"])
+    node.attribute.add(name="value", type=onnx.AttributeProto.TYPE_PROTO)
+    model.graph.node.insert(0, node)
+    assert code_of(model) == "ML227"
 
 
 def test_an_opset_beyond_32_bits() -> None:

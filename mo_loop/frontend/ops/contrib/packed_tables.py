@@ -36,7 +36,7 @@ TABLES = {0: (*FP4, *(-each for each in FP4)), 1: NF4}
 
 @translates("GatherBlockQuantized", since=1, domain=MICROSOFT)
 def gather_block_quantized(
-    data: AtLeast1, indices, scales, zero_points=None, *, bits: int = 4, block_size: Positive = 128,
+    data: AtLeast1, indices, scales: AtLeast1, zero_points=None, *, bits: int = 4, block_size: Positive = 128,
     gather_axis: int = 0, quantize_axis: int = 1,
 ):  # fmt: skip
     """Slices of quantised data. Data of u8 are packed along the last axis, and so are their zero points.
