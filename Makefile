@@ -17,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser page page-check clean
+.PHONY: help audit demo determinism test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +54,12 @@ bench-inference: $(VENV)/.installed-verify ## measure inference of both sides' I
 
 same-ir: $(VENV)/.installed-dev ## compare the IR of 750 models with that of BASE, a commit: make same-ir BASE=main
 	$(PY) tools/same_ir.py --base $(BASE) $(ARGS)
+
+determinism: $(VENV)/.installed-dev ## convert 700 models in other circumstances, fail where a byte differs (ARGS="--python ...")
+	$(PY) tools/determinism.py $(ARGS)
+
+audit: $(VENV)/.installed-dev ## look for known holes in the dependencies: their oldest allowed releases, and those installed
+	$(PY) tools/audit.py $(ARGS)
 
 conformance: $(VENV)/.installed-verify ## run the ONNX backend suite, fail where it is not as expected
 	$(PY) tools/conformance.py -j $(WORKERS) $(ARGS)

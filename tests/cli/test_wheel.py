@@ -86,7 +86,7 @@ def test_the_wheel_names_its_script_and_dependencies(wheel: Path) -> None:
         for line in read["METADATA"].splitlines()
         if line.startswith("Requires-Dist: ") and "extra ==" not in line
     }
-    assert required == {"click", "lxml", "networkx", "numpy", "onnx", "rich"}
+    assert required == {"click", "lxml", "networkx", "numpy", "onnx", "protobuf", "rich"}
 
 
 def test_the_wheel_is_licensed_and_described_without_the_repository(wheel: Path) -> None:
