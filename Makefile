@@ -17,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo determinism test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser page page-check clean
+.PHONY: help audit demo determinism load test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,6 +57,9 @@ same-ir: $(VENV)/.installed-dev ## compare the IR of 750 models with that of BAS
 
 determinism: $(VENV)/.installed-dev ## convert 700 models in other circumstances, fail where a byte differs (ARGS="--python ...")
 	$(PY) tools/determinism.py $(ARGS)
+
+load: $(VENV)/.installed-dev ## a batch of 2,000 models with poison, and 20,000 conversions in one worker: memory stays flat
+	$(PY) tools/load.py $(ARGS)
 
 audit: $(VENV)/.installed-dev ## look for known holes in the dependencies: their oldest allowed releases, and those installed
 	$(PY) tools/audit.py $(ARGS)
