@@ -67,8 +67,8 @@ def batch(folder: Path, count: int, jobs: int) -> list[str]:
     expected = write_models(folder / "in", count)
     (folder / "poison.py").write_text(EXTENSION)
     command = [
-        sys.executable, "-m", "mo_loop", "batch", "in", "-o", "out", "-j", str(jobs), "--timeout", "5", "--memory", "1G",
-        "--extension", "poison.py", "--report", "report.json", "-q",
+        sys.executable, "-m", "mo_loop", "batch", "in", "-o", "out", "-j", str(jobs), "--timeout", "5",
+        "--memory", "1G", "--extension", "poison.py", "--report", "report.json", "-q",
     ]  # fmt: skip
     started = time.monotonic()
     mark = f"{MARK}={os.getpid()}"
