@@ -63,6 +63,7 @@ class Op(Node):
     _variadic: ClassVar[bool] = False
     _least: ClassVar[int] = 0
     _port_ranks: ClassVar[Mapping[int, int]] = {}
+    _limited_ports: ClassVar[tuple[int, ...]] = ()
 
     def __init_subclass__(
         cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False,
@@ -90,6 +91,7 @@ class Op(Node):
         cls.index_ports = frozenset(cls._ports.index(name) for name in index)
         if ranks is not None:
             cls._port_ranks = {cls._ports.index(name): rank for name, rank in ranks.items()}
+        cls._limited_ports = (*cls.index_ports, *(port for port in cls._port_ranks if port not in cls.index_ports))
 
     def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         _set(self, "name", name)  # first: the error of an attribute reads it
@@ -204,16 +206,26 @@ class Op(Node):
         # An input type that is returned as the output type does not mean equal values.
         return [r.without_known() if isinstance(r, TensorType) and _among(r, types) else r for r in results]
 
+    def _require_present(self, types: Sequence[Any]) -> None:
+        """Raise TypeError_ if a required input, or one of a list, is absent."""
+        for port, each in enumerate(types):
+            if each is None and (port < self._least or (port >= len(self._ports) and not self.bodies)):
+                name = self._ports[port] if port < len(self._ports) else port
+                raise TypeError_(f"its input {name!r} is absent", code="ML234")
+
     def _require_inputs(self, types: Sequence[Any]) -> None:
         """Raise TypeError_ if a required input is absent, if indices are not integers, or if a rank is another."""
-        for port, each in enumerate(types):
+        for each in types:
             if each is None:
-                if port < self._least or (port >= len(self._ports) and not self.bodies):
-                    name = self._ports[port] if port < len(self._ports) else port
-                    raise TypeError_(f"its input {name!r} is absent", code="ML234")
-            elif port in self.index_ports and each.dtype is not None and not is_index(each.dtype):
+                self._require_present(types)
+                break
+        for port in self._limited_ports:
+            each = types[port] if port < len(types) else None
+            if each is None:
+                continue
+            if port in self.index_ports and each.dtype is not None and not is_index(each.dtype):
                 raise TypeError_(f"its input {self._ports[port]!r} is {each}, and must be integers", code="ML240")
-            elif port in self._port_ranks and each.shape is not None and len(each.shape) != self._port_ranks[port]:
+            if port in self._port_ranks and each.shape is not None and len(each.shape) != self._port_ranks[port]:
                 text = f"its input {self._ports[port]!r} is {each}, and must be of rank {self._port_ranks[port]}"
                 raise TypeError_(text, code="ML235")
 
