@@ -89,6 +89,8 @@ class ArrayTensor(Tensor):
     def __init__(self, array: np.ndarray[Any, Any], dtype: ElementType | None = None) -> None:
         array = np.asarray(array)
         super().__init__(dtype or from_numpy(array.dtype), array.shape)
+        if not self.dtype.bits and not all(isinstance(item, str | bytes) for item in array.flat):
+            raise TypeError_("a number in a tensor of strings", code="ML240")
         self._array = array
         self._packed: bytes | None = None
 

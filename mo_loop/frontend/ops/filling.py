@@ -100,11 +100,15 @@ def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"
 
 
 def _halves(pads: Sequence[int]) -> tuple[list[int], list[int]]:
+    if len(pads) % 2:
+        raise ModelError(f"Pad has {len(pads)} pads, an odd number", code="ML227")
     count = len(pads) // 2
     return near(pads[:count]), near(pads[count:])
 
 
 def _spread(widths: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
+    if len(axes) != len(widths):
+        raise ModelError(f"Pad has {2 * len(widths)} pads for {len(axes)} axes", code="ML227")
     whole = [0] * rank
     for axis, width in zip(axes, widths, strict=True):
         whole[normalise_axis(axis, rank)] = width
@@ -112,6 +116,9 @@ def _spread(widths: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
 
 
 def _pad(x: Value, begin, end, mode: str, value):
+    for each in (begin, end):
+        if isinstance(each, list) and x.rank is not None and len(each) != x.rank:
+            raise ModelError(f"Pad has {2 * len(each)} pads for {x.type}", code="ML227")
     if mode == "wrap":
         return _wrapped(x, begin, end)
     if mode not in ("constant", "edge", "reflect"):

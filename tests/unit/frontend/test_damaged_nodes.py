@@ -179,6 +179,20 @@ NODES: dict[str, tuple[str, str]] = {
         "{ y = com.microsoft.GatherBlockQuantized <block_size = 16> (x, i, s) }",
         "ML235",
     ),
+    "a product of strings": (
+        "(string[0,5] x, float[5,3] w) => (y) { y = com.microsoft.TransposeMatMul <transA = 1> (x, w) }", "ML240"
+    ),
+    "pads of an odd number": (
+        '(float[3,4] x) => (y) { n = Constant <value_ints = [2]> () y = Pad <mode = "wrap"> (x, n) }', "ML227"
+    ),
+    "pads of some axes": (
+        '(float[3,4] x) => (y) { n = Constant <value_ints = [2, 1]> () y = Pad <mode = "wrap"> (x, n) }', "ML227"
+    ),
+    "pads of other axes": (
+        "(float[3,4] x) => (y) { n = Constant <value_ints = [2, 1]> () a = Constant <value_ints = [0, 1]> () "
+        "y = Pad (x, n, , a) }",
+        "ML227",
+    ),
     "places that are one number": (
         "(float[3,4] x, int64 p, float[1] u) => (y) { y = ScatterND (x, p, u) }", "ML235"
     ),
