@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from mo_loop.conversion import Conversion, phase, told_of_failures
+from mo_loop.conversion_limits import Limits
 from mo_loop.errors import InputError, UsageError
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph, Value
@@ -120,6 +121,7 @@ def convert_model(
     target: str | None = None,
     quantization: str = "fast",
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    limits: Limits | Mapping[str, Any] | None = None,
     dump: str | os.PathLike[str] | None = None,
     observers: Iterable[Observer] = (),
     stop_after: str | None = None,
@@ -130,7 +132,7 @@ def convert_model(
     Args:
         source: path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
         input, output, freeze, rename, config, unroll, strict, sequence_io, extensions, plugins, layout, mean_values,
-        scale_values, scale, reverse_input_channels, batch, target, quantization, allow_external: see
+        scale_values, scale, reverse_input_channels, batch, target, quantization, allow_external, limits: see
             `mo_loop.options.ConvertOptions`.
         dump: a folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).
         observers: called with a `transforms.manager.Step` after every pass, and with a `transforms.manager.Phase` when
@@ -141,12 +143,13 @@ def convert_model(
     Raises:
         InputError: the file, the model or an argument is wrong.
         UnsupportedError: the IR cannot express a part of the model; several errors are one ConversionErrors.
+        LimitError: the model makes the conversion do more than `limits` allow.
     """
     options = ConvertOptions(
         input=input, output=output, freeze=freeze, rename=rename, config=config, unroll=unroll, strict=strict,
         sequence_io=sequence_io, extensions=extensions, plugins=plugins, layout=layout, mean_values=mean_values,
         scale_values=scale_values, scale=scale, reverse_input_channels=reverse_input_channels, batch=batch,
-        target=target, quantization=quantization, allow_external=allow_external,
+        target=target, quantization=quantization, allow_external=allow_external, limits=limits,
     )  # fmt: skip
     observers = list(observers)
     if dump is not None:

@@ -42,6 +42,7 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
+from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import (
     ConversionErrors,
     ConversionWarning,
@@ -96,6 +97,7 @@ class Conversion:
         self.options = options or ConvertOptions()
         self.observers = list(observers)
         self.errors: list[MoLoopError] = []
+        self._limits = Limits.of(self.options.limits)
         self._stop_after = stop_after
         self._check_passes = CHECK_PASSES if check_passes is None else check_passes
         self._collect = collect
@@ -128,7 +130,7 @@ class Conversion:
             UnsupportedError: the IR cannot express a part of the model; several errors are one ConversionErrors.
         """
         _ = self.manager, self.skipped  # names of passes are checked before the model is read
-        with paused_collector(), told_of_failures(self.observers):
+        with paused_collector(), told_of_failures(self.observers), limited(self._limits):
             with phase("reading", self.observers) as reading:
                 model = reading.subject = load(source, self.options.allowed_folders)
             graph = self.convert(model)
@@ -146,8 +148,12 @@ class Conversion:
 
         With `collect` it still raises errors that are not about the model: UsageError, ExtensionError, InternalError.
         """
-        with check_names_on_error(model.proto):
-            graph = self._translated(model, cut)
+        with check_names_on_error(model.proto), limited(self._limits) as used:
+            with self._collected():
+                used.check_time()
+                used.check_nodes(len(model.proto.graph.node))
+                used.check_nodes(sum(len(each.node) for each in model.proto.functions))
+            graph = None if self.errors else self._translated(model, cut)
             if graph is None:
                 return None
             with self._collected():

@@ -9,6 +9,7 @@
     │   ├── IrError        ML25x                an IR file breaks a rule of its format
     │   └── ExtensionError ML26x                an extension of the user cannot be loaded or fails
     ├── UnsupportedError   ML3xx  exit code 3   valid ONNX that cannot be expressed
+    │   └── LimitError     ML34x                more than the limits of a conversion
     ├── ConversionErrors   (the worst of them)  several of the above at once, grouped
     └── InternalError      ML4xx  exit code 4   a bug of mo_loop
 
@@ -137,6 +138,12 @@ class UnsupportedError(MoLoopError):
 
     code = "ML300"
     exit_code = 3
+
+
+class LimitError(UnsupportedError):
+    """A model that makes a conversion do more than its limits allow (mo_loop/conversion_limits.py)."""
+
+    code = "ML340"
 
 
 class InternalError(MoLoopError):

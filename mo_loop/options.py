@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mo_loop.conversion_limits import Limits
 from mo_loop.errors import UsageError
 from mo_loop.target import Target
 
@@ -63,6 +64,8 @@ class ConvertOptions:
             to quantise activations before compressed weights.
         allow_external: folders besides that of the model whose files may hold external data, also files that are links
             or have several names (mo_loop/frontend/external_files.py).
+        limits: how much the model may make the conversion do: a `Limits` (mo_loop/conversion_limits.py), or values by
+            name (`{"nodes": 5_000_000, "folded_bytes": "4G", "time": "10m"}`). docs/limits.md lists them.
         compress_to_fp16: store f32 weights as f16 when the model is written.
 
     Raises:
@@ -89,6 +92,7 @@ class ConvertOptions:
     target: str | None = None
     quantization: str = "fast"
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ()
+    limits: Limits | Mapping[str, Any] | None = None
     compress_to_fp16: bool = False
 
     def __post_init__(self) -> None:
@@ -98,6 +102,8 @@ class ConvertOptions:
             raise UsageError(f"quantization is {self.quantization!r}", hint=f"give {' or '.join(QUANTIZATION)}")
         if self.target is not None:
             _ = self.releases
+        if self.limits is not None:
+            object.__setattr__(self, "limits", Limits.of(self.limits))
 
     @property
     def releases(self) -> Target:

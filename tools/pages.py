@@ -152,6 +152,41 @@ the same table.
 """
 
 
+def limits() -> str:
+    """docs/limits.md: how much a model may make a conversion do."""
+    from dataclasses import fields
+
+    from mo_loop.conversion_limits import DEFAULT, shown
+
+    lines = ["| name | default | code | what | |", "|---|---|---|---|---|"]
+    for each in fields(DEFAULT):
+        about = each.metadata
+        value = shown(getattr(DEFAULT, each.name), about["kind"])
+        lines.append(f"| `{each.name}` | {value} | {about['code']} | {about['text']} | {about['why']} |")
+    return LIMITS.format(table="\n".join(lines))
+
+
+LIMITS = """\
+# Limits
+
+A small file can describe work without end: functions that call others twice double with each level, and a sparse tensor
+of a few bytes is dense in memory. A conversion has limits that no known model exceeds. A model that does is refused
+with the code of the limit and exit code 3, before the work is done; the error names the option that raises the limit:
+
+    mo-loop convert model.onnx --limit nodes=5000000 --limit time=10m
+
+`convert`, `batch`, `check`, `verify` and `reduce` have the option. Bytes can end in K, M, G or T (powers of 1024), time
+in s, m or h. In Python:
+
+    mo_loop.convert_model("model.onnx", limits={{"folded_bytes": "4G", "time": "10m"}})
+
+{table}
+
+A limit of time or memory that holds whatever happens needs a process of its own: `mo-loop batch` has `--timeout` and
+`--memory`.
+"""
+
+
 def migrating() -> str:
     """docs/migrating.md: the flags of mo and ovc, and the options here."""
     from mo_loop.cli.legacy_flags import TABLE
@@ -293,7 +328,8 @@ def _sentence(gap: Any) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "operators.md": operators, "cli.md": commands, "migrating.md": migrating, "codes.md": codes, "runtime.md": runtime,
+    "operators.md": operators, "cli.md": commands, "migrating.md": migrating, "codes.md": codes, "limits.md": limits,
+    "runtime.md": runtime,
 }  # fmt: skip
 """Page -> the function that writes it."""
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
@@ -185,6 +186,7 @@ class Folding:
         self._limit_growth(node, made)
         if max(made, *(value.node.tensor.nbytes for value in _constants(node))) > self._limits.large:
             return [_deferred(node)]
+        budget().fold(made)
         return _computed(node, used)
 
     def _limit_growth(self, node: Op, made: int) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from mo_loop.conversion_limits import budget
 from mo_loop.errors import InternalError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.graph.verifier import invariants
@@ -106,12 +107,14 @@ class Manager(FunctionPass):
 
     def _run(self, graph: Graph, observers: list[StepObserver]) -> bool:
         changed = False
+        within = budget()
         for each in self.passes:
             if not self.config.is_enabled(each):
                 continue
             if isinstance(each, Manager):
                 changed = each._run(graph, [*observers, *each.observers]) or changed
                 continue
+            within.check_time()
             step = _run_one(each, graph, bool(observers))
             changed = changed or step.changed
             for observer in observers:

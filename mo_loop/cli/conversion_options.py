@@ -19,6 +19,7 @@ import click
 from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.cli.preprocessing_options import layout_of, preprocessing_flags, preprocessing_options
+from mo_loop.conversion_limits import Limits
 from mo_loop.options import QUANTIZATION, ConvertOptions
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
         target=flags["releases"],
         quantization=flags["quantization"],
         allow_external=flags["allow_external"],
+        limits=Limits.parse(flags["limit"]) if flags["limit"] else None,
         **of_model,
     )
 
@@ -112,6 +114,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="A Python file with passes or translators, which is executed. May be given more than once.",
     ),
     allow_external_option(expose_value=False, callback=_keep),
+    click.option(
+        "--limit", metavar="NAME=VALUE", multiple=True, expose_value=False, callback=_keep,
+        help="How much the model may make the conversion do, for example nodes=5000000, folded_bytes=4G or time=10m. "
+        "docs/limits.md lists the names. May be given more than once.",
+    ),
     click.option(
         "--no-plugins", is_flag=True, expose_value=False, callback=_keep,
         help="Ignore the extensions of installed packages.",

@@ -15,7 +15,8 @@ GROUPS = {
         "--reverse-input-channels", "--batch",
     ),
     "Conversion": (
-        "--compress-to-fp16", "--unroll", "--target", "--quantization", "--strict", "--extension", "--no-plugins",
+        "--compress-to-fp16", "--unroll", "--target", "--quantization", "--strict", "--limit", "--extension",
+        "--no-plugins",
     ),
     "Comparison": (
         "--verify", "--rtol", "--atol", "--layers", "--device", "--precision", "--against", "--verify-timeout",

@@ -27,6 +27,7 @@ class Code:
 _CHECKER = "run onnx.checker.check_model on the model; export it again, or repair it with the onnx package"
 _RANK = "declare the shapes of the inputs (--input), or export with fixed ranks"
 _COPY = "copy the file again, together with its data files"
+_LIMIT = "raise the limit if you trust the model (--limit, docs/limits.md)"
 _REPORT = "report it with the model, or with a smaller model that causes it"
 
 CODES: dict[str, Code] = {
@@ -127,7 +128,7 @@ CODES: dict[str, Code] = {
     ),
     "ML310": Code("a sequence or an optional as input or output of the model", "those of an IR are tensors"),
     "ML311": Code("a value of a kind that the IR does not have: a map, a sparse tensor"),
-    "ML312": Code("bodies or calls that are nested too deeply"),
+    "ML312": Code("bodies or calls that are nested too deeply", help=_LIMIT),
     "ML313": Code("an attribute of a kind that no operator uses"),
     "ML314": Code("an operator on a tensor of unknown rank", "its form in the IR depends on the rank", _RANK),
     "ML315": Code(
@@ -150,6 +151,15 @@ CODES: dict[str, Code] = {
     ),
     "ML330": Code("an IR of a version other than 10 and 11"),
     "ML331": Code("an element or layer of the IR that cannot be read"),
+    # -- limits
+    "ML340": Code("a conversion that takes longer than its limit", help=_LIMIT),
+    "ML341": Code("more nodes than the limit, those of functions once for each call", help=_LIMIT),
+    "ML342": Code("a constant with more bytes than the limit, which would be computed in memory", help=_LIMIT),
+    "ML343": Code("constants with more bytes together than the limit, which folding would compute", help=_LIMIT),
+    "ML344": Code("a name that is longer than the limit", help=_LIMIT),
+    "ML345": Code("an attribute with more bytes than the limit", help=_LIMIT),
+    "ML346": Code("more nodes than the limit from loops that are unrolled", help=_LIMIT),
+    "ML347": Code("a function that is called more often than the limit", help=_LIMIT),
     # -- bugs
     "ML400": Code("a bug of mo_loop", "", _REPORT),
     "ML410": Code("a pass that broke the graph: a bug of mo_loop", "", _REPORT),

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.context import DEPTH_LIMIT, Body, TranslatedBody
+from mo_loop.frontend.context import Body, TranslatedBody
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import UNKNOWN
@@ -55,8 +54,7 @@ class BuiltBody(Body):
         graph = Graph(self.origin.operator or "body")
         graph.scope = self.origin.scope
         scope = Scope(graph, self.scope, self.origin.scope)
-        if scope.depth > DEPTH_LIMIT:
-            raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312")
+        scope.require_depth(self.origin)
         parameters = [Parameter(graph=graph, type=each) for each in types]
         iteration, _, *states = (each.output for each in parameters)
         results = [Result(each) for each in self._make(scope, iteration, states)]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mo_loop.errors import ModelError, MoLoopError, UnsupportedError
+from mo_loop.errors import ModelError, MoLoopError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import domain_of, label, operator_of
@@ -16,9 +16,6 @@ from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.front import Failed
-
-DEPTH_LIMIT = 32
-"""The largest depth of nested bodies."""
 
 
 class Translation(ABC):
@@ -160,8 +157,7 @@ class Body:
         graph.scope = self.origin.scope
         scope = Scope(graph, self.scope, self.origin.scope)
         scope.moved = self._moved
-        if scope.depth > DEPTH_LIMIT:
-            raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312")
+        scope.require_depth(self.origin)
         self._translation.warn_of_hidden_names(self.proto, scope, self.origin)
         for entry, type_ in zip(self.proto.input, types, strict=True):
             origin = Origin(self.origin.scope, output=entry.name)

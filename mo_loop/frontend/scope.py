@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from mo_loop.conversion_limits import Budget, budget, exceeded
 from mo_loop.errors import ModelError
 from mo_loop.frontend.forced_ranks import Ranks
 from mo_loop.graph import Graph, Value
@@ -50,6 +51,12 @@ class Scope:
         self.opsets: dict[str, int] = outer.opsets if outer is not None else {}
         # How many bodies enclose this one. The scope of a function has the depth of its call but no outer names.
         self.depth: int = outer.depth + 1 if outer is not None else 0
+        self.budget: Budget = budget() if outer is None else outer.budget
+
+    def require_depth(self, body: Origin) -> None:
+        """LimitError if more bodies enclose this one than the limits of the conversion allow."""
+        if self.depth > self.budget.limits.nesting:
+            raise exceeded(self.budget.limits, "nesting", "bodies are nested deeper", body)
 
     def __getitem__(self, name: str) -> Value:
         value = self.find(name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.conversion_limits import budget
 from mo_loop.errors import FileError, ModelError, TypeError_
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.graph.shape import require_sizes
@@ -125,6 +126,7 @@ def dense_from_sparse(proto: Any, files: ExternalFiles = IN_MEMORY) -> Tensor:
         fits = fits and indices.shape[1] == len(shape)
     if not fits or any(dim < 0 for dim in shape) or np.any(indices < 0) or np.any(indices >= rows):
         raise ModelError(f"sparse tensor {proto.values.name!r} has indices that do not fit {shape}", code="ML225")
+    budget().constant(f"the sparse tensor {proto.values.name[:40]!r}", values.dtype.size_of(math.prod(shape)))
     try:
         dense = np.zeros(shape, values.dtype.numpy)
     except (MemoryError, ValueError):

@@ -15,10 +15,12 @@ from functools import partial
 from typing import Any
 
 from mo_loop import ops
+from mo_loop.conversion_limits import budget, exceeded
 from mo_loop.errors import (
     ConversionWarning,
     ExtensionError,
     InternalError,
+    LimitError,
     ModelError,
     MoLoopError,
     UnsupportedError,
@@ -67,15 +69,12 @@ _KINDS = {
     _INTS: {"tuple[int, ...]", "Ints"}, _FLOATS: {"tuple[float, ...]", "Floats"},
     _STRINGS: {"tuple[str, ...]", "Strings"}, _TYPE_PROTO: {"Type"},
 }  # fmt: skip
+_LISTS = (_STRING, _INTS, _FLOATS, _STRINGS)
 _TENSORS_KIND = {"Any"}
 """The annotation in translators for each kind of AttributeProto."""
 
 _SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Squeeze": 1, "Unsqueeze": 1}
 """Operator -> the input whose number of elements decides the rank of the output."""
-
-CALL_LIMIT = 100
-"""The largest depth of nested function calls."""
-
 
 def translate(
     model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *,
@@ -101,6 +100,7 @@ def translate(
     starts = list(cut.parameters(model))
     scope.ranks = Ranks(proto, {each.name: getattr(each.type, "rank", None) for each in starts})
     for start in starts:
+        translation.budget.name(start.name)
         start = translation.with_rank(start, scope)
         if start.if_needed:
             scope.lazy[start.name] = partial(_input_called, graph, packed), start
@@ -141,6 +141,7 @@ class ModelTranslation(Translation):
     ) -> None:  # fmt: skip
         """With `trusts_declarations` False, the inputs have other types than the model declares."""
         self.strict = strict
+        self.budget = budget()
         self.continues_after_failures = False
         self._doubts: set[str] = set()
         self.model = model
@@ -292,6 +293,7 @@ class ModelTranslation(Translation):
         self._statement(Context(self, proto, scope, tuple(proto.output)))
 
     def _statement(self, context: Context) -> None:
+        self.budget.node(context.name, context.op_type, context.outputs)
         outer = current.set((context.origin,))
         try:
             self._node(context)
@@ -312,6 +314,8 @@ class ModelTranslation(Translation):
             if context.op_type in _SHAPED:
                 inputs = self._with_length(context, inputs)
             values = self._translated(context, inputs)
+        except LimitError:  # ends the conversion
+            raise
         except ExtensionError as error:  # raised at once: its traceback is more useful than a list of further errors
             raise context.located(error) from error.__cause__
         except MoLoopError as error:
@@ -467,6 +471,8 @@ class ModelTranslation(Translation):
             return proto.i
         if kind == _FLOAT:
             return proto.f
+        if kind in _LISTS:
+            self.budget.attribute(proto.name, _size(proto, kind), context.origin)
         if kind == _STRING:
             return proto.s.decode("utf-8", "replace")
         if kind == _INTS:
@@ -492,8 +498,10 @@ class ModelTranslation(Translation):
         if key in self._calls:
             chain = " -> ".join(name for _, name, _ in [*self._calls, key])
             raise ModelError(f"functions call each other in a cycle: {chain}", code="ML228")
-        if len(self._calls) >= CALL_LIMIT:
-            raise UnsupportedError(f"functions call each other more than {CALL_LIMIT} deep", code="ML312")
+        limits = self.budget.limits
+        if len(self._calls) >= limits.call_depth:
+            raise exceeded(limits, "call_depth", "functions call each other deeper", context.origin)
+        self.budget.call(key, function.name)
         scope = Scope(context.graph, None, context.origin.inner_scope)
         scope.depth = context.scope.depth
         scope.attributes = functions.bound_attributes(function, context.proto, context.scope.attributes)
@@ -542,6 +550,13 @@ class ModelTranslation(Translation):
             schema = onnx.defs.get_schema(context.op_type, context.opset, domain)
         # The number of variadic outputs depends on the node: on its body, or on a number of pieces.
         return bool(count <= schema.max_output < 1000)
+
+
+def _size(proto: Any, kind: int) -> int:
+    """The bytes of an attribute of numbers or text."""
+    if kind == _STRING:
+        return len(proto.s)
+    return sum(map(len, proto.strings)) if kind == _STRINGS else 8 * (len(proto.ints) + len(proto.floats))
 
 
 def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> UnsupportedError:
@@ -600,6 +615,7 @@ def _declared(scope: Scope, name: str) -> TensorType:
 def _initializer(
     scope: Scope, load: Callable[[Any, ExternalFiles], Tensor], files: ExternalFiles, name: str, proto: Any
 ) -> Value:
+    scope.budget.name(name)
     origins = (Origin(scope.path, "", "", name),)
     with made_for(origins):
         value = Constant(load(proto, files), graph=scope.graph, name=name).output

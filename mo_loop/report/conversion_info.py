@@ -35,8 +35,9 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
         elif option.name == "extensions":
             names = [_extension(each) for each in (value if isinstance(value, list | tuple) else [value])]
             parameters |= {"extensions": ",".join(names)} if names else {}
-        elif option.name in ("compress_to_fp16", "target", "allow_external"):
-            continue  # save_model records the compression; the target stands with the version; folders are not shown
+        elif option.name in ("compress_to_fp16", "target", "allow_external", "limits"):
+            # save_model records the compression, the target stands with the version, the others change nothing
+            continue
         elif _text(value) not in (_text(option.default), "", "[]"):
             parameters[option.name] = _text(value)
     info: dict[str, Any] = {

@@ -156,6 +156,14 @@ def check_sequence_io(folder: Path) -> None:
     assert done.names("Parameter") == ["s.data", "s.shapes"]
 
 
+def check_limit(folder: Path) -> None:
+    refused = Done(folder, "model.onnx", "--limit", "nodes=3", "--limit", "time=1h", "-o", "no.xml", code=3)
+    assert "ML341: the model has more nodes than the limit nodes of 3" in refused.stderr
+    assert "--limit nodes=6" in refused.stderr and not refused.target.exists()
+    assert converted(folder, "--limit", "nodes=13").target.read_bytes() == plain(folder).target.read_bytes()
+    assert "the limits are nesting" in Done(folder, "model.onnx", "--limit", "nods=3", code=2).stderr
+
+
 def check_allow_external(folder: Path) -> None:
     made = parsed("main (float[3] x) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> { y = Add (x, w) }")
     made.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.ones(3, np.float32), "w"))
@@ -311,7 +319,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "--output-model": check_output_model, "--input": check_input, "--output": check_output, "--freeze": check_freeze,
     "--rename": check_rename, "--compress-to-fp16": check_compress, "--unroll": check_unroll,
     "--target": check_target, "--quantization": check_quantization, "--strict": check_strict,
-    "--sequence-io": check_sequence_io, "--allow-external": check_allow_external,
+    "--sequence-io": check_sequence_io, "--allow-external": check_allow_external, "--limit": check_limit,
     "--extension": check_extension, "--no-plugins": check_extension, "--layout": check_layout,
     "--source-layout": check_source_and_target_layout, "--target-layout": check_source_and_target_layout,
     "--mean-values": check_mean_and_scale,

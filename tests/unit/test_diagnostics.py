@@ -18,6 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.conversion import Conversion
+from mo_loop.conversion_limits import Limits
 from mo_loop.diagnostics import examine as diagnostics
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.diagnostics.diagnostic import Diagnostic, Report, exit_code
@@ -113,8 +114,11 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
             return Graph()
 
     monkeypatch.setattr("mo_loop.api.Conversion", Noting)
+    known: dict[str, Any] = {
+        "sequence_io": "packed", "target": "2025.4", "quantization": "exact", "limits": Limits(nodes=3)
+    }  # fmt: skip
     for name in converting.keys() - {"compress_to_fp16"}:
-        value: Any = {"sequence_io": "packed", "target": "2025.4", "quantization": "exact"}.get(name, object())
+        value = known.get(name, object())
         convert_model("x.onnx", **{name: value})
         assert seen.pop() == ConvertOptions(**{name: value})
 

@@ -50,6 +50,7 @@ NEVER = {
 
 # The modules of mo_loop that the transformation library may import.
 TRANSFORMS_MAY_IMPORT = {
+    "mo_loop.conversion_limits",
     "mo_loop.errors",
     "mo_loop.files",
     "mo_loop.graph",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant
@@ -54,6 +55,7 @@ class UnrollLoops(FunctionPass):
             if not isinstance(node, Iteration) or self.leaves(node) or not self._is_short(node, around):
                 continue
             before = set(graph.nodes_with_bodies())
+            budget().unroll(_count(node) * sum(len(scope) for scope in node.body.scopes()))
             _unroll_one(node)
             changed = self.accept(node)
             graph.validate()

@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Mapping
 from typing import Any
 
+from mo_loop.conversion_limits import DEFAULT
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import BY_IR_NAME, TensorType
@@ -21,9 +22,6 @@ from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
 from mo_loop.ir.reader.records import Edge, Info, Layer, Net, Port, ir_error, shortened
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.opaque import Opaque, OpaqueSink
-
-DEPTH_LIMIT = 32
-"""The largest depth of nested bodies."""
 
 SINKS = frozenset(("Assign",))
 
@@ -35,9 +33,9 @@ class GraphReader:
         self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None,
         depth: int = 0, ids: dict[Node, str] | None = None,
     ) -> None:  # fmt: skip
-        if depth > DEPTH_LIMIT:
+        if depth > DEFAULT.nesting:
             where = shortened(net.path)
-            raise UnsupportedError(f"bodies are nested deeper than {DEPTH_LIMIT}", code="ML312", where=where)
+            raise UnsupportedError(f"bodies are nested deeper than {DEFAULT.nesting}", code="ML312", where=where)
         self.weights = weights
         self.version = version
         self.depth = depth

@@ -167,7 +167,7 @@ def test_bodies_33_deep_are_refused() -> None:
     with pytest.raises(MoLoopError) as caught:
         convert_model(tower(33))
     assert (caught.value.code, caught.value.exit_code) == ("ML312", 3)
-    assert "deeper than 32" in str(caught.value)
+    assert "deeper than the limit nesting of 32" in str(caught.value)
 
 
 def test_bodies_too_deep_for_protobuf_are_refused() -> None:

@@ -1,0 +1,261 @@
+"""Each limit of a conversion: a model at the limit converts to the same bytes, one above it has an error of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import fields, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from mo_loop import conversion_limits
+from mo_loop.api import convert_model, save_model
+from mo_loop.conversion_limits import DEFAULT, Budget, Limits, budget, limited
+from mo_loop.diagnostics.codes import CODES
+from mo_loop.diagnostics.examine import examine
+from mo_loop.errors import LimitError, UsageError
+from mo_loop.options import ConvertOptions
+from tests.harness import parsed
+from tests.interpreter import interpret
+from transforms.manager import Phase, Step
+
+
+def chain(count: int, name: str = "t") -> onnx.ModelProto:
+    """x -> Neg -> ... -> Neg"""
+    lines = [f"{name}{i + 1} = Neg ({name}{i})" for i in range(count)]
+    return parsed(f"main (float[2] {name}0) => (float[2] {name}{count}) {{ {' '.join(lines)} }}")
+
+
+def nested(depth: int) -> onnx.ModelProto:
+    """An If in an If, each with an Abs in the other branch."""
+    text = "r0 = Neg (x)"
+    for level in range(depth):
+        text = f"""r{level + 1} = If (c) <then_branch = a{level} () => (float[2] r{level}) {{ {text} }},
+          else_branch = b{level} () => (float[2] e{level}) {{ e{level} = Abs (x) }}>"""
+    return parsed(f"main (float[2] x, bool c) => (float[2] r{depth}) {{ {text} }}")
+
+
+def doubling(depth: int, calls: int = 2) -> onnx.ModelProto:
+    """f0 calls f1 twice, which calls f2 twice, ...: a file of `depth` functions and 2^depth nodes."""
+    made = parsed("main (float[2] x) => (float[2] y) { y = Identity (x) }")
+    made.graph.node[0].CopyFrom(helper.make_node("f0", ["x"], ["y"], domain="d"))
+    made.opset_import.append(helper.make_opsetid("d", 1))
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("d", 1)]
+    for level in range(depth):
+        last = level == depth - 1
+        names = ["v", *(f"v{i}" for i in range(calls - 1)), "r"]
+        nodes = [
+            helper.make_node("Neg" if last else f"f{level + 1}", [a], [b], domain="" if last else "d")
+            for a, b in pairwise(names)
+        ]
+        made.functions.append(helper.make_function("d", f"f{level}", ["v"], ["r"], nodes, opsets))
+    return made
+
+
+def sums(count: int) -> onnx.ModelProto:
+    """Constants that folding adds, one after another: 1 KB of results each."""
+    made = chain(1)
+    for i in range(count):
+        made.graph.initializer.append(numpy_helper.from_array(np.full(256, i, np.float32), f"w{i}"))
+        made.graph.node.append(helper.make_node("Sin", [f"w{i}"], [f"s{i}"]))
+        made.graph.output.append(helper.make_tensor_value_info(f"s{i}", 1, [256]))
+    return made
+
+
+def sparse() -> onnx.ModelProto:
+    """Two numbers that are 4 KB when they are dense."""
+    values, indices = np.float32([1, 2]), np.int64([3, 5])
+    made = parsed("main (float[1024] x) => (float[1024] y) { y = Add (x, w) }")
+    tensor = helper.make_sparse_tensor(
+        numpy_helper.from_array(values, "w"), numpy_helper.from_array(indices, "i"), [1024]
+    )
+    made.graph.sparse_initializer.append(tensor)
+    return made
+
+
+def loop(count: int) -> onnx.ModelProto:
+    return parsed(f"""main (float[2] x) => (float[2] y) <int64 n = {{{count}}}> {{
+      y = Loop (n, "", x) <body = step (int64 i, bool c, float[2] s) => (bool d, float[2] t) {{
+        d = Identity (c) u = Neg (s) t = Mul (u, s) }}> }}""")
+
+
+def axes(count: int) -> onnx.ModelProto:
+    made = parsed("main (float[2] x) => (float[2] y) { y = Add (x, c) }")
+    made.graph.node.insert(0, helper.make_node("Constant", [], ["k"], value_floats=[1.5] * count))
+    made.graph.node.insert(1, helper.make_node("ReduceMax", ["k"], ["c"], keepdims=1))
+    return made
+
+
+CASES: dict[str, tuple[Callable[[], onnx.ModelProto], str, int, int, dict[str, Any]]] = {
+    # limit -> model, code, the largest value that refuses it, the smallest one that does not, options
+    "nesting": (lambda: nested(4), "ML312", 3, 4, {}),
+    "call_depth": (lambda: doubling(5), "ML312", 4, 5, {}),
+    "nodes": (lambda: chain(9), "ML341", 8, 9, {}),
+    "calls": (lambda: doubling(4), "ML347", 7, 8, {}),
+    "unrolled_nodes": (lambda: loop(3), "ML346", 5, 100, {"unroll": 5}),
+    "constant_bytes": (sparse, "ML342", 4095, 4096, {}),
+    "folded_bytes": (lambda: sums(3), "ML343", 3071, 3072, {}),
+    "name_length": (lambda: chain(2, "t" * 50), "ML344", 50, 51, {}),
+    "attribute_bytes": (lambda: axes(10), "ML345", 79, 80, {}),
+}
+
+
+def written(folder: Path, model: onnx.ModelProto, **options: Any) -> tuple[bytes, bytes]:
+    save_model(convert_model(model, **options), folder / "m.xml")
+    return (folder / "m.xml").read_bytes(), (folder / "m.bin").read_bytes()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_limit(tmp_path: Path, name: str) -> None:
+    make, code, too_small, enough, options = CASES[name]
+    model = make()
+    with pytest.raises(LimitError, match=f"than the limit {name} of") as caught:
+        convert_model(model, limits={name: too_small}, **options)
+    error = caught.value
+    assert (error.code, error.exit_code) == (code, 3) and f"--limit {name}={2 * too_small}" in error.hint
+    assert written(tmp_path, model, limits={name: enough}, **options) == written(tmp_path, model, **options)
+
+
+def test_every_limit_is_tested() -> None:
+    assert {*CASES, "time"} == {each.name for each in fields(Limits)}
+    assert all(each.metadata["code"] in CODES for each in fields(Limits))
+
+
+@pytest.mark.parametrize("name", ["nodes", "folded_bytes", "unrolled_nodes"])
+def test_the_numbers_of_a_model_at_its_limit(name: str) -> None:
+    make, _, _, enough, options = CASES[name]
+    x = np.float32([0.5, -2])
+    found = interpret(convert_model(make(), limits={name: enough}, **options).graph, [x])
+    if name == "folded_bytes":
+        for i, each in enumerate(found[1:]):
+            np.testing.assert_allclose(each, np.sin(np.full(256, i, np.float32)), rtol=1e-6)
+    elif name == "nodes":
+        np.testing.assert_array_equal(found[0], -x)
+    else:
+        for _ in range(3):
+            x = -x * x
+        np.testing.assert_allclose(found[0], x)
+
+
+class Clock:
+    """A clock that stands still."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class TestTime:
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> Clock:
+        made = Clock()
+        monkeypatch.setattr(conversion_limits, "time", made)
+        return made
+
+    @pytest.mark.parametrize("phase", ["reading", "translating", "passes"])
+    def test_the_conversion_ends_with_an_error(self, phase: str, clock: Clock) -> None:
+        """The clock runs while the phase runs, and the next look at it raises the error."""
+        seen: list[str] = []
+
+        def slow(step: Step | Phase) -> None:
+            name = step.name
+            seen.append(name)
+            if name == phase and not (isinstance(step, Phase) and step.seconds is not None):
+                clock.now += 11
+
+        model = chain(600)
+        with pytest.raises(LimitError, match="takes longer than the limit time of 10 s") as caught:
+            convert_model(model, limits={"time": 10}, observers=[slow])
+        assert caught.value.code == "ML340"
+        following = {"reading": "translating", "translating": "passes", "passes": "ConstantFolding"}
+        assert following[phase] not in seen
+
+    def test_each_conversion_has_its_own_time(self, clock: Clock) -> None:
+        for _ in range(3):
+            assert convert_model(chain(300), limits={"time": 10}).outputs
+            clock.now += 9
+
+
+def test_nodes_that_no_call_reaches_are_counted_without_translating_them() -> None:
+    """The doubling functions of depth 60 would have 10^18 nodes."""
+    start = time.monotonic()
+    with pytest.raises(LimitError) as caught:
+        convert_model(doubling(60), limits={"nodes": 5000})
+    assert caught.value.code == "ML341"
+    with pytest.raises(LimitError) as caught:
+        convert_model(doubling(60), limits={"calls": 1000})
+    assert caught.value.code == "ML347"
+    assert time.monotonic() - start < 20
+
+
+def test_the_depths_that_can_be_asked_for_fit_into_the_stack() -> None:
+    limits = {"call_depth": 100, "nesting": 100}
+    assert convert_model(doubling(100, calls=1), limits=limits).graph.results
+    with pytest.raises(UsageError, match="the limit nesting is 101"):
+        Limits(nesting=101)
+
+
+def test_a_long_name_is_not_repeated_in_the_error() -> None:
+    for model in (chain(1, "n" * 70_000), parsed(f"main (float[2] x) => (float[2] y) {{ y = {'O' * 70_000} (x) }}")):
+        with pytest.raises(LimitError) as caught:
+            convert_model(model)
+        assert caught.value.code == "ML344" and len(str(caught.value)) < 400
+
+
+def test_check_reports_a_limit() -> None:
+    report = examine(chain(9), ConvertOptions(limits={"nodes": 3}))
+    assert [each.code for each in report.diagnostics] == ["ML341"] and report.exit_code == 1
+
+
+def test_a_model_of_limits_is_not_in_the_ir(tmp_path: Path) -> None:
+    assert b"limit" not in written(tmp_path, chain(1), limits={"nodes": 77})[0]
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("text", "wanted"),
+        [
+            ("nodes=7", {"nodes": 7}), ("folded-bytes=4G", {"folded_bytes": 4 << 30}),
+            ("folded_bytes=1.5K", {"folded_bytes": 1536}), ("constant_bytes= 3 MiB", {"constant_bytes": 3 << 20}),
+            ("time=90s", {"time": 90}), ("time=1.5h", {"time": 5400}), ("time=10m", {"time": 600}),
+            ("attribute_bytes=10", {"attribute_bytes": 10}),
+        ],
+    )  # fmt: skip
+    def test_text(self, text: str, wanted: dict[str, int]) -> None:
+        assert Limits.parse([text]) == replace(DEFAULT, **wanted)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["nodes", "nodes=", "nodes=0", "nodes=-1", "nodes=1K", "nodes=1.5", "nodes=٣", "time=1d", "time=", "time=1e9",
+         "folded_bytes=x", "folded_bytes=0.1", "nods=3", "=3", f"nodes={'1' * 30}"],
+    )  # fmt: skip
+    def test_text_that_is_refused(self, text: str) -> None:
+        with pytest.raises(UsageError):
+            Limits.parse([text])
+
+    @pytest.mark.parametrize("value", [0, -1, True, None, "many", float("nan")])
+    def test_values_that_are_refused(self, value: Any) -> None:
+        with pytest.raises(UsageError):
+            convert_model(chain(1), limits={"nodes": value})
+
+    def test_the_last_value_counts(self) -> None:
+        assert Limits.parse(["nodes=3", "nodes=5"]).nodes == 5
+
+
+def test_a_budget_belongs_to_its_block() -> None:
+    with limited(Limits(nodes=1)) as outer:
+        assert budget() is outer
+        with limited(outer.limits) as inner:
+            assert inner is outer
+        with limited(Limits(nodes=2)) as inner:
+            assert inner is not outer and budget() is inner
+        assert budget() is outer
+    assert isinstance(budget(), Budget) and budget().limits is DEFAULT and budget() is not budget()
