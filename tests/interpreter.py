@@ -190,6 +190,8 @@ def _output(node: Iteration, number: int, rounds: list[dict[Node, Any]], initial
         made.reverse()
     if not made:  # no iteration: sizes known only at run time are 0
         type_ = node.outputs[number].type
+        if type_.shape is None:
+            raise Uninterpreted("a concatenation of no parts of unknown rank")
         axis = normalise_axis(entry.axis, len(type_.dims))
         dims = [dim if isinstance(dim, int) else 0 for dim in type_.dims]
         dims = [max(each) for each in zip(dims, entry.declared or dims, strict=True)]
