@@ -63,6 +63,7 @@ from mo_loop.frontend.unsupported_operators import unsupported_operators
 from mo_loop.frontend.utf8 import check_names_on_error, has_utf8_names, require_utf8_names
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph
+from mo_loop.graph.remembered import forget
 from mo_loop.graph.renaming import rename_tensors
 from mo_loop.last_check import failures, last_check
 from mo_loop.options import ConvertOptions
@@ -148,6 +149,7 @@ class Conversion:
 
         With `collect` it still raises errors that are not about the model: UsageError, ExtensionError, InternalError.
         """
+        forget()
         with check_names_on_error(model.proto), limited(self._limits) as used:
             with self._collected():
                 used.check_time()

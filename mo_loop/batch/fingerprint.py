@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mo_loop.graph.data_file import DataFile
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stamp:
     """Size in bytes and SHA-256 of a file."""
 
@@ -32,7 +32,7 @@ class Stamp:
     sha256: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Made:
     """The hashes of the inputs and outputs of a conversion. Names of external files are relative to the model."""
 

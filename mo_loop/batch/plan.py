@@ -21,7 +21,7 @@ from mo_loop.errors import UsageError
 ENDING = ".onnx"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Planned:
     """One model: its file, the .xml to write, and its path below the common root with `/` between folders."""
 
@@ -35,7 +35,7 @@ class Planned:
         return self.target, self.target.with_suffix(".bin")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Plan:
     """All models, by name, and the folder that their names are below."""
 

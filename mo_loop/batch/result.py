@@ -20,7 +20,7 @@ GOOD = (CONVERTED, SKIPPED)
 BAD = (FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Facts:
     """A converted model in numbers: layers in all scopes, operations with bodies by type."""
 
@@ -28,7 +28,7 @@ class Facts:
     control_flow: Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Error:
     """One error of `mo_loop.errors`, with all places at which it occurs."""
 
@@ -48,7 +48,7 @@ class Error:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sizes:
     """The sizes in bytes of the files of one model; `external` is the sum of its external data."""
 
@@ -58,7 +58,7 @@ class Sizes:
     bin: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """The result of one model.
 

@@ -23,7 +23,7 @@ NAME = ".mo-loop.json"
 FORMAT = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """The .xml and .bin files of a model, and the facts and warnings of its conversion."""
 
@@ -39,22 +39,23 @@ class State:
         self.path = folder / NAME
         self._found, self.note = _read(self.path)
         """Read the entries of the file, and the reason if a file exists but is not used."""
-        self._own: dict[str, Any] = {}
+        self._own: dict[str, Entry | None] = {}
 
     def get(self, name: str) -> Entry | None:
         """The entry of an output."""
-        return _entry(self._own[name] if name in self._own else self._found.get(name))
+        return self._own[name] if name in self._own else _entry(self._found.get(name))
 
     def put(self, name: str, entry: Entry | None) -> None:
         """Set the entry of an output; None removes it, because its files are not certain to be complete."""
-        self._own[name] = None if entry is None else _plain(entry)
+        self._own[name] = entry
 
     def save(self) -> None:
         """Write the new entries and keep those that other processes wrote meanwhile. FileError if that fails."""
         if not self._own:
             return
         folder = str(self.path.parent)
-        entries = {**_read(self.path)[0], **self._own}
+        own = {name: None if each is None else _plain(each) for name, each in self._own.items()}
+        entries = {**_read(self.path)[0], **own}
         kept = {
             name: each for name, each in sorted(entries.items()) if each and os.path.exists(os.path.join(folder, name))
         }
@@ -90,6 +91,10 @@ def _stamp(found: Mapping[str, Any]) -> Stamp:
     return Stamp(int(found["size"]), str(found["sha256"]))
 
 
+def _plain_stamp(each: Stamp) -> dict[str, Any]:
+    return {"size": each.size, "sha256": each.sha256}
+
+
 def _plain(entry: Entry) -> dict[str, Any]:
     """The JSON that `_entry` reads. dataclasses.asdict copies everything, which takes longer than the writing."""
     made = entry.made
@@ -97,8 +102,8 @@ def _plain(entry: Entry) -> dict[str, Any]:
     return {
         "made": {
             "options": made.options,
-            **{key: vars(each) for key, each in stamps.items()},
-            "external": {name: vars(each) for name, each in made.external.items()},
+            **{key: _plain_stamp(each) for key, each in stamps.items()},
+            "external": {name: _plain_stamp(each) for name, each in made.external.items()},
         },
         "facts": {"layers": entry.facts.layers, "control_flow": dict(entry.facts.control_flow)},
         "warnings": list(entry.warnings),

@@ -44,6 +44,12 @@ def inferred_once(
     return result
 
 
+def forget() -> None:
+    """Forget all results and types. A conversion begins so: the symbols of the model before it do not come again."""
+    _results.clear()
+    _types.clear()
+
+
 def unique(type_: Any) -> Any:
     """The one object for all equal types of tensors without known values."""
     if not isinstance(type_, TensorType) or type_.known is not None or type_.dtype is None:

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from mo_loop import ops
+from mo_loop.api import convert_model
 from mo_loop.graph import Graph, remembered
 from mo_loop.graph.remembered import inferred_once, unique
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import TensorType, f32, i64
+from tests.harness import parsed
 from tests.unit.graphs import parameter
 
 
@@ -100,3 +102,12 @@ def test_known_values_are_those_of_the_node() -> None:
         ops.Add(ops.Constant(np.int64([value]), graph=graph), np.int64([1]), graph=graph) for value in (3, 4)
     )
     assert [node.output.type.known for node in (first, second)] == [(4,), (5,)]
+
+
+def test_a_conversion_keeps_nothing_of_the_one_before() -> None:
+    text = "main (float[N,4] x) => (float[N,4] y) { a = Relu (x) y = Exp (a) }"
+    convert_model(parsed(text))
+    first = len(remembered._results), len(remembered._types)
+    assert first[0] > 0
+    convert_model(parsed(text))
+    assert (len(remembered._results), len(remembered._types)) == first
