@@ -88,7 +88,7 @@ class Limits:
     )  # fmt: skip
     time: int = _limit(
         3600, SECONDS, "ML340", "time of a conversion, without writing the files",
-        "it is looked at between passes, and while nodes are translated",
+        "it is looked at while nodes are translated, between passes, and before each match of a pattern",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -110,10 +110,12 @@ def fold_constants(graph: Graph, folding: Folding | None = None) -> bool:
     """Fold one graph without its bodies, again until nothing changes; True if anything changed."""
     changed = False
     folding = Folding() if folding is None else folding
+    within = budget()
     while folding.run(graph):  # then shapes may be known, and constants may have only one reader left
         changed = True
         graph.sweep()
         graph.validate()
+        within.check_time()
     return changed
 
 

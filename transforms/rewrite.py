@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+from mo_loop.conversion_limits import Budget, budget
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import all_of, made_for
@@ -162,9 +163,10 @@ class GraphRewrite(FunctionPass):
         if not any(map(dispatch.of_class, graph.classes)):
             return False
         changed = False
+        within = budget()
         for node in tuple(self.start(graph)):  # a snapshot: new nodes are visited where they are registered
             if dispatch.may_match(node):
-                changed = self._visit(graph, node, dispatch) or changed
+                changed = self._visit(graph, node, dispatch, within) or changed
         return changed
 
     def _dispatch(self, passes: Sequence[MatcherPass]) -> Dispatch:
@@ -174,12 +176,13 @@ class GraphRewrite(FunctionPass):
             self._last = Dispatch(passes, heard)
         return self._last
 
-    def _visit(self, graph: Graph, node: Node, dispatch: Dispatch) -> bool:
+    def _visit(self, graph: Graph, node: Node, dispatch: Dispatch, within: Budget) -> bool:
         """One node, and then the nodes that its rewriting registered."""
         changed = False
         pending = [node]
         while pending:
             node = pending.pop()
+            within.check_time()
             for each in dispatch.of(node):
                 if node not in graph:  # an earlier rewriting dropped it
                     break

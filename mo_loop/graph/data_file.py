@@ -50,6 +50,16 @@ class DataFile(NamedTuple):
     identity: Identity | None = None
     shown: str = ""
 
+    @classmethod
+    def at(cls, path: str) -> DataFile | None:
+        """The regular file at a path, as it is now; links are followed. None if there is none; OSError as of `open`."""
+        descriptor = os.open(path, FLAGS)
+        try:
+            identity = Identity.of(descriptor)
+        finally:
+            os.close(descriptor)
+        return None if identity is None else cls(os.path.realpath(path), identity, os.path.basename(path))
+
     @property
     def name(self) -> str:
         return self.shown or os.path.basename(self.path)

@@ -14,16 +14,19 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from mo_loop import conversion_limits
+from mo_loop import conversion_limits, ops
 from mo_loop.api import convert_model, save_model
 from mo_loop.conversion_limits import DEFAULT, Budget, Limits, budget, limited
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.diagnostics.examine import examine
 from mo_loop.errors import LimitError, UsageError
 from mo_loop.options import ConvertOptions
+from mo_loop.text import parse
 from tests.harness import parsed
 from tests.interpreter import interpret
-from transforms.manager import Phase, Step
+from transforms.manager import Manager, Phase, Step
+from transforms.pattern import Match, any_input, wrap_type
+from transforms.rewrite import GraphRewrite, MatcherPass
 
 
 def chain(count: int, name: str = "t") -> onnx.ModelProto:
@@ -177,6 +180,25 @@ class TestTime:
         assert caught.value.code == "ML340"
         following = {"reading": "translating", "translating": "passes", "passes": "ConstantFolding"}
         assert following[phase] not in seen
+
+    def test_a_pattern_that_matches_its_own_result_ends(self, clock: Clock) -> None:
+        """A rewriting without end is stopped before a match, not only after the pass."""
+
+        class Endless(MatcherPass):
+            """Neg(x)  ->  Neg(x)"""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_matcher(wrap_type(ops.Negative, any_input()), self.again)
+
+            def again(self, match: Match) -> bool:
+                clock.now += 1
+                return self.replace(match, self.register_new_node(ops.Negative(match.root.inputs[0])))
+
+        graph = parse("%x = Parameter : f32[2]\n%y = Negative(%x)\nResult(%y)")
+        with pytest.raises(LimitError) as caught, limited(Limits(time=100)):
+            Manager([GraphRewrite([Endless()])]).run(graph)
+        assert caught.value.code == "ML340" and 100 <= clock.now <= 102
 
     def test_each_conversion_has_its_own_time(self, clock: Clock) -> None:
         for _ in range(3):

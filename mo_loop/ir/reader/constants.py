@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -62,25 +63,26 @@ class WeightFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._file: DataFile | None = None
         self._size: int | None = None
 
     def tensor(self, layer: Layer) -> Tensor:
         """The data of a Const; for an element type unknown here, its bytes."""
         offset, size = (self._number(layer, key) for key in ("offset", "size"))
         self._check(layer, offset, size)
-        path = os.fspath(self._path)
+        file = self._file or DataFile(os.fspath(self._path))
         dtype = BY_IR_NAME.get(layer.data.get("element_type", ""))
         if dtype is None:
-            return FileTensor(path, offset, u8, (size,))
+            return FileTensor(file, offset, u8, (size,))
         shape = self._shape(layer)
         if dtype is string:
-            strings = StringTensor(path, offset, size, shape)
+            strings = StringTensor(file, offset, size, shape)
             try:
                 strings.bounds()
             except ValueError as error:
                 raise layer.wrong(f"its data are not strings: {error}", "ML255") from None
             return strings
-        tensor = FileTensor(path, offset, dtype, shape)
+        tensor = FileTensor(file, offset, dtype, shape)
         if tensor.nbytes != size:
             raise layer.wrong(f"{size} bytes of data; {dtype}{list(shape)} takes {tensor.nbytes}", "ML255")
         return tensor
@@ -112,10 +114,10 @@ class WeightFile:
         if not size:
             return
         if self._size is None:
-            try:
-                self._size = self._path.stat().st_size if self._path.is_file() else -1
-            except (OSError, ValueError):
-                self._size = -1
+            with suppress(OSError, ValueError):
+                self._file = DataFile.at(os.fspath(self._path))
+            identity = None if self._file is None else self._file.identity
+            self._size = -1 if identity is None else identity.size
         if self._size < 0:
             raise FileError(
                 f"the weights {self._path} are missing", code="ML217", where=shortened(layer.where),

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import pytest
 
-from mo_loop.api import convert_model, save_model
+from mo_loop.api import convert_model, read_model, save_model
 from mo_loop.errors import ConversionErrors, FileError, MoLoopError
 from mo_loop.frontend import model as model_file
 from mo_loop.frontend.external_data import external_files
@@ -247,6 +247,12 @@ class TestChanges:
         path.write_bytes(made.SerializeToString())
         assert_changes_are_seen(path, path, kind, tmp_path)
 
+    @pytest.mark.parametrize("kind", ["written", "replaced", "gone"])
+    def test_the_weights_of_an_ir(self, tmp_path: Path, kind: str) -> None:
+        weights(tmp_path / "w.data")
+        save_model(convert_model(saved(tmp_path)), tmp_path / "ir.xml")
+        assert_changes_are_seen(tmp_path / "ir.xml", tmp_path / "ir.bin", kind, tmp_path)
+
     def test_a_change_while_the_pair_is_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The file changes after its last byte was copied, and before the files are renamed."""
         import mo_loop.api
@@ -269,7 +275,7 @@ class TestChanges:
 def assert_changes_are_seen(path: Path, data: Path, kind: str, folder: Path) -> None:
     (folder / "made.xml").write_text("old")
     (folder / "made.bin").write_text("old")
-    converted = convert_model(path)
+    converted = read_model(path) if path.suffix == ".xml" else convert_model(path)
     copy = folder / "copy"
     copy.write_bytes(data.read_bytes())
     if kind == "written":
