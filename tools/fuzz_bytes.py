@@ -24,6 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.fuzz.damage.execution import KINDS, Failure, Found
 from tests.fuzz.damage.running import run
 
+SHOWN_EACH = 5_000
+"""After so many executions a line shows the progress."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the fuzzer; 1 if an execution failed."""
@@ -35,8 +38,14 @@ def main(arguments: list[str] | None = None) -> int:
     start = time.perf_counter()
     print(f"seed {options.seed}, executions {first} to {first + count - 1}", flush=True)
     seen: set[str] = set()
+    shown = 0
 
     def told(found: Found) -> None:
+        nonlocal shown
+        done = found.accepted + sum(found.refused.values()) + len(found.failures)
+        if done >= shown + SHOWN_EACH:
+            shown = done
+            print(f"{done} executions, {len(found.failures)} failed", file=sys.stderr, flush=True)
         for each in found.failures:
             if each.place not in seen:
                 seen.add(each.place)

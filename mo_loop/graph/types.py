@@ -163,6 +163,11 @@ class TensorType:
         return self.shape
 
     @property
+    def known_rank(self) -> int:
+        """The rank. UnsupportedError if it is not known."""
+        return len(self.dims)
+
+    @property
     def integers(self) -> tuple[int, ...] | None:
         """All values in row-major order if each of them is known as an int, else None."""
         if self.known is None:

@@ -4,7 +4,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 
 
-class EmbeddingBagOffsetsSum(Op, opset=3):
+class EmbeddingBagOffsetsSum(Op, opset=3, ranks={"indices": 1, "offsets": 1}):
     """Sums of the rows of table [N, ...] at indices [K], one for each bag; bag i begins at offsets[i] [B]. An empty
     bag has the row `default`, zeros for -1. The rows are multiplied by weights [K]. Spec: EmbeddingBagOffsetsSum-3."""
 
@@ -12,7 +12,7 @@ class EmbeddingBagOffsetsSum(Op, opset=3):
         return _rows(table, offsets)
 
 
-class EmbeddingBagPackedSum(Op, opset=3):
+class EmbeddingBagPackedSum(Op, opset=3, ranks={"indices": 2}):
     """Sums of the rows of table [N, ...] at indices [B, K], multiplied by weights [B, K]; one for each of B bags.
     Spec: EmbeddingBagPackedSum-3."""
 

@@ -52,7 +52,7 @@ def prelu_7(x, slope):
 def _is_per_channel(x: Value, slope: Value) -> bool:
     if x.rank is None or slope.rank is None or x.rank < 2:
         return False
-    dims = (1,) * (x.rank - slope.rank) + slope.type.dims
+    dims = (1,) * (x.type.known_rank - slope.type.known_rank) + slope.type.dims
     return dims[1] == x.type.dims[1] and all(dim == 1 for i, dim in enumerate(dims) if i != 1)
 
 

@@ -22,7 +22,7 @@ def aligned(a: Value, b: Value, axis: int | None) -> Value:
     """`b` with dimensions of 1 appended, so that its first one meets dimension `axis` of `a` (opsets before 7)."""
     if axis is None or a.rank is None or b.rank is None or b.rank == 0:
         return b
-    missing = a.rank - b.rank - normalise_axis(axis, a.rank)
+    missing = a.type.known_rank - b.type.known_rank - normalise_axis(axis, a.rank)
     if missing <= 0:
         return b
     return ops.Unsqueeze(b, list(range(b.rank, b.rank + missing))).output

@@ -145,7 +145,7 @@ def scan_8(
 
 def _padded(value: Value, length: Value, longest: Value) -> Value:
     """`value` of `length` slices along axis 0, padded with slices of zeros to `longest` (both of shape [1])."""
-    others = value.type.rank - 1
+    others = value.type.known_rank - 1
     missing = ops.Subtract(longest, length)
     ends = ops.Concat(missing, *([np.zeros(others, np.int64)] if others else []), axis=0)
     fill = Constant(np.zeros(()), graph=value.graph, dtype=value.dtype)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.errors import ModelError, TypeError_, UnsupportedError
 from mo_loop.frontend.forms import AtLeast2, Vector
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.shared import dimension, joined
@@ -47,9 +47,9 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
         if at.auto_pad == "explicit":
             at = replace(at, end=(*at.end[:-1], at.end[-1] + stride))
         else:  # automatic padding stays the same; the runtime would replace all of it by an explicit Pad
-            sizes = [dimension(x, axis) for axis in range(x.type.rank - 1)]
+            sizes = [dimension(x, axis) for axis in range(x.type.known_rank - 1)]
             zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
-            x = ops.Concat(x, zeros, axis=x.type.rank - 1).output
+            x = ops.Concat(x, zeros, axis=x.type.known_rank - 1).output
         y = ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
         return ops.Slice(y, [0], [-1], [1], [-1]).output
     if group == 1:
@@ -90,6 +90,8 @@ def biased(y: Value, b: Value | None, count: int) -> Value:
 def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) -> int:
     """The number of spatial dimensions."""
     if w is not None and w.rank is not None:
+        if x.rank not in (None, w.rank):
+            raise TypeError_(f"a tensor {x.type} with filters {w.type}", code="ML235")
         return w.rank - 2
     if kernel_shape is not None:
         return len(kernel_shape)
@@ -118,6 +120,9 @@ def conv_transpose(
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     extra = tuple(output_padding or (0,) * count)
     asked = tuple(output_shape[-count:]) if output_shape else None
+    for name, given in (("output_padding", extra), ("output_shape", asked), ("kernel_shape", kernel_shape)):
+        if given and len(given) != count:
+            raise ModelError(f"ConvTranspose has {len(given)} numbers in {name}, not {count}", code="ML227")
     if asked is None:
         if at.auto_pad in ("same_upper", "same_lower"):
             # The result has the size * stride, so the number of elements to remove does not depend on the size.

@@ -15,7 +15,7 @@ from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.movement import slice_10
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
+from mo_loop.graph.shape import require_computable, require_sizes
 from mo_loop.graph.types import from_onnx, i64
 from mo_loop.ops.base import Constant
 
@@ -80,6 +80,7 @@ def constant_fill(
     sizes = _filled_shape(input, shape, extra_shape, input_as_shape)
     if isinstance(sizes, Value):
         return ops.Broadcast(Constant(array, graph=node.graph), sizes)
+    require_sizes(sizes)
     require_computable(*sizes)
     return node.constant(np.full(sizes, array))
 

@@ -121,6 +121,21 @@ class Onnx:
         path.write_bytes(damaged)
 
 
+class Checked(Onnx):
+    """ONNX models, for which `mo-loop check` and `mo-loop inspect` say what is in them."""
+
+    def use(self, damaged: bytes) -> None:
+        from mo_loop.diagnostics.examine import examine
+        from mo_loop.errors import InternalError
+        from mo_loop.inspection.read import inspect
+
+        report = examine(damaged)
+        bugs = [each for each in report.diagnostics if each.code.startswith("ML4")]
+        if bugs:
+            raise InternalError(report.trouble[-300:] or bugs[0].message)
+        inspect(damaged)
+
+
 class Ir:
     """Pairs of an .xml and a .bin, which are read (tests/fuzz/ir_damage)."""
 
@@ -138,7 +153,7 @@ class Ir:
         damaged.write(path)
 
 
-KINDS: dict[str, Kind] = {"onnx": Onnx(), "ir": Ir()}
+KINDS: dict[str, Kind] = {"onnx": Onnx(), "check": Checked(), "ir": Ir()}
 
 
 def _failure(number: int, source: str, error: BaseException) -> Failure:

@@ -104,7 +104,7 @@ NODES: dict[str, tuple[str, str]] = {
     "extra sizes for some dimensions": (
         "(float[1,1,3,3] x, float[1,1,2,1] w, int64[4] p) => (y) "
         "{ y = com.microsoft.ConvTransposeWithDynamicPads <output_padding = [2]> (x, w, p) }",
-        "ML235",
+        "ML227",
     ),
     "weights of other sizes": (
         "(float[2,16] x, uint8[6,1,1] w, float[6] s) => (y) "
@@ -178,6 +178,20 @@ NODES: dict[str, tuple[str, str]] = {
         "(uint8[1,4] x, int64 i, float s) => (y) "
         "{ y = com.microsoft.GatherBlockQuantized <block_size = 16> (x, i, s) }",
         "ML235",
+    ),
+    "filters of another rank": (
+        "(float[1,1,3] x, float[1,2,3,1] w) => (y) { y = ConvTranspose <output_shape = [2]> (x, w) }", "ML235"
+    ),
+    "an output shape of two dimensions of three": (
+        "(float[1,1,3,3,3] x, float[1,2,3,1,1] w) => (y) { y = ConvTranspose <output_shape = [2, 2]> (x, w) }", "ML227"
+    ),
+    "bags that begin at one number": (
+        "(float[7,4] t, int64[5] i, int64 o) => (y) "
+        '{ y = ATen <operator = "embedding_bag", mode = 0> (t, i, o) }',
+        "ML235",
+    ),
+    "a filled tensor of a negative size": (
+        "() => (y) { y = ConstantFill <shape = [2, -3], value = 1.0> () }", "ML242"
     ),
     "a product of strings": (
         "(string[0,5] x, float[5,3] w) => (y) { y = com.microsoft.TransposeMatMul <transA = 1> (x, w) }", "ML240"
@@ -296,7 +310,7 @@ def test_a_version_without_an_input_has_its_forms() -> None:
 
 
 def test_what_needs_the_rank_of_a_tensor() -> None:
-    for ask in (lambda: UNKNOWN.dims, lambda: normalise_axis(0, None)):
+    for ask in (lambda: UNKNOWN.dims, lambda: UNKNOWN.known_rank, lambda: normalise_axis(0, None)):
         with pytest.raises(UnsupportedError) as caught:
             ask()
         assert caught.value.code == "ML314"

@@ -272,7 +272,7 @@ def _squared(x: Value) -> Value:
 
 def _parts(x: Value, fusion: int) -> tuple[Value, Value]:
     """The gate and the other factor: each second number with `fusion` 1, else the first and the second half."""
-    axis = x.type.rank - 1
+    axis = x.type.known_rank - 1
     size = x.type.dims[-1]
     if not isinstance(size, int):
         raise UnsupportedError("experts of a size that is known only at run time", code="ML314")

@@ -125,7 +125,7 @@ def padded(sequences: Value, length: Any, item: int) -> Value:
 
 def all_true(flags: Value) -> Value:
     """A scalar."""
-    return ops.ReduceLogicalAnd(flags, np.arange(flags.type.rank), keep_dims=False).output
+    return ops.ReduceLogicalAnd(flags, np.arange(flags.type.known_rank), keep_dims=False).output
 
 
 def not_translated(values: Sequence[Value]) -> Value | None:

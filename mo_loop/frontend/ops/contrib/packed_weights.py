@@ -41,7 +41,7 @@ def mat_mul_n_bits(
 def _nothing(a: Value, columns: int) -> Value:
     """Zeros: the weights of the product are absent."""
     zero = Constant(np.zeros((), a.dtype.numpy), graph=a.graph, dtype=a.dtype)
-    shape = joined([*(dimension(a, axis) for axis in range(a.type.rank - 1)), columns], a)
+    shape = joined([*(dimension(a, axis) for axis in range(a.type.known_rank - 1)), columns], a)
     return ops.Broadcast(zero, shape).output
 
 
@@ -78,7 +78,7 @@ def _with_zeros(a: Value, count: int) -> Value:
         return a
     if a.rank is None:
         raise UnsupportedError("a matrix product of a tensor of unknown rank", code="ML314")
-    none = [0] * (a.rank - 1)
+    none = [0] * (a.type.known_rank - 1)
     return ops.Pad(a, [*none, 0], [*none, count], 0).output
 
 
