@@ -9,7 +9,7 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.api import convert_model
-from mo_loop.errors import UnsupportedError
+from mo_loop.errors import TypeError_, UnsupportedError
 from mo_loop.frontend.ops.convolution import spatial_rank
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.types import TensorType, f32
@@ -78,7 +78,9 @@ def test_the_number_of_dimensions_that_a_window_slides_over() -> None:
     graph = Graph()
     unknown = ops.Parameter(graph=graph, type=TensorType(f32, None)).output
     cube, image = parameter(graph, 1, 2, 3), parameter(graph, 1, 2, 3, 4)
-    assert spatial_rank(cube, image, (1, 1, 1)) == 2
+    assert spatial_rank(image, image, (1, 1, 1)) == spatial_rank(unknown, image, (1, 1, 1)) == 2
+    with pytest.raises(TypeError_, match="with filters"):
+        spatial_rank(cube, image, (1, 1, 1))
     assert spatial_rank(cube, unknown, (1, 1, 1)) == 3
     assert spatial_rank(cube, None, (1, 1)) == 2
     assert spatial_rank(cube, None, None) == spatial_rank(cube, unknown, None) == 1
