@@ -279,12 +279,13 @@ class Graph:
     """A graph of nodes with ordered `parameters` and `results`.
 
     `owner` is the control-flow node whose body this graph is, None at top level. `rt_info` is that of the whole model
-    (a nested dict of strings).
+    (a nested dict of strings). `widens` is true while the owner makes the types of its states wider.
     """
 
     def __init__(self, name: str = "", owner: Node | None = None) -> None:
         self.name = name
         self.owner = owner
+        self.widens = False
         self._nodes: dict[Node, dict[str, Any]] = {}  # by age, with the data that networkx keeps for a node
         self.parameters: list[Parameter] = []
         self.results: list[Result] = []

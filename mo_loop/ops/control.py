@@ -214,9 +214,10 @@ class Iteration(Control, abstract=True):
         """Infer the types of the body by fixpoint from the initial types; returns the numbers of slices."""
         if len(types) != len(self.input_map):
             raise TypeError_(f"{len(types)} inputs for a port map of {len(self.input_map)}", code="ML237")
-        # Widening starts again only after the inputs changed: otherwise the cost of nested growing states multiplies.
+        # Widening starts again only after the inputs changed, and not because an outer loop widens its states: then the
+        # types only become wider. Otherwise the costs of nested growing states multiply.
         before = self.__dict__["_initial"]
-        afresh = before is not None and before != list(types)
+        afresh = before is not None and before != list(types) and not self._is_in_widening()
         self.__dict__["_initial"] = list(types)
         outer = _symbols_of(types)
         counts: list[Dimension] = []
@@ -229,11 +230,22 @@ class Iteration(Control, abstract=True):
                 entry.parameter.retype(type_)
             elif afresh or not covers_type(entry.parameter.outputs[0].type, type_, outer):
                 entry.parameter.retype(type_.without_known())
-        for _ in range(1000):
-            self.body.validate()
-            if not self._widen_states(outer):
-                return counts
+        try:
+            for _ in range(1000):
+                self.body.validate()
+                if not self._widen_states(outer):
+                    return counts
+                self.body.widens = True
+        finally:
+            self.body.widens = False
         raise TypeError_("the types of the states do not converge", code="ML238")
+
+    def _is_in_widening(self) -> bool:
+        """Whether a loop around this one is widening the types of its states."""
+        graph: Graph | None = self.graph
+        while graph is not None and not graph.widens:
+            graph = getattr(graph.owner, "graph", None)  # none yet while the owner is under construction
+        return graph is not None
 
     def _widen_states(self, outer: set[Symbol]) -> bool:
         changed = False

@@ -76,7 +76,7 @@ def _edge(state: Damage) -> None:
     found = [each for each in edges if each.tag == "edge"]
     kind = draw.randrange(5)
     if not found or kind == 0:
-        ids = [each.get("id", "") for each in state.root.iter("layer", "port")]
+        ids = [each.get("id", "") for each in state.root.iter("layer", "port")] or ["0"]
         keys = ("from-layer", "from-port", "to-layer", "to-port")
         edges.append(edges.makeelement("edge", {key: draw.choice(ids) for key in keys}))
     elif kind == 1:

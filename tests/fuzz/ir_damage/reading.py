@@ -7,6 +7,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from mo_loop.api import Model
 from mo_loop.errors import MoLoopError
 from tests.fuzz.ir_damage.ir_damaging import Pair
 
@@ -43,9 +44,15 @@ def use(pair: Pair) -> None:
         difference = diff(path, saved)
     except MoLoopError as error:
         raise WrittenWrongly(str(error)) from error
-    if difference:
+    if difference and (_is_named(model) or diff(path, saved, ignore="names")):
         raise WrittenWrongly(str(difference))
     view(path)
+
+
+def _is_named(model: Model) -> bool:
+    """Whether every layer has a name of its own; the writer gives one to the others."""
+    scopes = [[node.name for node in scope] for scope in model.graph.scopes()]
+    return all("" not in names and len(set(names)) == len(names) for names in scopes)
 
 
 @cache

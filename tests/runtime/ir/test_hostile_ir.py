@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from mo_loop.api import read_model, save_model
 from mo_loop.differences.comparing import diff
 from mo_loop.errors import MoLoopError
 from mo_loop.inspection.read import inspect
+from mo_loop.ops.control import Iteration
 from mo_loop.viewing import view
 from tests.runtime.ir.support import graph, layer, net, parameter, result
 from tests.runtime.ir.test_bad_ir import refusal
@@ -167,6 +169,50 @@ def test_a_bin_that_is_a_pipe_is_not_opened(empty: bool, tmp_path: Path) -> None
 
 
 # -- forms
+
+
+def growing(depth: int) -> tuple[str, tuple[str, ...]]:
+    """The layers and edges of a graph: a state `x` that a Loop doubles, in a Loop, in a Loop, ..."""
+    ends = layer("Const", "c", 'element_type="boolean" shape="" offset="0" size="1"', outputs={0: "BOOL"})
+    ends += layer("Const", "t", 'element_type="i64" shape="" offset="8" size="8"', outputs={0: "I64"})
+    ends += layer("Parameter", "x", 'shape="2" element_type="f32"', outputs={0: "FP32 2"})
+    ends += result("r", "FP32 -1") + result("g", "BOOL")
+    if not depth:
+        inputs = {20: "FP32 -1", 21: "FP32 -1"}
+        node = layer("Concat", "n", 'axis="0"', inputs=inputs, outputs={24: "FP32 -1"})
+        return ends + node, ("x:0 n:20", "x:0 n:21", "n:24 r:0", "c:0 g:0")
+    inner, edges = growing(depth - 1)
+    maps = (
+        '<port_map><input external_port_id="22" internal_layer_id="x" />'
+        '<output external_port_id="24" internal_layer_id="r" />'
+        '<output external_port_id="-1" internal_layer_id="g" purpose="execution_condition" /></port_map>'
+        '<back_edges><edge from-layer="r" to-layer="x" /></back_edges>'
+    )
+    node = layer(
+        "Loop", "n", inner=f"{maps}<body>{graph(inner, *edges)}</body>", version="opset5",
+        inputs={20: "I64", 21: "BOOL", 22: "FP32 2"}, outputs={24: "FP32 -1"},
+    )  # fmt: skip
+    return ends + node, ("t:0 n:20", "c:0 n:21", "x:0 n:22", "n:24 r:0", "c:0 g:0")
+
+
+def test_the_types_of_nested_growing_states_are_not_inferred_exponentially_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers, edges = growing(31)
+    path, count = tmp_path / "in.xml", 0
+    path.write_text(net(layers, *edges))
+    path.with_suffix(".bin").write_bytes(b"\x01" + bytes(7) + b"\x03" + bytes(7))
+    infer = Iteration._infer_body
+
+    def counted(node: Iteration, types: Any) -> Any:
+        nonlocal count
+        count += 1
+        assert count < 1000
+        return infer(node, types)
+
+    monkeypatch.setattr(Iteration, "_infer_body", counted)
+    dim = read_model(path).outputs[0].shape
+    assert 31 <= count < 100 and dim is not None and not isinstance(dim[0], int)
 
 
 def test_the_inspection_of_nested_layers_of_one_name_is_not_exponential(tmp_path: Path) -> None:
