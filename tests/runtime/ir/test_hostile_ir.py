@@ -10,7 +10,7 @@ import pytest
 
 from mo_loop.api import read_model, save_model
 from mo_loop.differences.comparing import diff
-from mo_loop.errors import MoLoopError
+from mo_loop.errors import FileError, MoLoopError
 from mo_loop.inspection.read import inspect
 from mo_loop.ops.control import Iteration
 from mo_loop.viewing import view
@@ -166,6 +166,28 @@ def test_a_bin_that_is_a_pipe_is_not_opened(empty: bool, tmp_path: Path) -> None
     path.write_text(net(trip_count + loop, "0:0 1:0"))
     assert inspect(path).external[0].size is None
     assert refusal(tmp_path, path.read_text(), None).code == ("ML254" if empty else "ML217")
+
+
+@pytest.mark.parametrize("change", ["other", "longer", "gone", "pipe"])
+def test_a_bin_that_changes_after_it_was_read_is_not_used(change: str, tmp_path: Path) -> None:
+    path, data, saved = (tmp_path / name for name in ("in.xml", "in.bin", "out.xml"))
+    path.write_text(constant('element_type="f32" shape="2" offset="0" size="8"'))
+    data.write_bytes(bytes(8))
+    model = read_model(path)
+    data.unlink()
+    if change == "pipe":
+        os.mkfifo(data)
+    elif change != "gone":
+        data.write_bytes(b"\x01" * (8 if change == "other" else 9))
+    with pytest.raises(FileError) as caught:
+        save_model(model, saved)
+    assert caught.value.code == "ML270" and not saved.exists()
+
+
+def test_links_to_a_bin_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "blob").write_bytes(bytes(8))
+    (tmp_path / "in.bin").symlink_to("blob")
+    again(tmp_path, constant('element_type="f32" shape="2" offset="0" size="8"'), None)
 
 
 # -- forms
