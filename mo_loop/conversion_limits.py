@@ -64,7 +64,7 @@ class Limits:
         "a file of 2 GB, the most that protobuf allows, can hold tens of millions",
     )  # fmt: skip
     calls: int = _limit(
-        100_000, COUNT, "ML347", "calls of one function", "functions that call others twice double with each level"
+        20_000, COUNT, "ML347", "calls of one function", "functions that call others twice double with each level"
     )
     unrolled_nodes: int = _limit(
         1_000_000, COUNT, "ML346", "nodes that unrolling adds (--unroll)", "a loop whose copies have more than 20,000 "
@@ -79,7 +79,7 @@ class Limits:
         "folding computes at most 1 MB for each node, and leaves larger ones to the runtime or to the writer",
     )  # fmt: skip
     name_length: int = _limit(
-        1 << 16, COUNT, "ML344", "characters of a name of a node, an operator or a tensor",
+        1 << 16, COUNT, "ML344", "characters of a name of a node, an operator, a tensor or a dimension",
         "names are repeated in the .xml, in reports and in messages",
     )  # fmt: skip
     attribute_bytes: int = _limit(

@@ -9,6 +9,7 @@ from typing import Any
 from mo_loop.diagnostics.diagnostic import Diagnostic, Place
 from mo_loop.errors import FileError, MoLoopError
 from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.external_data import location_of
 from mo_loop.frontend.input_text import InputEntry
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
@@ -101,7 +102,7 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
     for scope, tensor in usage.read:
         if tensor.data_location != _EXTERNAL:
             continue
-        location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
+        location = location_of(tensor)
         try:
             if location != OWN_FILE:
                 tensor_from(tensor, model.files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mo_loop.conversion_limits import budget
 from mo_loop.errors import ConversionWarning, UnsupportedError
 from mo_loop.graph import Value
 from mo_loop.graph.origin import Origin
@@ -35,6 +36,7 @@ def _shape_from(proto: Any, symbolic: bool) -> Shape:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             dims.append(dim.dim_value)
         elif symbolic and dim.dim_param and not dim.dim_param.startswith("?"):
+            budget().name(dim.dim_param)
             dims.append(named(dim.dim_param))
         else:
             dims.append(fresh())

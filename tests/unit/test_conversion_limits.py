@@ -226,7 +226,10 @@ def test_the_depths_that_can_be_asked_for_fit_into_the_stack() -> None:
 
 
 def test_a_long_name_is_not_repeated_in_the_error() -> None:
-    for model in (chain(1, "n" * 70_000), parsed(f"main (float[2] x) => (float[2] y) {{ y = {'O' * 70_000} (x) }}")):
+    dimension = chain(1)
+    dimension.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "d" * 70_000
+    operator = parsed(f"main (float[2] x) => (float[2] y) {{ y = {'O' * 70_000} (x) }}")
+    for model in (chain(1, "n" * 70_000), operator, dimension):
         with pytest.raises(LimitError) as caught:
             convert_model(model)
         assert caught.value.code == "ML344" and len(str(caught.value)) < 400
