@@ -56,6 +56,9 @@ class Tensor:
         """The bytes of the .bin in pieces of `size`, the last one shorter, whatever blocks the tensor makes."""
         rest = b""
         for block in self.blocks():
+            if not rest and len(block) == size and isinstance(block, bytes):
+                yield block
+                continue
             view = memoryview(rest + bytes(block) if rest else block)
             whole = len(view) - len(view) % size
             for start in range(0, whole, size):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,10 +18,14 @@ from mo_loop.ops.quantization import quantised_constant
 from transforms.common.deciding_constants import deciding_constants
 from transforms.function_pass import FunctionPass
 
+T = TypeVar("T")
+
 LARGEST = float(np.finfo(np.float16).max)
 SMALLEST = float(np.finfo(np.float16).smallest_subnormal)
 EXACT = 4096.0
 """Up to this size f16 differs from a value by at most 1."""
+LARGE = 1 << 23
+"""Bytes from which on a second thread computes."""
 FEW = 0.75
 """A constant with at least this share of values out of range keeps its type."""
 
@@ -129,33 +134,58 @@ def _replace(constant: Constant, tensor: Tensor) -> None:
     graph.remove(constant)
 
 
-def _values(tensor: Tensor) -> Iterator[np.ndarray]:
-    for piece in tensor.pieces():
-        yield np.frombuffer(piece, tensor.dtype.numpy)
+def _each(function: Callable[[np.ndarray], T], tensor: Tensor) -> Iterator[T]:
+    """The results of `function` for the values of each piece of a tensor.
+
+    A second thread computes them while this one reads the next piece and uses the last result: numpy lets it.
+    """
+    pieces = (np.frombuffer(piece, tensor.dtype.numpy) for piece in tensor.pieces())
+    if tensor.nbytes <= LARGE:
+        yield from map(function, pieces)
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    waiting: Future[T] | None = None
+    with ThreadPoolExecutor(1) as thread:
+        for values in pieces:
+            begun = thread.submit(function, values)
+            if waiting is not None:
+                yield waiting.result()
+            waiting = begun
+        if waiting is not None:
+            yield waiting.result()
 
 
 def _clipped(tensor: Tensor) -> int | None:
     """How many values are outside the range of f16; None if the constant has to keep its type."""
     outside = vanishing = 0
-    for values in _values(tensor):
-        sizes = np.abs(values)
-        vanishing += int(np.count_nonzero(values) - np.count_nonzero(~(sizes < SMALLEST)))
-        if sizes.max() <= EXACT:  # NaN is not
-            continue
-        large = values[(sizes > EXACT) & np.isfinite(values)]
-        within = np.abs(large) <= LARGEST
-        outside += large.size - int(np.count_nonzero(within))
-        inside = large[within]
-        if np.any(np.abs(inside - inside.astype(np.float16).astype(inside.dtype)) > 1):
+    for found in _each(_lost, tensor):
+        if found is None:
             return None
+        outside += found[0]
+        vanishing += found[1]
     return outside if outside + vanishing < FEW * tensor.size else None
 
 
-def _in_f16(tensor: Tensor, clips: bool) -> Tensor:
-    def blocks() -> Iterator[bytes]:
-        for values in _values(tensor):
-            if clips:
-                values = np.where(np.isfinite(values), np.clip(values, -LARGEST, LARGEST), values)
-            yield values.astype(np.float16).tobytes()
+def _lost(values: np.ndarray) -> tuple[int, int] | None:
+    """How many values f16 cannot hold because they are too large, and too small; None if one moves by more than 1."""
+    sizes = np.abs(values)
+    small = int(np.count_nonzero(sizes < SMALLEST))
+    vanishing = small - (values.size - int(np.count_nonzero(values))) if small else 0
+    if sizes.max() <= EXACT:  # NaN is not
+        return 0, vanishing
+    large = values[(sizes > EXACT) & np.isfinite(values)]
+    within = np.abs(large) <= LARGEST
+    inside = large[within]
+    if np.any(np.abs(inside - inside.astype(np.float16).astype(inside.dtype)) > 1):
+        return None
+    return large.size - int(np.count_nonzero(within)), vanishing
 
-    return DeferredTensor(f16, tensor.shape, blocks, tensor.files)
+
+def _in_f16(tensor: Tensor, clips: bool) -> Tensor:
+    def halved(values: np.ndarray) -> bytes:
+        if clips:
+            values = np.where(np.isfinite(values), np.clip(values, -LARGEST, LARGEST), values)
+        return values.astype(np.float16).tobytes()
+
+    return DeferredTensor(f16, tensor.shape, lambda: _each(halved, tensor), tensor.files)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from mo_loop import ops
 from mo_loop.graph import Graph
-from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import f32, f64, i64
+from mo_loop.graph.tensor import BLOCK, ArrayTensor
+from mo_loop.graph.types import f16, f32, f64, i64
 from mo_loop.ops.base import Result
 from tests.unit.graphs import parameter
 from transforms.common.compress_float_constants import CompressFloatConstants, Compression
@@ -57,3 +58,17 @@ def test_constants_that_decide_a_shape(graph: Graph) -> None:
     Result(ops.Reshape(parameter(graph, 6), sizes).output)
     assert counts(graph) == Compression(deciding=1)
     assert sizes.inputs[0] is not None and sizes.inputs[0].dtype is f64
+
+
+@pytest.mark.parametrize("large", [0, 1 << 30])
+def test_a_second_thread_computes_the_same(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pieces of a tensor of several blocks, with values that f16 cannot hold, come in their order."""
+    monkeypatch.setattr("transforms.common.compress_float_constants.LARGE", large)
+    values = np.random.default_rng(5).standard_normal(3 * BLOCK // 4 + 7, np.float32)
+    values[[0, 300_000, -1]] = 1e6, -1e6, 1e-30
+    graph = Graph("main")
+    Result(ops.Negative(ops.Constant(values, graph=graph)).output)
+    assert counts(graph).clipped == 2
+    (small,) = graph.of(ops.Constant)
+    assert small.tensor.dtype is f16
+    assert b"".join(small.tensor.blocks()) == np.clip(values, -65504, 65504).astype(np.float16).tobytes()
