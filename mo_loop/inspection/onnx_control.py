@@ -82,7 +82,7 @@ class Controls:
         given = {each.name: each for each in node.attribute}
         old = scope.opsets.get("", 0) == 8
         inputs = list(node.input)[1 if old else 0 :]
-        count = given["num_scan_inputs"].i if "num_scan_inputs" in given else 0
+        count = min(given["num_scan_inputs"].i if "num_scan_inputs" in given else 0, len(inputs))
         states = max(len(inputs) - count, 0)
         for name, each in zip(body.input_names[:states], inputs[:states], strict=False):
             control.states.append(State(name, self._port(scope, each, body, name)))

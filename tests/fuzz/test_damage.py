@@ -8,11 +8,13 @@ import pytest
 from mo_loop.errors import InternalError
 from mo_loop.frontend import registry
 from mo_loop.frontend.onnx_graphs import domain_of
+from mo_loop.inspection.read import inspect
 from tests.fuzz.damage.damaging import damaged
 from tests.fuzz.damage.execution import KINDS, Found, execute_one
 from tests.fuzz.damage.fields import graphs_of
 from tests.fuzz.damage.running import run
 from tests.fuzz.damage.sources import models
+from tests.harness import parsed
 
 SEED, COUNT = 2026, 1000
 
@@ -23,6 +25,21 @@ def test_executions(half: int) -> None:
     assert not found.failures, [f"{each.place}: {each.text}, seed {SEED}, {each.number}" for each in found.failures]
     assert found.accepted + sum(found.refused.values()) == COUNT
     assert found.accepted > COUNT / 5 and len(found.refused) > 15
+
+
+def test_check_and_inspect() -> None:
+    found = run("check", SEED, 0, COUNT // 5, jobs=1)
+    assert not found.failures, [f"{each.place}: {each.text}, seed {SEED}, {each.number}" for each in found.failures]
+    assert found.accepted > COUNT / 10
+
+
+def test_a_scan_of_more_inputs_than_it_has_is_inspected() -> None:
+    """The number is that of a list of axes, which would not fit into the memory."""
+    body = "b (float[2] s, float i) => (float[2] t, float j) { t = Identity (s) j = Identity (i) }"
+    scan_of = f"Scan <num_scan_inputs = {2**40}, body = {body}> (s, x)"
+    text = f"main (float[2] s, float[4] x) => (y, z) {{ y, z = {scan_of} }}"
+    (scan,) = inspect(parsed(text)).control
+    assert (len(scan.states), len(scan.scan_inputs)) == (0, 2)
 
 
 def test_a_failure_names_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
