@@ -14,7 +14,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.errors import FileError, ModelError, UnsupportedError
+from mo_loop.conversion_limits import Limits, limited
+from mo_loop.errors import FileError, LimitError, ModelError, UnsupportedError
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.types import ALL, i64, string
@@ -269,8 +270,11 @@ def test_sparse_indices_that_do_not_fit(indices: Any) -> None:
 
 
 def test_sparse_tensor_too_large_for_memory() -> None:
-    with pytest.raises(ModelError):
-        dense_from_sparse(sparse([3, 4], [1, 5], [1 << 31, 1 << 31]))
+    huge = sparse([3, 4], [1, 5], [1 << 31, 1 << 31])
+    with pytest.raises(LimitError, match="constant_bytes"):
+        dense_from_sparse(huge)
+    with limited(Limits(constant_bytes=1 << 70)), pytest.raises(ModelError):
+        dense_from_sparse(huge)
 
 
 def test_foreign_types_keep_their_bits() -> None:
