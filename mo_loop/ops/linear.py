@@ -85,6 +85,8 @@ class Einsum(Op, opset=7):
             for letter, dim in zip(term.replace("...", ""), named, strict=True):
                 dims[letter] = broadcast_dim(dims[letter], dim) if letter in dims else dim
         assert dots is not None
+        missing = set(result.replace("...", "")) - dims.keys()
+        self.require(not missing, f"{sorted(missing)} of the result are in no input")
         before = result.index("...") if "..." in result else len(result)
         tail = result[before + 3 :]
         return TensorType(dtype, (*(dims[x] for x in result[:before]), *(dots if before < len(result) else ()),

@@ -56,6 +56,7 @@ class Windowed(Op, abstract=True):
         lists = (self.strides, self.pads_begin, self.pads_end, dilations)
         self.require(len(sizes) == count, f"{len(sizes)} spatial dimensions, but a window of {count}")
         self.require(all(len(each) == count for each in lists), f"not one stride, pad and dilation for each of {count}")
+        self.require(min((*self.strides, *dilations), default=1) > 0, "strides and dilations are positive")
         result = []
         for size, length, stride, begin, end, dilation in zip(
             sizes, kernel, self.strides, self.pads_begin, self.pads_end, dilations, strict=True
