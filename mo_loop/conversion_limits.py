@@ -64,7 +64,7 @@ class Limits:
         "a file of 2 GB, the most that protobuf allows, can hold tens of millions",
     )  # fmt: skip
     calls: int = _limit(
-        20_000, COUNT, "ML347", "calls of one function", "functions that call others twice double with each level"
+        10_000, COUNT, "ML347", "calls of one function", "functions that call others twice double with each level"
     )
     unrolled_nodes: int = _limit(
         1_000_000, COUNT, "ML346", "nodes that unrolling adds (--unroll)", "a loop whose copies have more than 20,000 "

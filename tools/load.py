@@ -23,32 +23,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.cli.batches import TROUBLE
+
+ROOT = Path(__file__).resolve().parents[1]
 GROWTH = 1.1
 RESULT = 5.0
 """KiB for one model."""
 
 MARK = "MO_LOOP_LOAD"
 POISON = ("hang", "crash", "greedy")
-EXTENSION = """
-import os, time
-from transforms.function_pass import FunctionPass
-
-class Poison(FunctionPass):
-    def run_on_graph(self, graph):
-        if graph.name == "hang":
-            time.sleep(1000)
-        if graph.name == "crash":
-            os.abort()
-        if graph.name == "greedy":
-            kept = [bytearray(64 << 20) for _ in range(1000)]
-        return False
-
-def register(extensions):
-    extensions.add_pass(Poison, at="start")
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def batch(folder: Path, count: int, jobs: int) -> list[str]:
     """What does not hold of a batch of `count` models."""
     expected = write_models(folder / "in", count)
-    (folder / "poison.py").write_text(EXTENSION)
+    (folder / "poison.py").write_text(TROUBLE)
     command = [
         sys.executable, "-m", "mo_loop", "batch", "in", "-o", "out", "-j", str(jobs), "--timeout", "10",
         "--memory", "1G", "--extension", "poison.py", "--report", "report.json", "-q",

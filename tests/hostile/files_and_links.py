@@ -172,6 +172,11 @@ if sys.platform != "win32":
         (folder / "sub").symlink_to("/etc")
         return stored(folder, external("sub/passwd"))
 
+    @case(EXTERNAL, cves="CVE-2026-34446")
+    def second_name_of_a_file_outside(folder: Path) -> Path:
+        os.link(folder.parent / "secret.bin", folder / "data.bin")
+        return stored(folder, external())
+
     @case(EXTERNAL)
     def links_in_a_circle(folder: Path) -> Path:
         (folder / "data.bin").symlink_to("data.bin")

@@ -200,6 +200,7 @@ add_models("graphs", {
     "two_different_nodes_make_a_name": lambda: model(
         [node("Relu", "x", "a"), node("Neg", "x", "a"), node("Exp", "a")]),
     "bodies_nested_15_deep": lambda: _nested_ifs(15), "trip_count_of_2_to_the_62": lambda: _loop(HUGE),
+    "functions_that_expand_to_2_to_the_40": lambda: _calls(40),
     "negative_trip_count": lambda: _loop(-(2**62)), "functions_called_in_a_row": lambda: _calls(5, 3),
     "functions_nested_200_deep": lambda: _calls(200, 1),
     "a_node_with_10000_inputs": lambda: model([node("Sum", " ".join(["x"] * 10000))]),
