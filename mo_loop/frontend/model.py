@@ -49,7 +49,8 @@ def require_opset(model: OnnxModel) -> None:
     import onnx
 
     proto = model.proto
-    odd = [domain for domain, version in model.opsets.items() if not -1 < version < 2**31]
+    # Of the default domain, versions below 1 have an error of their own.
+    odd = [domain for domain, version in model.opsets.items() if version >= 2**31 or (domain and version < 0)]
     if odd:
         version = model.opsets[odd[0]]
         raise ModelError(f"the model imports version {version} of the domain {odd[0]!r}", code="ML221", hint=_IMPORT)
