@@ -26,7 +26,9 @@ MOST_PIECES = 2**16
 
 
 def same_dtype(*types: TensorType) -> ElementType:
-    """The common element type. Raises TypeError_ if the element types differ."""
+    """The common element type. Raises TypeError_ if the element types differ, or if there are no inputs."""
+    if not types:
+        raise TypeError_("an operation of any number of inputs has none", code="ML234")
     first = types[0].dtype
     for each in types[1:]:
         if each.dtype is not first:
