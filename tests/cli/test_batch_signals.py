@@ -83,7 +83,7 @@ def test_a_signal_during_the_batch(number: signal.Signals, code: int, models: Pa
     whole = {f"{name}.onnx" for name in assert_whole(models / "out")}
     found = statuses(models / "r.json")
     done = {name for name, status in found.items() if status == "converted"}
-    assert 3 <= len(done) <= len(whole) < 12
+    assert 1 <= len(done) <= len(whole) < 12 and len(whole) >= 3
     # A worker may have moved a pair just before it was killed: the batch did not hear of it.
     assert done <= whole and len(whole - done) <= 2
     left = 12 - len(done)
