@@ -236,7 +236,8 @@ class _Sinking:
 
 
 def _is_ill_typed(body: TranslatedBody) -> bool:
-    return all(isinstance(error, InputError) for error in body.failures())
+    failures = body.failures()  # none if each failed node reads one that failed outside
+    return bool(failures) and all(isinstance(error, InputError) for error in failures)
 
 
 def _ranks(names: Sequence[str], bodies: Sequence[TranslatedBody]) -> Iterable[tuple[str, set[int | None]]]:

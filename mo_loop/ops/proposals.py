@@ -31,6 +31,7 @@ class PriorBox(Op, opset=8, index=("output_size", "image_size")):
 
     def _number(self) -> int:
         """The number of boxes around one cell."""
+        self.require(0 not in self.aspect_ratio, "an aspect ratio of 0")
         ratios = [1.0]
         for ratio in self.aspect_ratio:
             for each in (ratio, 1 / ratio) if self.flip else (ratio,):

@@ -237,7 +237,8 @@ def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
 
 def _cannot_run(body: TranslatedBody) -> bool:
     """Whether the only error is that a body reads an absent element: then no successful run executes the body."""
-    return body.has_failed and all(error.code in ("ML241", "ML243") for error in body.failures())
+    failures = body.failures()  # none if each failed node reads one that failed outside
+    return bool(failures) and all(error.code in ("ML241", "ML243") for error in failures)
 
 
 def one_element(value: Value) -> Value:

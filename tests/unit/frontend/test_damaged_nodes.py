@@ -193,6 +193,16 @@ NODES: dict[str, tuple[str, str]] = {
     "a filled tensor of a negative size": (
         "() => (y) { y = ConstantFill <shape = [2, -3], value = 1.0> () }", "ML242"
     ),
+    "boxes without a height": (
+        "(int64[2] n, int64[2] m) => (y) { y = org.openvinotoolkit.PriorBox <aspect_ratio = [0.0], flip = 1, "
+        "min_size = [1.0], variance = [0.1]> (n, m) }",
+        "ML235",
+    ),
+    "branches of which one reads what could not be translated": (
+        "(float[3] x, bool c) => (y) { k = If () y = If (c) <then_branch = t () => (float[3] p) { p = Mul (x, k) }, "
+        "else_branch = e () => (float[3] q) { q = Neg (x) }> }",
+        "ML227",
+    ),
     "a product of strings": (
         "(string[0,5] x, float[5,3] w) => (y) { y = com.microsoft.TransposeMatMul <transA = 1> (x, w) }", "ML240"
     ),
