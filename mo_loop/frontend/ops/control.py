@@ -376,7 +376,10 @@ def _failed_outputs(
     """A Failed node with the errors of the bodies; `unsupported_operators` finds further errors."""
     errors = [*body.failures(), *(other.failures() if other is not None else ())]
     error: MoLoopError | None = ConversionErrors(errors) if errors else None
-    return Failed(*inputs, graph=graph or node.graph, error=error, count=max(len(node.outputs), 1), name=node.path)
+    captured = [each.outer for one in (body, other) if one is not None for each in one.captures]
+    home = graph or node.graph
+    read = [value for value in captured if isinstance(value.node, Failed) and value.graph is home]
+    return Failed(*inputs, *read, graph=home, error=error, count=max(len(node.outputs), 1), name=node.path)
 
 
 def _per_input(given: Sequence[int], count: int, what: str) -> Sequence[int]:
