@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor, same_bytes
-from mo_loop.ir.copying import append_span
+from mo_loop.ir.copying import append, append_span
 
 ALIGNMENT = 64
 """Constants of at least this many bytes start at a multiple of it, so that a runtime can map them."""
@@ -52,7 +52,7 @@ class Weights:
             append_span(tensor.file, tensor.offset, size, self._file)
         else:
             for block in tensor.blocks():
-                self._file.write(block)
+                append(block, self._file)
         self._end += size
         candidates.append((tensor, offset))
         return offset

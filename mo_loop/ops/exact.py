@@ -14,7 +14,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import normalise_axis, require_computable
+from mo_loop.graph.shape import broadcast, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, bf16, f16, f32, i32, i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import LARGEST, limits, spread
@@ -191,7 +191,8 @@ def largest_sum(weights: Value, zero_point: Value | None, axis: int, summed: Seq
     """The largest sum of |w - zero point| over the axes `summed`, for weights of 8 bits; None if it is not known."""
     numbers, zero = (None if each is None else _array(each) for each in (weights, zero_point))
     if numbers is not None and (zero is not None or zero_point is None):
-        centre = 0 if zero is None else spread(zero.astype(np.int64), axis, numbers.shape)
+        centre = np.int64(0) if zero is None else spread(zero.astype(np.int64), axis, numbers.shape)
+        broadcast(numbers.shape, np.shape(centre))  # TypeError_ unless they fit
         sizes = np.abs(numbers.astype(np.int64) - centre)
         return int(sizes.sum(tuple(summed)).max(initial=0))
     dims = [None] if weights.shape is None else [weights.shape[each] for each in summed]

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 from mo_loop import convert_model, ops
-from mo_loop.errors import MoLoopError, TypeError_, UnsupportedError
+from mo_loop.errors import InputError, MoLoopError, TypeError_, UnsupportedError
 from mo_loop.frontend.forms import Form, Matrix, Vector, form_of
 from mo_loop.frontend.loose_nodes import _has_default
 from mo_loop.frontend.registry import describe, find, listed
@@ -333,3 +335,13 @@ def test_a_constant_in_another_form_has_as_many_elements() -> None:
         with pytest.raises(TypeError_):
             wrong()
     assert viewed(tensor, u4, (16,)).shape == (16,)
+
+
+def test_zero_points_of_another_shape_than_the_weights() -> None:
+    text = "main (uint8[1,1,4,4] x) => (y) { y = ConvInteger (x, w, a, z) }"
+    model = parsed(text, opset=13)
+    arrays = {"w": np.ones((1, 1, 2, 2), np.uint8), "a": np.uint8(1), "z": np.ones((1, 1, 3, 3), np.uint8)}
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(each), name) for name, each in arrays.items())
+    with pytest.raises(InputError) as caught:
+        convert_model(model)
+    assert caught.value.code == "ML232"
