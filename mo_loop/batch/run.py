@@ -98,12 +98,14 @@ class Batch:
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._numbers = iter(range(len(plan.models)))
         self._is_over = False
+        self._is_stopped = False
         self._signal = ""
         self._begun: dict[str, Planned] = {}
         self._saved = time.monotonic()
 
     def stop(self, signal: str) -> None:
         """End the run and cancel all models that are not finished. Signal handlers may call this."""
+        self._is_stopped = True
         self._events.put(("stop", signal))
 
     def run(self, listener: Listener) -> Results:
@@ -208,7 +210,12 @@ class Batch:
         if kind == "stop":
             self._signal = content
         if kind == "broken":
-            raise content
+            # Ctrl-C reaches a worker that does not lead its own group yet, and a moment later the handler here.
+            end = time.monotonic() + 0.5
+            while not self._is_stopped and time.monotonic() < end:
+                time.sleep(0.01)
+            if not self._is_stopped:
+                raise content
         if kind == "started":
             self._begun[content.name] = content
             listener.started(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from mo_loop.batch.state import NAME
 from mo_loop.batch.task import Work
 from mo_loop.errors import FileError
 from mo_loop.options import ConvertOptions
+from mo_loop.workers import WorkerStartError
 from tests.cli.batches import good
 
 
@@ -78,3 +80,17 @@ def test_a_pair_that_a_killed_worker_had_set_aside_is_restored(tmp_path: Path) -
     assert found.status == "crash" and "SIGKILL" in found.message
     assert {path.name: path.read_text() for path in out.glob("*m*.*")} == {"m.xml": "old xml", "m.bin": "old bin"}
     assert not list(out.glob(".mo-loop-*"))
+
+
+def test_a_worker_that_the_same_signal_ended_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C reaches a worker before it leads its own process group; the handler runs a moment later."""
+
+    def killed(*_: object, **__: object) -> None:
+        threading.Timer(0.1, batch.stop, ["SIGINT"]).start()
+        raise WorkerStartError("killed by SIGINT")
+
+    monkeypatch.setattr("mo_loop.workers.pool.Worker.start", killed)
+    plan = Plan((Planned(good(tmp_path / "m.onnx"), tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
+    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), Limits())
+    found = batch.run(Silent())
+    assert (found.signal, [each.status for each in found.results]) == ("SIGINT", ["cancelled"])
