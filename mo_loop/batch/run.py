@@ -98,14 +98,14 @@ class Batch:
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._numbers = iter(range(len(plan.models)))
         self._is_over = False
-        self._is_stopped = False
+        self._stopped_by = ""
         self._signal = ""
         self._begun: dict[str, Planned] = {}
         self._saved = time.monotonic()
 
     def stop(self, signal: str) -> None:
         """End the run and cancel all models that are not finished. Signal handlers may call this."""
-        self._is_stopped = True
+        self._stopped_by = signal
         self._events.put(("stop", signal))
 
     def run(self, listener: Listener) -> Results:
@@ -212,10 +212,11 @@ class Batch:
         if kind == "broken":
             # Ctrl-C reaches a worker that does not lead its own group yet, and a moment later the handler here.
             end = time.monotonic() + 0.5
-            while not self._is_stopped and time.monotonic() < end:
+            while not self._stopped_by and time.monotonic() < end:
                 time.sleep(0.01)
-            if not self._is_stopped:
+            if not self._stopped_by:
                 raise content
+            self._signal = self._stopped_by
         if kind == "started":
             self._begun[content.name] = content
             listener.started(content)
