@@ -34,7 +34,7 @@ def locked(path: Path) -> Iterator[str]:
     Raises:
         OSError: the lock file cannot be made, or another process holds the lock for longer than WAIT.
     """
-    file = path.with_name(f".{path.name}.lock")
+    file = lock_of(path)
     descriptor = _acquired(file)
     if descriptor is None:
         yield f".{os.getpid()}"
@@ -45,6 +45,11 @@ def locked(path: Path) -> Iterator[str]:
         with contextlib.suppress(OSError):  # first the name, then the lock: nobody can get the lock of a removed file
             file.unlink()
         os.close(descriptor)
+
+
+def lock_of(path: Path) -> Path:
+    """The lock of a file; it exists while a process holds it, or after one was killed."""
+    return path.with_name(f".{path.name}.lock")
 
 
 def try_lock(descriptor: int) -> bool | None:

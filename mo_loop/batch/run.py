@@ -101,6 +101,7 @@ class Batch:
         self._stopped_by = ""
         self._signal = ""
         self._begun: dict[str, Planned] = {}
+        self._new: set[Path] = set()  # the targets that had no .bin when their conversion began
         self._saved = time.monotonic()
 
     def stop(self, signal: str) -> None:
@@ -155,7 +156,7 @@ class Batch:
                 listener.finished(self._settled(*content))
         for model in self._begun.values():
             with contextlib.suppress(FileError):  # the next batch tries it again
-                restore_pair(model.target)
+                self._restore(model)
 
     # -- in the threads
 
@@ -176,6 +177,8 @@ class Batch:
         """The entry of a model that is up to date, or the outcome of its conversion; and the seconds it took."""
         start = time.perf_counter()
         restore_pair(model.target)
+        if not model.outputs[1].exists():
+            self._new.add(model.target)
         entry = None if self._force else self.state.get(self._key(model))
         work = self._work_of(model)
         if entry is not None and is_current(entry.made, model, work.digest):
@@ -185,12 +188,16 @@ class Batch:
         found = pool.call(task, limit)
         if not found.first and _status(found) in (CRASH, MEMORY):
             # The cause may be the state that an earlier model left in the worker.
-            restore_pair(model.target)
+            self._restore(model)
             found = pool.call(task, limit, fresh=True)
         if not found.ok:
-            restore_pair(model.target)
+            self._restore(model)
             remove_draft(draft)
         return found, found.seconds
+
+    def _restore(self, model: Planned) -> None:
+        """Bring the files of a model into order after its worker was killed."""
+        restore_pair(model.target, is_new=model.target in self._new)
 
     def _start_error(self, error: BaseException) -> BaseException:
         if not isinstance(error, WorkerStartError) or self._limits.memory is None:

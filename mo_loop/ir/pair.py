@@ -29,7 +29,7 @@ from typing import BinaryIO, NamedTuple, TextIO
 
 from mo_loop.errors import FileError, UsageError
 from mo_loop.files import new_file, reason_of, remove
-from mo_loop.locking import locked
+from mo_loop.locking import lock_of, locked
 
 
 class _Pair(NamedTuple):
@@ -113,14 +113,20 @@ def remove_draft(path: Path) -> None:
         remove(each)
 
 
-def restore_pair(path: Path) -> None:
-    """Restore the pair that a killed process set aside and did not replace. Raises FileError as `new_pair` does."""
+def restore_pair(path: Path, *, is_new: bool = False) -> None:
+    """Restore the pair that a killed process set aside and did not replace, and remove its lock.
+
+    With `is_new` there was no .bin before it: one without an .xml is removed. Raises FileError as `new_pair` does.
+    """
     target = _Pair.at(path)
-    if not any(map(os.path.lexists, target.beside(".old"))):
+    is_half = is_new and target.data.exists() and not target.xml.exists()
+    if not is_half and not any(map(os.path.lexists, (*target.beside(".old"), lock_of(path)))):
         return
     try:
         with locked(path):
             _recover(target)
+            if is_half and not target.xml.exists():
+                remove(target.data)
     except OSError as error:
         raise _unwritable(path, reason_of(error)) from None
 

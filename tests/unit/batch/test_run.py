@@ -13,6 +13,7 @@ from mo_loop.batch.run import Batch, Limits
 from mo_loop.batch.state import NAME
 from mo_loop.batch.task import Work
 from mo_loop.errors import FileError
+from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
 from mo_loop.workers import WorkerStartError
 from tests.cli.batches import good
@@ -80,6 +81,17 @@ def test_a_pair_that_a_killed_worker_had_set_aside_is_restored(tmp_path: Path) -
     assert found.status == "crash" and "SIGKILL" in found.message
     assert {path.name: path.read_text() for path in out.glob("*m*.*")} == {"m.xml": "old xml", "m.bin": "old bin"}
     assert not list(out.glob(".mo-loop-*"))
+
+
+def test_half_of_a_new_pair_and_its_lock_are_removed(tmp_path: Path) -> None:
+    """A worker that is killed between the two files of a new pair leaves a .bin, and the file of its lock."""
+    path = tmp_path / "m.xml"
+    for name in ("m.bin", ".m.xml.lock"):
+        (tmp_path / name).write_text("")
+    restore_pair(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["m.bin"]
+    restore_pair(path, is_new=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_worker_that_the_same_signal_ended_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
