@@ -83,7 +83,7 @@ class GatherND(Op, opset=8, index=("indices",)):
     def infer(self, data, indices):
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, None)
-        self.require(len(indices.shape) > self.batch_dims, f"{self.batch_dims} batch dimensions in {indices}")
+        self.require(0 <= self.batch_dims < len(indices.shape), f"{self.batch_dims} batch dimensions in {indices}")
         depth = indices.shape[-1]
         if not isinstance(depth, int):
             return TensorType(data.dtype, None)

@@ -13,14 +13,17 @@ import pytest
 from onnx import numpy_helper
 
 from mo_loop import convert_model, ops
-from mo_loop.errors import MoLoopError, TypeError_, UnsupportedError
+from mo_loop.errors import ModelError, MoLoopError, TypeError_, UnsupportedError
 from mo_loop.frontend.forms import Form, Matrix, Vector, form_of
 from mo_loop.frontend.loose_nodes import _has_default
+from mo_loop.frontend.ops.contrib.delta_rule import recurrence
 from mo_loop.frontend.registry import describe, find, listed
+from mo_loop.graph import Graph
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, viewed
 from mo_loop.graph.types import UNKNOWN, u4
 from tests.harness import f32, parsed
+from tests.unit.graphs import parameter
 
 NODES: dict[str, tuple[str, str]] = {
     "a second factor that is absent": (
@@ -345,3 +348,19 @@ def test_zero_points_of_another_shape_than_the_weights() -> None:
     with pytest.raises(MoLoopError, match="ML232") as caught:
         convert_model(model)
     assert caught.value.exit_code == 2
+
+
+def test_a_negative_number_of_batch_dimensions() -> None:
+    text = "main (float[2,3] x, int64 i) => (y) { y = GatherND <batch_dims: int = -2> (x, i) }"
+    with pytest.raises(MoLoopError, match="ML23") as caught:
+        convert_model(parsed(text, opset=13))
+    assert caught.value.exit_code == 2
+
+
+def test_a_decay_of_another_rank() -> None:
+    graph = Graph("main")
+    shapes = ((1, 4, 2, 1, 3), (1, 4, 2, 3), (1, 4, 2, 3), (1, 4))
+    queries, keys, values, decay = (parameter(graph, *shape) for shape in shapes)
+    with pytest.raises(ModelError) as caught:
+        recurrence(queries, keys, values, decay, None, parameter(graph, 1, 2, 3, 3))
+    assert caught.value.code == "ML235"

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.contrib.chunked_rule import chunked_recurrence, is_chunkable
 from mo_loop.frontend.ops.contrib.heads import places
 from mo_loop.frontend.ops.shared import dimension, joined
@@ -37,6 +38,8 @@ def recurrence(
     heads, V], logarithms of the decay [batch, T, heads, K or 1]; beta, [batch, T, heads or 1, 1], is that of the delta
     rule. Keys and decays become rows and columns by Unsqueeze: the runtime moves a Transpose to other operations.
     """
+    if decay is not None and decay.rank != 4:
+        raise ModelError(f"the decay is {decay.type}, not one number or one row for each head", code="ML235")
     if is_chunkable(queries, decay):
         return chunked_recurrence(queries, keys, values, decay, beta, state)
     kept = None if decay is None else ops.Exp(decay).output
