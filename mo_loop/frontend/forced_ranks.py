@@ -9,7 +9,7 @@ as Relu, Concat and Softmax pass it on. A declaration of an inner value or an ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _SAME = frozenset((
@@ -154,12 +154,18 @@ def _said(node: Any) -> Iterator[tuple[str, int]]:
         yield from ((name, 2) for name in (*node.input[:2], node.output[0]))
     if op == "Flatten":
         yield node.output[0], 2
-    if op == "Transpose" and _attribute(node, "perm", ()):
-        yield node.input[0], len(_attribute(node, "perm", ()))
+    if op == "Transpose" and _numbers(node, "perm"):
+        yield node.input[0], len(_numbers(node, "perm"))
     if op.endswith("Pool") or op in _WEIGHTS:
-        kernel = _attribute(node, "kernel_shape", ())
+        kernel = _numbers(node, "kernel_shape")
         if kernel:
             yield node.input[0], len(kernel) + 2
+
+
+def _numbers(node: Any, name: str) -> Sequence[int]:
+    """The numbers of an attribute; none if it is of another kind, which its translator refuses."""
+    value = _attribute(node, name, ())
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _attribute(node: Any, name: str, default: Any) -> Any:

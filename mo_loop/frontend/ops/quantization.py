@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.errors import UnsupportedError
+from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.forms import AtLeast2, One, Vector
 from mo_loop.frontend.ops.convolution import convolved, spatial_rank
 from mo_loop.frontend.ops.weight_layout import array_of
@@ -22,7 +22,7 @@ from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, u8
+from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8
 from mo_loop.ops.base import Op
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product, largest_sum
 
@@ -86,6 +86,8 @@ def _require_rank(x: Value, scale: Value, block_size: int) -> None:
 
 def unless_zero(zero_point: Value | None) -> Value | None:
     """The zero point; None if it is 0."""
+    if zero_point is not None and zero_point.dtype is string:
+        raise ModelError("the zero point is a string", code="ML235")
     array = array_of(zero_point)
     return None if array is not None and not np.any(array.astype(np.float32)) else zero_point
 

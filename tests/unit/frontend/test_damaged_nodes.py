@@ -14,9 +14,11 @@ from onnx import numpy_helper
 
 from mo_loop import convert_model, ops
 from mo_loop.errors import ModelError, MoLoopError, TypeError_, UnsupportedError
+from mo_loop.frontend.forced_ranks import _said
 from mo_loop.frontend.forms import Form, Matrix, Vector, form_of
 from mo_loop.frontend.loose_nodes import _has_default
 from mo_loop.frontend.ops.contrib.delta_rule import recurrence
+from mo_loop.frontend.ops.quantization import unless_zero
 from mo_loop.frontend.registry import describe, find, listed
 from mo_loop.graph import Graph
 from mo_loop.graph.shape import normalise_axis
@@ -363,4 +365,20 @@ def test_a_decay_of_another_rank() -> None:
     queries, keys, values, decay = (parameter(graph, *shape) for shape in shapes)
     with pytest.raises(ModelError) as caught:
         recurrence(queries, keys, values, decay, None, parameter(graph, 1, 2, 3, 3))
+    assert caught.value.code == "ML235"
+
+
+def test_a_permutation_that_is_a_tensor() -> None:
+    model = parsed("main (float[N] s, float[2,3] x) => (y) { r = Transpose (x) y = Transpose (r) }", opset=13)
+    for node, name in zip(model.graph.node, ("perm", "perm"), strict=True):
+        node.attribute.append(onnx.helper.make_attribute(name, numpy_helper.from_array(np.int64([1, 0]))))
+    assert list(_said(model.graph.node[0])) == []
+    with pytest.raises(MoLoopError, match="ML227"):
+        convert_model(model)
+
+
+def test_a_zero_point_of_strings() -> None:
+    graph = Graph("main")
+    with pytest.raises(ModelError) as caught:
+        unless_zero(ops.Constant(np.array(["mul"], object), graph=graph).output)
     assert caught.value.code == "ML235"
