@@ -131,6 +131,8 @@ def spread(parameter: Array, axis: int, shape: Sequence[int], block_size: int = 
     if block_size and parameter.size > 1:
         at = normalise_axis(axis, len(shape))
         require_computable(shape[at])
+        if parameter.ndim <= at or parameter.shape[at] * block_size < shape[at]:
+            raise TypeError_(f"{parameter.shape} parameters of blocks of {block_size} in {shape}", code="ML235")
         return np.take(parameter, np.arange(shape[at]) // block_size, at)
     if parameter.ndim == len(shape):
         return parameter

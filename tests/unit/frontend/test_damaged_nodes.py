@@ -24,6 +24,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, viewed
 from mo_loop.graph.types import UNKNOWN, u4
+from mo_loop.ops.quantization import spread
 from tests.harness import f32, parsed
 from tests.unit.graphs import parameter
 
@@ -382,3 +383,11 @@ def test_a_zero_point_of_strings() -> None:
     with pytest.raises(ModelError) as caught:
         unless_zero(ops.Constant(np.array(["mul"], object), graph=graph).output)
     assert caught.value.code == "ML235"
+
+
+def test_fewer_scales_than_blocks() -> None:
+    assert spread(np.ones((2, 2)), 1, (2, 4), 2).shape == (2, 4)
+    for scales in (np.ones((2, 1)), np.ones(2)):
+        with pytest.raises(TypeError_) as caught:
+            spread(np.repeat(scales, 2, 0), 1, (2, 4), 2)
+        assert caught.value.code == "ML235"
