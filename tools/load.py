@@ -20,12 +20,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.cli.batches import TROUBLE
+from tests.cli.batches import TROUBLE, processes
 
 ROOT = Path(__file__).resolve().parents[1]
 GROWTH = 1.1
@@ -81,7 +81,7 @@ def batch(folder: Path, count: int, jobs: int) -> list[str]:
         if status == "converted" and not (folder / "out" / name).with_suffix(ending).exists()
     ]  # fmt: skip
     hidden = [str(path) for path in (folder / "out").rglob(".*") if path.name != ".mo-loop.json"]
-    left = list(processes(mark))
+    left = processes(mark)
     return [
         *wrong[:10], *(f"{name} has no output" for name in missing[:10]), *(f"{each} remains" for each in hidden),
         *(f"process {each} remains" for each in left), *growth("the batch's process", memory, count * RESULT / 1024),
@@ -155,17 +155,6 @@ def resident(process: int) -> float:
     except (OSError, IndexError):
         return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
-
-
-def processes(mark: str) -> Iterator[int]:
-    """The running processes, except this one, with `mark` in their environment."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                if mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
-                    yield int(entry.name)
-            except OSError:
-                continue
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ Info = dict[str, dict[str, str]]
 """The <rt_info> of a layer or port: name of an attribute -> its fields."""
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, longest: int = LONGEST) -> str:
     """A text of the file, for a message."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def _name(text: str) -> str:
-    return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}..."
+    return shortened(text, LONGEST_NAME)
 
 
 def ir_error(message: str, where: str, code: str = "ML250") -> IrError:
