@@ -2,11 +2,11 @@
 #
 #   PYTHON=python3.12 make test     another interpreter for the environment
 #   make test ARGS="-k scan -x"     more arguments for the tool behind a target
-#   make test WORKERS=8             pytest processes
+#   make test WORKERS=8             pytest processes; 3 for 2 cores, because tests wait for worker processes
 
 PYTHON  ?= python3
 VENV    ?= .venv
-WORKERS ?= 2
+WORKERS ?= 3
 ARGS    ?=
 BASE    ?= main
 GOLDEN  ?= tests/golden/test_golden.py
@@ -17,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo determinism load test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser page page-check clean
+.PHONY: help audit demo determinism load load-cluster test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-states fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -29,10 +29,13 @@ test-fast: $(VENV)/.installed-dev ## run the unit and golden tests alone
 	$(PY) -m pytest -n $(WORKERS) tests/unit tests/golden $(ARGS)
 
 test: $(VENV)/.installed-dev ## run the tests on WORKERS processes
-	$(PY) -m pytest -n $(WORKERS) $(ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-browser: $(VENV)/.installed-browser ## run the tests of the page in Chromium (CHROMIUM=path: which one)
 	$(PY) -m pytest tests/browser --browser $(ARGS)
+
+test-cluster: $(VENV)/.installed-cluster ## run the tests of models and outputs at URLs, with an S3 server on this machine
+	$(PY) -m pytest tests/cluster --cluster $(ARGS)
 
 lint: $(VENV)/.installed-dev ## check style with ruff
 	$(PY) -m ruff check . $(ARGS)
@@ -61,6 +64,9 @@ determinism: $(VENV)/.installed-dev ## convert 700 models in other circumstances
 load: $(VENV)/.installed-dev ## a batch of 2,000 models with poison, and 20,000 conversions in one worker: memory stays flat
 	$(PY) tools/load.py $(ARGS)
 
+load-cluster: $(VENV)/.installed-cluster ## a batch of 500 models from an S3 server on a cluster against one on this machine: CPU and memory
+	$(PY) tools/load_cluster.py $(ARGS)
+
 audit: $(VENV)/.installed-dev ## look for known holes in the dependencies: their oldest allowed releases, and those installed
 	$(PY) tools/audit.py $(ARGS)
 
@@ -69,6 +75,9 @@ conformance: $(VENV)/.installed-verify ## run the ONNX backend suite, fail where
 
 fuzz: $(VENV)/.installed-verify ## convert and compare random models with control flow
 	$(PY) tools/fuzz_controlflow.py $(ARGS)
+
+fuzz-states: $(VENV)/.installed-verify ## convert random recurrent models to one step with states, and compare sequences
+	$(PY) tools/fuzz_states.py $(ARGS)
 
 fuzz-weights: $(VENV)/.installed-verify ## convert and compare random models with quantised weights
 	$(PY) tools/fuzz_weights.py $(ARGS)
@@ -125,6 +134,10 @@ $(VENV)/.installed-mutants: $(VENV)/pyvenv.cfg pyproject.toml
 
 $(VENV)/.installed-browser: $(VENV)/pyvenv.cfg pyproject.toml
 	$(PIP) install --quiet --editable '.[browser]'
+	@touch $(VENV)/.installed-verify $(VENV)/.installed-dev $@
+
+$(VENV)/.installed-cluster: $(VENV)/pyvenv.cfg pyproject.toml
+	$(PIP) install --quiet --editable '.[cluster-tests]'
 	@touch $(VENV)/.installed-verify $(VENV)/.installed-dev $@
 
 $(VENV)/.installed-dev: $(VENV)/pyvenv.cfg pyproject.toml

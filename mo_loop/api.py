@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import io
 import os
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
@@ -28,6 +29,7 @@ from mo_loop.ir.pair import draft_pair, new_pair
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Result
 from mo_loop.options import ConvertOptions
+from mo_loop.storage.locations import Location, is_url, location_of
 
 if TYPE_CHECKING:
     from transforms.config import PassConfig
@@ -120,6 +122,10 @@ def convert_model(
     batch: int | None = None,
     target: str | None = None,
     quantization: str = "fast",
+    transform: Any = None,
+    stateful: bool = False,
+    stateful_pairs: Mapping[str, str] | None = None,
+    beam_idx: bool = False,
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     limits: Limits | Mapping[str, Any] | None = None,
     dump: str | os.PathLike[str] | None = None,
@@ -130,10 +136,11 @@ def convert_model(
     """Convert an ONNX model.
 
     Args:
-        source: path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
+        source: path or URL of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`. A model
+            at a URL is brought to the local disk, where it stays as long as the returned Model.
         input, output, freeze, rename, config, unroll, strict, sequence_io, extensions, plugins, layout, mean_values,
-        scale_values, scale, reverse_input_channels, batch, target, quantization, allow_external, limits: see
-            `mo_loop.options.ConvertOptions`.
+        scale_values, scale, reverse_input_channels, batch, target, quantization, transform, stateful, stateful_pairs,
+        beam_idx, allow_external, limits: see `mo_loop.options.ConvertOptions`.
         dump: a folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).
         observers: called with a `transforms.manager.Step` after every pass, and with a `transforms.manager.Phase` when
             another part of the conversion begins and when it has ended.
@@ -149,14 +156,30 @@ def convert_model(
         input=input, output=output, freeze=freeze, rename=rename, config=config, unroll=unroll, strict=strict,
         sequence_io=sequence_io, extensions=extensions, plugins=plugins, layout=layout, mean_values=mean_values,
         scale_values=scale_values, scale=scale, reverse_input_channels=reverse_input_channels, batch=batch,
-        target=target, quantization=quantization, allow_external=allow_external, limits=limits,
+        target=target, quantization=quantization, transform=transform, stateful=stateful,
+        stateful_pairs=stateful_pairs, beam_idx=beam_idx, allow_external=allow_external, limits=limits,
     )  # fmt: skip
     observers = list(observers)
     if dump is not None:
         from mo_loop.dump import Dumper
 
         observers.insert(0, Dumper(dump))
-    return Model(Conversion(options, observers, stop_after=stop_after, check_passes=check_passes).run(source))
+    conversion = Conversion(options, observers, stop_after=stop_after, check_passes=check_passes)
+    if is_url(source):
+        return _converted_at_url(conversion, location_of(source))
+    return Model(conversion.run(source))
+
+
+def _converted_at_url(conversion: Conversion, where: Location) -> Model:
+    """The model at a URL; its files are removed when nothing uses the Model any more."""
+    from mo_loop.storage.scratch import Scratch
+    from mo_loop.storage.staging import staged
+
+    with ExitStack() as stack:
+        here = stack.enter_context(staged(where, Scratch()))
+        model = Model(conversion.run(str(here.path)))
+        weakref.finalize(model, stack.pop_all().close)
+    return model
 
 
 def read_model(xml_path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Model:
@@ -185,16 +208,31 @@ def save_model(
     model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool = False, *,
     observers: Sequence[Observer] = (), durable: bool = False,
 ) -> None:  # fmt: skip
-    """Write `xml_path` and the .bin of the same name. Numbers stay exact unless `compress_to_fp16` is set.
+    """Write `xml_path`, a path or a URL, and the .bin of the same name. Numbers stay exact unless `compress_to_fp16` is
+    set.
 
     Both files are written under temporary names and renamed at the end: after an error, older files are unchanged.
     `observers` are called with a Phase when compressing and writing begin and end. With `durable` the function returns
     when the files are on the disk (fsync).
     """
+    if is_url(xml_path):
+        _save_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
+        return
     path = Path(xml_path)
     _keep_sources(_data_files(model.graph), path)
     with paused_collector(), told_of_failures(observers):
         _save(model.graph, new_pair(path, durable=durable), compress_to_fp16, observers)
+
+
+def _save_at_url(model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]) -> None:
+    from mo_loop.storage.scratch import Scratch
+    from mo_loop.storage.uploading import upload_pair
+
+    if where.suffix != ".xml":
+        raise UsageError(f"the output {where.name!r} does not end in .xml", hint="name it, for example, model.xml")
+    with Scratch().room(where, 0) as room:
+        save_model(model, room.folder / where.name, compress_to_fp16, observers=observers)
+        upload_pair(room.folder / where.name, where)
 
 
 def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:

@@ -70,6 +70,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.preprocessing.preparation import Preprocessing
 from mo_loop.report.conversion_info import conversion_info
 from mo_loop.target import Target, shown
+from transforms.function_pass import FunctionPass
 from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
 CHECK_PASSES = False
@@ -111,7 +112,7 @@ class Conversion:
         from transforms.pipelines import default_pipeline
 
         options = self.options
-        passes = default_pipeline(options.unroll, options.releases, options.quantization)
+        passes = default_pipeline(options.unroll, options.releases, options.quantization, _state_passes(options))
         return Manager(self._preprocessing.around(self._extensions.arranged(passes)), config=options.config)
 
     @cached_property
@@ -275,6 +276,27 @@ class Conversion:
             error.at(why=why, hint=hint) if declared and isinstance(error, TypeError_) and not error.hint else error
             for error in errors
         ]
+
+
+def _state_passes(options: ConvertOptions) -> list[FunctionPass]:
+    """The passes that make variables, as the options ask for them."""
+    made: list[FunctionPass] = []
+    low_latency = options.arguments_of("LowLatency2")
+    if low_latency is not None:
+        from transforms.states.low_latency2 import LowLatency2
+        from transforms.states.set_sequence_length import SetSequenceLength
+
+        made.append(LowLatency2(**low_latency))
+        if low_latency.get("sequence_length") is not None:
+            made.append(SetSequenceLength())
+    if options.makes_states:
+        from transforms.states.fuse_stateful_attention import FuseStatefulAttention
+        from transforms.states.make_stateful import MakeStateful
+
+        named = (options.arguments_of("MakeStateful") or {}).get("param_res_names", {})
+        pairs = {**named, **(options.stateful_pairs or {})}
+        made += [MakeStateful(pairs, find=options.stateful, beam_idx=options.beam_idx), FuseStatefulAttention()]
+    return made
 
 
 @contextmanager

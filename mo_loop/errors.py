@@ -4,10 +4,12 @@
     ├── InputError         ML2xx  exit code 2   the model or the call is wrong
     │   ├── UsageError     ML20x                an argument is not valid
     │   ├── FileError      ML21x, ML27x         a file is missing, unreadable, refused, or of another kind
+    │   │   └── StorageError ML28x              the same of an object at a URL, or its store fails
     │   ├── ModelError     ML22x                the ONNX model breaks a rule of ONNX
     │   ├── TypeError_     ML23x                types or shapes that do not fit an operation
     │   ├── IrError        ML25x                an IR file breaks a rule of its format
-    │   └── ExtensionError ML26x                an extension of the user cannot be loaded or fails
+    │   ├── ExtensionError ML26x                an extension of the user cannot be loaded or fails
+    │   └── ClusterError   ML29x                the scheduler or a worker of a cluster
     ├── UnsupportedError   ML3xx  exit code 3   valid ONNX that cannot be expressed
     │   └── LimitError     ML34x                more than the limits of a conversion
     ├── ConversionErrors   (the worst of them)  several of the above at once, grouped
@@ -109,6 +111,12 @@ class FileError(InputError):
     code = "ML210"
 
 
+class StorageError(FileError):
+    """An object at a URL is missing or refused, or its store fails."""
+
+    code = "ML286"
+
+
 class ModelError(InputError):
     """The ONNX model breaks a rule of ONNX."""
 
@@ -125,6 +133,12 @@ class ExtensionError(InputError):
     """An extension of the user cannot be loaded, or one of its passes or translators fails."""
 
     code = "ML260"
+
+
+class ClusterError(InputError):
+    """The scheduler or the workers of a cluster cannot be used, or are lost."""
+
+    code = "ML290"
 
 
 class IrError(InputError):
@@ -209,15 +223,21 @@ class ConversionErrors(MoLoopError):
         return self.message
 
 
-def too_large(error: Exception) -> TypeError_ | None:
-    """The error for a number or a size that cannot be represented, or computed in the memory of this machine; None if
-    `error` is not about that."""
+def error_of_numbers(error: Exception) -> TypeError_ | None:
+    """The error for numbers of a model that cannot be represented, or computed with, or computed in the memory of this
+    machine; None if `error` is not about that."""
     if isinstance(error, MemoryError):
         return TypeError_(f"its tensors do not fit into the memory: {error}".rstrip(": "), code="ML242")
-    if isinstance(error, OverflowError) or (isinstance(error, ValueError) and str(error).startswith(_OF_NUMPY)):
-        return TypeError_(f"a number or a size is too large: {error}", code="ML242")
+    text = str(error)
+    if isinstance(error, ZeroDivisionError) or (isinstance(error, ValueError) and text.startswith(_OF_FLOATS)):
+        return TypeError_(f"its numbers cannot be computed with: {text}", code="ML235")
+    if isinstance(error, OverflowError) or (isinstance(error, ValueError) and text.startswith(_OF_NUMPY)):
+        return TypeError_(f"a number or a size is too large: {text}", code="ML242")
     return None
 
+
+_OF_FLOATS = ("math domain", "cannot convert float NaN")
+"""How Python's messages about numbers that an operation does not take begin."""
 
 _OF_NUMPY = ("array is too big", "Maximum allowed")
 """How numpy's messages about sizes beyond 64 bits begin."""

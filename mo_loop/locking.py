@@ -69,6 +69,20 @@ def try_lock(descriptor: int) -> bool | None:
     return True
 
 
+def locked_folder(path: str | Path) -> int | None:
+    """A descriptor that holds the lock of a folder; None if another process has it, or there is no lock."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:  # not a folder, or gone meanwhile
+        return None
+    if try_lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
 def _acquired(file: Path) -> int | None:
     """A descriptor that holds the lock; None without locks."""
     end = time.monotonic() + WAIT

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import UsageError
 from mo_loop.target import Target
+from mo_loop.transformations import Transformation, transformations
 
 if TYPE_CHECKING:
     from transforms.config import PassConfig
@@ -62,6 +63,15 @@ class ConvertOptions:
         quantization: "fast": quantised activations become FakeQuantize, which the runtime computes with integers; a
             result may differ by one step. "exact": each operator has ONNX's numbers, and the IR tells the runtime not
             to quantise activations before compressed weights.
+        transform: transformations of states, in the spelling of the Model Optimizer: `"LowLatency2"`,
+            `"LowLatency2[use_const_initializer=False]"`, `"MakeStateful[param_res_names={'h0':'hN'}]"`, or names with a
+            dict of arguments (mo_loop/transformations.py, docs/states.md).
+        stateful: keep the states that the caller would carry, such as key and value caches, in variables of the
+            runtime: inputs and outputs that belong together are found, and leave the interface of the model.
+        stateful_pairs: corrects what `stateful` finds: name of an input -> name of the output with its next value, or
+            "" for an input that stays one.
+        beam_idx: add the input `beam_idx`, i32 [batch], which says from which sequence of the step before each sequence
+            continues; with `stateful`.
         allow_external: folders besides that of the model whose files may hold external data, also files that are links
             or have several names (mo_loop/frontend/external_files.py).
         limits: how much the model may make the conversion do: a `Limits` (mo_loop/conversion_limits.py), or values by
@@ -69,8 +79,9 @@ class ConvertOptions:
         compress_to_fp16: store f32 weights as f16 when the model is written.
 
     Raises:
-        UsageError: `sequence_io` or `quantization` is none of the values above, or `target` is not a supported release
-            or range.
+        UsageError: `transform` cannot be understood; `beam_idx` or `stateful_pairs` is given without `stateful`;
+            `sequence_io` or `quantization` is none of the values above, or `target` is not a supported release or
+            range.
     """
 
     input: str | Sequence[Any] | Mapping[str, Any] | None = None
@@ -91,6 +102,10 @@ class ConvertOptions:
     batch: int | None = None
     target: str | None = None
     quantization: str = "fast"
+    transform: Any = None
+    stateful: bool = False
+    stateful_pairs: Mapping[str, str] | None = None
+    beam_idx: bool = False
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ()
     limits: Limits | Mapping[str, Any] | None = None
     compress_to_fp16: bool = False
@@ -102,8 +117,24 @@ class ConvertOptions:
             raise UsageError(f"quantization is {self.quantization!r}", hint=f"give {' or '.join(QUANTIZATION)}")
         if self.target is not None:
             _ = self.releases
+        if self.transform is not None:
+            object.__setattr__(self, "transform", transformations(self.transform))
+        for name in ("stateful_pairs", "beam_idx"):
+            if getattr(self, name) and not self.makes_states:
+                flag = {"stateful_pairs": "--stateful-pair", "beam_idx": "--beam-idx"}[name]
+                raise UsageError(f"{flag} has no effect", why="no state is made", hint="give --stateful as well")
         if self.limits is not None:
             object.__setattr__(self, "limits", Limits.of(self.limits))
+
+    @property
+    def makes_states(self) -> bool:
+        """Whether inputs and outputs become variables."""
+        return self.stateful or any(each.name == "MakeStateful" for each in self.transform or ())
+
+    def arguments_of(self, transformation: str) -> Mapping[str, Any] | None:
+        """The arguments with which `transform` names a transformation; None if it does not."""
+        found: Sequence[Transformation] = self.transform or ()
+        return next((each.arguments for each in found if each.name == transformation), None)
 
     @property
     def releases(self) -> Target:

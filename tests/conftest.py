@@ -25,9 +25,10 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of tests/rows.py and tests/browser."""
+    """The options of tests/rows.py, tests/browser and tests/cluster."""
     parser.addoption("--each-row", action="store_true", help="make each row of parameters a test of its own")
     parser.addoption("--browser", action="store_true", help="run tests/browser, which need playwright and Chromium")
+    parser.addoption("--cluster", action="store_true", help="run tests/cluster, which need moto, s3fs and distributed")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,7 +4,7 @@
 
 A slow and simple reference for the tests of passes: it relies neither on passes nor on inferred types. Values are
 arrays, lists of them (sequences), and `Present` or None (optionals). RandomUniform returns the middle of its bounds, so
-that a graph gives the same values before and after a pass.
+that a graph gives the same values before and after a pass. A variable has its initial value, as in a first inference.
 """
 
 from __future__ import annotations
@@ -328,6 +328,8 @@ def _in_levels(node: Any, x: Any, low: Any, high: Any, to_low: Any, to_high: Any
 OWN: dict[str, Callable[..., Any]] = {
     "ShapeOf": lambda node, x: np.array(x.shape, node.output_type.numpy),
     "AtLeast": lambda node, x: x,
+    "Assign": lambda node, x: x,
+    "ReadValue": lambda node, initial: initial,
     "Barrier": lambda node, x: x,
     "Quantize": _quantised,
     "Dequantize": _dequantised,

@@ -4,6 +4,7 @@
     python tools/export_real.py                       # every row, into out/real (about 6 GB)
     python tools/export_real.py resnet50 bert-int4    # the rows whose names contain one of these
     python tools/export_real.py --list                # the names of the rows
+    python tools/export_real.py cached                # the decoders of tools/bench_states.py (1 GB)
 
 The rows are in tests/models/sources/real_models/rows.py. What the folder holds already is not made again. Nothing is
 downloaded. tools/bench_inference.py --folder out/real measures the result.
@@ -26,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.models.sources.exporting.inputs import read_cases
-from tests.models.sources.real_models.rows import FILES, VARIANTS, WEIGHTS_ONLY, Entry, matching
+from tests.models.sources.real_models.rows import FILES, VARIANTS, WEIGHTS_ONLY, Entry, cached, matching
 
 NEEDED = ("numpy", "onnx", "onnxruntime", "onnxscript", "sympy", "torch", "torchvision", "transformers")
 TOOL = "tools/export_real.py"
@@ -40,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="print the names of the rows, and end")
     parser.add_argument("names", nargs="*", metavar="NAME", help="parts of the names of rows; default: all")
     options = parser.parse_args(arguments)
-    chosen = matching(options.names)
+    chosen = [*matching(options.names), *cached(options.names)]
     if not chosen:
         parser.error(f"no row is named {' or '.join(options.names)}; --list prints all names")
     if options.list:

@@ -112,6 +112,8 @@ def _of_example(example: Example) -> Graph | None:
         else Constant(np.array(each.integers, np.int64).reshape(each.shape), graph=graph).output
         for each in example.types
     ]  # fmt: skip
+    if cls is ops.Assign:  # the reader refuses a variable that is not read
+        Result(ops.ReadValue(graph=graph, **example.attributes).output)
     node = cls(*inputs, graph=graph, **example.attributes)
     for value in node.outputs:
         Result(value)

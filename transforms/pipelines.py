@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mo_loop.errors import InternalError
 from mo_loop.target import Target
 from transforms.common.constants_reduce import ConstantsReduce
@@ -52,6 +54,7 @@ from transforms.runtime.insert_static_shapes import InsertStaticShapes
 from transforms.runtime.isolate_parameters import IsolateParameters
 from transforms.runtime.local_rules import LocalRules
 from transforms.runtime.lower_barriers import LowerBarriers
+from transforms.runtime.make_assigned_shapes_dynamic import MakeAssignedShapesDynamic
 from transforms.runtime.make_final_shapes_dynamic import MakeFinalShapesDynamic
 from transforms.runtime.make_state_shapes_dynamic import MakeStateShapesDynamic
 from transforms.runtime.make_trip_counts_dynamic import MakeTripCountsDynamic
@@ -63,8 +66,14 @@ from transforms.runtime.remove_result_bounds import RemoveResultBounds
 from transforms.runtime.remove_slice_bounds import RemoveSliceBounds
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
 from transforms.runtime.select_final_values import SelectFinalValues
+from transforms.runtime.separate_read_values import SeparateReadValues
+from transforms.runtime.share_initial_values import ShareInitialValues
 from transforms.runtime.targets import needs
 from transforms.runtime.weights_for_old_kernels import SpreadScales, UnsignedWeights
+from transforms.states.fuse_stateful_attention import FuseStatefulAttention
+from transforms.states.low_latency2 import LowLatency2
+from transforms.states.make_stateful import MakeStateful
+from transforms.states.set_sequence_length import SetSequenceLength
 
 COMMON: tuple[type[FunctionPass], ...] = (
     NopElimination,  # before the guards and isolations below insert such nodes on purpose
@@ -76,6 +85,7 @@ COMMON: tuple[type[FunctionPass], ...] = (
 """Makes a graph smaller and simpler; its results stay the same."""
 
 FRONT: tuple[type[FunctionPass], ...] = (
+    SetSequenceLength,  # only for LowLatency2; all others see the known length
     TransposeMatMul,  # before the next pass moves the elements of weights
     ConstantFolding,  # all passes below need the trip counts, conditions and lengths that are known
     UnrollLoops,  # only with a limit; SharedOpOptimization below merges what the copies have in common
@@ -107,6 +117,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
     LoopToTI,  # counted loops over slices
     ScanLowering,  # TensorIterator-1 if the length cannot be 0, else Loop-5
     FuseRecurrentCells,  # cells over slices, in a loop of any kind
+    LowLatency2,  # what loops over a sequence is one now; before the guards, which loops of one step do not need
+    MakeStateful,  # what the caller carried is a variable, as which the rules below see it
+    FuseStatefulAttention,  # behind what makes caches of inputs
     PushConstantToSubgraph,  # constants are in the bodies that read them
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5
     SelectFinalValues,  # the final value of a loop that did not run would be old contents
@@ -123,6 +136,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     MakeFinalShapesDynamic,  # so would others
+    ShareInitialValues,  # before the next pass, which then has less to do
+    SeparateReadValues,  # the runtime compiles no concatenation with a variable whose initial value is computed
+    MakeAssignedShapesDynamic,  # the runtime copies no static tensor into a variable of dynamic shape
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     AddLeadingDimension,  # the runtime would divide by a first dimension of 0
@@ -150,7 +166,7 @@ BY_SIZES = (BreakStateSymbols, ConcatenateAlongFirstAxis, GuardZeroTrips, Select
 """Rules that decide by sizes which Barriers hide later: when they run again, they see fewer loops that surely run."""
 
 PLACES: dict[str, str] = {
-    "start": FRONT[0].__name__,  # the translated graph: Loop, Scan and If as in ONNX
+    "start": TransposeMatMul.__name__,  # the translated graph: Loop, Scan and If as in ONNX
     "lowered": GuardTripCounts.__name__,  # Loop, TensorIterator and If of the file, before the guards
     "end": IsolateParameters.__name__,  # before the passes whose result no other pass may change
 }
@@ -174,15 +190,27 @@ def check_rules(target: Target | None = None) -> StepObserver:
     return observer
 
 
+STATES = (SetSequenceLength, LowLatency2, MakeStateful, FuseStatefulAttention)
+"""Passes that change what a model computes: its states live across inferences. They run where options ask for them."""
+
 FAST_QUANTIZATION = (DequantizeBeforeMovement, QuantizeToFakeQuantize, IntegerMatMulToFakeQuantize)
 """Passes after which a quantised tensor may differ by one step from that of ONNX."""
 
 
-def default_pipeline(unroll: int = 0, target: Target | None = None, quantization: str = "fast") -> list[FunctionPass]:
-    """New instances of the passes of a conversion. Loops of at most `unroll` iterations are unrolled. Rules that no
-    release of `target` needs are disabled by default, and those of `FAST_QUANTIZATION` if it is "exact"."""
+def default_pipeline(
+    unroll: int = 0, target: Target | None = None, quantization: str = "fast", states: Sequence[FunctionPass] = ()
+) -> list[FunctionPass]:  # fmt: skip
+    """New instances of the passes of a conversion.
+
+    Args:
+        unroll: loops of at most so many iterations are unrolled.
+        target: rules that no release of it needs are disabled by default.
+        quantization: with "exact" the passes of `FAST_QUANTIZATION` are disabled by default.
+        states: passes of `STATES` with their arguments; without them the pipeline has none.
+    """
     target = target or Target()
-    passes = [UnrollLoops(unroll) if each is UnrollLoops else _made(each, target) for each in FRONT]
+    given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in (UnrollLoops(unroll), *states)}
+    passes = [given.get(each) or _made(each, target) for each in FRONT if each in given or each not in STATES]
     for each in passes:
         if isinstance(each, FAST_QUANTIZATION) and quantization == "exact":
             each.enabled_by_default = False

@@ -1,37 +1,50 @@
 """The failures of an earlier batch, which are known and do not change the exit code.
 
-known = known_failures(Path("accepted.json"))       # the report of that batch
+earlier = earlier_report(Path("accepted.json"))     # the report of that batch
+known = known_failures(earlier)
 Results(..., known=known).regressions               # models that fail now and did not fail then, or are new
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from mo_loop.batch.places import read_bytes
 from mo_loop.batch.report import SCHEMA, VERSION
 from mo_loop.batch.result import BAD
 from mo_loop.errors import FileError
+from mo_loop.storage.locations import Location
 
 
-def known_failures(path: Path) -> frozenset[str]:
-    """The names of the models that failed, by its report.
+def earlier_report(place: Path | Location) -> dict[str, Any]:
+    """The content of the report of an earlier batch.
 
     Raises:
         FileError: the file cannot be read, or is not a report of this version.
     """
     try:
-        text = path.read_text("utf-8")
+        text = read_bytes(place).decode("utf-8")
     except FileNotFoundError:
-        raise FileError(f"{path} does not exist", hint="give the report of an earlier batch") from None
+        raise FileError(f"{place} does not exist", hint="give the report of an earlier batch") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path} cannot be read: {error}", code="ML212") from None
+        raise FileError(f"{place} cannot be read: {error}", code="ML212") from None
     try:
         report = json.loads(text)
         if (report["schema"], report["version"]) != (SCHEMA, VERSION):
             raise KeyError
-        return frozenset(each["name"] for each in report["models"] if each["status"] in BAD)
+        for each in report["models"]:
+            str(each["name"]), str(each["status"])
     except (ValueError, KeyError, TypeError):
         raise FileError(
-            f"{path} is not a report of a batch", code="ML214", hint="write one with --report and this version"
+            f"{place} is not a report of a batch", code="ML214", hint="write one with --report and this version"
         ) from None
+    found: dict[str, Any] = report
+    return found
+
+
+def known_failures(report: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the models that failed, by a report."""
+    return frozenset(each["name"] for each in report["models"] if each["status"] in BAD)

@@ -18,7 +18,7 @@ from pathlib import Path
 from mo_loop.batch.state import NAME
 from mo_loop.errors import FileError
 from mo_loop.files import reason_of
-from mo_loop.locking import locked, try_lock
+from mo_loop.locking import locked, locked_folder
 
 _PREFIX = ".mo-loop-"
 
@@ -35,7 +35,7 @@ def drafts_in(folder: Path) -> Iterator[str]:
         with locked(folder / NAME):  # nobody takes the new folder for one without a batch before it has its lock
             _remove_abandoned(folder)
             made = tempfile.mkdtemp(prefix=_PREFIX, dir=folder.absolute())
-            descriptor = _locked_folder(made)
+            descriptor = locked_folder(made)
     except OSError as error:
         raise FileError(
             f"{folder} cannot be written: {reason_of(error)}", code="ML219", hint="give another folder"
@@ -50,21 +50,7 @@ def drafts_in(folder: Path) -> Iterator[str]:
 
 def _remove_abandoned(folder: Path) -> None:
     for each in folder.glob(f"{_PREFIX}*"):
-        descriptor = _locked_folder(each)
+        descriptor = locked_folder(each)
         if descriptor is not None:
             shutil.rmtree(each, ignore_errors=True)
             os.close(descriptor)
-
-
-def _locked_folder(path: str | Path) -> int | None:
-    """A descriptor that holds the lock of a folder; None if another process has it, or there is no lock."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return None
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # not a folder, or gone meanwhile
-        return None
-    if try_lock(descriptor):
-        return descriptor
-    os.close(descriptor)
-    return None

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from io import FileIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop import __version__
@@ -26,10 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Size in bytes and SHA-256 of a file."""
+    """Size in bytes and SHA-256 of a file.
+
+    An object at a URL has a tag too, if its store has one. `ranges` are those of external data that was read in part:
+    the hash is that of these bytes.
+    """
 
     size: int
     sha256: str
+    tag: str = ""
+    ranges: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +104,22 @@ def is_current(made: Made, model: Planned, options: str) -> bool:
     """Whether the .xml and .bin of `model` are unchanged and made from these inputs. The cheap checks come first."""
     if made.options != options:
         return False
-    folder = model.source.parent
-    files = [
-        *zip(model.outputs, (made.xml, made.bin), strict=True),
-        (model.source, made.source),
-        *((folder / name, wanted) for name, wanted in made.external.items()),
-    ]
+    return are_current([*outputs_of(made, model), *inputs_of(made, model)])
+
+
+def outputs_of(made: Made, model: Planned) -> list[tuple[Path, Stamp]]:
+    """The local .xml and .bin, and what they have to be."""
+    return list(zip(model.outputs, (made.xml, made.bin), strict=True))
+
+
+def inputs_of(made: Made, model: Planned) -> list[tuple[Path, Stamp]]:
+    """The local files of the model, and what they have to be."""
+    source = model.local_source
+    return [(source, made.source), *((source.parent / name, wanted) for name, wanted in made.external.items())]
+
+
+def are_current(files: list[tuple[Path, Stamp]]) -> bool:
+    """Whether files have these sizes and hashes."""
     try:
         if any(not path.is_file() or path.stat().st_size != wanted.size for path, wanted in files):
             return False

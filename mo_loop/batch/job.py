@@ -33,16 +33,22 @@ gc.freeze()  # imported objects stay: collections after each model need not sear
 
 def convert(task: Task) -> Done:
     """Convert one model. Raises MemoryError if there is too little memory; the answer contains every other failure."""
+    done = computed(task)
+    # The last step: a worker that is killed has moved its files only if its answer is on the way.
+    return tried(lambda: placed(done, task))
+
+
+def computed(task: Task) -> Done:
+    """All but the last step: the pair is a draft."""
     with paused_collector(), warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        done = _tried(lambda: _compared(Done(_converted(task)), task))
+        done = tried(lambda: _compared(Done(_converted(task)), task))
         gc.collect(0)  # frees the objects of this model: the collector was paused, so all of them are young
-    done = replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
-    # The last step: a worker that is killed has moved its files only if its answer is on the way.
-    return _tried(lambda: _placed(done, task))
+    return replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
 
 
-def _tried(step: Callable[[], Done]) -> Done:
+def tried(step: Callable[[], Done]) -> Done:
+    """What a step returns, or the answer for its exception."""
     try:
         return step()
     except Exception as error:
@@ -51,7 +57,8 @@ def _tried(step: Callable[[], Done]) -> Done:
         return Done(None, errors_of(error), _exit_code(error), _detail(error))
 
 
-def _placed(done: Done, task: Task) -> Done:
+def placed(done: Done, task: Task) -> Done:
+    """Move the draft to its place, if there is an entry; else remove it."""
     draft = Path(task.draft)
     if done.entry is None:
         remove_draft(draft)

@@ -4,7 +4,8 @@
 
 The outputs have the folder structure of the models below their common root: the given folder, the part of a glob
 before its first wildcard, the folder of a given file. A folder means all .onnx files in it and its subfolders, a glob
-the .onnx files that it matches; names that begin with a dot are skipped. A given file may have any suffix.
+the .onnx files that it matches; names that begin with a dot are skipped. A given file may have any suffix. Models at
+URLs are found by `mo_loop.batch.remote_plan`.
 """
 
 from __future__ import annotations
@@ -15,24 +16,46 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from mo_loop.batch.places import read_bytes
 from mo_loop.errors import UsageError
+from mo_loop.storage.locations import Location, place_of
+
+if TYPE_CHECKING:
+    from mo_loop.storage.stores import Info
 
 ENDING = ".onnx"
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One model: its file, the .xml to write, and its path below the common root with `/` between folders."""
+    """One model: its file, the .xml to write, and its path below the common root with `/` between folders.
 
-    source: Path
-    target: Path
+    `found` is what a listing said about a model at a URL.
+    """
+
+    source: Path | Location
+    target: Path | Location
     name: str
+    found: Info | None = None
 
     @property
     def outputs(self) -> tuple[Path, Path]:
-        """The .xml and the .bin."""
+        """The .xml and the .bin, which are local files."""
+        assert isinstance(self.target, Path)
         return self.target, self.target.with_suffix(".bin")
+
+    @property
+    def local_source(self) -> Path:
+        """The .onnx, which is a local file."""
+        assert isinstance(self.source, Path)
+        return self.source
+
+    @property
+    def size(self) -> int:
+        """The bytes of the .onnx. OSError if it is a local file that is gone."""
+        return self.local_source.stat().st_size if self.found is None else self.found.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +63,10 @@ class Plan:
     """All models, by name, and the folder that their names are below."""
 
     models: tuple[Planned, ...]
-    root: Path
+    root: Path | Location
 
 
-def planned(given: Iterable[str], folder: Path) -> Plan:
+def planned(given: Iterable[str], folder: Path | Location) -> Plan:
     """The models of `given` and their places in `folder`.
 
     Args:
@@ -54,7 +77,7 @@ def planned(given: Iterable[str], folder: Path) -> Plan:
     """
     found: dict[str, None] = {}
     roots = []
-    for text in _unlisted(given):
+    for text in unlisted(given):
         root, files = _found(text)
         if not files:
             raise UsageError(f"there is no {ENDING} file in {text}", hint="check the path, or quote the pattern")
@@ -67,20 +90,22 @@ def planned(given: Iterable[str], folder: Path) -> Plan:
     except ValueError:
         raise UsageError(f"{', '.join(roots)} have no common folder", hint="run one batch for each") from None
     models = tuple(_planned(path, root, folder) for path in sorted(found))
-    _refuse_clashes(models)
-    _refuse_weights(models)
+    refuse_clashes(models)
+    if isinstance(folder, Path):
+        _refuse_weights(models)
     return Plan(models, Path(root))
 
 
-def _planned(path: str, root: str, folder: Path) -> Planned:
-    relative = os.path.relpath(path, root)
-    return Planned(Path(path), folder / f"{os.path.splitext(relative)[0]}.xml", Path(relative).as_posix())
+def _planned(path: str, root: str, folder: Path | Location) -> Planned:
+    name = Path(os.path.relpath(path, root)).as_posix()
+    return Planned(Path(path), folder / f"{os.path.splitext(name)[0]}.xml", name)
 
 
 # -- the given paths
 
 
-def _unlisted(given: Iterable[str]) -> Iterator[str]:
+def unlisted(given: Iterable[str]) -> Iterator[str]:
+    """The given paths, with those of a list in the place of `@list`."""
     for text in given:
         if text.startswith("@"):
             yield from listed(text[1:])
@@ -94,7 +119,7 @@ def listed(name: str) -> Iterator[str]:
     Relative paths are relative to the working directory, not to the list.
     """
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        data = sys.stdin.buffer.read() if name == "-" else read_bytes(place_of(name))
     except OSError as error:
         raise UsageError(f"the list {name} cannot be read: {error.strerror or error}", hint="check the path") from None
     for line in data.decode("utf-8-sig", errors="surrogateescape").splitlines():
@@ -145,7 +170,7 @@ def _fixed_part(pattern: str) -> str:
 # -- conflicts
 
 
-def _refuse_clashes(models: Iterable[Planned]) -> None:
+def refuse_clashes(models: Iterable[Planned]) -> None:
     """Raise UsageError if two models have the same output, or an output of one is a folder of another."""
     taken: dict[str, Planned] = {}
     for model in models:
@@ -175,7 +200,7 @@ def _key(model: Planned) -> str:
 
 def _refuse_weights(models: Sequence[Planned]) -> None:
     """Raise UsageError for a .bin without an .xml next to a model: it is probably external data of a model."""
-    folders = {os.path.realpath(folder) for folder in {model.source.parent for model in models}}
+    folders = {os.path.realpath(folder) for folder in {model.local_source.parent for model in models}}
     for model in models:
         xml, data = model.outputs
         if data.exists() and not xml.exists() and os.path.realpath(data.parent) in folders:

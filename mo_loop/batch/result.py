@@ -88,13 +88,15 @@ class Result:
 @dataclass
 class Results:
     """All results of a batch, in the order of the plan. `signal` is the name of the signal that ended it, `notes` are
-    further messages, `known` are the names of models that failed in the batch with which this one is compared."""
+    further messages, `known` are the names of models that failed in the batch with which this one is compared, `lost`
+    is the error of an engine that could not go on."""
 
     results: Sequence[Result] = ()
     seconds: float = 0.0
     signal: str = ""
     notes: tuple[str, ...] = ()
     known: frozenset[str] = frozenset()
+    lost: str = ""
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:

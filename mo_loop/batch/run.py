@@ -1,11 +1,11 @@
-"""Batch: runs workers on a plan, reports results, and ends on a signal.
+"""Batch: runs an engine on a plan, reports results, and ends on a signal.
 
     batch = Batch(plan, folder, lambda model: Work(options, digest), limits)
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
 
-Each thread feeds one worker. The thread that calls `run` updates the state and calls the listener. Workers write into a
-temporary folder in the output folder, which is removed at the end, and move each pair of files to its place. What a
-killed worker had set aside there is restored.
+The engine has threads that take assignments and tell what happens (`mo_loop.batch.engine`). The thread that calls
+`run` updates the state and calls the listener. Workers write into a temporary folder in the output folder, which is
+removed at the end, and move each pair of files to its place. What a killed worker had set aside there is restored.
 """
 
 from __future__ import annotations
@@ -15,49 +15,38 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from mo_loop.batch.drafts import drafts_in
-from mo_loop.batch.fingerprint import is_current
-from mo_loop.batch.plan import Plan, Planned
-from mo_loop.batch.result import (
-    CANCELLED,
-    CONVERTED,
-    CRASH,
-    DIFFERS,
-    FAILED,
-    GOOD,
-    MEMORY,
-    SKIPPED,
-    Error,
-    Result,
-    Results,
-    Sizes,
+from mo_loop.batch.assignment import Answer, Assignment, restore
+from mo_loop.batch.engine import (
+    Broken,
+    Desk,
+    Ended,
+    Engine,
+    Event,
+    Finished,
+    Limits,
+    Lost,
+    PoolEngine,
+    Refused,
+    Started,
+    Stopped,
 )
-from mo_loop.batch.state import Entry, State
-from mo_loop.batch.task import Task, Work
-from mo_loop.errors import FileError, UsageError
-from mo_loop.ir.pair import remove_draft, restore_pair
-from mo_loop.workers import ERROR, Outcome, Pool, WorkerStartError
+from mo_loop.batch.outcomes import result_of
+from mo_loop.batch.outputs import LocalOutputs, Outputs
+from mo_loop.batch.plan import Plan, Planned
+from mo_loop.batch.result import CANCELLED, FAILED, GOOD, Result, Results, errors_of
+from mo_loop.batch.state import Entry
+from mo_loop.batch.task import Work
+from mo_loop.errors import FileError, StorageError
 
 SAVE_EVERY = 5.0
 """The interval in seconds at which a running batch writes its state. A killed process loses at most this much."""
 
 LAST_RESULTS = 5.0
 """Seconds that an ended batch waits for its threads, whose workers are killed."""
-
-_OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """`jobs` workers; `seconds` for one model; `memory` bytes for each worker, None for no limit."""
-
-    jobs: int = 1
-    seconds: float = 600.0
-    memory: int | None = None
 
 
 class Listener(Protocol):
@@ -78,36 +67,41 @@ class Batch:
     """
 
     def __init__(
-        self, plan: Plan, folder: Path, work: Callable[[Planned], Work], limits: Limits, *, force: bool = False,
-        fail_fast: bool = False, durable: bool = False,
+        self, plan: Plan, folder: Path | Outputs, work: Callable[[Planned], Work], limits: Limits, *,
+        force: bool = False, fail_fast: bool = False, durable: bool = False, engine: Engine | None = None,
     ) -> None:  # fmt: skip
-        """`work` tells what is done with each model.
+        """`folder` is that of the plan, or its outputs (`mo_loop.batch.outputs`); `work` tells what is done with each
+        model.
 
         `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure;
-        `durable` waits until each pair of files is on the disk.
+        `durable` waits until each pair of files is on the disk. `engine` does the work, by default worker processes of
+        this machine.
         """
         self.plan = plan
-        self.folder = folder
-        self.state = State(folder)
+        self.outputs: Outputs = LocalOutputs(folder) if isinstance(folder, Path) else folder
         self._work_of = work
         self._limits = limits
         self._force = force
         self._fail_fast = fail_fast
         self._durable = durable
+        jobs = min(limits.jobs, len(plan.models))
+        self._engine = PoolEngine(replace(limits, jobs=jobs)) if engine is None else engine
         self._results: dict[str, Result] = {}
-        self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._numbers = iter(range(len(plan.models)))
+        local = self.outputs.folder if isinstance(self.outputs, LocalOutputs) else None
+        self._desk = Desk(self._next, lambda: self._is_over, self.outputs.function, plan, local)
+        self._numbers = iter(self._engine.ordered(plan.models))
+        self._numbers_lock = threading.Lock()
         self._is_over = False
         self._stopped_by = ""
         self._signal = ""
-        self._begun: dict[str, Planned] = {}
-        self._new: set[Path] = set()  # the targets that had no .bin when their conversion began
+        self._lost = ""
+        self._begun: dict[str, Assignment] = {}
         self._saved = time.monotonic()
 
     def stop(self, signal: str) -> None:
         """End the run and cancel all models that are not finished. Signal handlers may call this."""
         self._stopped_by = signal
-        self._events.put(("stop", signal))
+        self._desk.tell(Stopped(signal))
 
     def run(self, listener: Listener) -> Results:
         """Convert the models that are not up to date and return a result for every model, in the order of the plan.
@@ -121,118 +115,105 @@ class Batch:
         finally:
             notes = self._saved_state()
         results = [self._results.get(each.name) or Result(each, CANCELLED) for each in self.plan.models]
-        return Results(results, time.monotonic() - started, self._signal, notes)
+        return Results(results, time.monotonic() - started, self._signal, notes, lost=self._lost)
 
     def _convert_all(self, listener: Listener) -> None:
-        limits = self._limits
-        with (
-            drafts_in(self.folder) as drafts,
-            Pool(
-                "mo_loop.batch.job:convert", jobs=limits.jobs, limit=limits.seconds, memory=limits.memory,
-                scratch=drafts,
-            ) as pool,
-        ):  # fmt: skip
-            jobs = min(limits.jobs, len(self.plan.models))
-            for _ in range(jobs):
-                threading.Thread(target=self._work, args=(pool, Path(drafts)), daemon=True).start()
+        with self.outputs.drafts() as drafts:
+            threads = 0
             try:
-                while jobs and not self._signal:
-                    jobs -= self._handled(listener)
+                threads = self._engine.start(self._desk, Path(drafts)) if self.plan.models else 0
+                while threads and not self._signal and not self._lost:
+                    threads -= self._handled(listener)
             finally:
                 self._is_over = True
-                pool.close()
-                self._hear_last(jobs, listener)
+                self._engine.stop()
+                self._hear_last(threads, listener)
 
-    def _hear_last(self, jobs: int, listener: Listener) -> None:
+    def _hear_last(self, threads: int, listener: Listener) -> None:
         """Take the results of models that were done when the batch ended, and restore what a killed worker left."""
         end = time.monotonic() + LAST_RESULTS
-        while jobs and time.monotonic() < end:
+        while threads and time.monotonic() < end:
             try:
-                kind, content = self._events.get(timeout=0.1)
+                event = self._desk.events.get(timeout=0.1)
             except queue.Empty:
                 continue
-            jobs -= kind == "end"
-            if kind == "done" and (isinstance(content[1], Entry) or content[1].ok):
-                listener.finished(self._settled(*content))
-        for model in self._begun.values():
+            threads -= isinstance(event, Ended)
+            if isinstance(event, Finished) and event.answer.is_good:
+                listener.finished(self._settled(event.given.model, self._result(event)))
+        for given in self._begun.values():
             with contextlib.suppress(FileError):  # the next batch tries it again
-                self._restore(model)
+                restore(given)
 
-    # -- in the threads
+    # -- in the threads of the engine
 
-    def _work(self, pool: Pool, drafts: Path) -> None:
-        try:
-            for number in self._numbers:
-                if self._is_over:
-                    break
-                model = self.plan.models[number]
-                self._events.put(("started", model))
-                self._events.put(("done", (model, *self._tried(pool, model, drafts / f"{number}.xml"))))
-        except BaseException as error:
-            self._events.put(("broken", self._start_error(error)))
-        finally:
-            self._events.put(("end", None))
+    def _next(self) -> Assignment | None:
+        """The next model that has to be converted, or whose files have to be compared."""
+        while (number := self._next_number()) is not None:
+            start = time.perf_counter()
+            model = self.plan.models[number]
+            try:
+                given, entry = self._assignment(number, model)
+            except StorageError as error:
+                self._desk.tell(Refused(model, error))
+                continue
+            if entry is None:
+                self._begun[model.name] = given
+                return given
+            self._desk.tell(Finished(given, Answer(entry, time.perf_counter() - start)))
+        return None
 
-    def _tried(self, pool: Pool, model: Planned, draft: Path) -> tuple[Entry | Outcome, float]:
-        """The entry of a model that is up to date, or the outcome of its conversion; and the seconds it took."""
-        start = time.perf_counter()
-        restore_pair(model.target)
-        if not model.outputs[1].exists():
-            self._new.add(model.target)
-        entry = None if self._force else self.state.get(self._key(model))
+    def _next_number(self) -> int | None:
+        with self._numbers_lock:
+            return None if self._is_over else next(self._numbers, None)
+
+    def _assignment(self, number: int, model: Planned) -> tuple[Assignment, Entry | None]:
+        """The assignment, and the entry if the model is known to be up to date."""
+        is_new = self.outputs.prepare(model)
         work = self._work_of(model)
-        if entry is not None and is_current(entry.made, model, work.digest):
-            return entry, time.perf_counter() - start
-        task = Task(str(model.source), str(draft), str(model.target), work, self._durable)
+        known = None if self._force else self.outputs.known(model)
+        entry = None if self._force or known is not None else self.outputs.current(model, work)
         limit = self._limits.seconds + (work.comparing.seconds if work.comparing else 0.0)
-        found = pool.call(task, limit)
-        if not found.first and _status(found) in (CRASH, MEMORY):
-            # The cause may be the state that an earlier model left in the worker.
-            self._restore(model)
-            found = pool.call(task, limit, fresh=True)
-        if not found.ok:
-            self._restore(model)
-            remove_draft(draft)
-        return found, found.seconds
-
-    def _restore(self, model: Planned) -> None:
-        """Bring the files of a model into order after its worker was killed."""
-        restore_pair(model.target, is_new=model.target in self._new)
-
-    def _start_error(self, error: BaseException) -> BaseException:
-        if not isinstance(error, WorkerStartError) or self._limits.memory is None:
-            return error
-        return UsageError(
-            f"a worker cannot start with {self._limits.memory} bytes of memory", hint="give a larger --memory"
-        )
+        task = self.outputs.task(model, work, self._durable)
+        return Assignment(number, model, task, limit, known, is_new), entry
 
     # -- in the thread of the caller
 
     def _handled(self, listener: Listener) -> bool:
         """Wait a limited time for the next event; return whether a thread has ended."""
         try:
-            kind, content = self._events.get(timeout=0.5)  # Ctrl-C on Windows needs a limited wait
+            event: Event = self._desk.events.get(timeout=0.5)  # Ctrl-C on Windows needs a limited wait
         except queue.Empty:
             return False
-        if kind == "stop":
-            self._signal = content
-        if kind == "broken":
-            # Ctrl-C reaches a worker that does not lead its own group yet, and a moment later the handler here.
-            end = time.monotonic() + 0.5
-            while not self._stopped_by and time.monotonic() < end:
-                time.sleep(0.01)
-            if not self._stopped_by:
-                raise content
-            self._signal = self._stopped_by
-        if kind == "started":
-            self._begun[content.name] = content
-            listener.started(content)
-        if kind == "done":
-            listener.finished(self._settled(*content))
-        return bool(kind == "end")
+        match event:
+            case Stopped():
+                self._signal = event.signal
+            case Broken():
+                self._end_by(event.error)
+            case Lost():
+                self._lost = str(event.error)
+            case Started():
+                listener.started(event.given.model)
+            case Finished():
+                listener.finished(self._settled(event.given.model, self._result(event)))
+            case Refused():
+                errors = errors_of(event.error)
+                refused = Result(event.model, FAILED, 0, event.error.exit_code, errors)
+                listener.finished(self._settled(event.model, refused))
+        return isinstance(event, Ended)
 
-    def _settled(self, model: Planned, found: Entry | Outcome, seconds: float) -> Result:
-        result = replace(self._result(model, found), seconds=seconds)
+    def _end_by(self, error: BaseException) -> None:
+        """Raise the exception of a thread, unless it is a consequence of Ctrl-C.
+
+        Ctrl-C reaches a worker that does not lead its own group yet, and a moment later the handler here.
+        """
+        end = time.monotonic() + 0.5
+        while not self._stopped_by and time.monotonic() < end:
+            time.sleep(0.01)
+        if not self._stopped_by:
+            raise error
+        self._signal = self._stopped_by
+
+    def _settled(self, model: Planned, result: Result) -> Result:
         self._results[model.name] = result
         self._begun.pop(model.name, None)
         if result.status not in GOOD and self._fail_fast:
@@ -245,48 +226,13 @@ class Batch:
     def _saved_state(self) -> tuple[str, ...]:
         """Write the state; return a note if that fails. The next batch then converts more models than it has to."""
         try:
-            self.state.save()
+            self.outputs.save()
         except FileError as error:
             return (f"{error.message}: the next batch converts the models again",)
         return ()
 
-    def _result(self, model: Planned, found: Entry | Outcome) -> Result:
-        if isinstance(found, Entry):
-            return _good(model, SKIPPED, found)
-        if found.status == ERROR:
-            bug = Error("ML499", found.message, (), "", "", 4)
-            return Result(model, FAILED, 0, 4, (bug,), detail=found.detail)
-        if not found.ok:
-            return Result(model, _status(found), message=_message(found), detail=found.detail)
-        done = found.value
-        if done.difference:
-            return Result(
-                model, DIFFERS, 0, done.exit_code, (), done.warnings, done.difference, comparison=done.comparison
-            )
-        if done.entry is None:
-            return Result(model, FAILED, 0, done.exit_code, done.errors, done.warnings, detail=done.detail)
-        entry = replace(done.entry, warnings=done.warnings)
-        self.state.put(self._key(model), entry)
-        return replace(_good(model, CONVERTED, entry), comparison=done.comparison)
-
-    def _key(self, model: Planned) -> str:
-        return model.target.relative_to(self.folder).as_posix()
-
-
-def _good(model: Planned, status: str, entry: Entry) -> Result:
-    made = entry.made
-    external = sum(each.size for each in made.external.values())
-    sizes = Sizes(made.source.size, external, made.xml.size, made.bin.size)
-    return Result(model, status, 0, 0, warnings=entry.warnings, facts=entry.facts, sizes=sizes)
-
-
-def _status(found: Outcome) -> str:
-    """The status of a task without a result. Native code without memory prints a message and ends the process."""
-    if found.status == CRASH and any(sign in found.detail for sign in _OUT_OF_MEMORY):
-        return MEMORY
-    return found.status
-
-
-def _message(found: Outcome) -> str:
-    hint = " (a system does this when it has no memory left)" if "SIGKILL" in found.message else ""
-    return found.message + hint
+    def _result(self, event: Finished) -> Result:
+        result, entry = result_of(event.given.model, event.answer.found)
+        if entry is not None:
+            self.outputs.put(event.given.model, entry)
+        return replace(result, seconds=event.answer.seconds)

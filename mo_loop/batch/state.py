@@ -43,7 +43,7 @@ class State:
 
     def get(self, name: str) -> Entry | None:
         """The entry of an output."""
-        return self._own[name] if name in self._own else _entry(self._found.get(name))
+        return self._own[name] if name in self._own else entry_of(self._found.get(name))
 
     def put(self, name: str, entry: Entry | None) -> None:
         """Set the entry of an output; None removes it, because its files are not certain to be complete."""
@@ -54,7 +54,7 @@ class State:
         if not self._own:
             return
         folder = str(self.path.parent)
-        own = {name: None if each is None else _plain(each) for name, each in self._own.items()}
+        own = {name: None if each is None else plain(each) for name, each in self._own.items()}
         entries = {**_read(self.path)[0], **own}
         kept = {
             name: each for name, each in sorted(entries.items()) if each and os.path.exists(os.path.join(folder, name))
@@ -75,7 +75,8 @@ def _read(path: Path) -> tuple[dict[str, Any], str]:
     return found["models"], ""
 
 
-def _entry(found: Any) -> Entry | None:
+def entry_of(found: Any) -> Entry | None:
+    """The entry that `plain` made; None if it is not valid."""
     try:
         made, facts = found["made"], found["facts"]
         external = {str(name): _stamp(each) for name, each in made["external"].items()}
@@ -88,15 +89,24 @@ def _entry(found: Any) -> Entry | None:
 
 
 def _stamp(found: Mapping[str, Any]) -> Stamp:
-    return Stamp(int(found["size"]), str(found["sha256"]))
+    ranges = found.get("ranges")
+    return Stamp(
+        int(found["size"]), str(found["sha256"]), str(found.get("tag", "")),
+        None if ranges is None else tuple((int(start), int(end)) for start, end in ranges),
+    )  # fmt: skip
 
 
 def _plain_stamp(each: Stamp) -> dict[str, Any]:
-    return {"size": each.size, "sha256": each.sha256}
+    found: dict[str, Any] = {"size": each.size, "sha256": each.sha256}
+    if each.tag:
+        found["tag"] = each.tag
+    if each.ranges is not None:
+        found["ranges"] = each.ranges
+    return found
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
-    """The JSON that `_entry` reads. dataclasses.asdict copies everything, which takes longer than the writing."""
+def plain(entry: Entry) -> dict[str, Any]:
+    """The JSON that `entry_of` reads. dataclasses.asdict copies everything, which takes longer than the writing."""
     made = entry.made
     stamps = {"source": made.source, "xml": made.xml, "bin": made.bin}
     return {

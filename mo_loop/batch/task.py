@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mo_loop.batch.result import Error
 from mo_loop.batch.state import Entry
 from mo_loop.options import ConvertOptions
+
+if TYPE_CHECKING:
+    from mo_loop.storage.locations import Location
+    from mo_loop.storage.remote_state import Record
+    from mo_loop.storage.scratch import Scratch
+    from mo_loop.storage.stores import Info
 
 
 @dataclass(frozen=True)
@@ -32,15 +38,30 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Remote:
+    """What a task with URLs needs besides: room on the local disk, what is known of the model, and, if the outputs are
+    at a URL, their prefix, the name of the .xml below it, whether none was there, and the records of earlier
+    conversions."""
+
+    scratch: Scratch
+    found: Info | None = None
+    prefix: Location | None = None
+    name: str = ""
+    is_new: bool = False
+    records: tuple[Record, ...] = ()
+
+
+@dataclass(frozen=True)
 class Task:
     """A model, its draft .xml, its final .xml, what is done with it, and whether the files are to be on the disk at the
-    end."""
+    end. `source` and `target` are paths, or URLs if there is `remote`."""
 
     source: str
     draft: str
     target: str
     work: Work
     durable: bool = False
+    remote: Remote | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.cli.batch_cluster import engine_of, scheduler_option
 from mo_loop.cli.batch_config import Works, comparing_options, config_option
+from mo_loop.cli.batch_places import Places
 from mo_loop.cli.byte_size import ByteSize
 from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
 from mo_loop.cli.error_output import message, printed_warnings, reported
@@ -58,6 +60,14 @@ LONGEST = 1e6  # seconds
     "--keep-going/--fail-fast", default=True, help="After a failure, continue (default), or do not start other models."
 )
 @click.option("--force", is_flag=True, help="Convert models that are up to date as well.")
+@click.option(
+    "--plan", "is_plan", is_flag=True,
+    help="Print how many models would be converted, with an estimate of time and memory, and convert nothing.",
+)  # fmt: skip
+@click.option(
+    "--scratch", type=ByteSize(), metavar="SIZE",
+    help="Local disk for models and outputs at URLs, for example 20G.  [default: no limit]",
+)  # fmt: skip
 @click.option("--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JSON.")
 @click.option("--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JUnit XML.")
 @click.option(
@@ -69,6 +79,7 @@ LONGEST = 1e6  # seconds
     help="The report of an earlier batch. Models that failed there do not count for the exit code.",
 )  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Print errors alone: no progress, no warnings, no last line.")
+@scheduler_option
 @durable_option
 @config_option
 @comparing_options
@@ -85,11 +96,14 @@ def command(
     memory: int | None,
     keep_going: bool,
     force: bool,
+    is_plan: bool,
+    scratch: int | None,
     report: str | None,
     junit: str | None,
     summary: str | None,
     baseline: str | None,
     quiet: bool,
+    scheduler: str | None,
     durable: bool,
     debug: bool,
     **comparing: Any,
@@ -97,13 +111,15 @@ def command(
     """Convert many ONNX models, each in a worker process: a crash or a hang fails only one model.
 
     PATH is a file, a folder (every .onnx below it), a quoted glob (also with **), or @FILE: a text file with one such
-    path on each line; lines that begin with # are ignored. @- reads the list from standard input.
+    path on each line; lines that begin with # are ignored. @- reads the list from standard input. PATH, DIR, lists and
+    reports may be URLs, such as s3://bucket/models (docs/batch.md).
 
     \b
     mo-loop batch models -o ir -j 4
     mo-loop batch "zoo/**/*.onnx" -o ir --timeout 60 --memory 4G --junit junit.xml
     mo-loop batch @models.txt -o ir --summary "$GITHUB_STEP_SUMMARY"
     mo-loop batch models -o ir --verify --config mo-loop.toml
+    mo-loop batch "s3://zoo/**" -o s3://ir --scratch 20G --plan
 
     A model is not converted again if the model, its external data, the options, extension files and the version of
     mo-loop are the same as before. DIR/.mo-loop.json stores the hashes.
@@ -116,43 +132,66 @@ def command(
     143 by SIGTERM.
     """
     with reported(debug):
-        from mo_loop.batch.baseline import known_failures
-        from mo_loop.batch.plan import planned
+        from mo_loop.batch.anywhere import outputs_for, planned_anywhere
+        from mo_loop.batch.baseline import earlier_report, known_failures
+        from mo_loop.batch.engine import Limits
         from mo_loop.batch.report import About
-        from mo_loop.batch.run import Batch, Limits
+        from mo_loop.batch.run import Batch
         from mo_loop.cli.batch_progress import display
         from mo_loop.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
 
         if folder == "-":
             why = "an IR is two files, the .xml and the .bin: both cannot go to standard output"
             raise UsageError("-o - is not possible", why=why, hint="name a folder: -o ir")
-        allowed = memory if can_limit_memory() else None
+        # On a cluster the systems of its workers limit it.
+        allowed = memory if can_limit_memory() or scheduler is not None else None
         if allowed != memory:
             message("warning", f"--memory has no effect: {NO_MEMORY_LIMIT}")
         flags = {**flags_of(context), **comparing}
         works = Works(context)
         _check(context, options_of(context))
-        known = frozenset[str]() if baseline is None else known_failures(Path(baseline))
-        plan = planned(paths, Path(folder))
+        places = Places.of(folder, report, junit, summary, baseline)
+        earlier = None if places.baseline is None else earlier_report(places.baseline)
+        known = known_failures(earlier) if earlier else frozenset[str]()
+        plan = planned_anywhere(paths, places.folder)
+        outputs = outputs_for(plan, places.folder, places.scratch(plan, scratch))
         limits = Limits(min(jobs or _processors(), len(plan.models)), timeout, allowed)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        about = About(started, str(plan.root), folder, limits.jobs, timeout, memory, flags)
         if flags["verify"]:
             from mo_loop.verification.packages import require_packages
 
             require_packages()
         for pattern in works.without_models(plan.models):
             message("warning", f"no model matches {pattern!r} in the file of --config")
-        batch = Batch(plan, Path(folder), works, limits, force=force, fail_fast=not keep_going, durable=durable)
-        if batch.state.note and not quiet:
-            message("note", batch.state.note)
-        shown = display(len(plan.models), quiet)
-        with _stopped_by_signals(batch, shown):
-            with shown:
-                results = replace(batch.run(shown), known=known)
-            exit_code = _exit_code(results)
-            _write(about, results, exit_code, report, junit, summary)
-            _print(results, folder, quiet)
+        if outputs.note and not quiet:
+            message("note", outputs.note)
+        if is_plan:
+            from mo_loop.batch.estimates import earlier_of
+            from mo_loop.cli.batch_plan import plan_lines
+
+            results_before = earlier_of(earlier or places.earlier_results() or {"models": []})
+            lines = plan_lines(
+                plan, outputs, works, results_before, folder=str(places.folder), jobs=limits.jobs, force=force
+            )
+            show("\n".join(lines))
+            return
+        with ExitStack() as stack:
+            engine = None
+            if scheduler is not None:
+                files, is_single = works.files(), not keep_going
+                found = engine_of(scheduler, limits, files, is_single=is_single, is_quiet=quiet, is_debug=debug)
+                engine, limits = stack.enter_context(found)
+            about = About(started, str(plan.root), str(places.folder), limits.jobs, timeout, memory, flags)
+            batch = Batch(
+                plan, outputs, works, limits, force=force, fail_fast=not keep_going, durable=durable, engine=engine
+            )
+            shown = display(len(plan.models), quiet, with_rate=scheduler is not None)
+            with _stopped_by_signals(batch, shown):
+                with shown:
+                    results = replace(batch.run(shown), known=known)
+                exit_code = _exit_code(results)
+                _write(about, results, exit_code, places)
+                _print(results, str(places.folder), quiet)
     sys.exit(exit_code)
 
 
@@ -206,31 +245,30 @@ def _stopped_by_signals(batch: Batch, shown: Display) -> Iterator[None]:
 def _exit_code(results: Results) -> int:
     if results.signal:
         return 128 + int(getattr(signal, results.signal))
-    return 1 if results.regressions else 0
+    return 1 if results.regressions or results.lost else 0
 
 
 # -- reports
 
 
-def _write(
-    about: About, results: Results, exit_code: int, report: str | None, junit: str | None, summary: str | None
-) -> None:
+def _write(about: About, results: Results, exit_code: int, places: Places) -> None:
     """Write the reports, each whole or not at all."""
     from mo_loop.batch.junit import as_junit
     from mo_loop.batch.markdown import as_markdown
+    from mo_loop.batch.places import write_content
     from mo_loop.batch.report import as_json
-    from mo_loop.files import write_whole
 
-    if report is not None:
-        write_whole(Path(report), as_json(about, results, exit_code))
-    if junit is not None:
-        write_whole(Path(junit), as_junit(about, results))
-    if summary is not None:
-        path = Path(summary)
+    if places.report is not None:
+        write_content(places.report, as_json(about, results, exit_code))
+    if places.junit is not None:
+        write_content(places.junit, as_junit(about, results))
+    path = places.summary
+    if path is not None:
         # All steps of a CI job append to that file.
-        is_shared = os.path.abspath(summary) == os.path.abspath(os.environ.get("GITHUB_STEP_SUMMARY") or os.devnull)
-        earlier = path.read_bytes() if is_shared and path.exists() else b""
-        write_whole(path, earlier + as_markdown(results).encode("utf-8", errors="backslashreplace"))
+        shared = os.path.abspath(os.environ.get("GITHUB_STEP_SUMMARY") or os.devnull)
+        is_shared = isinstance(path, Path) and os.path.abspath(path) == shared and path.exists()
+        earlier = path.read_bytes() if isinstance(path, Path) and is_shared else b""
+        write_content(path, earlier + as_markdown(results).encode("utf-8", errors="backslashreplace"))
 
 
 def _print(results: Results, folder: str, is_quiet: bool) -> None:
@@ -240,6 +278,8 @@ def _print(results: Results, folder: str, is_quiet: bool) -> None:
 
     for note in results.notes:
         message("warning", note)
+    if results.lost:
+        message("error", results.lost)
     left = results.counts[CANCELLED]
     known = [each for each in results.results if results.is_known(each)]
     if results.signal:

@@ -113,6 +113,13 @@ class Works:
         unused = [n for n in range(len(self._entries)) if not any(self._matches(n, each) for each in models)]
         return [", ".join(self._entries[place][0]) for place in unused]
 
+    def files(self) -> list[str]:
+        """The files that the work with any model needs besides the model: extensions, inputs of comparisons."""
+        found: list[str] = []
+        for each in self._made.values():
+            found += [*each.options.extensions, *(each.comparing.inputs if each.comparing else ())]
+        return list(dict.fromkeys(found))
+
     def _matches(self, place: int, model: Planned) -> bool:
         return any(fnmatchcase(model.name, pattern) for pattern in self._entries[place][0])
 

@@ -33,22 +33,24 @@ LINES = 6
 SHOW_CURSOR = "\x1b[?25h"
 
 
-def display(total: int, is_quiet: bool) -> Display:
-    """The kind of progress display that fits stderr."""
+def display(total: int, is_quiet: bool, *, with_rate: bool = False) -> Display:
+    """The kind of progress display that fits stderr; `with_rate` it says how many models are done in a second."""
     if is_quiet:
         return Display(total)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        return Bar(total)
-    return Lines(total)
+        return Bar(total, with_rate)
+    return Lines(total, with_rate)
 
 
 class Display(AbstractContextManager["Display"]):
     """Shows only failures. A context manager around the batch."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, with_rate: bool = False) -> None:
         self.total = total
         self.done = 0
         self.failed = 0
+        self._with_rate = with_rate
+        self._first = 0.0
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -59,6 +61,7 @@ class Display(AbstractContextManager["Display"]):
     def finished(self, result: Result) -> None:
         """A model is done."""
         self.done += 1
+        self._first = self._first or time.monotonic()
         if result.status in GOOD:
             self.succeeded(result)
             return
@@ -75,6 +78,13 @@ class Display(AbstractContextManager["Display"]):
         """The text at the beginning of a line."""
         return ""
 
+    def rate(self) -> str:
+        """How many models are done in a second since the first was; empty if that is not shown, or not known."""
+        passed = time.monotonic() - self._first
+        if not self._with_rate or self.done < 2 or passed <= 0:
+            return ""
+        return f"{(self.done - 1) / passed:.3g}/s"
+
     def echo(self, text: str) -> None:
         """Write a line."""
         click.echo(text, err=True)
@@ -88,7 +98,8 @@ class Lines(Display):
 
     def place(self) -> str:
         """The number of finished models and of all models."""
-        return f"[{self.done:{len(str(self.total))}}/{self.total}] "
+        rate = self.rate()
+        return f"[{self.done:{len(str(self.total))}}/{self.total}{f', {rate}' if rate else ''}] "
 
     def succeeded(self, result: Result) -> None:
         """A model was converted or is up to date."""
@@ -101,8 +112,8 @@ class Lines(Display):
 class Bar(Display):
     """A bar, and the models in progress below it."""
 
-    def __init__(self, total: int) -> None:
-        super().__init__(total)
+    def __init__(self, total: int, with_rate: bool = False) -> None:
+        super().__init__(total, with_rate)
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -120,10 +131,11 @@ class Bar(Display):
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._progress = Shown(
             BarColumn(), TextColumn("{task.completed}/{task.total}"), TextColumn("{task.fields[failed]}", style="red"),
+            *([TextColumn("{task.fields[rate]}")] if with_rate else ()),
             TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("left"),
             console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
-        self._task = self._progress.add_task("", total=total, failed="")
+        self._task = self._progress.add_task("", total=total, failed="", rate="")
 
     def __enter__(self) -> Bar:
         self._progress.start()
@@ -143,7 +155,7 @@ class Bar(Display):
             self._running.pop(result.model.name, None)
         super().finished(result)
         failed = f"{self.failed} failed" if self.failed else ""
-        self._progress.update(self._task, advance=1, failed=failed)
+        self._progress.update(self._task, advance=1, failed=failed, rate=self.rate())
 
     def echo(self, text: str) -> None:
         """Write above the bar."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.cli.conversion_options import conversion_options, options_of
+from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.file_checks import opened
 from mo_loop.cli.model_options import names
@@ -121,7 +122,7 @@ def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> I
     for model in dict.fromkeys(_files(models)):
         with opened(model) as path:
             report = examine(path, options)
-        report = replace(report, file=model)
+        report = replace(report, file=named(model))
         if report.refused is not None:
             message("error", str(report.refused))
         if report.trouble and debug:

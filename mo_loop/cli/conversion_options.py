@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mo_loop.cli.model_options import allow_external_option
+from mo_loop.cli.model_options import allow_external_option, state_pairs
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.cli.preprocessing_options import layout_of, preprocessing_flags, preprocessing_options
 from mo_loop.conversion_limits import Limits
@@ -51,6 +51,10 @@ def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
         batch=preprocessing["batch"],
         target=flags["releases"],
         quantization=flags["quantization"],
+        transform=flags["transform"],
+        stateful=flags["stateful"],
+        stateful_pairs=dict(state_pairs(flags["stateful_pair"])) or None,
+        beam_idx=flags["beam_idx"],
         allow_external=flags["allow_external"],
         limits=Limits.parse(flags["limit"]) if flags["limit"] else None,
         **of_model,
@@ -100,6 +104,28 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--quantization", type=click.Choice(QUANTIZATION), default=QUANTIZATION[0], expose_value=False, callback=_keep,
         help="What becomes of quantised activations: fast lets the runtime compute with integers, where a result may "
         "differ by one quantisation step; exact keeps ONNX's numbers.",
+    ),
+    click.option(
+        "--transform", metavar="NAME[ARGUMENT=VALUE],...", expose_value=False, callback=_keep,
+        help="Make states that live across inferences, as the Model Optimizer spells it: "
+        "LowLatency2[use_const_initializer=False] of loops and recurrent layers of one step "
+        "(LowLatency2[sequence_length=1] sets this length), MakeStateful[param_res_names={'h0':'hN'}] of inputs and "
+        "outputs.",
+    ),
+    click.option(
+        "--stateful", is_flag=True, expose_value=False, callback=_keep,
+        help="Find the inputs and outputs that a caller would carry from one inference to the next, such as key and "
+        "value caches, and keep them in the runtime instead.",
+    ),
+    click.option(
+        "--stateful-pair", metavar="IN=OUT", multiple=True, expose_value=False, callback=_keep,
+        help="An input and the output with its next value, for --stateful; IN= keeps an input. May be given more than "
+        "once.",
+    ),
+    click.option(
+        "--beam-idx", is_flag=True, expose_value=False, callback=_keep,
+        help="With --stateful, add the input beam_idx, which reorders the caches, as openvino_genai and optimum-intel "
+        "expect.",
     ),
     click.option(
         "--strict", is_flag=True, expose_value=False, callback=_keep,

@@ -6,6 +6,8 @@
       weights       4.2 MB -> 4.2 MB, unchanged (FP32 stays FP32)
       compressed    constants: 30, values clipped: 2; unchanged: 1 outside f16
       control flow  1 Loop -> TensorIterator, 1 Loop unrolled ×4, 2 If decided
+      states        past.0 -> present.0  f32[?,4,?,16]
+                    past.1 -> present.1  f32[?,4,?,16]
       target        OpenVINO 2024.6-2026.4
       time          0.31 s
 
@@ -19,9 +21,11 @@ Counts are those of all scopes. As JSON (`--format json`) it is one object:
      "compression": null, or {"compressed": 30, "values": 1050000, "clipped": 2, "kept": 1, "deciding": 1,
                               "saved": 2100000},
      "control_flow": [{"operator": "Loop", "became": "TensorIterator", "count": 1}, ...],
+     "states": [{"variable": "past.0present.0", "type": "f32[?,4,?,16]", "input": "past.0", "output": "present.0"}],
      "target": "2024.6-2026.4", "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
 
-where `weights` are bytes by element type. Of a conversion that failed:
+where `weights` are bytes by element type; `input` and `output` of a state are null if it was one of a loop. Of a
+conversion that failed:
 
     {"version": 1, "ok": false, "exit_code": 2, "error": {...},
      "errors": [{"code": "ML230", "message": "...", "where": ["loop/node"], "why": "", "hint": "", "exit_code": 2}]}
@@ -36,6 +40,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.cli.output import painted
+from mo_loop.cli.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.api import Model
@@ -43,9 +48,14 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
+MOST_STATES = 32
+"""States that the text lists."""
 
-def summary(record: Record, model: Model, source: str, target: str, compressed: bool, seconds: float) -> dict[str, Any]:
-    """The object above without the warnings."""
+
+def summary(
+    record: Record, model: Model, source: str, target: str, sizes: tuple[int, int], compressed: bool, seconds: float
+) -> dict[str, Any]:
+    """The object above without the warnings; `sizes` are the bytes of the .xml and the .bin."""
     from mo_loop.report.statistics import graph_statistics, onnx_statistics, outcomes
 
     assert record.model is not None and record.graph is not None
@@ -54,8 +64,8 @@ def summary(record: Record, model: Model, source: str, target: str, compressed: 
         "version": VERSION,
         "ok": True,
         "model": source,
-        "xml": _file(target),
-        "bin": _file(os.path.splitext(target)[0] + ".bin"),
+        "xml": {"path": target, "bytes": sizes[0]},
+        "bin": {"path": os.path.splitext(target)[0] + ".bin", "bytes": sizes[1]},
         "inputs": [{"name": each.name, "type": each.type_text} for each in model.inputs],
         "outputs": [{"name": each.name, "type": each.type_text} for each in model.outputs],
         "operations": {"before": before.operations, "after": after.operations},
@@ -64,14 +74,24 @@ def summary(record: Record, model: Model, source: str, target: str, compressed: 
         "control_flow": [
             {"operator": each.kind, "became": each.became, "count": each.count} for each in outcomes(record)
         ],
+        "states": _states(record),
         "target": record.graph.rt_info["converter"]["target"],
         "seconds": round(seconds, 4),
         "phases": {name: round(each, 4) for name, each in record.phases.items()},
     }
 
 
-def _file(path: str) -> dict[str, Any]:
-    return {"path": path, "bytes": os.stat(path).st_size}
+def _states(record: Record) -> list[dict[str, Any]]:
+    """The variables of the model, in the order of its inputs."""
+    from mo_loop.ops.variables import ReadValue
+
+    assert record.graph is not None
+    found = []
+    for node in record.graph.of(ReadValue):
+        before, after = record.pairs.get(node.variable_id, (None, None))
+        type_ = str(node.outputs[0].type)
+        found.append({"variable": node.variable_id, "type": type_, "input": before, "output": after})
+    return found
 
 
 def as_text(found: dict[str, Any]) -> str:
@@ -84,10 +104,22 @@ def as_text(found: dict[str, Any]) -> str:
         ("weights", _weights(found["weights"], data["bytes"])),
         ("compressed", _compression(found["compression"])),
         ("control flow", _flow(found["control_flow"])),
+        *_state_rows(found["states"]),
         ("target", f"OpenVINO {found['target']}"),
         ("time", f"{found['seconds']:.2f} s"),
     ]
     return "\n".join([*lines, *(f"  {name.ljust(12)}  {text}" for name, text in rows if text)])
+
+
+def _state_rows(states: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """A row for each state, with the inputs and outputs that it replaces; the first has the title."""
+    names = [each["variable"] if each["input"] is None else f"{each['input']} -> {each['output']}" for each in states]
+    shown = [printable(name) for name in names[:MOST_STATES]]
+    width = max(map(len, shown), default=0)
+    rows = [f"{name.ljust(width)}  {each['type']}" for name, each in zip(shown, states, strict=False)]
+    if len(names) > len(shown):
+        rows.append(f"and {len(names) - len(shown)} more (--format json, mo-loop inspect)")
+    return [("" if number else "states", row) for number, row in enumerate(rows)]
 
 
 def _weights(weights: dict[str, Any], written: int) -> str:

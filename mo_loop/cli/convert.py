@@ -16,8 +16,9 @@ import click
 
 from mo_loop import __version__
 from mo_loop.cli.conversion_options import conversion_options, options_of
+from mo_loop.cli.destination import as_folder, destination, named, pair_sizes
 from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import durable_option, opened, require_places
+from mo_loop.cli.file_checks import durable_option, opened, require_local, require_places
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
 from mo_loop.cli.model_options import frozen, names, renamed
 from mo_loop.cli.output import show
@@ -27,6 +28,7 @@ from mo_loop.cli.pass_options import PassOptions, pass_options
 from mo_loop.errors import MoLoopError, UsageError
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.ir.pair import restore_pair
+from mo_loop.storage.locations import is_url, place_of
 
 if TYPE_CHECKING:
     from mo_loop.report.record import Record
@@ -86,6 +88,9 @@ def command(
     mo-loop convert model.onnx
     mo-loop convert model.onnx -o out/model.xml --input "x[1,3,224,224]"
     mo-loop convert model.onnx -o out/ --freeze rate=16000 --output logits
+    mo-loop convert s3://zoo/model.onnx -o s3://ir/model.xml
+
+    MODEL and FILE may be URLs (docs/cluster.md).
 
     The flags of the Model Optimizer and of ovc work too, with underscores or dashes.
     """
@@ -103,14 +108,16 @@ def command(
             show(listing(given, Conversion(options_of(context))))
             return
         legacy = LegacyFlags.of(context)
-        target = target_of(model, target, legacy)
+        require_local({"--dump": given.dump, "--visualize": given.visualize, "--profile-json": given.profile_json})
+        target = target_of(named(model), as_folder(target), legacy)
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
         options = options_of(
             context, input=with_shapes(inputs, legacy.input_shape), output=names(outputs),
             freeze=dict(frozen(freeze)), rename=dict(renamed(rename)),
         )  # fmt: skip
         given = given.with_variables(os.environ)
-        restore_pair(Path(target))
+        if not is_url(target):
+            restore_pair(Path(target))
         record = Record(tensors=mapping is not None)
         shown: list[Any] = [] if quiet else [Progress()]
         if verbose:
@@ -123,6 +130,7 @@ def command(
         inside = Inspection(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
         start = time.perf_counter()
         with ExitStack() as stack:
+            place = stack.enter_context(destination(target, model))
             path = stack.enter_context(opened(model))
             stack.enter_context(inside.shown())
             for each in shown:
@@ -131,18 +139,20 @@ def command(
 
             converted = Model(conversion.run(path))
             save_model(
-                converted, target, options.compress_to_fp16, observers=conversion.observers, durable=durable
+                converted, place.local, options.compress_to_fp16, observers=conversion.observers, durable=durable
             )
+            place.upload()
+            sizes = pair_sizes(place.local)
         seconds = time.perf_counter() - start
         inside.save()
         if mapping is not None:
-            _save_mapping(mapping, model, record)
+            _save_mapping(mapping, named(model), record)
         gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion
     if quiet:
         return
     from mo_loop.cli.conversion_summary import as_text, summary
 
-    found = summary(record, converted, model, target, options.compress_to_fp16, seconds)
+    found = summary(record, converted, named(model), place.shown, sizes, options.compress_to_fp16, seconds)
     show(json.dumps({**found, "warnings": warnings}, indent=1) if form == "json" else as_text(found))
 
 
@@ -161,10 +171,10 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
 
 
 def _save_mapping(file: str, model: str, record: Record) -> None:
-    from mo_loop.files import write_whole
+    from mo_loop.batch.places import write_content
     from mo_loop.report.tensor_map import mapping
 
-    write_whole(Path(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")
+    write_content(place_of(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import sys
 import click
 
 from mo_loop.cli.error_output import reported
+from mo_loop.cli.file_checks import require_local
 from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.output import painted, show
 
@@ -66,6 +67,7 @@ def command(
     Exit codes: 0 no difference, 1 a difference, 2 bad input or usage, 4 a bug of mo-loop.
     """
     with reported(debug):
+        require_local({"A": old, "B": new})
         from mo_loop.differences.comparing import diff
 
         found = diff(

@@ -20,6 +20,7 @@ import click
 
 from mo_loop.cli.output import is_coloured, safe, tell
 from mo_loop.errors import MoLoopError, UsageError
+from mo_loop.storage.locations import masked
 
 BUG = "This is a bug of mo-loop. Please report it with the output of --debug."
 
@@ -35,7 +36,7 @@ def reported(debug: bool) -> Iterator[None]:
             yield
     except MoLoopError as error:
         if debug:
-            tell(traceback.format_exc().rstrip())
+            tell(masked(traceback.format_exc().rstrip()))
         message("error", str(error))
         if error.exit_code == 4:
             tell(BUG)
@@ -47,8 +48,8 @@ def reported(debug: bool) -> Iterator[None]:
         raise
     except Exception as error:
         if debug:
-            tell(traceback.format_exc().rstrip())
-        message("error", f"ML499: {type(error).__name__}: {error}")
+            tell(masked(traceback.format_exc().rstrip()))
+        message("error", masked(f"ML499: {type(error).__name__}: {error}"))
         tell(BUG)
         sys.exit(4)
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import click
 
 from mo_loop.errors import FileError, UsageError
+from mo_loop.storage.locations import Location, is_url, location_of
 
 durable_option = click.option(
     "--durable", is_flag=True,
@@ -21,11 +22,15 @@ durable_option = click.option(
 
 @contextmanager
 def opened(source: str) -> Iterator[str]:
-    """The path of the model; standard input (`-`) is copied to a temporary file.
+    """The path of the model; standard input (`-`) is copied to a temporary file, a URL is staged.
 
     Raises:
-        FileError: standard input is a terminal, or the disk has no space for the file.
+        FileError: standard input is a terminal, the disk has no space for the file, or an object cannot be read.
     """
+    if is_url(source):
+        with _staged(location_of(source)) as path:
+            yield path
+        return
     if source != "-":
         yield source
         return
@@ -48,6 +53,30 @@ def opened(source: str) -> Iterator[str]:
         yield path
 
 
+@contextmanager
+def _staged(where: Location) -> Iterator[str]:
+    if where.suffix in (".xml", ".json", ".txt"):
+        raise UsageError(
+            f"{where} cannot be read from a URL", why="only ONNX models are", code="ML287",
+            hint="copy the .xml and the .bin to a local folder",
+        )  # fmt: skip
+    from mo_loop.storage.scratch import Scratch
+    from mo_loop.storage.staging import staged
+
+    with staged(where, Scratch()) as here:
+        yield str(here.path)
+
+
+def require_local(paths: dict[str, str | None]) -> None:
+    """UsageError for a URL where only a local path is possible; `paths`: what it is -> path."""
+    for what, path in paths.items():
+        if path is not None and is_url(path):
+            raise UsageError(
+                f"{what} {Location(path)} is a URL", why="only a local path is possible here", code="ML287",
+                hint="copy the files to a local folder, or from there",
+            )  # fmt: skip
+
+
 def require_places(source: str, target: str, others: dict[str, str | None]) -> None:
     """Refuse files that cannot be written, or that are the same as another one or the model; `others`: flag -> file.
 
@@ -62,7 +91,7 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
         )  # fmt: skip
     data = target[: -len(".xml")] + ".bin"
     written = {target: "-o", data: "-o"}
-    for each in written:
+    for each in [] if is_url(target) else written:
         if source != "-" and _same(source, each):
             raise UsageError(
                 f"the output {each} is the model itself", why="the model would be lost", hint="give another name"
@@ -71,7 +100,7 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
             what = "a folder" if os.path.isdir(each) else "a device or a pipe"
             raise FileError(f"{each} cannot be written", why=f"it is {what}", hint="give another name", code="ML218")
     for flag, file in others.items():
-        if file is None:
+        if file is None or is_url(file):
             continue
         for other in (*written, *([] if source == "-" else [source])):
             if _same(file, other):
@@ -81,7 +110,8 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
                 )  # fmt: skip
         written[file] = flag
         _require_folder(file, "ML219")
-    _require_folder(target, "ML218")
+    if not is_url(target):
+        _require_folder(target, "ML218")
 
 
 def _same(one: str, other: str) -> bool:

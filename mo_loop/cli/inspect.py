@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import opened
 from mo_loop.cli.model_options import allow_external_option
@@ -57,7 +58,8 @@ def command(
 
     The output has inputs, outputs, operators with their counts, sizes of constants by operator and by scope, and each
     Loop, Scan, If and TensorIterator: the source of its trip count and its condition, its states, slices and captures.
-    Weights are not read.
+    Of an IR it also has the states that the runtime keeps between inferences, with their initial values. Weights are
+    not read.
 
     \b
     mo-loop inspect model.onnx
@@ -94,7 +96,8 @@ def command(
         from mo_loop.inspection.read import inspect
 
         with opened(model) as path:
-            found = replace(_chosen(inspect(path, allow_external=allow_external), depth, scope, operator), file=model)
+            found = _chosen(inspect(path, allow_external=allow_external), depth, scope, operator)
+        found = replace(found, file=named(model))
         if form == "json":
             text = json.dumps(found.as_json(), indent=1, ensure_ascii=False, default=str)
         else:
@@ -192,6 +195,7 @@ def _text(inspection: Inspection) -> Iterator[str]:
         yield painted("control flow", bold=True)
         for each in inspection.control:
             yield from _tree(each, "  ")
+    yield from _section("states", _states(inspection), (), ("variable", "type", "initial", "read", "assigned"))
     functions = [
         (each.name, _counted(each.nodes, "node"), _counted(each.calls, "call"), f"({', '.join(each.inputs)})")
         for each in inspection.functions
@@ -204,6 +208,15 @@ def _text(inspection: Inspection) -> Iterator[str]:
     yield from _section("weights in", files, (1, 2))
     metadata = [(key, " ".join(value.split())[:100]) for key, value in inspection.metadata.items()]
     yield from _section("metadata", metadata)
+
+
+def _states(inspection: Inspection) -> list[tuple[str, ...]]:
+    from mo_loop.inspection.description import Port
+
+    return [
+        (each.id, str(Port("", each.type, each.shape)), str(each.initial), *map(_listed, (each.read, each.assigned)))
+        for each in inspection.states
+    ]
 
 
 def _section(

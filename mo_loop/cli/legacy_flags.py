@@ -62,6 +62,7 @@ TABLE: tuple[Flag, ...] = (
     Flag("--scale", "--scale", "-s as well"),
     Flag("--reverse_input_channels", "--reverse-input-channels"),
     Flag("--batch", "--batch", "-b as well"),
+    Flag("--transform", "--transform", "LowLatency2 and MakeStateful; not Pruning"),
     Flag("--extension", "--extension", "a Python file for mo-loop, not a library of OpenVINO"),
     Flag("--silent", "--quiet"),
     Flag("--verbose", "--verbose"),
@@ -80,7 +81,7 @@ TABLE: tuple[Flag, ...] = (
     Flag("--keep_shape_ops", "", _GONE),
     *_refused(
         "the runtime applies its own transformations: use openvino.passes on the converted IR",
-        "--transform", "--transformations_config",
+        "--transformations_config",
     ),
     *_refused("extensions of mo do not work here; docs/passes.md describes the extensions that do", "--extensions"),
     *_refused("inputs and outputs keep the layout of the model: --layout changes it", "--disable_nhwc_to_nchw"),

@@ -43,12 +43,17 @@ def renamed(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     yield from _pairs("--rename", "old=new", texts)
 
 
-def _pairs(flag: str, form: str, texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def state_pairs(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The inputs and outputs of `--stateful-pair`; an output may be empty."""
+    yield from _pairs("--stateful-pair", "in=out", texts, may_be_empty=True)
+
+
+def _pairs(flag: str, form: str, texts: tuple[str, ...], *, may_be_empty: bool = False) -> Iterator[tuple[str, str]]:
     """The texts before and after the last `=`; UsageError if one is missing or a name occurs twice."""
     known: set[str] = set()
     for text in texts:
         name, equals, value = (part.strip() for part in text.rpartition("="))
-        if not equals or not name or not value:
+        if not equals or not name or not (value or may_be_empty):
             why = "the name, the value or the = is missing"
             raise UsageError(f"{flag} {text!r} cannot be understood", why=why, hint=f"write {flag} {form}")
         if name in known:

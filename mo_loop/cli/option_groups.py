@@ -6,7 +6,7 @@ import click
 
 GROUPS = {
     "Inputs and outputs": (
-        "--output-model", "--output-dir", "--if", "--inputs", "--sets", "--seed", "--save",
+        "--output-model", "--output-dir", "--if", "--inputs", "--sets", "--steps", "--seed", "--save",
         "--input", "--output", "--freeze", "--rename", "--sequence-io", "--allow-external",
         "--mapping", "--durable",
     ),
@@ -18,10 +18,14 @@ GROUPS = {
         "--compress-to-fp16", "--unroll", "--target", "--quantization", "--strict", "--limit", "--extension",
         "--no-plugins",
     ),
+    "States": ("--transform", "--stateful", "--stateful-pair", "--beam-idx"),
     "Comparison": (
         "--verify", "--rtol", "--atol", "--layers", "--device", "--precision", "--against", "--verify-timeout",
     ),
-    "Run": ("--config", "--jobs", "--timeout", "--trial-timeout", "--memory", "--keep-going", "--force"),
+    "Run": (
+        "--config", "--scheduler", "--jobs", "--timeout", "--trial-timeout", "--memory", "--scratch", "--keep-going",
+        "--force", "--plan",
+    ),
     "Passes and debugging": (
         "--passes", "--disable-pass", "--enable-pass", "--stop-after", "--explain-pass", "--profile", "--profile-json",
         "--dump", "--dump-format", "--dump-after", "--dump-around", "--dump-depth", "--visualize", "--visualize-after",

@@ -13,6 +13,7 @@ import click
 
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
+from mo_loop.cli.file_checks import require_local
 from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import pass_choice
@@ -91,6 +92,7 @@ def command(
 
 
 def _place(model: str, target: str) -> Path:
+    require_local({"MODEL": model, "-o": target})
     path = Path(target)
     if path.suffix != ".onnx":
         raise UsageError(f"the output {target!r} does not end in .onnx", hint="name it, for example, small.onnx")

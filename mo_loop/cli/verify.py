@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,14 @@ import click
 
 from mo_loop.cli.byte_size import ByteSize
 from mo_loop.cli.conversion_options import conversion_options, options_of
+from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import opened
+from mo_loop.cli.file_checks import opened, require_local
 from mo_loop.cli.model_options import frozen, names
 from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import is_terminal, painted, show, table
 from mo_loop.cli.pass_options import pass_choice
+from mo_loop.storage.locations import is_url
 
 if TYPE_CHECKING:
     from mo_loop.verification.report import Report
@@ -36,6 +39,10 @@ FORMATS = ("text", "json", "markdown", "junit")
     "--sets", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
     help="The number of generated sets; one more for each of two dynamic dimensions has size 0, if ONNX Runtime "
     "accepts it.",
+)  # fmt: skip
+@click.option(
+    "--steps", type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
+    help="The steps of each sequence, where the IR has states.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of generated inputs.")
 @click.option("--rtol", type=click.FloatRange(min=0), help="The relative tolerance.  [default: 1e-3; 1e-2 for 16 bits]")
@@ -102,6 +109,8 @@ def command(
     one after another on one compiled model, forwards and backwards. The table has, for each output, the largest
     differences, the mean, the cosine, the number of elements beyond the tolerance, and the worst element.
 
+    An IR with states runs step by step, from a reset for each set, and its states are compared too.
+
     \b
     mo-loop verify model.onnx
     mo-loop verify model.onnx model.xml --inputs a.npz --inputs b.npz
@@ -120,11 +129,14 @@ def command(
 
         options = options_of(context, input=inputs, output=names(outputs), freeze=dict(frozen(freeze)))
         limit, save = settings.pop("timeout"), settings.pop("save")
+        require_local({"IR": ir, "--save": save, "--dump": settings["dump"]})
         with opened(model) as path:
             report = verify(
                 path, ir, inputs=given, options=options, limit=limit, save=None if save is None else Path(save),
                 **settings,
             )  # fmt: skip
+        if is_url(model):
+            report = replace(report, model=named(model))
         if not quiet:
             show(_formatted(report, form))
     sys.exit(report.exit_code)

@@ -8,10 +8,11 @@ import click
 
 from mo_loop.cli.diff import ASPECTS
 from mo_loop.cli.error_output import message, reported
-from mo_loop.cli.file_checks import opened
+from mo_loop.cli.file_checks import opened, require_local
 from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.output import show, write
 from mo_loop.errors import UsageError
+from mo_loop.storage.locations import Location, is_url
 
 
 @click.command()
@@ -69,6 +70,7 @@ def command(
         from mo_loop.viewing import view
 
         _require_fitting(model, other, output, opens, ignored, tolerance)
+        require_local({"OTHER": other, "-o": output})
         with opened(model) as path:
             found = view(
                 path, other, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
@@ -100,7 +102,8 @@ def _require_fitting(
 
 def _default(model: str, other: str | None) -> str:
     """The name of the page in the current folder."""
-    names = [PurePath(each).stem for each in (model, other) if each is not None]
+    given = [Location(each).name if is_url(each) else each for each in (model, other) if each is not None]
+    names = [PurePath(each).stem for each in given]
     names[0] = "model" if model == "-" else names[0]
     return f"{'-'.join(names)}.html"
 

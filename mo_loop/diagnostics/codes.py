@@ -1,9 +1,10 @@
 """CODES: every code with its meaning, reason and help, for `mo-loop check --codes`, reports and SARIF rules.
 
     ML20x  arguments       ML21x  files          ML22x  broken models      ML23x, ML24x  types and shapes
-    ML25x  broken IR       ML26x  extensions     ML27x  refused files      ML3xx  not supported
-    ML4xx  bugs of mo_loop
+    ML25x  broken IR       ML26x  extensions     ML27x  refused files      ML28x  URLs
+    ML29x  clusters        ML3xx  not supported   ML4xx  bugs of mo_loop
     ML50x  other numbers   ML51x  assumptions about the model   ML52x  loops   ML53x  compilation   ML54x  leftovers
+    ML55x  states
 
 A code never changes its meaning; a code that is no longer used stays reserved.
 """
@@ -28,6 +29,7 @@ _CHECKER = "run onnx.checker.check_model on the model; export it again, or repai
 _RANK = "declare the shapes of the inputs (--input), or export with fixed ranks"
 _COPY = "copy the file again, together with its data files"
 _LIMIT = "raise the limit if you trust the model (--limit, docs/limits.md)"
+_CREDENTIALS = "set the variables of the store, for example AWS_ACCESS_KEY_ID (docs/cluster.md)"
 _REPORT = "report it with the model, or with a smaller model that causes it"
 
 CODES: dict[str, Code] = {
@@ -96,6 +98,7 @@ CODES: dict[str, Code] = {
     "ML253": Code("layers that depend on each other in a cycle"),
     "ML254": Code("a control-flow layer whose port map does not fit its bodies"),
     "ML255": Code("a constant whose data do not fit its type and shape"),
+    "ML256": Code("a variable that is not both read and assigned, or has two types"),
     # -- extensions
     "ML260": Code("an object that is not an extension"),
     "ML261": Code("an extension file that is missing or cannot be read"),
@@ -113,6 +116,51 @@ CODES: dict[str, Code] = {
         "put the file itself in its place, or allow its folder (--allow-external)",
     ),
     "ML272": Code("external data that is a folder, a pipe or a device"),
+    # -- URLs
+    "ML280": Code(
+        "a URL whose package is not installed",
+        "fsspec opens URLs, with a package for each kind of store: s3fs, gcsfs, adlfs",
+        "pip install 'mo_loop[cluster]' s3fs",
+    ),
+    "ML281": Code(
+        "credentials that are missing, or that a store refuses",
+        "a store takes them from its own environment, never from the command line",
+        _CREDENTIALS,
+    ),
+    "ML282": Code("a bucket or an object that does not exist", help="check the URL"),
+    "ML283": Code("a store that cannot be reached", help="check the network, and the address of the store"),
+    "ML284": Code("a store that refuses requests because it is too busy", help="run the same command again later"),
+    "ML285": Code(
+        "a model that needs more local disk than it may have",
+        "a model at a URL is brought to the local disk before its conversion",
+        "raise the limit (--scratch)",
+    ),
+    "ML286": Code("an object at a URL that cannot be read, written, listed or removed"),
+    "ML287": Code("a URL that is not valid here", "it contains credentials, or only a local path is possible"),
+    # -- clusters
+    "ML290": Code(
+        "a scheduler that cannot be reached, or a cluster that cannot be started",
+        help="check the address of --scheduler, the network, and that `dask scheduler` runs there",
+    ),
+    "ML291": Code("a cluster without workers", help="start `dask worker` with the address of the scheduler"),
+    "ML292": Code("a worker without a package", "models are converted on the workers", "install mo_loop there"),
+    "ML293": Code(
+        "versions on a cluster that are not those here",
+        "the same model would be converted differently",
+        "install the same versions everywhere",
+    ),
+    "ML294": Code(
+        "a model that needs more memory than every worker has",
+        "it would wait for ever",
+        "start a worker with more memory, or give --memory",
+    ),
+    "ML295": Code("a scheduler that is lost during a batch", help="run the same command again: it resumes"),
+    "ML296": Code(
+        "a folder that a worker does not see",
+        "local paths have to be the same on all machines",
+        "use a shared folder, or URLs",
+    ),
+    "ML297": Code("a worker that cannot be equipped for a batch", help="see the log of the worker"),
     # -- not supported
     "ML300": Code("valid ONNX that cannot be expressed in the IR"),
     "ML301": Code("an element type that the IR does not have"),
@@ -149,9 +197,19 @@ CODES: dict[str, Code] = {
         "the message names the first release that has it",
         "give a target that begins with this release (--target)",
     ),
+    "ML327": Code(
+        "an input and an output that cannot be a state, which one inference leaves for the next",
+        "a variable has one element type and rank, and starts from sizes that are known or those of an input",
+        "pair the input with another output or keep it an input (--stateful-pair), or give its shape (--input)",
+    ),
     "ML330": Code("an IR of a version other than 10 and 11"),
     "ML331": Code("an element or layer of the IR that cannot be read"),
     # -- limits
+    "ML350": Code(
+        "a loop or a sequence that cannot become one step of a sequence",
+        "LowLatency2 gives its body to the graph, and its states live across inferences",
+        "give the sequence one step (--input), or export a model that reads it forwards and to its end",
+    ),
     "ML340": Code("a conversion that takes longer than its limit", help=_LIMIT),
     "ML341": Code("more nodes than the limit, those of functions once for each call", help=_LIMIT),
     "ML342": Code("a constant with more bytes than the limit, which would be computed in memory", help=_LIMIT),
@@ -307,6 +365,24 @@ CODES: dict[str, Code] = {
         "declare the shapes of the elements, or append inside a loop and concatenate after it",
         "note",
     ),
+    "ML523": Code(
+        "LowLatency2 without effect",
+        "no loop and no LSTM, GRU or RNN of the model runs over a sequence of one step",
+        "give the sequence one step (--input), or leave the option out",
+        "warning",
+    ),
+    "ML524": Code(
+        "a state that begins with zeros, and not with the initial value of the model",
+        "LowLatency2 uses constant initial values unless use_const_initializer is False",
+        "convert with --transform LowLatency2[use_const_initializer=False]",
+        "warning",
+    ),
+    "ML525": Code(
+        "--stateful without effect",
+        "no output of the model is the next value of an input",
+        "name the pairs (--stateful-pair IN=OUT), or leave the option out",
+        "warning",
+    ),
     # -- compilation
     "ML530": Code(
         "deeply nested If operations",
@@ -325,5 +401,19 @@ CODES: dict[str, Code] = {
         "note",
     ),
     "ML542": Code("a node that reaches no output", "it is not converted", "remove it from the model", "note"),
+    # -- states
+    "ML550": Code(
+        "inputs and outputs that are states of the caller",
+        "the caller copies each of them from an output to an input for every inference; a variable stays on the device",
+        "--stateful keeps them in the runtime",
+        "note",
+    ),
+    "ML551": Code(
+        "a loop over a sequence that an input has",
+        "the model computes when the whole sequence is there; one that keeps the states of the loop computes each step "
+        "when it comes",
+        "--transform 'LowLatency2[sequence_length=1]' makes a model that takes one step at a time",
+        "note",
+    ),
 }
 """Code -> what it means."""

@@ -19,6 +19,7 @@ from typing import Any
 from mo_loop.conversion import Conversion
 from mo_loop.diagnostics import ir_checks, onnx_checks
 from mo_loop.diagnostics.diagnostic import Diagnostic, Place, Report
+from mo_loop.diagnostics.state_checks import state_diagnostics
 from mo_loop.errors import (
     ConversionErrors,
     ConversionWarning,
@@ -89,6 +90,7 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
     diagnostics = [*lost.diagnostics, *(Diagnostic.of_error(each) for each in _once(errors))]
     if graph is not None and not lost.inputs:
         diagnostics += ir_checks.diagnostics(graph, seen)
+        diagnostics += state_diagnostics(graph)
         diagnostics += ir_checks.clipped(graph) if conversion.options.compress_to_fp16 else ()
     diagnostics += onnx_checks.leftovers(usage)
     if all(each.level != "error" for each in diagnostics):

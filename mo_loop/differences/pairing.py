@@ -6,7 +6,7 @@
 Scopes are paired from outside to inside: the main scopes, functions of one name, and the bodies of paired items under
 the same tag. Within two scopes, items are paired in this order:
 
-1. parameters: by name, then by what feeds them, then by place
+1. parameters: by name, then by what feeds them, then by place; what reads or assigns a variable, by its id
 2. items of the same origin, then items of the same name, if they have the same operator. A name that ends in a number
    counts later, because exporters number names anew.
 3. items of equal structure: the same operator, attributes and data, and the same inputs, or the same readers. Inputs
@@ -65,6 +65,7 @@ class _Scopes:
 
     def pair(self) -> None:
         self._parameters()
+        self._by(_variable)
         self._by(lambda item: [(item.origins, item.operator)] if item.origins else [])
         self._by(_names(STRONG))
         self.alignment.unique(EXACT, ends=False)
@@ -156,6 +157,11 @@ def _kind_of_bodies(item: Item) -> list[Any]:
 def _are_of_a_kind(old: Item, new: Item) -> bool:
     """Whether both have bodies or neither."""
     return bool(old.bodies) == bool(new.bodies)
+
+
+def _variable(item: Item) -> list[Any]:
+    id_ = item.attributes.get("variable_id")
+    return [] if id_ is None else [(item.operator, id_)]
 
 
 def _names(kind: int, operator: bool = True) -> Callable[[Item], list[Any]]:

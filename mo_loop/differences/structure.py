@@ -109,8 +109,12 @@ class Item:
 
     @property
     def label(self) -> str:
-        """A name for people: its own, else that of its first tensor, else its place."""
-        names = [self.name, *(name for each in self.outputs for name in each.names)]
+        """A name for people: its own, else that of its first tensor, else its place; of a variable its id.
+
+        A ReadValue or Assign has a name of its own only where a model gave it one.
+        """
+        variable = self.attributes.get("variable_id", "") if self.is_generated else ""
+        names = [variable, self.name, *(name for each in self.outputs for name in each.names)]
         return next(filter(None, names), f"{self.operator}#{self.place}")
 
     @property

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from mo_loop.errors import FileError, InputError
+from mo_loop.errors import FileError, InputError, MoLoopError
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.frontend.onnx_tensors import tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.frontend.tensor_protos import tensor_from
+from mo_loop.frontend.tensor_protos import range_of, tensor_from
 from mo_loop.graph.data_file import DataFile
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
@@ -37,6 +39,22 @@ def external_files(path: str, allowed: Sequence[str] = ()) -> list[DataFile]:
             continue
         found[file.path] = file
     return [found[path] for path in sorted(found)]
+
+
+def external_ranges(path: str | os.PathLike[str]) -> list[tuple[str, list[tuple[int, int]]]]:
+    """The locations of the external data of the model at `path`, and the bytes that its tensors read there: from, to.
+
+    The files need not exist. A tensor whose range or type is not valid has none: the conversion reports it.
+
+    Raises:
+        FileError: the file cannot be read, or is not an ONNX model.
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
+    for tensor in _external(opened(path)):
+        ranges = found.setdefault(location_of(tensor), [])
+        with suppress(MoLoopError, OverflowError):
+            ranges.append(range_of(tensor))
+    return list(found.items())
 
 
 def require_external_data(model: OnnxModel) -> None:

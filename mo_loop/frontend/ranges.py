@@ -1,9 +1,9 @@
-"""The ranges of integer attributes, declared in the signatures of translators:
+"""The ranges of attributes that are numbers, declared in the signatures of translators:
 
     def conv(x, w, b=None, *, group: Positive = 1, kernel_shape: Positives | None = None): ...
 
 `Translator.ranges` holds them, and the front end refuses a node whose attribute is outside, before the function runs.
-The largest number is 2^31 - 1: the runtime computes sizes and indices in 32 bits.
+The largest integer is 2^31 - 1: the runtime computes sizes and indices in 32 bits. Floats are finite.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ MOST_OUTPUTS = 2**16
 
 Positive: TypeAlias = int
 NotNegative: TypeAlias = int
+NotNegativeOrNone: TypeAlias = int
+"""A number that is not negative, or -1 for none."""
 Few: TypeAlias = int
 """A number of parts that become nodes of their own, at least 1."""
 FewOrNone: TypeAlias = int
@@ -26,6 +28,8 @@ Outputs: TypeAlias = int
 """A number of outputs of the node."""
 Index: TypeAlias = int
 """An integer of 32 bits, which may be negative."""
+AboveZero: TypeAlias = float
+"""A normal number of f32 above 0."""
 Positives: TypeAlias = tuple[int, ...]
 Fews: TypeAlias = tuple[int, ...]
 NotNegatives: TypeAlias = tuple[int, ...]
@@ -37,11 +41,11 @@ class Range:
     """The numbers from `least` to `most`; `kind` is the annotation of the attribute without a range."""
 
     kind: str
-    least: int
-    most: int = MOST
+    least: float
+    most: float = MOST
 
     def require(self, name: str, value: Any) -> None:
-        """Raise TypeError_ unless the integer, or each of the integers, is in the range."""
+        """Raise TypeError_ unless the number, or each of the numbers, is in the range."""
         for each in value if isinstance(value, tuple) else (value,):
             if not self.least <= each <= self.most:
                 raise TypeError_(
@@ -52,11 +56,13 @@ class Range:
 RANGES = {
     "Positive": Range("int", 1),
     "NotNegative": Range("int", 0),
+    "NotNegativeOrNone": Range("int", -1),
     "Few": Range("int", 1, MOST_PARTS),
     "FewOrNone": Range("int", 0, MOST_PARTS),
     "Fews": Range("tuple[int, ...]", 0, MOST_PARTS),
     "Outputs": Range("int", 1, MOST_OUTPUTS),
     "Index": Range("int", -MOST),
+    "AboveZero": Range("float", 2.0**-126, 2.0**127),
     "Positives": Range("tuple[int, ...]", 1),
     "NotNegatives": Range("tuple[int, ...]", 0),
     "Indices": Range("tuple[int, ...]", -MOST),

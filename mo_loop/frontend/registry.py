@@ -43,6 +43,7 @@ FAMILIES: dict[str, str] = {
     "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum "
     "ReduceLogSumExp ArgMax ArgMin",
     "linear": "MatMul Gemm Einsum",
+    "dot_product_attention": "Attention",
     "normalisation": "BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization "
     "SimplifiedLayerNormalization LpNormalization LRN MeanVarianceNormalization Dropout",
     "convolution": "Conv ConvTranspose",

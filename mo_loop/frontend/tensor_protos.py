@@ -107,6 +107,13 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], files: Ext
     return FileTensor(file, offset, dtype, shape)
 
 
+def range_of(proto: Any) -> tuple[int, int]:
+    """From where to where the data of a tensor lies in its external file. UnsupportedError for an unknown type."""
+    info = {entry.key: entry.value for entry in proto.external_data}
+    offset = _number(info.get("offset"), 0)
+    return offset, offset + from_onnx(proto.data_type).size_of(math.prod(proto.dims))
+
+
 def _number(text: str | None, default: int) -> int:
     """A number of bytes, of any size; -1 for text that is none."""
     if text is None:

@@ -23,8 +23,9 @@ from mo_loop.errors import (
     LimitError,
     ModelError,
     MoLoopError,
+    TypeError_,
     UnsupportedError,
-    too_large,
+    error_of_numbers,
 )
 from mo_loop.frontend import contrib_schemas, functions, refusals, registry
 from mo_loop.frontend.boundary import made_input, make_result
@@ -56,7 +57,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.tensor import Tensor
-from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType
+from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType, string
 from mo_loop.ops.base import Constant
 from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import advice
@@ -321,7 +322,7 @@ class ModelTranslation(Translation):
         except MoLoopError as error:
             values = self._failed(context, inputs, context.located(_with_advice(error, inputs)))
         except Exception as error:
-            refused = too_large(error)
+            refused = error_of_numbers(error)
             if refused is not None:
                 self._define(context, self._failed(context, inputs, context.located(refused)))
                 return
@@ -649,6 +650,24 @@ def _require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
     for value in inputs:
         if value is not None and not isinstance(value.type, TensorType):
             raise ModelError(f"{context.op_type} takes tensors, and an input is {value.type}", code="ML227")
+        if value is not None and value.type.dtype is string:
+            _require_texts(inputs, context)
+            return
+
+
+def _require_texts(inputs: Iterable[Value | None], context: Context) -> None:
+    """Raise TypeError_ for an input of strings where the schema of the operator has none."""
+    import onnx
+
+    domain = "" if context.domain == "ai.onnx" else context.domain
+    if domain not in ("", "ai.onnx.ml"):
+        return
+    ports: Any = onnx.defs.get_schema(context.op_type, context.opset, domain).inputs
+    for place, value in enumerate(inputs):
+        if value is not None and value.type.dtype is string:
+            port = ports[min(place, len(ports) - 1)]
+            if "tensor(string)" not in port.types:
+                raise TypeError_(f"the input {port.name!r} is {value.type}, and must not be strings", code="ML240")
 
 
 def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int) -> None:

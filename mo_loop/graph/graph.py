@@ -545,6 +545,13 @@ class Graph:
         self._order = None
         self.touch(node)
 
+    def add_output(self, node: Node, type_: Any) -> Value:
+        """A new last output of `node`, of this type until it is inferred."""
+        output = Value(node, len(node.outputs), type_)
+        node.outputs = (*node.outputs, output)
+        self.touch(node)
+        return output
+
     def drop_outputs(self, node: Node, keep: Sequence[int]) -> None:
         """Keep only the outputs numbered in `keep`, in that order; the others must be unused."""
         kept = set(keep)

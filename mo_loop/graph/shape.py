@@ -248,6 +248,15 @@ def _is_within(symbol: Symbol, numbers: tuple[int, int]) -> bool:
     return symbol.is_fresh and numbers[0] < int(symbol.name[1:]) <= numbers[1]
 
 
+def substituted(dim: Dimension, symbol: Symbol, value: int) -> Dimension:
+    """The dimension where the symbol is this number."""
+    if isinstance(dim, int):
+        return dim
+    factors = dict(dim.terms)
+    factor = factors.pop(symbol, 0)
+    return _affine(factors.items(), dim.const + factor * value) if factor else dim
+
+
 def low(dim: Dimension) -> int:
     return dim if isinstance(dim, int) else max(dim.lo, 0)
 

@@ -1,7 +1,7 @@
 """Inspection and its parts: plain records, the same for ONNX and IR, with the fields of the JSON.
 
     version     1; increased when a field changes its meaning or is removed, not when one is added
-    the fields of Inspection, below them those of Port, Operator, ScopeSize, Function, ExternalFile and Control
+    the fields of Inspection, below them those of Port, Operator, ScopeSize, Function, ExternalFile, Control, Variable
 
 Sizes are in bytes; the shape of a Port is a list of numbers, names of symbols and "?", null for an unknown rank.
 """
@@ -149,6 +149,39 @@ class ExternalFile:
 
 
 @dataclass
+class Initial:
+    """The value of a variable before it is assigned. `kind` is "constant", "computed", or "none": the device has one.
+
+    `value` is that of all elements: "zeros", or a number; empty if they differ or are computed.
+    """
+
+    kind: str
+    value: str = ""
+    type: str = "?"
+    shape: Shape = None
+
+    def __str__(self) -> str:
+        if self.kind == "none":
+            return "none"
+        is_static = self.shape is not None and all(isinstance(dim, int) for dim in self.shape)
+        if self.value and (self.kind == "constant" or is_static):
+            return self.value
+        return f"{f'{self.value} of computed shape' if self.value else self.kind} {Port('', self.type, self.shape)}"
+
+
+@dataclass
+class Variable:
+    """A state that the runtime keeps between inferences. `read` and `assigned` are paths of layers."""
+
+    id: str
+    type: str
+    shape: Shape
+    initial: Initial
+    read: list[str]
+    assigned: list[str]
+
+
+@dataclass
 class Inspection:
     """One model. `format` is "onnx" or "ir", `file_bytes` the size of the file without external data."""
 
@@ -167,6 +200,8 @@ class Inspection:
     control: list[Control] = field(default_factory=list)
     functions: list[Function] = field(default_factory=list)
     external: list[ExternalFile] = field(default_factory=list)
+    states: list[Variable] = field(default_factory=list)
+    """The variables of an IR; an ONNX model has none."""
 
     @property
     def elements(self) -> int:

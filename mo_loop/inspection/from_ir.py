@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.shape import MOST_DIMENSIONS
-from mo_loop.graph.types import BY_NAME, BY_PRECISION
+from mo_loop.graph.types import BY_NAME
 from mo_loop.inspection.description import (
     Branch,
     Control,
@@ -22,10 +21,11 @@ from mo_loop.inspection.description import (
     Operator,
     Port,
     ScopeSize,
-    Shape,
     Sliced,
     State,
 )
+from mo_loop.inspection.ir_ports import port_of, shape_of
+from mo_loop.inspection.states_of_ir import states_of
 from mo_loop.ir.reader.numbers import integer
 from mo_loop.ir.reader.parse import records
 from mo_loop.ir.reader.records import Layer, Link, Net, PortMap
@@ -62,6 +62,7 @@ def inspect_ir(path: Path) -> Inspection:
         scopes=[each.size() for each in nets],
         control=_controls(main, by_net),
         external=external,
+        states=states_of(net, weights, lambda each: by_net[each].producer),
     )
 
 
@@ -103,12 +104,12 @@ class _Net:
             return Port(layer.name)
         made, port = found
         names = layer.output_names or (port.names if port else ()) or (made.name,)
-        return _port(names[0], port)
+        return port_of(names[0], port)
 
     def parameter(self, layer: Layer) -> Port:
         port = layer.outputs[0] if layer.outputs else None
         name = (port.names if port and port.names else (layer.name,))[0]
-        return Port(name, layer.data.get("element_type", "?"), _shape(layer.data.get("shape", "")))
+        return Port(name, layer.data.get("element_type", "?"), shape_of(layer.data.get("shape", "")))
 
     def size(self) -> ScopeSize:
         counts = Counter(layer.type for layer in self.net.layers)
@@ -221,7 +222,7 @@ def _iteration(control: Control, net: _Net, layer: Layer, body: _Net) -> None:
         if link.cut is not None:
             port = outputs.get(link.port or "")
             name = port.names[0] if port and port.names else layer.name
-            control.scan_outputs.append(Sliced(name, link.cut.axis, link.cut.stride < 0, _port(name, port)))
+            control.scan_outputs.append(Sliced(name, link.cut.axis, link.cut.stride < 0, port_of(name, port)))
     if layer.type == "Loop":
         control.trip_count, control.condition = net.source(layer, 0), net.source(layer, 1)
     else:
@@ -243,30 +244,8 @@ def _outer(net: _Net, layer: Layer, link: Link) -> Port:
 # -- values
 
 
-def _port(name: str, port: IrPort | None) -> Port:
-    if port is None:
-        return Port(name)
-    known = BY_PRECISION.get(port.precision)
-    return Port(name, known.name if known else port.precision, [dim if dim >= 0 else "?" for dim in port.dims])
-
-
-def _shape(text: str) -> Shape:
-    if text.strip() == "...":
-        return None
-    dims = [each.strip() for each in text.strip().strip("[]").split(",") if each.strip()]
-    return [_dim(each) for each in dims] if len(dims) <= MOST_DIMENSIONS else None
-
-
-def _dim(text: str) -> int | str:
-    try:
-        dim = integer(text, -1)
-    except ValueError:
-        return text
-    return dim if dim >= 0 else "?"
-
-
 def _constant_size(layer: Layer) -> tuple[int, int]:
-    shape = _shape(layer.data.get("shape", "")) or []
+    shape = shape_of(layer.data.get("shape", "")) or []
     return math.prod(dim for dim in shape if isinstance(dim, int)), _number(layer, "size")
 
 

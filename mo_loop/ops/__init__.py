@@ -27,6 +27,7 @@ FAMILIES: dict[str, str] = {
     "activation": "ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus SoftSign Gelu "
     "Softmax LogSoftmax",
     "linear": "MatMul Einsum Inverse",
+    "dot_product_attention": "ScaledDotProductAttention",
     "normalisation": "MVN BatchNormInference LRN NormalizeL2 GroupNormalization",
     "movement": "Reshape Squeeze Unsqueeze Transpose Concat Split VariadicSplit Slice ShapeOf ReverseSequence "
     "SpaceToDepth DepthToSpace",

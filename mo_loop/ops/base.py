@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
 
-from mo_loop.errors import InternalError, MoLoopError, TypeError_, too_large
+from mo_loop.errors import InternalError, MoLoopError, TypeError_, error_of_numbers
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.remembered import inferred_once, unique
@@ -194,8 +194,8 @@ class Op(Node):
             for each in results:
                 if each.shape is not None:
                     require_sizes(each.shape)
-        except (MoLoopError, OverflowError, MemoryError, ValueError) as found:
-            error = found if isinstance(found, MoLoopError) else too_large(found)
+        except (MoLoopError, ArithmeticError, MemoryError, ValueError) as found:
+            error = found if isinstance(found, MoLoopError) else error_of_numbers(found)
             if error is None:
                 raise
             message = error.message

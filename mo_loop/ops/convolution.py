@@ -21,6 +21,7 @@ class Convolution(Windowed, opset=1):
         return self._result(x, dtype, outputs, channels, kernel)
 
     def _result(self, x, dtype, outputs: Dimension, channels: Dimension, kernel: list[Dimension]):
+        self.require(0 not in kernel, f"an empty filter, of size {kernel}")
         sizes = self.spatial(x, len(kernel))
         batch = fresh() if x.shape is None else x.shape[0]
         if x.shape is not None:
@@ -60,6 +61,7 @@ class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
     def _result(
         self, x, dtype, outputs: Dimension, channels: Dimension, kernel: list[Dimension], asked
     ):
+        self.require(0 not in kernel, f"an empty filter, of size {kernel}")
         sizes = self.spatial(x, len(kernel))
         batch = fresh() if x.shape is None else x.shape[0]
         if x.shape is not None:

@@ -56,6 +56,8 @@ class Tile(Op, opset=1, index=("repeats",)):
         if repeats.known is None:
             return TensorType(x.dtype, tuple(fresh() for _ in range(rank)))
         times = (1,) * (rank - count) + dims_of(repeats.known)
+        for time in times:
+            self.require(not isinstance(time, int) or time >= 0, f"a tensor repeated {time} times")
         dims = (1,) * (rank - len(x.shape)) + x.shape
         shape = tuple(dim * time for dim, time in zip(dims, times, strict=True))
         known = None
@@ -111,7 +113,8 @@ class Pad12(Pad, opset=12, type="Pad", index=("begin", "end")):
 
 def _grown(dim: Dimension, target: Dimension) -> Dimension:
     """A dimension after broadcasting to `target`: one that is not 1 cannot change."""
-    return merge_dim(dim, target) if low(dim) > 1 else target
+    stays = dim != 1 if isinstance(dim, int) else low(dim) > 1
+    return merge_dim(dim, target) if stays else target
 
 
 def _padded(dim: Dimension, before, after) -> Dimension:

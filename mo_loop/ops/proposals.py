@@ -1,5 +1,6 @@
 """Operations of object detectors: grids of prior boxes, proposals, detections."""
 
+import math
 from functools import reduce
 from typing import Literal
 
@@ -32,6 +33,7 @@ class PriorBox(Op, opset=8, index=("output_size", "image_size")):
     def _number(self) -> int:
         """The number of boxes around one cell."""
         self.require(0 not in self.aspect_ratio, "an aspect ratio of 0")
+        self.require(all(map(math.isfinite, self.density)), f"densities {self.density}")
         ratios = [1.0]
         for ratio in self.aspect_ratio:
             for each in (ratio, 1 / ratio) if self.flip else (ratio,):

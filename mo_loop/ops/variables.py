@@ -25,3 +25,6 @@ class Assign(Variable, opset=6, kept=True):
 
     def infer(self, value):
         return value
+
+    def xml_attributes(self):
+        return {"variable_id": self.variable_id}  # the file has the type at the ReadValue alone

@@ -35,6 +35,8 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
         elif option.name == "extensions":
             names = [_extension(each) for each in (value if isinstance(value, list | tuple) else [value])]
             parameters |= {"extensions": ",".join(names)} if names else {}
+        elif option.name == "transform":
+            parameters |= {"transform": ",".join(map(str, value))} if value else {}
         elif option.name in ("compress_to_fp16", "target", "allow_external", "limits"):
             # save_model records the compression, the target stands with the version, the others change nothing
             continue

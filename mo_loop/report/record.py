@@ -25,6 +25,7 @@ FATES = {
     "UnrollLoops": "unrolled",
     "EliminateEmptyLoops": "never runs",
     "FuseRecurrentCells": "fused into a sequence layer",
+    "LowLatency2": "made one step",
     "EliminateUnreachableBodies": "decided",
     "ConstantFolding": "folded",
 }
@@ -73,6 +74,8 @@ class Record:
         self.graph: Graph | None = None
         self.compression: Compression | None = None
         self.flows: list[Flow] = []
+        self.pairs: dict[str, tuple[str, str]] = {}
+        """Variable -> the input and the output of the model in whose place it stands."""
         self.known: set[tuple[tuple[str, ...], str]] = set()
         self._tensors = tensors
 
@@ -103,7 +106,9 @@ class Record:
             self.known = {(each.scope, each.output) for value in values for each in value.origins}
 
     def _after(self, step: Step) -> None:
-        """Record what a pass did with control flow. A node that replaces another has the same origin."""
+        """Record what a pass did with control flow and states. A node that replaces another has the same origin."""
+        pairs = getattr(step.each, "pairs", ()) if step.name == "MakeStateful" else ()
+        self.pairs |= {each.input + each.output: (each.input, each.output) for each in pairs}
         if not step.changed or not self.flows:
             return
         present = dict.fromkeys(node for scope in step.graph.scopes() for node in _flows(scope))

@@ -25,7 +25,8 @@ followed by the bodies of a control-flow node; everything except `Class` is opti
   classes of mo_loop.ops.control, nodes first: `Sliced(%p, axis: 1, stride: -1, start: -1, end: 0)`, `Branched(%a, _)`.
 - Types: `f32[2,N,2N+1,?,1..5,2..]`, `f32[...]` of unknown rank, `?[...]` unknown, `seq(...)`, `optional(...)`; a
   symbol with bounds is `N{1..8}`, one whose name is not an identifier `"a b"`. A type can be left out if inference
-  determines it; a type in the text must agree with inference. The frame `graph name { }` is optional.
+  determines it; a type in the text must agree with inference. A shape among the attributes is spelled like the
+  dimensions of a type: `{variable_shape: [?, 4, N]}`. The frame `graph name { }` is optional.
 - Constants: `[[1.0, 2.0]]` nested like the shape; a scalar with the type of a larger tensor fills it with one value;
   `seed(word)` with a type stands for deterministic values made from the word.
 

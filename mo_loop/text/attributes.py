@@ -17,10 +17,11 @@ from mo_loop.errors import (
     UnsupportedError,
     UsageError,
 )
+from mo_loop.graph.shape import Dim
 from mo_loop.graph.types import BY_NAME, ElementType
 from mo_loop.text.literals import parse_scalar
 from mo_loop.text.scanner import WORD, Scanner, quoted, word_or_quoted
-from mo_loop.text.spelling import parse_element_type
+from mo_loop.text.spelling import parse_dim, parse_element_type, show_dim
 
 CODE = re.compile(r"ML\d{3}")
 _ERRORS: dict[str, type[MoLoopError]] = {
@@ -46,6 +47,8 @@ def show_attribute(value: Any, kind: Any) -> str:
         return "true" if value else "false"
     if value is None:
         return "none"
+    if isinstance(value, Dim):
+        return show_dim(value)
     return repr(value) if isinstance(value, int | float | ElementType) else quoted(str(value))
 
 
@@ -55,7 +58,9 @@ def parse_attribute(scanner: Scanner, kind: Any) -> Any:
         return parse_element_type(scanner)
     if scanner.sees("["):
         items: list[Any] = []
-        parse_list(scanner, "[", "]", lambda: items.append(parse_attribute(scanner, _item_kind(kind))))
+        # A plain tuple is a shape; one of numbers or strings declares its items.
+        item = parse_dim if kind is tuple else lambda scanner: parse_attribute(scanner, _item_kind(kind))
+        parse_list(scanner, "[", "]", lambda: items.append(item(scanner)))
         errors = [item for item in items if isinstance(item, MoLoopError)]
         return ConversionErrors(errors) if errors else tuple(items)
     text = scanner.string()

@@ -13,12 +13,13 @@ from __future__ import annotations
 import ast
 import operator
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mo_loop.api import Model
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.model import OnnxModel
@@ -36,6 +37,11 @@ SIZES = ((2, 3, 4), (1,), (5, 2, 3), (4, 7, 2), (3,))
 
 ITEMS = 3
 """The number of elements of a sequence."""
+
+NO_ROLE = Role()
+
+UNNAMED = "dimension "
+"""The beginning of the names of dimensions that the model does not name."""
 
 _WORDS = ("", "a", "Loop", "zero", "naïve")
 
@@ -64,37 +70,50 @@ class Generator:
         needed = set(input_names(model))
         meant = roles(model)
         self._seed = seed
-        self.inputs = [
-            _input(entry, known.get(entry.name), meant.get(entry.name, Role()))
-            for entry in model.proto.graph.input
-            if entry.name in needed
-        ]
+        entries = [entry for entry in model.proto.graph.input if entry.name in needed]
+        self.inputs = [input_of(entry, known.get(entry.name), meant.get(entry.name, NO_ROLE)) for entry in entries]
+        self._bound = {
+            name: size for entry, each in zip(entries, self.inputs, strict=True)
+            for name, size in zip(input_of(entry).dims, each.dims, strict=False)
+            if isinstance(name, str) and isinstance(size, int) and not name.startswith(UNNAMED)
+        }  # fmt: skip
+        """Sizes that the IR gives to dimensions of one input: they have them in the others too."""
         self.symbols = list(dict.fromkeys(name for each in self.inputs for name in each.symbols))
         """The dynamic dimensions that have sizes of their own."""
-        self.symbols = [name for name in self.symbols if _expression(name) is None]
+        self.symbols = [name for name in self.symbols if expression_in(name) is None]
 
     def draw(self, number: int, *, careful: bool = False) -> dict[str, Any]:
         """The set of this number. With `careful`, dynamic dimensions are equal and integers are 0 or 1."""
-        sizes = SIZES[number % len(SIZES)]
-        chosen = {name: sizes[0 if careful else place % len(sizes)] for place, name in enumerate(self.symbols)}
+        equal = dict.fromkeys(self.symbols, SIZES[number % len(SIZES)][0]) | self._bound
+        chosen = equal if careful else self.sizes(number)
         return self._drawn(number, chosen, careful)
 
     def zero(self, number: int, symbol: str) -> dict[str, Any]:
         """The set of this number with size 0 of one dynamic dimension."""
-        sizes = SIZES[0]
-        chosen = {name: sizes[place % len(sizes)] for place, name in enumerate(self.symbols)}
-        return self._drawn(number, chosen | {symbol: 0}, False)
+        return self._drawn(number, self.sizes(0) | {symbol: 0}, False)
 
     def _drawn(self, number: int, sizes: dict[str, int], careful: bool) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for each in self.inputs:
-            shape = tuple(dim if isinstance(dim, int) else _size(dim, sizes) for dim in each.dims)
-            random = np.random.default_rng((self._seed, number, zlib.crc32(each.name.encode())))
+            shape = tuple(dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims)
+            random = self._random(each, number)
             if each.is_sequence:
                 found[each.name] = [_values(each, shape, number, random, careful) for _ in range(ITEMS)]
             else:
                 found[each.name] = _values(each, shape, number, random, careful)
         return found
+
+    def sizes(self, number: int) -> dict[str, int]:
+        """A size for each dynamic dimension, as in the set of this number."""
+        sizes = SIZES[number % len(SIZES)]
+        return {name: sizes[place % len(sizes)] for place, name in enumerate(self.symbols)} | self._bound
+
+    def array(self, each: Input, shape: tuple[int, ...], number: int) -> np.ndarray:
+        """A value of an input in a shape that the caller chose."""
+        return _values(each, shape, number, self._random(each, number), False)
+
+    def _random(self, each: Input, number: int) -> Any:
+        return np.random.default_rng((self._seed, number, zlib.crc32(each.name.encode())))
 
 
 @dataclass
@@ -140,7 +159,17 @@ def accepted(generator: Generator, count: int, run: Callable[[dict[str, Any]], A
 # -- types and sizes
 
 
-def _input(entry: Any, known: Sequence[int | None] | None, role: Role) -> Input:
+def shapes_of(converted: Model) -> dict[str, Sequence[int | None] | None]:
+    """The shape of each input of the IR by all its names, with None for sizes that are not known."""
+    found: dict[str, Sequence[int | None] | None] = {}
+    for port in converted.inputs:
+        shape = None if port.shape is None else tuple(dim if isinstance(dim, int) else None for dim in port.shape)
+        found.update(dict.fromkeys((port.name, *port.names), shape))
+    return found
+
+
+def input_of(entry: Any, known: Sequence[int | None] | None = None, role: Role = NO_ROLE) -> Input:
+    """The record of an entry of the model; `known` are the sizes that the IR declares."""
     type_ = type_from(entry.type, symbolic=True)
     if isinstance(type_, OptionalType):
         type_ = type_.element
@@ -162,7 +191,7 @@ def _input(entry: Any, known: Sequence[int | None] | None, role: Role) -> Input:
         declared = shape[place] if shape is not None else None
         fixed = declared if isinstance(declared, int) else None
         # Dimensions without a name: the first is most often the batch, which the inputs share.
-        dims.append(size if size is not None else fixed if fixed is not None else name or f"dimension {place}")
+        dims.append(size if size is not None else fixed if fixed is not None else name or f"{UNNAMED}{place}")
     return Input(entry.name, type_.dtype, tuple(dims), role, is_sequence)
 
 
@@ -178,7 +207,7 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-def _expression(name: str) -> ast.expr | None:
+def expression_in(name: str) -> ast.expr | None:
     """The expression that the name of a dimension spells, such as `past + 1`; None for a plain name."""
     try:
         found = ast.parse(name, mode="eval").body
@@ -189,11 +218,20 @@ def _expression(name: str) -> ast.expr | None:
     return found if isinstance(found, ast.BinOp) and all(isinstance(each, allowed) for each in nodes) else None
 
 
-def _size(name: str, sizes: Mapping[str, int]) -> int:
+def size_of(name: str, sizes: Mapping[str, int]) -> int:
+    """The size of a dimension whose name can be an expression."""
     if name in sizes:
         return sizes[name]
-    tree = _expression(name)
+    tree = expression_in(name)
     return max(0, _computed(tree, sizes)) if tree is not None else SIZES[0][0]
+
+
+def bound_sizes(inputs: Iterable[Input], feeds: Mapping[str, Any]) -> dict[str, int]:
+    """The sizes of the named dimensions of inputs in given arrays; inputs without an array tell nothing."""
+    return {
+        dim: size for each in inputs if each.name in feeds
+        for dim, size in zip(each.dims, np.shape(feeds[each.name]), strict=False) if isinstance(dim, str)
+    }  # fmt: skip
 
 
 def _computed(tree: Any, sizes: Mapping[str, int]) -> int:

@@ -57,12 +57,18 @@ def given_sets(texts: Iterable[str], names: Sequence[str]) -> list[tuple[str, Fe
     return found
 
 
-def read_sets(inputs: Sequence[Any], model: OnnxModel) -> list[tuple[str, Feeds]]:
-    """(name, arrays) of each set in `inputs`: arrays by name, then those of files, in the types of the model."""
+def read_sets(
+    inputs: Sequence[Any], model: OnnxModel, names: Sequence[str] | None = None
+) -> list[tuple[str, Feeds]]:
+    """(name, arrays) of each set in `inputs`: arrays by name, then those of files, in the types of the model.
+
+    `names` are the inputs that need a value, in order; by default those of the model.
+    """
+    names = input_names(model) if names is None else names
     types = {each.name: _numpy_type(each.type) for each in model.proto.graph.input}
     arrays = [each for each in inputs if isinstance(each, Mapping)]
     sets = [(f"given {place}", dict(each)) for place, each in enumerate(arrays)]
-    sets += given_sets([os.fspath(each) for each in inputs if not isinstance(each, Mapping)], input_names(model))
+    sets += given_sets([os.fspath(each) for each in inputs if not isinstance(each, Mapping)], names)
     return [(name, _typed_set(feeds, types)) for name, feeds in sets]
 
 

@@ -47,6 +47,10 @@ class Hosted:
         found: list[tuple[str, np.ndarray]] = self._call(feeds)
         return found
 
+    def ask(self, task: Any) -> Any:
+        """One call of a `run` that takes or returns something else. Raises IsolatedError as `run` does."""
+        return self._call(task)
+
     def close(self) -> None:
         """End the worker."""
         self._pool.close()
@@ -63,7 +67,7 @@ def pool_of(python: str) -> Pool:
     return Pool(f"{__name__}:serve", limit=LIMIT, python=python, env=FILLED)
 
 
-def serve(task: _Make | Feeds) -> Any:
+def serve(task: Any) -> Any:
     """What the worker runs: it makes the object, or runs inputs on it."""
     if isinstance(task, _Make):
         _made[:] = []

@@ -31,13 +31,17 @@ class InputSet:
 
 @dataclass(frozen=True)
 class Row:
-    """One output for one set: the worst of the inferences with that set. `inference` counts them from 0."""
+    """One output for one set: the worst of the inferences with that set. `inference` counts them from 0.
+
+    `step` is that of a sequence, counted from 1; 0 if the IR has no states, and a set is one inference.
+    """
 
     set: int
     inference: int
     expected: str
     found: str
     result: Comparison
+    step: int = 0
 
     @property
     def output(self) -> str:
@@ -65,6 +69,11 @@ class Side:
         return self.status == PASSED
 
     @property
+    def first(self) -> Row | None:
+        """The first row that differs, in the order of the inferences."""
+        return min((row for row in self.rows if not row.result), key=lambda row: row.inference, default=None)
+
+    @property
     def worst(self) -> list[Row]:
         """For each output the row that differs most, in the order of the outputs."""
         found: dict[str, Row] = {}
@@ -88,7 +97,8 @@ class Report:
     values. `sides[0]` is the IR that is verified, in f32; the others are its device's other precision, and other
     converters. `tolerance` is (relative, absolute), None for the usual one of each type. `notes` are sentences about
     what limits the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`, `page` is the path
-    of the page of `--dump`.
+    of the page of `--dump`. Where the IR has states, a set is a sequence, `steps` are the numbers of steps of the
+    sequences, and `order` has the sequences as they ran, each from a reset.
     """
 
     model: str
@@ -105,6 +115,12 @@ class Report:
     layers: Any = None
     passes: Any = None
     page: str = ""
+    steps: tuple[int, ...] = ()
+
+    @property
+    def inferences(self) -> int:
+        """The number of inferences of each side."""
+        return sum(self.steps[number] for number in self.order) if self.steps else len(self.order)
 
     @property
     def passed(self) -> bool:
@@ -135,6 +151,8 @@ class Report:
             "sets": [asdict(each) for each in self.sets], "order": list(self.order),
             "sides": [_side(each) for each in self.sides],
         }  # fmt: skip
+        if self.steps:
+            found |= {"steps": list(self.steps), "inferences": self.inferences}
         for name, answer in (("layers", self.layers), ("passes", self.passes)):
             if answer is not None:
                 found[name] = answer if isinstance(answer, str) else answer.as_json()
@@ -151,7 +169,15 @@ def _side(side: Side) -> dict[str, Any]:
     return {
         "name": side.name, "status": side.status, "message": side.message, "seconds": round(side.seconds, 3),
         "rows": [_row(each) for each in side.rows],
-    }  # fmt: skip
+    } | _first(side)  # fmt: skip
+
+
+def _first(side: Side) -> dict[str, Any]:
+    """Where the first difference is, of an IR with states."""
+    row = side.first
+    if row is None or not row.step:
+        return {}
+    return {"first_difference": {"set": row.set, "step": row.step, "output": row.output, "inference": row.inference}}
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -162,7 +188,7 @@ def _row(row: Row) -> dict[str, Any]:
         "largest_rel": _number(result.largest_rel), "mean_abs": _number(result.mean_abs),
         "cosine": _number(result.cosine), "beyond": result.count, "size": result.size,
         "worst": None if result.worst is None else list(result.worst), "values": list(result.pair),
-    }  # fmt: skip
+    } | ({"step": row.step} if row.step else {})  # fmt: skip
 
 
 def _number(value: float) -> float | str:

@@ -32,6 +32,7 @@ def _lines(report: Report, table: Table) -> Iterator[str]:
         yield f"  {heading(report, side)}"
         if side.rows:
             yield table([HEAD, *(_cells(report, row) for row in side.worst)], RIGHT, "    ")
+        yield from (f"    {each}" for each in first_difference(report, side))
     for answer in (report.layers, report.passes):
         if answer is not None:
             yield from (f"  {line}" for line in str(answer).splitlines())
@@ -56,9 +57,24 @@ def summary(report: Report) -> str:
     versions = report.versions
     return (
         f"{report.oracle} {versions.get('onnxruntime', '')} and OpenVINO {versions.get('openvino', '')} on "
-        f"{report.device}: {_counted(len(report.sets), 'set')} of inputs, {_counted(len(report.order), 'inference')}, "
-        f"{report.seconds:.1f} s"
+        f"{report.device}: {_sets(report)}, {_counted(report.inferences, 'inference')}, {report.seconds:.1f} s"
     )
+
+
+def _sets(report: Report) -> str:
+    if not report.steps:
+        return f"{_counted(len(report.sets), 'set')} of inputs"
+    least, most = min(report.steps), max(report.steps)
+    steps = _counted(most, "step") if least == most else f"{least} to {most} steps"
+    return f"{_counted(len(report.sets), 'sequence')} of {steps}"
+
+
+def first_difference(report: Report, side: Side) -> Iterator[str]:
+    """Where an IR with states begins to differ: a step of a sequence, counted from 1."""
+    row = side.first
+    if row is not None and row.step:
+        of = report.steps[row.set]
+        yield f"The first difference is in step {row.step} of {of} of {report.sets[row.set].name}: {row.output}."
 
 
 def heading(report: Report, side: Side) -> str:
@@ -70,7 +86,7 @@ def heading(report: Report, side: Side) -> str:
 def _cells(report: Report, row: Row) -> tuple[str, ...]:
     result = row.result
     kind = row.found if row.found == row.expected else f"{row.found} instead of {row.expected}"
-    name = report.sets[row.set].name
+    name = _place(report, row)
     if result.kind in ("shape", "type", "missing"):
         return (row.output, kind, *[""] * 5, result.message, "", "", name)
     worst = "" if result.worst is None else f"[{', '.join(map(str, result.worst))}]"
@@ -78,6 +94,11 @@ def _cells(report: Report, row: Row) -> tuple[str, ...]:
         row.output, kind, f"{result.largest_abs:.3g}", f"{result.largest_rel:.3g}", f"{result.mean_abs:.3g}",
         f"{result.cosine:.6f}", f"{result.count} of {result.size}", worst, *result.pair, name,
     )  # fmt: skip
+
+
+def _place(report: Report, row: Row) -> str:
+    """The set of a row, and its step."""
+    return report.sets[row.set].name + (f", step {row.step}" if row.step else "")
 
 
 def _counted(count: int, noun: str) -> str:
@@ -90,7 +111,7 @@ def differences(report: Report) -> str:
     for side in report.sides:
         if side.message:
             lines.append(heading(report, side))
-        lines += [f"{row.result} (inputs: {report.sets[row.set].name})" for row in side.worst if not row.result]
+        lines += [f"{row.result} (inputs: {_place(report, row)})" for row in side.worst if not row.result]
     return "\n".join(lines)
 
 
@@ -115,6 +136,7 @@ def _markdown(report: Report) -> Iterator[str]:
             yield "|" + "|".join("---:" if place in RIGHT else "---" for place in range(len(HEAD))) + "|"
             for row in side.worst:
                 yield f"| {' | '.join(cell(each) for each in _cells(report, row))} |"
+        yield from (f"\n{cell(each)}" for each in first_difference(report, side))
     for answer in (report.layers, report.passes):
         if answer is not None:
             yield f"\n{cell(str(answer))}"
@@ -127,11 +149,15 @@ def _markdown(report: Report) -> Iterator[str]:
 # -- JUnit
 
 
+def _failure(report: Report, row: Row) -> str:
+    return f"{_place(report, row)}: {row.result}" if row.step else str(row.result)
+
+
 def as_junit(report: Report) -> str:
     """The report as JUnit XML: a test case for each output of each side, and one for a side that ended early."""
     suites = ET.Element("testsuites", {"name": "mo-loop verify"})
     for side in report.sides:
-        cases = [(row.output, "" if row.result else "failure", str(row.result)) for row in side.worst]
+        cases = [(row.output, "" if row.result else "failure", _failure(report, row)) for row in side.worst]
         if side.status not in ("passed", "differs"):
             cases.append((side.status, "error", side.message))
         kinds = [kind for _, kind, _ in cases]

@@ -9,7 +9,7 @@ An input is followed through operators that keep its values (`KEEPS`), and into 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mo_loop.frontend.model import OnnxModel
@@ -41,10 +41,14 @@ KEEPS = frozenset((
 
 @dataclass(frozen=True)
 class Role:
-    """What the values mean: an `INDEX` is `below` a length, if that is known."""
+    """What the values mean: an `INDEX` is `below` a length, if that is known.
+
+    With `is_position`, step after step continues the numbers of the one before (mo_loop/verification/cache_steps.py).
+    """
 
     kind: str = ANY
     below: int | None = None
+    is_position: bool = False
 
 
 def roles(model: OnnxModel) -> dict[str, Role]:
@@ -54,7 +58,8 @@ def roles(model: OnnxModel) -> dict[str, Role]:
     found = {}
     for entry in graph.input:
         role = _role(graph, entry.name, tables)
-        if role.kind:
+        role = replace(role, is_position="position" in entry.name.lower() and role.kind in (ANY, INDEX))
+        if role.kind or role.is_position:
             found[entry.name] = role
     return found
 

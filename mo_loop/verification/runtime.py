@@ -78,6 +78,15 @@ class Compiled:
             found.append((names[0], from_tensor(self._request.get_tensor(port))))
         return found
 
+    def states(self) -> dict[str, np.ndarray]:
+        """The values of the variables by their ids, as the last inference left them; copies."""
+        return {state.name: from_tensor(state.state) for state in self._request.query_state()}
+
+    def reset(self) -> None:
+        """Give all variables their initial values."""
+        for state in self._request.query_state():
+            state.reset()
+
     def again(self) -> None:
         """One more inference with the inputs of the last `run`; the results are not read."""
         self._request.infer()

@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,54 +27,37 @@ from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, ModelError, UsageError
 from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
 from mo_loop.frontend.model import OnnxModel, load, opened
-from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
 from mo_loop.options import ConvertOptions
-from mo_loop.verification.compare import Comparison, compare_all
+from mo_loop.verification.comparison_notes import notes_about
 from mo_loop.verification.cut_model import cut_model
-from mo_loop.verification.generated import Generator, accepted
+from mo_loop.verification.generated import Generator, accepted, shapes_of
 from mo_loop.verification.given import read_sets, save
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.judge import PEER, brief, convert_with_ovc
-from mo_loop.verification.oracle import ONNX_RUNTIME, Oracle, exact_operators
+from mo_loop.verification.oracle import Oracle
+from mo_loop.verification.output_rows import by_wanted_name, rows_of, type_text
 from mo_loop.verification.packages import require_packages
 from mo_loop.verification.report import AGAINST, DIFFERS, ENDED, PASSED, InputSet, Report, Row, Side
 from mo_loop.verification.runtime import compile_ir
 from mo_loop.verification.sequence_values import flat, packed, unpacked
+from mo_loop.verification.state_variables import has_states
+from mo_loop.verification.stepwise import Stepwise, require_stepwise
+from mo_loop.verification.verify_settings import (
+    F32,
+    LIMIT,
+    PRECISIONS,
+    SETS,
+    STEPS,
+    Feeds,
+    Named,
+    Settings,
+    properties_of,
+)
 from mo_loop.workers import Pool
 
 if TYPE_CHECKING:
     from mo_loop.verification.layers.distance import Distance
-
-Feeds = dict[str, Any]
-Named = list[tuple[str, Any]]
-
-SETS, LIMIT = 3, 600.0
-"""The number of generated sets; the seconds that one call of a runtime may take."""
-
-F32, DEFAULT = "f32", "default"
-PRECISIONS = (F32, "f16", "bf16", DEFAULT)
-"""The values of `precision`."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What `verify` was asked for, besides the model."""
-
-    inputs: Sequence[Any] = ()
-    sets: int = SETS
-    seed: int = 0
-    rtol: float | None = None
-    atol: float | None = None
-    device: str = "CPU"
-    precision: str = F32
-    against: Sequence[str] = ()
-    save: Path | None = None
-    limit: float = LIMIT
-    layers: bool = False
-    passes: bool = False
-    memory: int | None = None
-    dump: Path | None = None
 
 
 def verify(
@@ -96,6 +78,7 @@ def verify(
     passes: bool = False,
     memory: int | None = None,
     dump: str | os.PathLike[str] | None = None,
+    steps: int = STEPS,
     options: ConvertOptions | None = None,
 ) -> Report:
     """Compare the IR of an ONNX model with ONNX Runtime.
@@ -116,15 +99,18 @@ def verify(
         memory: bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory.
         dump: a folder for the dump of the conversion (docs/dump.md) and its page, on which every tensor has the colour
             of its difference, whether outputs differ or not. It implies `layers`.
+        steps: of each sequence, where the IR has states: it runs step by step, from a reset for each of the `sets`.
+            `layers`, `passes`, `dump` and `against` are refused then, and `inputs` are the steps of one sequence, or of
+            a model with a loop over a sequence the whole sequences.
 
     Raises:
         InputError: the model, the IR, an input or an argument is wrong; a package is missing.
         UnsupportedError: the model cannot be converted.
     """
-    _require(device, precision, against, sets)
+    _require(precision, against, sets, steps)
     settings = Settings(
         tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
-        limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump),
+        limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump), steps,
     )  # fmt: skip
     if settings.dump is not None:  # it is written in the end: whether it can be is said now
         from mo_loop.dump.run_folder import RunFolder
@@ -134,7 +120,7 @@ def verify(
         return _Verification(path, None if ir is None else Path(ir), options or ConvertOptions(), settings).run()
 
 
-def _require(device: str, precision: str, against: Sequence[str], sets: int) -> None:
+def _require(precision: str, against: Sequence[str], sets: int, steps: int) -> None:
     require_packages()
     if precision not in PRECISIONS:
         raise UsageError(f"precision is {precision!r}", hint=f"give one of {', '.join(PRECISIONS)}")
@@ -143,6 +129,8 @@ def _require(device: str, precision: str, against: Sequence[str], sets: int) -> 
         raise UsageError(f"the converter {unknown[0]!r} is not known", hint=f"give {PEER}")
     if sets < 1:
         raise UsageError(f"{sets} sets of inputs cannot be compared", hint="give at least 1")
+    if steps < 1:
+        raise UsageError(f"sequences of {steps} steps cannot be compared", hint="give at least 1")
 
 
 @contextmanager
@@ -179,6 +167,8 @@ class _Verification:
             folder = Path(name)
             target, converted = self._converted(folder)
             source = self._reference(folder)
+            if has_states(converted.graph):
+                return self._stepwise(target, source, converted, start)
             sets, expected, oracle = self._expected(source, converted)
             self._save("inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
             self._save("onnxruntime", dict(enumerate(expected)))
@@ -189,13 +179,27 @@ class _Verification:
             sides += [self._other(each, folder, sets, expected, order) for each in self.settings.against]
             layers, passes = self._explained(source, sets, self._questionable(sides))
             page = self._page(layers)
-        self._note_about(oracle, expected)
+        self.notes += notes_about(self.path, self.model, oracle, expected)
         settings = self.settings
         return Report(
             str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
-            tuple(InputSet(name, {key: _type(value) for key, value in feeds.items()}) for name, feeds in sets), order,
-            tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(),
+            tuple(InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in sets),
+            order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(),
             time.perf_counter() - start, layers, passes, page,
+        )  # fmt: skip
+
+    def _stepwise(self, target: Path, source: Path, converted: Model, start: float) -> Report:
+        """The report for an IR with states."""
+        settings = self.settings
+        require_stepwise(settings)
+        found = Stepwise(self.path, source, self.model, target, converted, settings).compared()
+        expected = [outputs for each in found.sequences for outputs in each.expected]
+        notes = [*found.notes, *notes_about(self.path, self.model, found.oracle, expected)]
+        return Report(
+            str(self.path), "" if self.ir is None else str(self.ir), found.oracle, settings.device,
+            tuple(each.record for each in found.sequences), found.order, tuple(found.sides),
+            (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), _versions(), time.perf_counter() - start,
+            steps=tuple(len(each.steps) for each in found.sequences),
         )  # fmt: skip
 
     # -- both models
@@ -311,7 +315,7 @@ class _Verification:
                     continue
                 found[number] = unpacked(outputs, expected[number])
                 self._measure(name, number, expected[number], found[number])
-                for row in self._compared(number, inference, expected[number], found[number]):
+                for row in rows_of(number, inference, expected[number], found[number], self.settings, self.notes):
                     known = rows.get((number, row.output))
                     if known is None or (known.result and not row.result):
                         rows[number, row.output] = row
@@ -326,19 +330,8 @@ class _Verification:
 
     def _compiled(self, target: Path, precision: str) -> Hosted:
         settings = self.settings
-        properties = _properties(precision, settings.device)
+        properties = properties_of(precision, settings.device)
         return Hosted(compile_ir, str(target), properties, settings.device, limit=settings.limit)
-
-    def _compared(self, number: int, inference: int, expected: Named, found: Named) -> Iterator[Row]:
-        wanted, found = flat(expected), flat(found)
-        have = _named(wanted, found)
-        for result in compare_all(wanted, found, rtol=self.settings.rtol, atol=self.settings.atol):
-            left, right = dict(wanted).get(result.name), have.get(result.name)
-            if result.kind == "shape" and np.size(np.asarray(left)) == np.size(np.asarray(right)) == 0:
-                # ONNX Runtime writes 0 for the dimensions of results of no iterations, which it does not know.
-                self.notes.append(f"{result.name} is empty on both sides, and {result.message}")
-                result = Comparison(result.name)
-            yield Row(number, inference, _type(left), _type(right), result)
 
     def _measure(self, side: str, number: int, expected: Named, found: Named) -> None:
         """Keep how far the outputs are apart, if a page is to show it."""
@@ -347,7 +340,7 @@ class _Verification:
         from mo_loop.verification.layers.distance import distance
 
         wanted = flat(expected)
-        have = _named(wanted, flat(found))
+        have = by_wanted_name(wanted, flat(found))
         for name in (name for name, _ in wanted if name in have):
             measured = distance(dict(wanted)[name], have[name], self.settings.rtol, self.settings.atol)
             known = self._distances.get((side, number, name))
@@ -401,7 +394,7 @@ class _Verification:
             [sets[number][0] for number in differing], [sets[number][1] for number in differing],
             settings.rtol, settings.atol, settings.memory,
             dump=None if settings.dump is None else str(settings.dump.absolute()), precision=precision,
-            properties=_properties(precision, "CPU") if precision else None,
+            properties=properties_of(precision, "CPU") if precision else None,
             outputs=[
                 (output, found) for (name, number, output), found in self._distances.items()
                 if name == side.name and number in differing
@@ -423,44 +416,11 @@ class _Verification:
         page = self.settings.dump / "index.html"
         return str(page) if page.exists() else ""
 
-    # -- notes
-
-    def _note_about(self, oracle: str, expected: Sequence[Named]) -> None:
-        """Say what limits the comparison."""
-        exact = exact_operators(str(self.path))
-        if exact and oracle == ONNX_RUNTIME:
-            self.notes.append(
-                f"{', '.join(exact)}: products of u8 and s8 saturate in ONNX Runtime on processors without VNNI; "
-                "session.x64quantprecision=1 is set against it"
-            )
-        for name in returned_inputs(self.model):
-            self.notes.append(
-                f"{name}: a body of Scan returns one of its inputs, for which ONNX Runtime can give memory that was "
-                "never written"
-            )
-        values = [value for named in expected for _, value in named if isinstance(value, np.ndarray)]
-        floats = [value for value in values if value.dtype.kind == "f" and value.size]
-        if floats and all(np.isnan(value).all() for value in floats):
-            self.notes.append("every expected number is NaN, so the comparison shows little: give other inputs")
-
 
 def convert_otherwise(task: tuple[str, str]) -> None:
     """What a worker runs: OpenVINO's own converter."""
     source, target = task
     convert_with_ovc(Path(source), Path(target))
-
-
-def returned_inputs(model: OnnxModel) -> list[str]:
-    """The Scan nodes whose body returns one of its inputs."""
-    found = []
-    for graph in all_graphs(model):
-        for node in graph.nodes:
-            if operator_of(node) != "Scan":
-                continue
-            bodies = list(graph.bodies(node))
-            if any(set(body.input_names) & set(body.output_names) for body in bodies):
-                found.append(graph.path_of(node))
-    return found
 
 
 # -- values
@@ -469,42 +429,6 @@ def returned_inputs(model: OnnxModel) -> list[str]:
 def is_empty(feeds: Mapping[str, Any]) -> bool:
     """Whether an input has no elements."""
     return any(np.size(value) == 0 for value in feeds.values() if not isinstance(value, list))
-
-
-def _named(wanted: Named, found: Named) -> dict[str, Any]:
-    """The outputs by the names that are wanted; by position where the runtime gives an output another of its names."""
-    have = dict(found)
-    if all(name in have for name, _ in wanted):
-        return have
-    return {name: array for (name, _), (_, array) in zip(wanted, found, strict=False)}
-
-
-def _type(value: Any) -> str:
-    if isinstance(value, list):
-        return f"list of {len(value)}"
-    if value is None:
-        return "none"
-    array = np.asarray(value)
-    return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
-
-
-def shapes_of(converted: Model) -> dict[str, Sequence[int | None] | None]:
-    """The shape of each input of the IR by all its names, with None for sizes that are not known."""
-    found: dict[str, Sequence[int | None] | None] = {}
-    for port in converted.inputs:
-        shape = None if port.shape is None else tuple(dim if isinstance(dim, int) else None for dim in port.shape)
-        found.update(dict.fromkeys((port.name, *port.names), shape))
-    return found
-
-
-def _properties(precision: str, device: str) -> dict[str, Any]:
-    """All processors, and the precision; `default` leaves it to the device."""
-    found: dict[str, Any] = {"INFERENCE_NUM_THREADS": 0, "INFERENCE_PRECISION_HINT": precision}
-    if precision == DEFAULT:
-        found |= {"INFERENCE_PRECISION_HINT": None, "DYNAMIC_QUANTIZATION_GROUP_SIZE": None}
-    if not device.startswith("CPU"):  # they are properties of the CPU device
-        found |= {"INFERENCE_NUM_THREADS": None, "NUM_STREAMS": None, "DYNAMIC_QUANTIZATION_GROUP_SIZE": None}
-    return found
 
 
 def _versions() -> dict[str, str]:

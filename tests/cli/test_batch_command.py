@@ -60,6 +60,22 @@ def test_files_folders_and_globs(given: list[str], expected: list[str], tree: Pa
     assert files_in(tree / "out") == pairs(*expected)
 
 
+def test_a_plan_converts_nothing(tree: Path) -> None:
+    arguments = ("models", "-o", "out", "--plan", "-j", 2)
+    done = batch(*arguments, cwd=tree)
+    assert done.returncode == 0 and not (tree / "out").exists()
+    first, time, memory = done.stdout.splitlines()
+    assert first.startswith("out: 4 models, ") and "0 up to date, 4 to convert" in first
+    assert time.endswith("with 2 workers (by size; --baseline REPORT tells more)")
+    assert memory.startswith("memory  about")
+    batch("models", "-o", "out", "--report", "report.json", cwd=tree)
+    assert "4 up to date, 0 to convert" in batch(*arguments, cwd=tree).stdout
+    good(tree / "models/one.onnx", 9)
+    done = batch(*arguments, "--baseline", "report.json", cwd=tree)
+    assert "3 up to date, 1 to convert" in done.stdout and "(1 of 1 by the earlier report)" in done.stdout
+    assert "0 up to date, 4 to convert" in batch(*arguments, "--force", cwd=tree).stdout
+
+
 def test_a_file_that_lists_models(tree: Path) -> None:
     (tree / "list.txt").write_text("\ufeff# models of today\n\n  models/one.onnx  \nmodels/s*/*.onnx\n# end\n", "utf-8")
     assert batch("@list.txt", "models/other", "-o", "out", cwd=tree).returncode == 0

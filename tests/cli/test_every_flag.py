@@ -144,6 +144,48 @@ def check_quantization(folder: Path) -> None:
     assert '<DYNAMIC_QUANTIZATION_GROUP_SIZE value="0" />' in exact.target.read_text()
 
 
+RECURRENT = """
+main (float[N,2] x, float[2] h) => (float[N,2] y, float[2] z) {
+  z, y = Scan <num_scan_inputs = 1, body = step (float[2] a, float[2] b) => (float[2] c, float[2] d) {
+    c = Add (a, b) d = Tanh (c) }> (h, x)
+}"""
+
+CACHED = """
+main (float[B,1] x, float[B,P] past, float[2] kept) => (float[B,Q] present, float[B,1] y, float[2] next) {
+  present = Concat <axis = 1> (past, x) y = ReduceSum <keepdims = 1> (present) next = Add (kept, kept) }"""
+
+
+def check_transform(folder: Path) -> None:
+    saved(parsed(RECURRENT), folder, "recurrent.onnx")
+    assert "Assign" not in converted(folder, name="recurrent.onnx").types
+    step = "LowLatency2[use_const_initializer=False;sequence_length=1]"
+    done = converted(folder, "--transform", step, name="recurrent.onnx")
+    assert done.types.count("ReadValue") == done.types.count("Assign") == 1 and "Loop" not in done.types
+    assert "states" in done.stdout and "z/a/variable_0" in done.stdout
+
+
+def check_stateful(folder: Path) -> None:
+    saved(parsed(CACHED), folder, "cached.onnx")
+    assert "Assign" not in converted(folder, name="cached.onnx").types
+    done = converted(folder, "--stateful", name="cached.onnx")
+    assert done.types.count("Assign") == 2 and "past -> present" in done.stdout and "kept -> next" in done.stdout
+    assert done.names("Parameter") == ["x"]
+
+
+def check_stateful_pair(folder: Path) -> None:
+    saved(parsed(CACHED), folder, "cached.onnx")
+    done = converted(folder, "--stateful", "--stateful-pair", "kept=", name="cached.onnx")
+    assert done.types.count("Assign") == 1 and "kept -> next" not in done.stdout
+    useless = Done(folder, "cached.onnx", "-o", "m.xml", "--stateful-pair", "kept=next", code=2)
+    assert "--stateful-pair has no effect" in useless.stderr
+
+
+def check_beam_idx(folder: Path) -> None:
+    saved(parsed(CACHED), folder, "cached.onnx")
+    done = converted(folder, "--stateful", "--beam-idx", name="cached.onnx")
+    assert "beam_idx" in done.names("Parameter") and done.types.count("Gather") >= 1
+
+
 def check_strict(folder: Path) -> None:
     hides = MODEL.replace("float[N,2,4,4] s)", "float[N,2,4,4] x)").replace("Add (s, s)", "Add (x, x)")
     saved(parsed(hides), folder, "hides.onnx")
@@ -319,6 +361,8 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "--output-model": check_output_model, "--input": check_input, "--output": check_output, "--freeze": check_freeze,
     "--rename": check_rename, "--compress-to-fp16": check_compress, "--unroll": check_unroll,
     "--target": check_target, "--quantization": check_quantization, "--strict": check_strict,
+    "--transform": check_transform, "--stateful": check_stateful, "--stateful-pair": check_stateful_pair,
+    "--beam-idx": check_beam_idx,
     "--sequence-io": check_sequence_io, "--allow-external": check_allow_external, "--limit": check_limit,
     "--extension": check_extension, "--no-plugins": check_extension, "--layout": check_layout,
     "--source-layout": check_source_and_target_layout, "--target-layout": check_source_and_target_layout,

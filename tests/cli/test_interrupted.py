@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal as signals
+import subprocess
 import sys
 from pathlib import Path
 
@@ -102,6 +104,46 @@ def test_a_full_disk(weighty: Path, old_pair: Path) -> None:
     assert_clear(done.stderr)
     assert "ML218" in done.stderr and "cannot be written" in done.stderr
     assert_untouched(old_pair)
+
+
+ON_A_SMALL_DISK = """
+import os, subprocess, sys
+from pathlib import Path
+
+model, folder = sys.argv[1:]
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=True)
+pair = [Path(folder, name) for name in ("m.xml", "m.bin")]
+for path in pair:
+    path.write_bytes(b"old")
+done = subprocess.run(
+    [sys.executable, "-m", "mo_loop", "convert", model, "-o", str(pair[0])], stderr=subprocess.PIPE, text=True
+)
+assert done.returncode == 2, done
+assert "ML218" in done.stderr and "No space left on device" in done.stderr, done.stderr
+assert "Traceback" not in done.stderr, done.stderr
+assert sorted(os.listdir(folder)) == ["m.bin", "m.xml"], os.listdir(folder)
+assert [path.read_bytes() for path in pair] == [b"old", b"old"]
+print("held")
+"""
+
+
+def can_mount() -> bool:
+    """Whether a process here may mount a file system of its own."""
+    if sys.platform != "linux" or shutil.which("unshare") is None:
+        return False
+    return not subprocess.run([*OWN_MOUNTS, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True).returncode
+
+
+OWN_MOUNTS = ("unshare", "--user", "--map-root-user", "--mount")
+
+
+@pytest.mark.skipif(not can_mount(), reason="mounts need Linux with user namespaces")
+def test_a_full_file_system(weighty: Path, tmp_path: Path) -> None:
+    """One of 1 MB, which the weights of 1.4 MB fill."""
+    (tmp_path / "small").mkdir()
+    command = [*OWN_MOUNTS, sys.executable, "-c", ON_A_SMALL_DISK, weighty, tmp_path / "small"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "held\n", done.stderr
 
 
 def test_a_full_disk_for_standard_input(weighty: Path, old_pair: Path) -> None:

@@ -37,7 +37,8 @@ assert not hasattr(os, "killpg")
 names = [each.name for package in (mo_loop, transforms)
          for each in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
 for name in names:
-    if not name.endswith("__main__"):
+    # The package distributed itself does not import here, where it is installed at all.
+    if not name.endswith("__main__") and not name.startswith("mo_loop.cluster."):
         importlib.import_module(name)
 print(len(names))
 """

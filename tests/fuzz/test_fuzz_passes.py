@@ -17,7 +17,7 @@ from tests.fuzz.control_flow.generator import generate
 from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
 from transforms.manager import Phase, Step
 
-SEED, COUNT, LEAST = 31, 80, 70
+SEED, COUNT, LEAST = 31, 60, 52
 
 
 class Translated:

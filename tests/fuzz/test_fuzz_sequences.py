@@ -12,7 +12,7 @@ from mo_loop.verification.judge import EXCUSED, settle
 from mo_loop.workers import Pool
 from tests.fuzz.control_flow.generator import generate
 
-SEED, COUNT, BATCH = 2026, 100, 20
+SEED, COUNT, BATCH = 2026, 80, 20
 
 EXCUSES: set[int] = set()
 """The number of models refused for one of the reasons listed in tests.fuzz.control_flow.oracle."""

@@ -39,14 +39,16 @@ UNCHECKED = {
     "compress_float_constants/weights": "a weight beyond the range of f16 is a new number",
     "eliminate_unreachable_bodies/collected": "the loop reads an element of a list without any",
     "maximum_before_average/zero_points": "OpenVINO computes the graph before the pass, which it computes wrongly",
-    "eliminate_unused_ports/sink_in_a_body": "what a variable holds is seen by the next inference",
 }
 """Cases that cannot be compared, and why."""
 
 CHANGED = {
     "change_layouts/loop": "an input has another layout",
     "divide_by_scale/": "inputs are scaled",
+    "low_latency2/zeros": "a state begins with zeros",
+    "make_stateful/": "inputs and outputs become states",
     "reverse_channels/": "the channels of inputs are reversed",
+    "set_sequence_length/": "an input has another length",
     "subtract_mean/": "a mean is subtracted from inputs",
 }
 """Cases whose passes change the results of a graph on purpose."""
@@ -90,6 +92,7 @@ def test_numbers(name: str) -> None:
 def compare(case: Case, name: str) -> None:
     """Both graphs give the same numbers for all valid inputs that are drawn; else AssertionError."""
     before, after = parse(case.input), rewritten(case)
+    assert len(before.parameters) == len(after.parameters), "other inputs"
     tolerance = 2e-3 if name.startswith(ROUNDED) else 1e-4
     compared = 0
     for turn in range(TRIES):
@@ -113,8 +116,6 @@ def computed(graph: Graph, feeds: list[Any]) -> tuple[list[Any], bool]:
     try:
         return interpret(graph, feeds), False
     except Uninterpreted:
-        if any(node.type in ("ReadValue", "Assign") for scope in graph.scopes() for node in scope.ordered()):
-            raise
         if any(0 in np.shape(each) for each in feeds):
             raise Invalid("the runtime may fail on tensors without elements") from None
         return isolated(on_openvino, to_text(graph), feeds), True

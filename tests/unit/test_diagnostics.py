@@ -115,12 +115,15 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("mo_loop.api.Conversion", Noting)
     known: dict[str, Any] = {
-        "sequence_io": "packed", "target": "2025.4", "quantization": "exact", "limits": Limits(nodes=3)
+        "sequence_io": "packed", "target": "2025.4", "quantization": "exact", "limits": Limits(nodes=3),
+        "transform": "LowLatency2", "stateful_pairs": {"a": "b"}, "beam_idx": True,
     }  # fmt: skip
     for name in converting.keys() - {"compress_to_fp16"}:
-        value = known.get(name, object())
-        convert_model("x.onnx", **{name: value})
-        assert seen.pop() == ConvertOptions(**{name: value})
+        given = {name: known.get(name, object())}
+        if name in ("stateful_pairs", "beam_idx"):
+            given["stateful"] = True  # without it they have no effect, and are refused
+        convert_model("x.onnx", **given)
+        assert seen.pop() == ConvertOptions(**given)
 
 
 # -- all errors, not only the first
@@ -416,6 +419,55 @@ def test_packed_lists() -> None:
     assert ("ML522", "put (SequenceInsert)") in found(parsed(LIST))
     same = re.sub(r"float\[\w,\w\]", "float[2,2]", LIST)
     assert "ML522" not in codes(examine(parsed(same)))
+
+
+# -- states
+
+
+CARRIED = """
+main (float[B,2,P,4] past_key, float[B,2,1,4] x, float[B,3] h, float[B,3] g)
+  => (float[B,2,T,4] present_key, float[B,3] next_h, float[B,3] y) {
+    present_key = Concat <axis = 2> (past_key, x) next_h = Add (h, g) y = Mul (next_h, g) }"""
+
+
+def test_states_that_the_caller_carries() -> None:
+    note = only(parsed(CARRIED), "ML550")
+    assert note.level == "note" and "--stateful" in note.help
+    assert "2 inputs and outputs are states" in note.message
+    assert "past_key -> present_key, h -> next_h" in note.message
+
+
+@pytest.mark.parametrize("text", [
+    "main (float[N] x, float[N] z) => (float[N] y) { y = Add (x, z) }",  # a type in common is no state
+    "main (float[B,2,P,4] a, float[B,2,1,4] x) => (float[B,2,1,4] y) { c = Concat <axis = 2> (a, x) y = Add (x, x) }",
+])  # fmt: skip
+def test_inputs_that_are_no_states(text: str) -> None:
+    assert "ML550" not in codes(examine(parsed(text)))
+
+
+STEPS = """
+main (float[LENGTH,B,3] x, float[1,B,2] h) => (float[LENGTH,1,B,2] y, float[1,B,2] z) <float[1,2,3] w = {1,2,3,4,5,6},
+  float[1,2,2] r = {1,2,3,4}> { [rnn] y, z = RNN <hidden_size = 2 DIRECTION> (x, w, r, , , h) }"""
+
+SUMS = """
+main (float[B,2] start, float[LENGTH,B,2] x) => (float[B,2] last) {
+  [scan] last = Scan <num_scan_inputs = 1 DIRECTION, body = step (float[B,2] s, float[B,2] each) => (float[B,2] t) {
+    t = Add (s, each) }> (start, x) }"""
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    (STEPS, True), (SUMS, True), (STEPS.replace("LENGTH", "5"), True), (SUMS.replace("LENGTH", "5"), True),
+    (STEPS.replace("LENGTH", "1"), False), (STEPS.replace("DIRECTION", ', direction = "reverse"'), False),
+    (SUMS.replace(" DIRECTION", ", scan_input_directions = [1]"), False),
+])  # fmt: skip
+def test_loops_that_step_forward_through_an_input(text: str, said: bool) -> None:
+    report = examine(parsed(text.replace("DIRECTION", "")))
+    notes = [each for each in report.diagnostics if each.code == "ML551"]
+    assert len(notes) == said and report.exit_code == 0
+    if said:
+        assert notes[0].message == "it steps through a sequence of the input 'x'"
+        assert notes[0].place.path in ("rnn", "scan")
+        assert "LowLatency2[sequence_length=1]" in notes[0].help
 
 
 # -- compilation

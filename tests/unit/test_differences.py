@@ -540,3 +540,27 @@ def test_models_that_have_little_in_common_take_bounded_time() -> None:
     start = time.process_time()
     found = diff(chain(0), chain(1), ignore="names")
     assert time.process_time() - start < 60 and not found.equal
+
+
+# -- variables
+
+
+def with_variables(first: str, second: str, added: str = "") -> Graph:
+    """Two variables of one form; `added` comes before the first is assigned."""
+    text = ""
+    for place, name in enumerate((first, second)):
+        about = f"{{variable_id: {name}, variable_type: f32, variable_shape: [2]}}"
+        text += f"%r{place} = ReadValue() {about}\n%y{place} = Add(%r{place}, %x)\n"
+        text += f"{added if name == 'a' else ''}".replace("Y", f"%y{place}")
+        stored = "%z" if added and name == "a" else f"%y{place}"
+        text += f'%a{place} = Assign({stored}) {about}\nResult(%y{place}) "{name}"\n'
+    return parse(f'%x = Parameter : f32[2] "x"\n{text}')
+
+
+def test_what_reads_and_assigns_a_variable_corresponds_by_its_id() -> None:
+    swapped = diff(with_variables("a", "b"), with_variables("b", "a"), ignore=["names"])
+    assert [each.operator for each in swapped.changes] == [""]  # the order of the outputs, and no node
+    found = diff(with_variables("a", "b"), with_variables("b", "a", "%z = Negative(Y)\n"), ignore=["names"])
+    changes = {(each.kind, each.operator, each.node) for each in found.changes}
+    assert ("changed", "Assign", "a") in changes  # its label is the id
+    assert not [each for each in changes if each[2] == "b" and each[1] in ("ReadValue", "Assign")]

@@ -12,6 +12,7 @@ from onnx import numpy_helper, parser
 
 from tests.models.sources.real_models.blocked_weights import SCHEMES, quantise, quantise_weights
 from tests.models.sources.real_models.rows import (
+    CACHED,
     FILES,
     FLOAT,
     GROUPS,
@@ -20,6 +21,7 @@ from tests.models.sources.real_models.rows import (
     TABLE,
     VARIANTS,
     WEIGHTS_ONLY,
+    cached,
     entries,
     matching,
 )
@@ -43,7 +45,7 @@ def test_there_are_at_least_60_rows_of_every_group() -> None:
 
 
 def test_every_model_has_a_module_and_every_variant_a_description() -> None:
-    assert sorted(name for names in FILES.values() for name in names) == sorted(TABLE)
+    assert sorted(name for names in FILES.values() for name in names) == sorted((*TABLE, *CACHED))
     assert {each.variant for each in ROWS} - {""} == set(VARIANTS)
     assert set(SCHEMES) == set(WEIGHTS_ONLY) <= set(VARIANTS)
     assert set(LOOP_MODELS) <= set(TABLE)
@@ -61,6 +63,8 @@ def test_rows_are_chosen_by_parts_of_their_names() -> None:
     assert [each.name for each in matching(["lstm_cell_loop", "resnet50-f16"])] == ["resnet50-f16", "lstm_cell_loop"]
     assert matching([]) == ROWS
     assert matching(["nothing"]) == []
+    assert [each.name for each in cached(["gpt2", "t5"])] == ["gpt2_cached", "t5_cached"]
+    assert {each.name for each in cached([])}.isdisjoint(each.name for each in ROWS)
 
 
 # -- weights in few bits

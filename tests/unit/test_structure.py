@@ -45,7 +45,9 @@ NEVER = {
     "mo_loop.report": ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verification"),
     "mo_loop.verification": ("mo_loop.cli",),
     "mo_loop.workers": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph"),
-    "mo_loop.batch": ("mo_loop.cli",),
+    "mo_loop.batch": ("mo_loop.cli", "mo_loop.cluster"),
+    "mo_loop.cluster": ("mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.api", "mo_loop.conversion"),
+    "mo_loop.storage": ("transforms", "mo_loop.ir", "mo_loop.batch", *OFFERS),
 }
 
 # The modules of mo_loop that the transformation library may import.
@@ -67,6 +69,9 @@ LIBRARY_HOMES = {
     "lxml": ("mo_loop/ir/reader/",),
     "click": ("mo_loop/cli/",),
     "rich": ("mo_loop/cli/",),
+    "dask": ("mo_loop/cluster/",),
+    "distributed": ("mo_loop/cluster/",),
+    "fsspec": ("mo_loop/storage/",),
     "openvino": ("mo_loop/verification/",),
     "onnxruntime": ("mo_loop/verification/",),
 }
@@ -307,6 +312,7 @@ SHARED_NAMES = {
     "ops": "the operations, the translators to them, and the command that lists the translators",
     "batch": "the command and the package that it serves",
     "front": "the operations that the file cannot hold, and the passes that replace them",
+    "pairing": "which nodes of two graphs, and which inputs and outputs of one, belong together",
     "report": "what is reported of one conversion, and of a batch of conversions",
     "runtime": "the passes that avoid errors of the runtime, and the module that runs models on it",
 }
@@ -391,7 +397,8 @@ class TestImportReader:
         assert package_of_file("transforms/front/loop_to_ti.py") == "transforms"
 
 
-HEAVY = ("onnx", "numpy", "networkx", "lxml", "rich", "openvino", "onnxruntime")
+URLS = ("fsspec", "s3fs", "dask", "distributed")
+HEAVY = ("onnx", "numpy", "networkx", "lxml", "rich", "openvino", "onnxruntime", *URLS)
 
 
 def loaded_by(*arguments: str) -> set[str]:
@@ -440,13 +447,18 @@ class TestStartUp:
         """The graph is made for networkx when somebody asks for it; its import takes a third of a small conversion."""
         loaded = loaded_by("-m", "mo_loop", "convert", str(model), "-o", str(model.with_suffix(".xml")))
         assert "onnx" in loaded
-        assert not loaded & {"networkx", "lxml", "rich", "openvino", "onnxruntime"}
+        assert not loaded & {"networkx", "lxml", "rich", "openvino", "onnxruntime", *URLS}
 
     def test_the_parent_of_a_batch_loads_nothing_heavy(self, model: Path) -> None:
         """The workers start after it has read its options and before they import what they need."""
         out = model.parent / "out"
         assert not loaded_by("-m", "mo_loop", "batch", str(model), "-o", str(out)) & set(HEAVY)
         assert (out / "model.xml").is_file()
+
+    def test_the_file_layer_loads_fsspec_with_the_first_url(self) -> None:
+        modules = sorted(f"mo_loop.storage.{path.stem}" for path in (ROOT / "mo_loop/storage").glob("[a-z]*.py"))
+        assert len(modules) > 5
+        assert not loaded_by("-c", f"import {', '.join(modules)}, mo_loop.batch.remote_outputs") & set(HEAVY)
 
     def test_the_check_sees_what_is_loaded(self) -> None:
         assert {"numpy", "json"} <= loaded_by("-c", "import numpy, json")

@@ -350,3 +350,15 @@ def test_a_page_is_replaced_and_another_file_is_not(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="not a page that mo-loop wrote"):
         page.save(other)
     assert other.read_text() == "<!doctype html><title>mine</title>"
+
+
+def test_a_variable_has_its_id_among_the_details(tmp_path: Path) -> None:
+    about = "{variable_id: pastpresent, variable_type: f32, variable_shape: [?, 2]}"
+    text = f"%x = Parameter : f32[1,2]\n%r = ReadValue() {about}\n%y = Add(%r, %x)\n%a = Assign(%y) {about}\nResult(%y)"
+    graph = parse(text)
+    save_model(mo_loop.Model(graph), tmp_path / "m.xml")
+    data = shown(tmp_path / "m.xml")
+    found = {each["op"]: each["attributes"] for each in data["nodes"] if each["op"] in ("ReadValue", "Assign")}
+    assert {op: attributes["variable_id"] for op, attributes in found.items()} == {
+        "ReadValue": "pastpresent", "Assign": "pastpresent"
+    }

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from mo_loop import ops
 from mo_loop.conversion_limits import budget
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import is_static, normalise_axis
-from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Concatenated, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.graph import Graph, Node
+from mo_loop.ops.control import Iteration, Sliced
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
-from transforms.replace import replace_output
+from transforms.unrolling import is_cut_evenly, unrolled
 
 MOST_NODES = 20_000
 """The copies of one body have at most this number of nodes together."""
@@ -56,7 +50,7 @@ class UnrollLoops(FunctionPass):
                 continue
             before = set(graph.nodes_with_bodies())
             budget().unroll(_count(node) * sum(len(scope) for scope in node.body.scopes()))
-            _unroll_one(node)
+            unrolled(node, _count(node))
             changed = self.accept(node)
             graph.validate()
             fold_constants(graph)
@@ -87,7 +81,7 @@ class UnrollLoops(FunctionPass):
         draws = [each for scope in node.body.scopes() for each in scope.of(ops.RandomUniform)]
         if any(each.global_seed or each.op_seed for each in draws):
             return self.refuse(node, "it draws random numbers from a seed: every copy would draw the same ones")
-        if any(isinstance(each, Sliced) and not _is_cut_evenly(each, value) for each, value in node.fed):
+        if any(isinstance(each, Sliced) and not is_cut_evenly(each, value) for each, value in node.fed):
             return self.refuse(node, "the length of a sliced input is unknown, or its slices have other sizes than 1")
         return True
 
@@ -95,66 +89,3 @@ class UnrollLoops(FunctionPass):
 def _count(node: Iteration) -> int:
     """The number of iterations; 0 if it is unknown."""
     return node.count if isinstance(node.count, int) else 0
-
-
-def _is_cut_evenly(entry: Sliced, value: Value) -> bool:
-    bounds = (entry.start, entry.end, entry.stride, entry.part_size)
-    if bounds not in ((0, -1, 1, 1), (-1, 0, -1, 1)) or value.shape is None:
-        return False
-    return isinstance(value.shape[normalise_axis(entry.axis, len(value.shape))], int)
-
-
-def _unroll_one(node: Iteration) -> None:
-    graph, body = node.graph, node.body
-    before = set(graph.ordered())
-    fed = dict(node.fed)
-    states = {entry: value for entry, value in node.fed if isinstance(entry, Merged)}
-    rounds: list[dict[Node, Value]] = []
-    for number in range(_count(node)):
-        bindings: dict[Node, Value] = {
-            entry.parameter: value for entry, value in fed.items() if isinstance(entry, Invariant)
-        }
-        bindings |= {entry.parameter: value for entry, value in states.items()}
-        for entry, value in fed.items():
-            if isinstance(entry, Sliced):
-                bindings[entry.parameter] = _piece(node, entry, value, number)
-        if isinstance(node, Loop) and node.iteration is not None:
-            bindings[node.iteration] = _number(node, number)
-        made = graph.inline(body, [bindings[parameter] for parameter in body.parameters])
-        results: dict[Node, Value] = dict(zip(body.results, made, strict=True))
-        rounds.append(results)
-        states = {entry: results[entry.result] for entry in states}
-    for each in graph.ordered():  # a name means one tensor
-        for output in each.outputs if each not in before else ():
-            output.names = output.origins = ()
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
-        if not output.is_used:
-            continue
-        value = rounds[-1][entry.result]
-        if isinstance(entry, Concatenated):
-            value = _joined(node, entry, [results[entry.result] for results in rounds])
-        replace_output(output, value)
-    graph.remove(node)
-
-
-def _number(loop: Loop, number: int) -> Value:
-    type_ = loop.iteration.output.type
-    shape = type_.dims if is_static(type_.shape) else ()
-    return Constant(np.full(shape, number), graph=loop.graph, dtype=type_.dtype).output
-
-
-def _piece(node: Iteration, entry: Sliced, value: Value, number: int) -> Value:
-    """Slice `number` of a tensor; without the axis for a Scan."""
-    axis = normalise_axis(entry.axis, len(value.type.dims))
-    place = number if entry.stride > 0 else value.type.dims[axis] - 1 - number
-    if isinstance(node, ops.Scan):
-        return ops.Gather(value, place, axis).output
-    return ops.Slice(value, [place], [place + 1], [1], [axis]).output
-
-
-def _joined(node: Iteration, entry: Concatenated, values: Sequence[Value]) -> Value:
-    """The pieces in order along an axis, which a Scan's do not have yet."""
-    values = list(values) if entry.stride > 0 else list(reversed(values))
-    if isinstance(node, ops.Scan):
-        values = [ops.Unsqueeze(value, [entry.axis]).output for value in values]
-    return values[0] if len(values) == 1 else ops.Concat(*values, axis=entry.axis).output

@@ -144,6 +144,23 @@ GAPS: tuple[Gap, ...] = (
         "condition-of-false", "a constant condition that is false does not compile",
         ERROR, "EliminateEmptyLoops", "the initial values, and empty constants",
     ),
+    # -- variables
+    Gap(
+        "initial-value-of-one-variable",
+        "a variable that grows and alone reads its computed initial value does not compile, or keeps its length at a "
+        "reset",
+        ERROR, "ShareInitialValues", "the initial value, without elements, is an input of the `Concat` as well",
+        since="2025.0.0",
+    ),
+    Gap(
+        "static-value-of-dynamic-variable", "a tensor of static shape is not copied into a variable of dynamic shape",
+        ERROR, "MakeAssignedShapesDynamic", "`Tile` of the value by a number known only at run time",
+    ),
+    Gap(
+        "concatenation-with-variable",
+        "a concatenation with a variable whose initial value is computed does not compile (\"Invalid graph status\")",
+        ERROR, "SeparateReadValues", "`Reshape` to its own shape, or a copy, between them", since="2025.0.0",
+    ),
     # -- loops: what is inferred about shapes
     Gap(
         "unread-final-shape", "a state that changes its shape keeps its first shape if its final value is unused",

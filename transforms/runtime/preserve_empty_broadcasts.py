@@ -40,6 +40,8 @@ class PreserveEmptyBroadcasts(FunctionPass):
         assert data is not None and pattern is not None
         if node.mode != "bidirectional" or data.shape is None:
             return self.refuse(node, "it is not bidirectional, or the rank of its input is unknown")
+        if _is_read_by_attention(node):
+            return self.refuse(node, "only attention reads it, which is not element-wise and becomes one operation so")
         target = _run_time_target(data, pattern) if pattern.type.integers is None else _exact_target(data, pattern)
         if target is None:
             return self.refuse(node, "no dimension of 0 can meet one of 1, or the target is known only at run time")
@@ -71,6 +73,17 @@ class PreserveEmptyBroadcasts(FunctionPass):
             drop_dead([old])
             return self.accept(node)
         return self.refuse(node, "it reads no Broadcast to a shape known only at run time in which a 0 can meet a 1")
+
+
+def _is_read_by_attention(node: ops.Broadcast) -> bool:
+    """Whether it repeats heads of keys or values, which ScaledDotProductAttention reads through a Reshape.
+
+    The CPU plugin and openvino_genai look for a bidirectional Broadcast there.
+    """
+    readers = [use.node for use in node.output.uses]
+    return all(isinstance(each, ops.Reshape) for each in readers) and all(
+        isinstance(use.node, ops.ScaledDotProductAttention) for each in readers for use in each.outputs[0].uses
+    )
 
 
 def _run_time_target(data: Value, pattern: Value) -> Value | None:

@@ -15,6 +15,7 @@ from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis, require_computable
 from mo_loop.graph.types import boolean, from_onnx, i64
+from mo_loop.ops.infer import vector_length
 
 
 @translates("Expand", since=8)
@@ -49,8 +50,8 @@ def tile_6(input, repeats):
 
 def _tiled(x: Value, repeats: Value):
     """For computed repeats the runtime gives wrong values if more than one is not 1: each of them has its own Tile."""
-    count = repeats.type.dims[0] if repeats.rank == 1 else None
-    if not isinstance(count, int):
+    count = vector_length(repeats.type)
+    if count is None:
         raise UnsupportedError("Tile with repeats of unknown number", code="ML314", hint="make the repeats a constant")
     times = [None] * count if repeats.known is None else list(repeats.known)
     for axis, time in enumerate(times):

@@ -13,7 +13,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.forms import AtLeast3
 from mo_loop.frontend.ops.windows import Window, window
-from mo_loop.frontend.ranges import Indices, Positive, Positives
+from mo_loop.frontend.ranges import AboveZero, Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import require_computable
@@ -222,7 +222,7 @@ def lp_pool_1(
     *,
     auto_pad: str = "NOTSET",
     kernel_shape: Positives | None = None,
-    p: float = 2.0,
+    p: AboveZero = 2.0,
     pads: Indices | None = None,
     strides: Positives | None = None,
 ):
@@ -292,7 +292,7 @@ def global_max_pool(x):
 
 
 @translates("GlobalLpPool", since=1)
-def global_lp_pool_1(x, *, p: float = 2.0):
+def global_lp_pool_1(x, *, p: AboveZero = 2.0):
     """The p-norm of each channel."""
     return _global_lp_pool(x, p)
 

@@ -27,13 +27,15 @@ from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
 
 
 @translates("DFT", since=17)
-def dft_17(x, dft_length: One | Integers = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0):
+def dft_17(x: AtLeast2, dft_length: One | Integers = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0):
     """The axis is an attribute."""
     return _transformed(x, axis, dft_length, bool(inverse), bool(onesided))
 
 
 @translates("DFT", since=20)
-def dft_20(x, dft_length: One | Integers = None, axis: One = None, *, inverse: int = 0, onesided: int = 0):
+def dft_20(
+    x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, inverse: int = 0, onesided: int = 0
+):  # fmt: skip
     """The axis is an input, -2 if it is absent; one known only at run time is transposed to the front and back."""
     known = (-2,) if axis is None else axis.type.integers
     if known is not None:
@@ -215,6 +217,11 @@ _MEL = 2595 / math.log(10)
 
 def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float):
     """The matrix for constant inputs, computed in f64."""
+    if bins < 1 or length < 0 or rate < 1 or not (0 <= lower <= upper):
+        raise ModelError(
+            f"{bins} bins of {length} samples at a rate of {rate}, from {lower} to {upper} Hz: no such bins exist",
+            code="ML227",
+        )
     low, high = (_MEL * math.log1p(edge / 700) for edge in (lower, upper))
     require_computable(bins + 2, length)
     mels = low + np.arange(bins + 2) * ((high - low) / (bins + 2))

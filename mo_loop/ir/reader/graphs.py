@@ -20,10 +20,11 @@ from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
 from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
 from mo_loop.ir.reader.records import Edge, Info, Layer, Net, Port, ir_error, shortened
+from mo_loop.ir.reader.variable_layers import ASSIGN, Variable, require_consistent
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.opaque import Opaque, OpaqueSink
 
-SINKS = frozenset(("Assign",))
+SINKS = frozenset((ASSIGN,))
 
 
 class GraphReader:
@@ -31,7 +32,7 @@ class GraphReader:
 
     def __init__(
         self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None,
-        depth: int = 0, ids: dict[Node, str] | None = None,
+        depth: int = 0, ids: dict[Node, str] | None = None, variables: dict[str, Variable] | None = None,
     ) -> None:  # fmt: skip
         if depth > DEFAULT.nesting:
             where = shortened(net.path)
@@ -46,6 +47,7 @@ class GraphReader:
         self.ids = {} if ids is None else ids
         """Node -> layer id, also of all bodies."""
         self._types = types or {}
+        self._variables = require_consistent(net) if variables is None else variables
         self._values: dict[tuple[str, str], Value] = {}
         self._symbols = 0
         self._feeds = _feeds(net)
@@ -103,7 +105,7 @@ class GraphReader:
         return self._known(layer, inputs) or self._opaque(layer, inputs)
 
     def _read_body(self, net: Net, types: Mapping[str, TensorType]) -> ReadGraph:
-        reader = GraphReader(net, self.weights, self.version, types, self.depth + 1, self.ids)
+        reader = GraphReader(net, self.weights, self.version, types, self.depth + 1, self.ids, self._variables)
         return ReadGraph(reader.graph, reader.nodes)
 
     # -- kinds of layers
@@ -132,13 +134,21 @@ class GraphReader:
         if cls is None:
             return None
         try:
-            node = cls(*inputs, graph=self.graph, name=layer.name, **attributes_of(cls, layer.data))
+            attributes = attributes_of(cls, self._data(layer))
+            node = cls(*inputs, graph=self.graph, name=layer.name, **attributes)
         except Exception:  # inference can fail in any way on an invalid file: the layer is kept as it is
             return None
         if _agrees(node, layer.outputs):
             return node
         self.graph.remove(node)
         return None
+
+    def _data(self, layer: Layer) -> dict[str, str]:
+        """The attributes of a layer. Those of an Assign are completed: the file has the type at the ReadValue alone."""
+        if layer.type != ASSIGN or layer.data.keys() != {"variable_id"}:
+            return layer.data
+        _, read = self._variables[layer.data["variable_id"]].reads[0]
+        return {key: read.data[key] for key in ("variable_id", "variable_type", "variable_shape")}
 
     def _opaque(self, layer: Layer, inputs: list[Value]) -> Opaque:
         cls = OpaqueSink if layer.type in SINKS else Opaque

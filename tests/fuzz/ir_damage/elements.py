@@ -111,7 +111,9 @@ def _port(state: Damage) -> None:
     elif kind == 4:
         port.set("names", state.text())
     else:
-        state.one("input", "output").append(port)
+        target = state.one("input", "output")
+        if target not in port.iter():  # an earlier damage may have put it there
+            target.append(port)
 
 
 def _dim(state: Damage) -> None:
@@ -288,6 +290,8 @@ def _port_map(state: Damage) -> None:
     elif kind == 2:
         line.set("purpose", draw.choice(("current_iteration", "execution_condition", "", "x")))
     elif kind == 3:
+        if not line.attrib:  # an earlier damage took the last one
+            return
         key = draw.choice(sorted(line.attrib))
         line.set(key, draw.choice([each.get(key, "0") for each in found]))
     else:

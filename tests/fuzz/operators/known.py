@@ -86,6 +86,10 @@ def _to_four_bits(facts: Any) -> bool:
     return facts.attributes.get("to") in (21, 22) or (facts.op == "CastLike" and facts.types[1] in ("int4", "uint4"))
 
 
+def _has_one_query(facts: Any) -> bool:
+    return any(given != "absent" for given in facts.given[3:5]) and any(sizes[0][-2] == 1 for sizes in facts.shapes)
+
+
 def _empty_batch(facts: Any) -> bool:
     return any(shapes[0][0] == 0 for shapes in facts.shapes)
 
@@ -153,6 +157,18 @@ KNOWN: tuple[Known, ...] = (
 
 DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
+        "Attention",
+        "is_causal with one query, and a mask or a past, until opset 24",
+        lambda f: f.since < 25 and f.attributes.get("is_causal") == 1 and _has_one_query(f),
+        "the query sees the keys after it",
+    ),
+    Deviation(
+        "Attention",
+        "qk_matmul_output_mode 2, until opset 24",
+        lambda f: f.since < 25 and f.attributes.get("qk_matmul_output_mode") == 2,
+        "hidden scores have the lowest finite number added instead of -inf",
+    ),
+    Deviation(
         " ".join(sorted(EXACT_OPERATORS)),
         "8-bit integers",
         lambda f: True,
@@ -215,6 +231,9 @@ AVOIDED: tuple[tuple[str, str, str], ...] = (
     ("Resize", "keep_aspect_ratio_policy with axes below 0", "ONNX Runtime leaves such an axis as it is"),
     ("NonZero", "scalars", "ONNX gives no row of indices, ONNX Runtime one"),
     ("TopK", "sorted=0", "the order is not said"),
+    ("Attention", "softcap with the scores of mode 0", "the reference evaluator returns those after the softcap"),
+    ("Attention", "a nonpad_kv_seqlen of 0", "with a mask, ONNX Runtime reads keys that are padding"),
+    ("Attention", "constants as queries, keys or values", "the runtime does not compile products with one number"),
     ("Dropout", "training", "the result is random"),
     ("ReduceLogSum ReduceLogSumExp", "integers", "which side of a whole number a logarithm falls on is an accident"),
     ("InstanceNormalization", "no elements", "ONNX Runtime crashes"),

@@ -28,7 +28,7 @@ Choice = Callable[[Draw], Any]
 
 FAMILIES = (
     "tensors", "arithmetic", "logic", "activation", "reduction", "linear", "normalisation", "convolution", "pooling",
-    "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing",
+    "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing", "dot_product_attention",
     "contrib.attention", "contrib.grouped", "contrib.decoder_attention", "contrib.sparse", "contrib.repeats",
     "contrib.rotary",
     "contrib.causal_convolution", "contrib.linear_attention", "contrib.gated_delta_net",

@@ -12,6 +12,7 @@ from mo_loop.ir.reader.layer_types import attributes_of, classes, parsed
 from mo_loop.ir.reader.numbers import parse_shape
 from mo_loop.ir.xml import spelled
 from mo_loop.ops.base import Op
+from mo_loop.ops.variables import Assign
 
 VALUES: dict[Any, list[Any]] = {
     int: [0, -7, 1 << 40],
@@ -33,7 +34,11 @@ def values(kind: Any) -> list[Any]:
     return VALUES[kind]
 
 
-@pytest.mark.parametrize("cls", sorted(classes().values(), key=lambda cls: cls.__name__), ids=lambda cls: cls.__name__)
+COMPLETE = sorted(set(classes().values()) - {Assign}, key=lambda cls: cls.__name__)
+"""The file has the type of a variable at its ReadValue; the reader completes an Assign from it (test_variables.py)."""
+
+
+@pytest.mark.parametrize("cls", COMPLETE, ids=lambda cls: cls.__name__)
 def test_what_a_class_writes_it_reads(cls: type[Op]) -> None:
     columns = [values(cls._kinds[key]) for key in cls.attributes]
     longest = max(map(len, columns), default=1)

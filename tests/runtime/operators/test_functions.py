@@ -11,7 +11,7 @@ from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend import functions, registry
 from mo_loop.frontend.functions import schema_function
-from tests.harness import check_model, check_node, parsed
+from tests.harness import check_node
 from tests.nodes import node_model
 from tests.pairs import pairs
 
@@ -52,47 +52,7 @@ def test_loss_and_logarithms(reduction: str) -> None:
     check_node("SoftmaxCrossEntropyLoss", inputs, {"reduction": reduction}, opset=13, outputs=2, dynamic=True)
 
 
-# -- attention
-
-
-def attention(dynamic: bool, attributes: dict[str, Any], opset: int = 23, **more: Any) -> None:
-    inputs = {"q": floats(2, 4, 3, 8), "k": floats(2, 4, 5, 8), "v": floats(2, 4, 5, 6), **more}
-    check_node("Attention", inputs, attributes, opset=opset, dynamic=dynamic)
-
-
-@dynamics
-@pytest.mark.parametrize("opset", [23, 24])
-@pytest.mark.parametrize(
-    "attributes", [{}, {"is_causal": 1}, {"scale": 0.25}, {"softcap": 2.0}, {"is_causal": 1, "softcap": 3.0}], ids=str
-)
-def test_attention(attributes: dict[str, Any], opset: int, dynamic: bool) -> None:
-    attention(dynamic, attributes, opset)
-
-
-@dynamics
-@pytest.mark.parametrize("mask", [np.float32, np.bool_])
-def test_attention_with_a_mask(mask: Any, dynamic: bool) -> None:
-    given = floats(3, 5) if mask is np.float32 else np.tri(3, 5, 1, dtype=bool)
-    attention(dynamic, {}, mask=given)
-
-
-@dynamics
-@pytest.mark.parametrize("mode", [0, 1, 2, 3])
-def test_attention_with_a_past_and_all_outputs(mode: int, dynamic: bool) -> None:
-    inputs = {
-        "q": floats(2, 4, 3, 8), "k": floats(2, 2, 5, 8), "v": floats(2, 2, 5, 8), "mask": floats(3, 7),
-        "past_key": floats(2, 2, 2, 8), "past_value": floats(2, 2, 2, 8),
-    }  # fmt: skip
-    check_node(
-        "Attention", inputs, {"qk_matmul_output_mode": mode}, opset=23, dynamic=dynamic,
-        outputs=["y", "key", "value", "scores"],
-    )  # fmt: skip
-
-
-@dynamics
-def test_attention_of_three_dimensions(dynamic: bool) -> None:
-    inputs = {"q": floats(2, 3, 32), "k": floats(2, 5, 16), "v": floats(2, 5, 16)}
-    check_node("Attention", inputs, {"q_num_heads": 4, "kv_num_heads": 2}, opset=23, dynamic=dynamic)
+# -- rotary embeddings
 
 
 @dynamics
@@ -104,13 +64,7 @@ def test_rotary_embedding(interleaved: int, dynamic: bool) -> None:
     check_node("RotaryEmbedding", inputs, {"interleaved": interleaved}, opset=23, dynamic=dynamic)
 
 
-def test_attention_in_a_loop() -> None:
-    model = parsed("""
-        main (int64 n, float[1, 2, 3, 4] x) => (float[1, 2, 3, 4] y) {
-          y = Loop (n, "", x) <body = step (int64 i, bool c, float[1, 2, 3, 4] s) => (bool d, float[1, 2, 3, 4] t) {
-            d = Identity (c) t = Attention <is_causal = 1> (s, x, s) }>
-        }""", opset=23)  # fmt: skip
-    check_model(model, *({"n": np.array(count), "x": floats(1, 2, 3, 4)} for count in (2, 0, 3)))
+# -- convolutions
 
 
 @dynamics

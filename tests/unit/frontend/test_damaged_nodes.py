@@ -18,6 +18,7 @@ from mo_loop.frontend.forced_ranks import _said
 from mo_loop.frontend.forms import Form, Matrix, Vector, form_of
 from mo_loop.frontend.loose_nodes import _has_default
 from mo_loop.frontend.ops.contrib.delta_rule import recurrence
+from mo_loop.frontend.ops.contrib.sparse import _layouts
 from mo_loop.frontend.ops.quantization import unless_zero
 from mo_loop.frontend.registry import describe, find, listed
 from mo_loop.graph import Graph
@@ -42,9 +43,31 @@ NODES: dict[str, tuple[str, str]] = {
         "(float[1,1,4,4] x) => (y) { s = Constant <value_floats = [1.0, 1.0, 1.0, nan]> () y = Resize (x, , s) }",
         "ML235",
     ),
+    "an empty filter": ("(float[1,2,8] x, float[3,2,0] w) => (y) { y = Conv <pads = [1, 0]> (x, w) }", "ML235"),
+    "an empty transposed filter": ("(float[1,2,8] x, float[2,3,0] w) => (y) { y = ConvTranspose (x, w) }", "ML235"),
+    "more repeats than dimensions can be": ("(float[2] x, int64[100000] n) => (y) { y = Tile (x, n) }", "ML242"),
+    "a density that is not a number": (
+        "(float[1,2,3,3] x, float[1,2,9,9] i) => (y) "
+        "{ y = org.openvinotoolkit.PriorBox <density = [nan], fixed_size = [2.0]> (x, i) }",
+        "ML235",
+    ),
     "two values to fill with": (
         "(int64[2] n) => (y) { y = ConstantOfShape <value: tensor = int64[2] {1, 2}> (n) }", "ML235"
     ),
+    "lengths of no sequence": (
+        "(float[1,2,32] q, float[1,2,16] k, float[1,2,16] v, float[1,2,8,8] a, float[1,2,8,8] b, int32[1] t, "
+        "int32[0] e) => (y, c) <int32[1,5] s = {0,1,3,3,5}, int32[1,5] n = {0,0,1,0,3}> "
+        "{ y, c = com.microsoft.SparseAttention <kv_num_heads = 2, num_heads = 4, sparse_block_size = 2> "
+        "(q, k, v, a, b, s, n, t, e) }",
+        "ML233",
+    ),
+    "repeats below 0 of known numbers": ("(int64[1] n) => (y) <int64[1] n = {-1}> { y = Tile (n, n) }", "ML235"),
+    "a signal that is a number": ("(float x, int64 a) => (y) { y = DFT (x, , a) }", "ML235"),
+    "a norm of 0": ("(float[1,1,4] x) => (y) { y = GlobalLpPool <p = 0.0> (x) }", "ML236"),
+    "less than no bins": (
+        "() => (y) <int64 n = {-2}, int64 r = {8000}, float e = {1}> { y = MelWeightMatrix (n, r, r, e, e) }", "ML227"
+    ),
+    "a sum of texts": ("(string[0] x) => (y) { y = ReduceLogSumExp (x) }", "ML240"),
     "a flag that is absent": (
         "(float[3,2,24] q, float[4,2,24] k, float[24,24] w, float[24,48] v, float[72] b) => (y) "
         "{ y = com.microsoft.DecoderAttention <num_heads = 3> (q, k, w, v, b) }",
@@ -264,6 +287,10 @@ def test_refused(name: str) -> None:
     assert code_of(model) == code
 
 
+def test_integers_padded_with_no_number() -> None:
+    assert code_of(parsed("main (int64[4] x) => (y) { y = Pad <pads = [1, 1], value = nan> (x) }", opset=2)) == "ML235"
+
+
 def test_a_constant_of_sizes_beyond_64_bits() -> None:
     model = parsed("main (float[2] x) => (y) { y = Add (x, k) }")
     model.graph.initializer.append(onnx.TensorProto(name="k", data_type=1, dims=[0, 2**62, 4], raw_data=b""))
@@ -391,3 +418,11 @@ def test_fewer_scales_than_blocks() -> None:
         with pytest.raises(TypeError_) as caught:
             spread(np.repeat(scales, 2, 0), 1, (2, 4), 2)
         assert caught.value.code == "ML235"
+
+
+def test_rows_and_columns_of_another_number_of_layouts() -> None:
+    graph = Graph("main")
+    rows = ops.Constant(np.int32([[0, 1], [0, 1]]), graph=graph).output
+    with pytest.raises(ModelError) as caught:
+        _layouts(rows, ops.Constant(np.int32([[0]]), graph=graph).output)
+    assert caught.value.code == "ML235"

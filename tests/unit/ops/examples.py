@@ -174,6 +174,11 @@ EXAMPLES = [
     Example("MatMul", {"transpose_a": True, "transpose_b": True}, "f32[4,3]", "f32[6,4]"),
     Example("MatMul", {}, "f32[4]", "f32[2,4,3]"),
     Example("Inverse", {}, "f32[2,3,3]"),
+    Example("ScaledDotProductAttention", {}, "f32[2,4,3,8]", "f32[2,4,5,8]", "f32[2,4,5,6]"),
+    Example("ScaledDotProductAttention", {"causal": True}, "f32[3,8]", "f32[5,8]", "f32[5,8]"),
+    Example(
+        "ScaledDotProductAttention", {}, "f32[2,4,3,8]", "f32[2,4,5,8]", "f32[2,4,5,6]", "boolean[2,1,1,5]", "f32[]"
+    ),
     Example("Einsum", {"equation": "bij,bjk->ik"}, "f32[2,3,4]", "f32[2,4,5]"),
     Example("Einsum", {"equation": "...ij,jk"}, "f32[7,2,3]", "f32[3,4]"),
     Example("MVN", {}, "f32[2,3,4]", [1, 2]),

@@ -241,7 +241,7 @@ class Unlucky(ops.Negative, opset=1):
     """Fails when it is inferred a second time."""
 
     def infer_types(self) -> Any:
-        raise ZeroDivisionError("by zero")
+        raise LookupError("nothing there")
 
 
 class TestErrors:
@@ -319,17 +319,17 @@ class TestErrors:
                 graph.touch(unlucky)
                 return True
 
-        with pytest.raises(InternalError, match="inference: ZeroDivisionError: by zero") as caught:
+        with pytest.raises(InternalError, match="inference: LookupError: nothing there") as caught:
             Manager([Looks()]).run(graph)
         assert (caught.value.during, caught.value.where) == ("the pass Looks", "unlucky")
-        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert isinstance(caught.value.__cause__, LookupError)
 
     def test_in_the_inference_of_a_body(self, graph: Graph) -> None:
         loop = graph.of(ops.Loop)[0]
         total: Node = loop.body.of(ops.Add)[0]
         loop.body.set_input(loop.body.results[1], 0, Unlucky(total, name="unlucky").output)
 
-        with pytest.raises(InternalError, match="ZeroDivisionError") as caught:
+        with pytest.raises(InternalError, match="LookupError") as caught:
             Manager([Acts(lambda graph: loop.body.touch(loop.body.of(Unlucky)[0]))]).run(graph)
         assert caught.value.where == "loop/body/unlucky"
 

@@ -135,9 +135,10 @@ def _is_beyond(node: ops.Convolution, filters: Value) -> bool:
 
 
 def _reaches(node: ops.Convolution, filters: Value) -> list[int]:
-    """The distance from the first to the last element of the filter in each dimension; 0 where it is unknown."""
+    """The distance from the first to the last element of the filter in each dimension; 0 where it is unknown or the
+    filter is empty."""
     kernel = filters.type.dims[-len(node.dilations) :]
     return [
-        dilation * (length - 1) if isinstance(length, int) else 0
+        dilation * max(length - 1, 0) if isinstance(length, int) else 0
         for length, dilation in zip(kernel, node.dilations, strict=True)
     ]

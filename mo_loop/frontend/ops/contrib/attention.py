@@ -16,8 +16,8 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context, as_values
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Matrix, One, Rank3, Rank4, Rank5, Vector
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.arithmetic import as_type
-from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.quantization import mat_mul_integer
 from mo_loop.frontend.ops.shared import dimension, joined

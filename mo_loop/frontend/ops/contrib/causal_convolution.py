@@ -19,8 +19,8 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import AtLeast3, Integers, Matrix, Rank3, Vector
-from mo_loop.frontend.ops.contrib.heads import places
 from mo_loop.frontend.ops.convolution import grouped
+from mo_loop.frontend.ops.heads import places
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, joined
 from mo_loop.frontend.ops.weight_layout import reshaped

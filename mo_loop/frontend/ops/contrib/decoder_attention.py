@@ -15,7 +15,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Matrix, Rank3, Rank4, Rank5, Vector
-from mo_loop.frontend.ops.contrib import heads as parts
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.contrib.attention import projections
 from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
 from mo_loop.frontend.ranges import Positive

@@ -6,7 +6,7 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Matrix, Needed, One, Rank3, Rank4, Vector
-from mo_loop.frontend.ops.contrib import heads as parts
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates

@@ -20,7 +20,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.contrib.chunked_rule import chunked_recurrence, is_chunkable
-from mo_loop.frontend.ops.contrib.heads import places
+from mo_loop.frontend.ops.heads import places
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import TensorType

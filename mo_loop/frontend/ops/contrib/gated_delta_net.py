@@ -18,8 +18,8 @@ from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib.delta_rule import recurrence, shared
-from mo_loop.frontend.ops.contrib.heads import places, real, scaled
 from mo_loop.frontend.ops.contrib.linear_attention import divided, read_by
+from mo_loop.frontend.ops.heads import places, real, scaled
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, joined
 from mo_loop.frontend.ranges import NotNegative, Positive

@@ -15,9 +15,9 @@ from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, Needed, One, Rank3, Rank4
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import groups
-from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.rotary import rotated
 from mo_loop.frontend.ops.shared import dimension, vector
 from mo_loop.frontend.ranges import Positive

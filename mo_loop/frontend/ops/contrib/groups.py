@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.arithmetic import as_type
-from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32
@@ -81,13 +81,13 @@ def attended(
 ) -> tuple[Value, Value, Value]:
     """The result [batch, heads, S, size], the scores before the softmax, and the weights after it."""
     q, k, v = tensors
-    scores = as_type(_grouped_product(parts.scaled(q, task.scale), k, task, transpose_b=True), f32)
-    if task.softcap > 0:
-        scores = ops.Multiply(ops.Tanh(ops.Divide(scores, task.softcap)), task.softcap).output
+    counts = (task.heads, task.kv_heads)
+    scores = as_type(parts.grouped_product(parts.scaled(q, task.scale), k, *counts, transpose_b=True), f32)
+    scores = parts.capped(scores, task.softcap)
     if bias is not None:
         scores = ops.Add(scores, as_type(bias, f32)).output
     weights = _softmax(_masked(scores, mask, task), sink, task)
-    return _grouped_product(as_type(weights, v.dtype), v, task, transpose_b=False), scores, weights
+    return parts.grouped_product(as_type(weights, v.dtype), v, *counts), scores, weights
 
 
 def _softmax(scores: Value, sink: Value | None, task: Scores) -> Value:
@@ -99,15 +99,3 @@ def _softmax(scores: Value, sink: Value | None, task: Scores) -> Value:
     extra = none if sink is None else ops.Add(none, ops.Reshape(as_type(sink, f32), [1, task.heads, 1, 1]))
     every = ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)
     return ops.Slice(every, [0], [-1], [1], [3]).output
-
-
-def _grouped_product(a: Value, b: Value, task: Scores, *, transpose_b: bool) -> Value:
-    """a [batch, heads, S, X] times b [batch, kv heads, ..], each of which several heads share."""
-    if task.heads == task.kv_heads:
-        return ops.MatMul(a, b, transpose_b=transpose_b).output
-    width = a.type.dims[3] if isinstance(a.type.dims[3], int) else dimension(a, 3)
-    # The heads of one group are rows of one matrix.
-    tall = ops.Reshape(a, joined([dimension(a, 0), task.kv_heads, -1, width], a))
-    product = ops.MatMul(tall, b, transpose_b=transpose_b).output
-    shape = joined([dimension(a, 0), task.heads, dimension(a, 2), -1], a)
-    return ops.Reshape(product, shape).output

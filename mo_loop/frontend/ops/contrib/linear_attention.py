@@ -13,7 +13,7 @@ from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Rank3, Rank4
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib.delta_rule import recurrence, shared
-from mo_loop.frontend.ops.contrib.heads import number, scaled
+from mo_loop.frontend.ops.heads import number, scaled
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ranges import NotNegative, Positive
 from mo_loop.frontend.registry import translates

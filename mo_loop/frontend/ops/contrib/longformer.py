@@ -17,9 +17,9 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Matrix, Rank3, Vector
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import groups
-from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates

@@ -10,7 +10,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, One, Rank3, Rank4, Vector
-from mo_loop.frontend.ops.contrib import heads as parts
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.contrib import unpadded
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ranges import Positive

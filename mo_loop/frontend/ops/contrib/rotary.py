@@ -14,8 +14,8 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, Rank3, Rank4, Scalar, Vector
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.arithmetic import as_type
-from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import dimension, joined, scalar
 from mo_loop.frontend.ranges import Fews, NotNegative

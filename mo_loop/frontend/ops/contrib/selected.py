@@ -17,9 +17,9 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, Needed, One, Rank3, Rank4
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.contrib import groups
-from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.grouped import normalised
 from mo_loop.frontend.ops.contrib.rotary import rotated
 from mo_loop.frontend.ops.contrib.sparse import with_rows

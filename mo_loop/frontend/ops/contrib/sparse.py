@@ -19,8 +19,8 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, Needed, One, Rank3, Rank4, Vector
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.contrib import groups
-from mo_loop.frontend.ops.contrib import heads as parts
 from mo_loop.frontend.ops.contrib.rotary import rotated
 from mo_loop.frontend.ops.shared import dimension, joined, vector
 from mo_loop.frontend.ranges import Positive
@@ -77,6 +77,8 @@ def _layouts(rows: Value, columns: Value) -> Value:
     starts, numbers = rows.constant, columns.constant
     if starts is None or numbers is None:
         return _computed_layouts(rows, columns)
+    if len(starts) != len(numbers):
+        raise ModelError(f"rows of {len(starts)} layouts and columns of {len(numbers)}", code="ML235")
     blocks = starts.shape[1] - 1
     require_computable(len(starts), blocks, blocks)
     kept = np.zeros((len(starts), blocks, blocks), np.bool_)

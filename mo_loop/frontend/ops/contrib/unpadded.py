@@ -16,7 +16,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, Needed, Rank3, Rank4, Vector
-from mo_loop.frontend.ops.contrib import heads as parts
+from mo_loop.frontend.ops import heads as parts
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, dimension, joined, vector
 from mo_loop.frontend.ranges import Positive

@@ -68,15 +68,17 @@ class Catalogue(dict[str, TorchModel]):
         cases: Mapping[str, Inputs],
         dynamic: DynamicAxes | None = None,
         outputs: tuple[str, ...] = ("y",),
+        weights: Weights | None = None,
     ) -> Callable[[Callable[[], nn.Module]], Callable[[], nn.Module]]:
         """Register a module class, or a function that makes a module, as NAME.onnx.
 
         exporter: "script" (TorchScript, keeps Python's control flow), "trace" (TorchScript, loses it) or "dynamo".
         dynamic: for each input, the axes that stay symbolic, with the names of their symbols.
+        weights: makes the weights of this model; default: those of the catalogue.
         """
 
         def register(make: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
-            self[name] = TorchModel(make, exporter, opset, cases, dynamic or {}, outputs, self.weights)
+            self[name] = TorchModel(make, exporter, opset, cases, dynamic or {}, outputs, weights or self.weights)
             return make
 
         return register

@@ -92,6 +92,11 @@ def cases_toml(models: Mapping[str, Model], tool: str) -> str:
     for name, model in models.items():
         lines += [f"[{name}]", f'about = "{model.about}"', f'exporter = "{model.exporter}"', f"opset = {model.opset}"]
         for case, inputs in model.listed.items():
-            lines += [f"[{name}.cases.{case}]", *(f"{key} = {data.toml()}" for key, data in inputs.items())]
+            lines += [f"[{name}.cases.{case}]", *(f"{_key(key)} = {data.toml()}" for key, data in inputs.items())]
         lines += [""]
     return "\n".join(lines)
+
+
+def _key(name: str) -> str:
+    """A name as a key of TOML, where a dot without quotes begins a table."""
+    return f'"{name}"' if "." in name else name

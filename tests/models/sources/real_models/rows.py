@@ -66,9 +66,12 @@ FILES = {
     "language": ("bert", "distilbert", "gpt2", "gpt2_step", "t5_encoder", "t5_decoder", "llama_prefill", "llama_step"),
     "perception": ("vit", "whisper_encoder", "whisper_decoder"),
     "state_space": ("mamba", "mamba_loop"),
+    "decoding": ("gpt2_cached", "llama_cached", "t5_cached", "whisper_cached"),
     "recurrent": ("lstm", "gru", "lstm_cell_loop", "lstm_cell_growing", "gru_cell_loop"),
 }
 """The modules of this package that define the models. Their imports are slow: only those needed are imported."""
+CACHED = FILES["decoding"]
+"""Decoders that tools/bench_states.py measures; they are no rows of the table."""
 LOOP_MODELS = ("lstm_cell_loop", "lstm_cell_growing", "gru_cell_loop", "mamba_loop")
 
 
@@ -109,3 +112,8 @@ def entries() -> Iterator[Entry]:
 def matching(names: Sequence[str]) -> list[Entry]:
     """The rows whose names contain one of `names`; all if it is empty."""
     return [each for each in entries() if not names or any(part in each.name for part in names)]
+
+
+def cached(names: Sequence[str]) -> list[Entry]:
+    """The decoders whose names contain one of `names`; all if it is empty."""
+    return [Entry(each) for each in CACHED if not names or any(part in each for part in names)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -37,8 +37,8 @@ class DecoderStep(nn.Module):
         self.model = model
 
     def forward(self, input_ids: Tensor, *past: Tensor) -> tuple[Tensor, ...]:
-        found = self.model(input_ids, past_key_values=DynamicCache(_pairs(past)), use_cache=True, return_dict=True)
-        return found.logits, *_flat(found.past_key_values)
+        found = self.model(input_ids, past_key_values=DynamicCache(pairs(past)), use_cache=True, return_dict=True)
+        return found.logits, *flat(found.past_key_values)
 
 
 class CrossDecoderStep(nn.Module):
@@ -52,7 +52,7 @@ class CrossDecoderStep(nn.Module):
 
     def forward(self, input_ids: Tensor, *past: Tensor) -> tuple[Tensor, ...]:
         half = len(past) // 2
-        caches = EncoderDecoderCache(DynamicCache(_pairs(past[:half])), DynamicCache(_pairs(past[half:])))
+        caches = EncoderDecoderCache(DynamicCache(pairs(past[:half])), DynamicCache(pairs(past[half:])))
         found = self.model(
             input_ids,
             encoder_hidden_states=torch.zeros(1, past[-1].size(2), self.width),
@@ -60,13 +60,14 @@ class CrossDecoderStep(nn.Module):
             use_cache=True,
             return_dict=True,
         )
-        return self.head(found.last_hidden_state), *_flat(caches.self_attention_cache)
+        return self.head(found.last_hidden_state), *flat(caches.self_attention_cache)
 
 
-def _pairs(tensors: tuple[Tensor, ...]) -> list[tuple[Any, Any]]:
+def pairs(tensors: Sequence[Tensor]) -> list[tuple[Any, Any]]:
+    """Key and value of each layer."""
     return list(zip(tensors[::2], tensors[1::2], strict=True))
 
 
-def _flat(past: DynamicCache) -> list[Tensor]:
-    """Key and value of every layer."""
+def flat(past: DynamicCache) -> list[Tensor]:
+    """Keys and values of all layers in turn."""
     return [tensor for layer in past.layers for tensor in (layer.keys, layer.values)]

@@ -8,14 +8,18 @@ from transformers import CLIPConfig, CLIPModel, ViTConfig, ViTModel, WhisperConf
 from tests.models.sources.exporting.inputs import exact, normal, tokens
 from tests.models.sources.exporting.pytorch import Catalogue
 from tests.models.sources.transformers_models.wrappers import (
+    CACHE_AXES,
     HEADS,
     HIDDEN,
     LAYERS,
+    STEP_OUTPUTS,
     VOCABULARY,
     Decoder,
+    EncodedStep,
     Picture,
     Sound,
     TextAndPicture,
+    cache,
     encoder_states,
     weights,
 )
@@ -146,3 +150,21 @@ def whisper_decoder() -> nn.Module:
     """Whisper's decoder: causal attention, and attention to the encoder's states."""
     model = whisper()
     return Decoder(model.model.decoder, model.proj_out)
+
+
+STEPS = {
+    name: {"input_ids": tokens(number, batch, 1, VOCABULARY), "encoder_states": encoder_states(6 + number, batch, 10)}
+    | cache(10 * number, batch, past)
+    for number, (name, batch, past) in enumerate((("after_five", 2, 5), ("after_two", 1, 2), ("after_nine", 3, 9)), 1)
+}
+STEP_AXES = {"input_ids": {0: "batch"}, "encoder_states": {0: "batch"}, **CACHE_AXES}
+
+
+@MODELS.exported("whisper_step", exporter="trace", opset=17, cases=STEPS, dynamic=STEP_AXES, outputs=STEP_OUTPUTS)
+@MODELS.exported(
+    "whisper_step_dynamo", exporter="dynamo", opset=21, cases=STEPS, dynamic=STEP_AXES, outputs=STEP_OUTPUTS
+)
+def whisper_step() -> nn.Module:
+    """Whisper's decoder: one more token, with the earlier keys and values, and attention to the encoder's states."""
+    model = whisper()
+    return EncodedStep(model.model.decoder, model.proj_out)

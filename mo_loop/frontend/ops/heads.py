@@ -100,6 +100,23 @@ def attend(q: Value, k: Value, v: Value, scale: float | None, mask: Value | None
     return ops.MatMul(weights, v).output, as_type(scores, q.dtype)
 
 
+def capped(scores: Value, cap: float) -> Value:
+    """The scores between -cap and cap; as they are if `cap` is 0."""
+    return ops.Multiply(ops.Tanh(ops.Divide(scores, cap)), cap).output if cap > 0 else scores
+
+
+def grouped_product(a: Value, b: Value, heads: Any, kv_heads: Any, *, transpose_b: bool = False) -> Value:
+    """a [batch, heads, S, X] times b [batch, kv heads, ..], each of which several heads share."""
+    if heads == kv_heads:
+        return ops.MatMul(a, b, transpose_b=transpose_b).output
+    width = dimension(a, 3)
+    # The heads of one group are rows of one matrix.
+    tall = ops.Reshape(a, joined([dimension(a, 0), kv_heads, -1, width], a))
+    product = ops.MatMul(tall, b, transpose_b=transpose_b).output
+    shape = joined([dimension(a, 0), heads, dimension(a, 2), -1], a)
+    return ops.Reshape(product, shape).output
+
+
 # -- masks
 
 

@@ -1,0 +1,83 @@
+"""Assignment and Answer: one model as an engine gets it and gives it back; `attempted` does it.
+
+    answer = attempted(assignment, draft, pool.call)
+
+`attempted` is what all engines do with a model, in a thread of this process or on another machine: check whether it is
+up to date, convert it in a worker process, try it once more in a new one, and bring its files into order.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from mo_loop.batch.fingerprint import is_current
+from mo_loop.batch.outcomes import status_of
+from mo_loop.batch.plan import Planned
+from mo_loop.batch.result import CRASH, MEMORY
+from mo_loop.batch.state import Entry
+from mo_loop.batch.task import Task
+from mo_loop.ir.pair import remove_draft, restore_pair
+from mo_loop.workers import Outcome
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What is to be done with a model.
+
+    `number` is its place in the plan, `task` its conversion, without a draft, `limit` the seconds for all of it,
+    `known` what an earlier batch made, `is_new` whether it had no .bin before this batch.
+    """
+
+    number: int
+    model: Planned
+    task: Task
+    limit: float
+    known: Entry | None = None
+    is_new: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The entry of a model that is up to date, or the outcome of its conversion; and the seconds it took."""
+
+    found: Entry | Outcome
+    seconds: float
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the model is up to date, or its worker returned."""
+        return isinstance(self.found, Entry) or self.found.ok
+
+
+class Call(Protocol):
+    """`Pool.call`."""
+
+    def __call__(self, task: Task, limit: float | None = None, *, fresh: bool = False) -> Outcome:
+        """Run a task in a worker process."""
+
+
+def attempted(given: Assignment, draft: Path, call: Call) -> Answer:
+    """Convert the model, unless it is up to date, into the file `draft` and then to its place."""
+    start = time.perf_counter()
+    if given.known is not None and is_current(given.known.made, given.model, given.task.work.digest):
+        return Answer(given.known, time.perf_counter() - start)
+    task = replace(given.task, draft=str(draft))
+    found = call(task, given.limit)
+    if not found.first and status_of(found) in (CRASH, MEMORY):
+        # The cause may be the state that an earlier model left in the worker.
+        restore(given)
+        found = call(task, given.limit, fresh=True)
+    if not found.ok:
+        restore(given)
+        remove_draft(draft)
+    return Answer(found, found.seconds)
+
+
+def restore(given: Assignment) -> None:
+    """Bring the files of a model into order after its worker was killed. At a URL there is nothing to do: a pair that
+    was not finished has no .xml."""
+    if isinstance(given.model.target, Path):
+        restore_pair(given.model.target, is_new=given.is_new)

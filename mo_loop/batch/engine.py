@@ -1,0 +1,167 @@
+"""Engine: what does the assignments of a batch; PoolEngine: worker processes of this machine.
+
+    engine = PoolEngine(Limits(jobs=2))
+    threads = engine.start(desk, drafts)        # takes from `desk`, and tells it what happens
+    engine.stop()                               # ends what runs; the threads end soon after
+
+An engine has threads of its own. Each takes assignments from the desk, tells when one begins and what its answer is,
+and tells that it ends as its last word. Another engine is in mo_loop/cluster.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from mo_loop.batch.assignment import Answer, Assignment, attempted
+from mo_loop.batch.plan import Plan, Planned
+from mo_loop.errors import ClusterError, MoLoopError, UsageError
+from mo_loop.workers import Pool, WorkerStartError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`jobs` workers; `seconds` for one model; `memory` bytes for each worker, None for no limit."""
+
+    jobs: int = 1
+    seconds: float = 600.0
+    memory: int | None = None
+
+
+# -- what a batch is told
+
+
+@dataclass(frozen=True)
+class Started:
+    """A worker begins with a model."""
+
+    given: Assignment
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A model is done."""
+
+    given: Assignment
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A model cannot be done."""
+
+    model: Planned
+    error: MoLoopError
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A thread failed: the batch ends with this exception."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The engine cannot go on: the batch ends, with its reports."""
+
+    error: ClusterError
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A signal ends the batch."""
+
+    signal: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A thread ends."""
+
+
+Event = Started | Finished | Refused | Broken | Lost | Stopped | Ended
+
+
+class Desk:
+    """Where the threads of an engine take assignments, and tell what happens."""
+
+    def __init__(
+        self, take: Callable[[], Assignment | None], is_over: Callable[[], bool], function: str, plan: Plan,
+        folder: Path | None,
+    ) -> None:  # fmt: skip
+        self.take = take
+        """The next assignment; None if there is none, or the batch is over."""
+        self.is_over = is_over
+        """Whether nothing that has not begun is to begin."""
+        self.function = function
+        """What a worker process runs on a task, as `module:function`."""
+        self.plan = plan
+        self.folder = folder
+        """The folder of the outputs as the user gave it; None if they are at a URL."""
+        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+
+    def tell(self, event: Event) -> None:
+        """Tell the thread that runs the batch."""
+        self.events.put(event)
+
+
+class Engine(Protocol):
+    """Does the assignments of a batch."""
+
+    def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
+        """The order in which models are handed out, as places in the plan."""
+
+    def start(self, desk: Desk, drafts: Path) -> int:
+        """Start threads that work until the desk has nothing, with drafts below a folder; return how many there are."""
+
+    def stop(self) -> None:
+        """End what runs, and release what the engine has for this batch. Finished work is still told."""
+
+
+class PoolEngine:
+    """Worker processes of this machine, fed by a thread each."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._pool: Pool | None = None
+
+    def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
+        """The order of the plan."""
+        return range(len(models))
+
+    def start(self, desk: Desk, drafts: Path) -> int:
+        """A thread for each worker."""
+        limits = self._limits
+        self._pool = pool = Pool(
+            desk.function, jobs=limits.jobs, limit=limits.seconds, memory=limits.memory, scratch=str(drafts)
+        )
+        for _ in range(limits.jobs):
+            threading.Thread(target=self._work, args=(pool, desk, drafts), daemon=True).start()
+        return limits.jobs
+
+    def stop(self) -> None:
+        """Kill the workers."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def _work(self, pool: Pool, desk: Desk, drafts: Path) -> None:
+        try:
+            while (given := desk.take()) is not None:
+                desk.tell(Started(given))
+                desk.tell(Finished(given, attempted(given, drafts / f"{given.number}.xml", pool.call)))
+        except BaseException as error:
+            desk.tell(Broken(start_error(error, self._limits.memory)))
+        finally:
+            desk.tell(Ended())
+
+
+def start_error(error: BaseException, memory: int | None) -> BaseException:
+    """The error of a worker process that cannot start with its memory."""
+    if not isinstance(error, WorkerStartError) or memory is None:
+        return error
+    return UsageError(f"a worker cannot start with {memory} bytes of memory", hint="give a larger --memory")

@@ -1,0 +1,143 @@
+"""RemoteOutputs: the outputs of a batch below a URL.
+
+Three listings say what is up to date: that of the models, that of the .xml and .bin below the prefix, and that of the
+records (`mo_loop.storage.remote_state`). No object is read, unless a model has external data, its conversion had a
+warning, or the store has no tags. Names, sizes and tags are held, about 1 kB for each model.
+
+A worker puts the pair and then its record, so a batch that is killed loses nothing that is finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from mo_loop.batch.fingerprint import are_current, inputs_of, stamp
+from mo_loop.batch.outputs import REMOTE_JOB
+from mo_loop.batch.plan import Plan, Planned
+from mo_loop.batch.remote_stamps import are_stamps_current, is_source_current
+from mo_loop.batch.state import Entry, entry_of
+from mo_loop.batch.state_records import entry_from, inputs_hash, outputs_hash
+from mo_loop.batch.task import Remote, Task, Work
+from mo_loop.errors import StorageError, UsageError
+from mo_loop.storage.locations import Location
+from mo_loop.storage.remote_state import FOLDER, Record, RemoteState, load_content
+from mo_loop.storage.scratch import Scratch
+from mo_loop.storage.stores import Info, is_glob, listed
+from mo_loop.storage.uploading import abort_stale
+
+
+class RemoteOutputs:
+    """Outputs below a URL.
+
+    Raises:
+        UsageError: the URL has wildcards.
+        StorageError: the store cannot be listed.
+    """
+
+    def __init__(self, plan: Plan, prefix: Location, scratch: Scratch) -> None:
+        if is_glob(prefix):
+            raise UsageError(f"the output {prefix} has wildcards", hint="name one prefix", code="ML287")
+        self.prefix = Location(prefix.url.rstrip("/"))
+        self.note = ""
+        self.function = REMOTE_JOB
+        self._scratch = scratch  # without a folder it is one of the machine that runs the task
+        self._present = self._listed(plan)
+        self._state = RemoteState(self.prefix)
+        self._state.load()
+
+    @contextmanager
+    def drafts(self) -> Iterator[str]:
+        with suppress(StorageError):  # not every user may list uploads
+            abort_stale(self.prefix)
+        with self._scratch.room("the batch", 0) as room:
+            yield str(room.folder)
+        self._scratch.clean()
+
+    def prepare(self, model: Planned) -> bool:
+        """Nothing: a pair that was not finished has no .xml."""
+        return False
+
+    def known(self, model: Planned) -> Entry | None:
+        """None: the listings say what is up to date."""
+        return None
+
+    def current(self, model: Planned, work: Work) -> Entry | None:
+        pair = self._present.get(model.name)
+        if pair is None:
+            return None
+        xml, data = pair
+        records = self._state.records(self._name(model))
+        if not records:
+            return None
+        source = self._source(model)
+        if source is None:
+            return None
+        inputs = inputs_hash(work.digest, source.size, source.tag)
+        record = self._state.find(self._name(model), inputs, outputs_hash(xml, data))
+        if record is None:
+            return None
+        return entry_from(record, work.digest, source, xml, data) or self._checked(model, record, work)
+
+    def task(self, model: Planned, work: Work, durable: bool) -> Task:
+        name = self._name(model)
+        is_new = model.name not in self._present
+        remote = Remote(self._scratch, model.found, self.prefix, name, is_new, tuple(self._state.records(name)))
+        source = str(model.source) if isinstance(model.source, Path) else model.source.url
+        return Task(source, "", _url(model), work, durable, remote)
+
+    def put(self, model: Planned, entry: Entry) -> None:
+        """Nothing: the worker has put the record."""
+
+    def save(self) -> None:
+        """Nothing, as for `put`."""
+
+    def _listed(self, plan: Plan) -> dict[str, tuple[Info, Info]]:
+        """Sizes and tags of the pairs of the plan that are below the prefix, by the names of the models."""
+        names = {self._name(model)[: -len(".xml")]: model.name for model in plan.models}
+        halves: dict[str, Info] = {}
+        found: dict[str, tuple[Info, Info]] = {}
+        start = len(self.prefix.url) + 1
+        for where, info in listed(self.prefix):
+            stem, _, ending = where.url[start:].rpartition(".")
+            if ending not in ("xml", "bin") or stem not in names or stem.startswith(f"{FOLDER}/"):
+                continue
+            other = halves.pop(stem, None)
+            if other is None:
+                halves[stem] = info
+            else:  # the other half has the other ending
+                found[names[stem]] = (info, other) if ending == "xml" else (other, info)
+        return found
+
+    def _checked(self, model: Planned, record: Record, work: Work) -> Entry | None:
+        """The entry of a record whose files have to be looked at."""
+        entry = entry_of(load_content(self.prefix, record))
+        if entry is None or entry.made.options != work.digest:
+            return None
+        made, target = entry.made, Location(_url(model))
+        if isinstance(model.source, Path):
+            is_same = are_current(inputs_of(made, model))
+        else:
+            is_same = is_source_current(made, model)
+        pair = ((target, made.xml), (target.with_suffix(".bin"), made.bin))
+        return entry if is_same and are_stamps_current(pair) else None
+
+    @staticmethod
+    def _source(model: Planned) -> Info | None:
+        """Size and tag of a model; of a local one the SHA-256, None if it cannot be read."""
+        if model.found is not None:
+            return model.found
+        try:
+            found = stamp(model.local_source)
+        except OSError:
+            return None
+        return Info(found.size, found.sha256)
+
+    def _name(self, model: Planned) -> str:
+        return _url(model)[len(self.prefix.url) + 1 :]
+
+
+def _url(model: Planned) -> str:
+    assert isinstance(model.target, Location)
+    return model.target.url

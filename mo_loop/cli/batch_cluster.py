@@ -1,0 +1,53 @@
+"""The option --scheduler of `mo-loop batch`: the engine that does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from mo_loop.cli.error_output import message
+
+if TYPE_CHECKING:
+    from mo_loop.batch.engine import Engine, Limits
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def scheduler_option(command: F) -> F:
+    """Add --scheduler to the command."""
+    return click.option(
+        "--scheduler", metavar="ADDRESS",
+        help="Convert on a cluster of Dask: tcp://host:8786, tls:// or ws://; `local` starts one of -j workers on this "
+        "machine. Needs mo_loop[cluster].",
+    )(command)  # fmt: skip
+
+
+@contextmanager
+def engine_of(
+    scheduler: str, limits: Limits, files: Iterable[str], *, is_single: bool, is_quiet: bool, is_debug: bool
+) -> Iterator[tuple[Engine, Limits]]:
+    """The engine for a scheduler, and the limits with the number of its workers.
+
+    Raises:
+        ClusterError: there is no scheduler, no worker, or a worker with other versions.
+        InputError: distributed is not installed.
+    """
+    from mo_loop.cluster.connecting import connected, require_address
+
+    require_address(scheduler)
+    from mo_loop.cluster.agreement import require_versions, require_workers
+    from mo_loop.cluster.sent_files import read_files
+
+    sent = read_files(files)
+    with connected(scheduler, limits.jobs, is_debug=is_debug) as client:
+        require_workers(client)
+        require_versions(client)
+        from mo_loop.cluster.dask_engine import DaskEngine
+
+        engine = DaskEngine(client, limits, sent, is_single=is_single)
+        if not is_quiet and (link := engine.dashboard):
+            message("note", f"dashboard: {link}")
+        yield engine, engine.limits

@@ -1,0 +1,178 @@
+"""connected: a client of the scheduler of a cluster.
+
+    with connected("tcp://host:8786") as client: ...
+    with connected("local", jobs=2) as client: ...          # a LocalCluster, which ends with the block
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.errors import ClusterError, InputError, UsageError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LOCAL = "local"
+
+CONNECT = 10.0
+"""Seconds in which a scheduler has to answer."""
+
+CLOSE = 10.0
+"""Seconds that the end of a client or of a cluster on this machine may take."""
+
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+")
+_LOUD = ("distributed", "tornado", "asyncio", "bokeh")
+
+
+def require_address(address: str) -> None:
+    """UsageError unless it is `local` or the address of a scheduler; InputError if distributed is not installed."""
+    if address != LOCAL and not _ADDRESS.fullmatch(address):
+        raise UsageError(
+            f"{address!r} is not the address of a scheduler", hint="write tcp://host:8786, tls://, ws://, or local"
+        )
+    if find_spec("distributed") is None:
+        raise InputError(
+            "distributed cannot be imported", why="--scheduler runs the batch on a cluster of Dask", code="ML203",
+            hint="pip install 'mo_loop[cluster]'",
+        )  # fmt: skip
+
+
+@contextmanager
+def connected(address: str, jobs: int = 1, *, is_debug: bool = False) -> Iterator[Client]:
+    """A client. For `local`, of a new cluster of `jobs` processes on this machine.
+
+    Raises:
+        UsageError, InputError: as `require_address`.
+        ClusterError: no scheduler answers at this address.
+    """
+    require_address(address)
+    with ExitStack() as stack:
+        if not is_debug:
+            stack.enter_context(_silent_logs())
+        where = _local_cluster(stack, jobs) if address == LOCAL else address
+        client = _client(where, address)
+        stack.callback(within, CLOSE, client.close, CLOSE / 2)
+        yield client
+
+
+def within(seconds: float, call: Any, *arguments: Any) -> bool:
+    """Call a function that may wait for a cluster which is gone; whether it returned in this time, without an error."""
+    done: list[bool] = []
+
+    def run() -> None:
+        with suppress(Exception):
+            call(*arguments)
+            done.append(True)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return bool(done)
+
+
+def _client(where: Any, address: str) -> Client:
+    from distributed import Client
+
+    try:
+        if where == address:
+            asyncio.run(asyncio.wait_for(_asked(address), CONNECT))
+        return Client(where, timeout=CONNECT, set_as_default=False)
+    except Exception as error:  # of sockets, of TLS, of the protocol, of packages that a protocol needs
+        said = f"{type(error).__name__}: {error}".partition("\n")[0] if str(error) else "there is no answer"
+        raise ClusterError(
+            f"the scheduler {address} cannot be reached", why=said,
+            hint="check the address, the network, and that `dask scheduler` runs there; tls:// needs certificates: "
+            "distributed.comm.tls in the configuration of Dask",
+        ) from None  # fmt: skip
+
+
+async def _asked(address: str) -> None:
+    """Ask the scheduler who it is: a client that cannot connect does not give up everywhere in its time."""
+    from distributed.comm.core import connect
+    from distributed.security import Security
+
+    comm = await connect(address, timeout=CONNECT - 1, **Security().get_connection_args("client"))
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        answer: Any = await comm.read()
+        if answer["type"] != "Scheduler":
+            raise ValueError(f"a {answer['type']} of Dask is there")
+    finally:
+        comm.abort()
+
+
+def _local_cluster(stack: ExitStack, jobs: int) -> Any:
+    import dask.config
+    from distributed import LocalCluster
+    from distributed.system import MEMORY_LIMIT
+
+    # A model is tried once more when its worker dies.
+    stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 1}))
+    try:
+        with _shielded():
+            cluster = LocalCluster(
+                n_workers=jobs, threads_per_worker=1, processes=True, memory_limit=MEMORY_LIMIT // jobs,
+                host="127.0.0.1", dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL, resources={"MEMORY": MEMORY_LIMIT // jobs},
+            )  # fmt: skip
+    except Exception as error:
+        raise ClusterError(
+            "a cluster on this machine cannot be started", why=f"{type(error).__name__}: {error}",
+            hint="run the batch without --scheduler",
+        ) from None  # fmt: skip
+    stack.callback(within, CLOSE, cluster.close, CLOSE / 2)
+    return cluster
+
+
+@contextmanager
+def _shielded() -> Iterator[None]:
+    """Ctrl-C at a terminal reaches all processes; those that are started here, and the threads that start them again,
+    are to leave it to this one."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # at its first process it would let the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _silent_logs() -> Iterator[None]:
+    """What distributed logs is told by our own messages. Its settings are read when it is imported, also by workers."""
+    names = {f"DASK_LOGGING__{name.upper()}": "CRITICAL" for name in _LOUD}
+    before = {name: os.environ.get(name) for name in names}
+    os.environ |= names
+    import distributed  # noqa: F401 (its import sets the levels of its loggers)
+
+    levels = {each: each.level for each in _loggers()}
+    try:
+        for each in levels:
+            each.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for each, level in levels.items():
+            each.setLevel(level)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _loggers() -> list[logging.Logger]:
+    known = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _LOUD]
+    return [logging.getLogger(name) for name in {*known, *_LOUD}]

@@ -1,0 +1,81 @@
+"""Watch: the workers of a cluster while a batch runs: how many threads, how much memory; whether any are left."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.cluster.on_worker import MEMORY
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+EVERY = 2.0
+"""Seconds between two looks."""
+
+PATIENCE = 60.0
+"""Seconds in which a worker that was lost may be replaced."""
+
+
+class Watch:
+    """Asks the scheduler for its workers now and then, in a thread of its own."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._end = threading.Event()
+        self._short_since = 0.0
+        self.threads = 0
+        """Threads of all workers; while there are none, those that there were."""
+        self.largest = 0
+        """The MEMORY of the worker that has most of it. A worker that is lost counts for some time."""
+        self.present = 0
+        """The same of the workers that are there now."""
+        self.look()
+
+    def look(self) -> None:
+        """Ask now."""
+        workers = workers_of(self._client)
+        self.threads = sum(each["nthreads"] for each in workers.values()) or self.threads
+        largest = max((int(each["resources"].get(MEMORY, 0)) for each in workers.values()), default=0)
+        self.present = largest
+        if largest >= self.largest:
+            self._short_since = 0.0
+            self.largest = largest
+            return
+        self._short_since = self._short_since or time.monotonic()
+        if time.monotonic() - self._short_since > PATIENCE:
+            self.largest = largest
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether there are workers, or there were some a short time ago."""
+        return self.largest > 0
+
+    def start(self, changed: Callable[[], None]) -> None:
+        """Look now and then, and call `changed` after each look, until `stop`."""
+
+        def run() -> None:
+            while not self._end.wait(EVERY):
+                try:
+                    self.look()
+                except Exception:  # the scheduler is gone: the futures say so
+                    continue
+                changed()
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._end.set()
+
+
+def workers_of(client: Client) -> dict[str, Any]:
+    """Address of each worker -> what the scheduler knows about it."""
+    try:
+        info = client.scheduler_info(n_workers=-1)
+    except TypeError:  # an older release of distributed, which gives all
+        info = client.scheduler_info()
+    workers: dict[str, Any] = info["workers"]
+    return workers

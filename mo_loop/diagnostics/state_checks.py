@@ -1,0 +1,96 @@
+"""Notes about models that would gain from states: variables which the runtime keeps between inferences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mo_loop.diagnostics.diagnostic import Diagnostic, Place
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import Dim, Dimension
+from mo_loop.ops.base import Parameter
+from mo_loop.ops.control import Concatenated, Iteration, Merged, Sliced
+from mo_loop.ops.recurrent import Sequence
+from transforms.states.pairing import find_pairs
+from transforms.states.port_names import is_next
+
+_SHOWN = 3
+"""The number of pairs that a message names."""
+
+_SAME_ELEMENTS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert"))
+"""Operations whose result has the elements, and so the sequence, of their first input."""
+
+
+def state_diagnostics(graph: Graph) -> Iterator[Diagnostic]:
+    """All notes about the main graph. A model that was converted with states has nothing left to say."""
+    yield from _carried(graph)
+    yield from _stepped(graph)
+
+
+def _carried(graph: Graph) -> Iterator[Diagnostic]:
+    """One note for all inputs that the caller fills with outputs.
+
+    The result of a loop is of the type of its initial value in models that nobody calls in turn, too: a pair counts if
+    it grows, or if its names say that the caller carries it.
+    """
+    found = find_pairs(graph).found
+    pairs = [each for each in found if each.growing is not None or is_next(each.input, each.output)]
+    if not pairs or len(pairs) == len(graph.parameters):  # a model whose every input is a state computes nothing new
+        return
+    names = [f"{each.input} -> {each.output}" for each in pairs]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    many = "1 input and output is a state" if len(pairs) == 1 else f"{len(pairs)} inputs and outputs are states"
+    parameter = next((each for each in graph.parameters if each.name == pairs[0].input), None)
+    place = Place() if parameter is None else Place.of(parameter.origin)
+    yield Diagnostic.of_code("ML550", f"{many} that the caller carries ({', '.join(names[:_SHOWN])}{more})", place)
+
+
+def _stepped(graph: Graph) -> Iterator[Diagnostic]:
+    """A note for each loop and recurrent operation that goes forward through a sequence of the model's inputs."""
+    for node in graph.ordered():
+        for value, axis in _sequences(node):
+            name = _input_of(graph, value, axis)
+            if name:
+                text = f"it steps through a sequence of the input {name!r}"
+                yield Diagnostic.of_code("ML551", text, Place.of(node.origin))
+                break
+
+
+def _sequences(node: Node) -> Iterator[tuple[Value, int]]:
+    """The values that a node steps through from the beginning to the end, and their axes; none if it has no state."""
+    if isinstance(node, Sequence):
+        x = node.inputs[0]
+        if node.direction == "forward" and x is not None:
+            yield x, 1
+    if not isinstance(node, Iteration) or not any(isinstance(each, Merged) for each in node.input_map):
+        return
+    slices = [each for each in (*node.input_map, *node.output_map) if isinstance(each, Sliced | Concatenated)]
+    if any(each.stride < 0 for each in slices):
+        return
+    for entry, value in zip(node.input_map, node.inputs[node.first_data_port :], strict=True):
+        if isinstance(entry, Sliced) and value is not None:
+            yield value, entry.axis
+
+
+def _input_of(graph: Graph, value: Value, axis: int) -> str:
+    """The input of the model that has the dimension `axis` of a value; empty if none has, or if it is 1."""
+    shape = value.shape
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return ""
+    dim: Dimension = shape[axis]
+    if isinstance(dim, int):
+        source = _source(value)
+        is_longer = dim > 1 and isinstance(source, Parameter) and dim in (source.output.shape or ())
+        return source.name if is_longer else ""
+    for parameter in graph.parameters:
+        own = [each for each in parameter.output.shape or () if isinstance(each, Dim)]
+        if any(symbol in each.symbols() for symbol in dim.symbols() for each in own):
+            return parameter.name
+    return ""
+
+
+def _source(value: Value) -> Node:
+    """The node that makes the elements of a value."""
+    node = value.node
+    while getattr(node, "type", "") in _SAME_ELEMENTS and node.inputs and node.inputs[0] is not None:
+        node = node.inputs[0].node
+    return node

@@ -1,0 +1,156 @@
+"""Location: a URL, as a value.
+
+    where = Location("s3://zoo/vision/model.onnx")
+    where.parent / "model.data"             # s3://zoo/vision/model.data
+    where.name, where.suffix                # model.onnx, .onnx
+    print(where)                            # without credentials; `where.url` is the URL itself
+
+A URL is a scheme of two letters or more and `://`: C://models is a path of Windows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mo_loop.errors import UsageError
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://")
+_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"<>]+")
+_WITH_CONTAINER = ("abfs", "abfss")
+"""Schemes whose part before the @ is the name of a container: abfs://container@account.dfs.core.windows.net/model.onnx."""
+
+_WITH_QUERY = ("http", "https")
+
+
+def is_url(text: object) -> bool:
+    """Whether a path is a URL."""
+    if isinstance(text, Location):
+        return True
+    return isinstance(text, str) and _SCHEME.match(text) is not None
+
+
+def place_of(text: str) -> Path | Location:
+    """The Location of a URL, the Path of anything else.
+
+    Raises:
+        UsageError: the URL contains a password, or no object.
+    """
+    return location_of(text) if is_url(text) else Path(text)
+
+
+def location_of(text: str) -> Location:
+    """The Location of a URL that a user gave.
+
+    Raises:
+        UsageError: it contains a password, or has nothing behind its scheme.
+    """
+    scheme, mark, rest = text.partition("://")
+    found = Location(scheme.lower() + mark + rest)
+    if _has_password(found):
+        raise UsageError(
+            f"{found} contains credentials", code="ML287",
+            why="a command line is read by other users, and kept in logs",
+            hint=f"remove them: the store takes them from its own environment ({environment_of(found.scheme)})",
+        )  # fmt: skip
+    if not found.rest.strip("/") or "\0" in text:
+        raise UsageError(f"{found} names nothing", code="ML287", hint="write, for example, s3://bucket/model.onnx")
+    return found
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A URL. Its text is masked: `url` alone has user names, passwords and query strings."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return _masked_url(self.url)
+
+    def __repr__(self) -> str:
+        return f"Location({str(self)!r})"
+
+    @property
+    def scheme(self) -> str:
+        """`s3`, in lower case."""
+        return self.url.partition("://")[0].lower()
+
+    @property
+    def rest(self) -> str:
+        """All behind the scheme: bucket and key, or a path; without the query of http."""
+        rest = self.url.partition("://")[2]
+        return rest.partition("?")[0].partition("#")[0] if self.scheme in _WITH_QUERY else rest
+
+    @property
+    def name(self) -> str:
+        """The last part: `model.onnx`; empty for a bucket and for a URL that ends with /."""
+        return self.rest.rpartition("/")[2] if "/" in self.rest else ""
+
+    @property
+    def suffix(self) -> str:
+        """`.onnx`; empty if the name has none."""
+        return os.path.splitext(self.name)[1]
+
+    @property
+    def stem(self) -> str:
+        """The name without its suffix."""
+        return os.path.splitext(self.name)[0]
+
+    @property
+    def parent(self) -> Location:
+        """The folder: a URL without / at its end; that of a bucket is the bucket."""
+        rest = self.rest.rstrip("/")
+        return Location(f"{self.scheme}://{rest.rpartition('/')[0] or rest}")
+
+    def __truediv__(self, inner: str) -> Location:
+        """A name, or several with / between them, below this one."""
+        return Location(f"{self.scheme}://{self.rest.rstrip('/')}/{inner}")
+
+    def with_suffix(self, suffix: str) -> Location:
+        """The same name with another suffix."""
+        return self.parent / (self.stem + suffix)
+
+    def relative_to(self, folder: Location) -> str | None:
+        """The part behind a folder; None if this is not below it."""
+        head = f"{folder.scheme}://{folder.rest.rstrip('/')}/"
+        own = f"{self.scheme}://{self.rest}"
+        return own[len(head) :] if own.startswith(head) else None
+
+
+def masked(text: str) -> str:
+    """A text in which no URL has user names, passwords or query strings."""
+    return _IN_TEXT.sub(lambda found: _masked_url(found[0]), text)
+
+
+def environment_of(scheme: str) -> str:
+    """Where a store takes credentials from, for messages."""
+    return _ENVIRONMENTS.get(scheme, "see the documentation of its fsspec package")
+
+
+_ENVIRONMENTS = {
+    **dict.fromkeys(("s3", "s3a"), "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the machine's role"),
+    **dict.fromkeys(("gs", "gcs"), "GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth application-default login`"),
+    **dict.fromkeys(
+        ("az", "abfs", "abfss", "adl"), "AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_CONNECTION_STRING or `az login`"
+    ),
+}
+
+
+def _has_password(where: Location) -> bool:
+    user, at, _ = where.rest.partition("/")[0].rpartition("@")
+    return bool(at) and ":" in user
+
+
+def _masked_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    user, at, server = host.rpartition("@")
+    if at and (":" in user or scheme.lower() not in _WITH_CONTAINER):
+        host = f"***@{server}"
+    head, mark, query = (host + slash + path).partition("?")
+    # In the keys of other stores a ? is a letter like any other, or a wildcard.
+    if mark and (scheme.lower() in _WITH_QUERY or "=" in query):
+        return f"{scheme}://{head}?***"
+    return f"{scheme}://{head}{mark}{query}"

@@ -1,0 +1,294 @@
+"""What is done with objects: sizes and tags, listings, ranges, writing and deleting, by the file systems of fsspec.
+
+    for where, found in listed(Location("s3://zoo/**")): ...        # every .onnx below, page by page
+    found = info(where)                                             # size, and the tag of this content
+    for block in blocks(where, [(0, found.size)]): ...
+
+Each call is tried again after a fault that passes, and ends with a StorageError after one that does not. Nothing is
+kept between calls, so the functions may be used from several threads and processes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mo_loop.errors import StorageError
+from mo_loop.storage.faults import Fault, called, coded, fault_of
+from mo_loop.storage.filesystems import filesystem_of, matcher
+from mo_loop.storage.locations import Location
+
+BLOCK = 8 << 20
+"""The most bytes of one request, and that a download holds in memory."""
+
+WHOLE = 32 << 20
+"""Files up to this size are put in one request, larger ones in parts where the store has them."""
+
+_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "sha256", "Digest")
+_AT_ONCE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory", "oci", "oss")
+"""Stores whose objects appear when they are complete. Elsewhere a file is written under another name and renamed."""
+
+_IF_NEW = ("s3", "s3a", "gs", "gcs")
+"""Stores that put an object on the condition that it does not exist."""
+
+_PARTS = {"s3": {"chunksize": WHOLE // 2}, "s3a": {"chunksize": WHOLE // 2}}
+_MAGIC = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """Size in bytes, and the tag of the content: its ETag or checksum; empty if the store has none."""
+
+    size: int
+    tag: str = ""
+
+
+def info(where: Location) -> Info:
+    """Size and tag of an object. StorageError if it does not exist, or is a folder."""
+    found = find(where)
+    if found is None:
+        raise StorageError(f"{where} does not exist", hint="check the bucket and the name", code="ML282")
+    return found
+
+
+def find(where: Location) -> Info | None:
+    """The same; None if there is no such object."""
+    system, path = filesystem_of(where)
+    found = called(where, "read", lambda: _unless_missing(lambda: system.info(path), None))
+    return None if found is None or found.get("type") == "directory" else _info(found)
+
+
+def listed(where: Location, ending: str = "") -> Iterator[tuple[Location, Info]]:
+    """The objects that a glob matches, or that are below a prefix, with names that end in `ending`, in any order.
+
+    Pages are given on as they come; nothing of the listing is kept. A bucket that does not exist is a StorageError; a
+    prefix without objects has none.
+    """
+    root = fixed_part(where)
+    system, base = filesystem_of(root)
+    pattern = None
+    if is_glob(where):
+        pattern = re.compile(matcher(_relative(where.rest, root.rest)))
+    for found in _entries(system, base, root):
+        name = _relative(str(found["name"]).lstrip("/"), base.lstrip("/"))
+        if not name or (ending and not name.lower().endswith(ending)):
+            continue
+        if pattern is None or pattern.match(name):
+            yield root / name, _info(found)
+
+
+def fixed_part(where: Location) -> Location:
+    """The folders of a glob before its first wildcard; the URL itself without / at the end if it is no glob."""
+    parts = where.rest.split("/")
+    fixed = next((number for number, part in enumerate(parts) if _MAGIC.search(part)), None)
+    if fixed is None:
+        return Location(f"{where.scheme}://{where.rest.rstrip('/')}") if where.rest.endswith("/") else where
+    if fixed == 0:
+        raise StorageError(f"{where} has a wildcard in the place of the bucket", hint="name it", code="ML286")
+    return Location(f"{where.scheme}://{'/'.join(parts[:fixed])}")
+
+
+def is_glob(where: Location) -> bool:
+    """Whether a URL has wildcards."""
+    return _MAGIC.search(where.rest) is not None
+
+
+def read(where: Location, start: int, end: int) -> bytes:
+    """The bytes from `start` to before `end`. StorageError if there are fewer."""
+    if end <= start:
+        return b""
+    system, path = filesystem_of(where)
+    data: bytes = called(where, "read", lambda: system.cat_file(path, start=start, end=end))
+    return _exactly(where, data, start, end - start)
+
+
+def _exactly(where: Location, data: bytes, start: int, count: int) -> bytes:
+    if len(data) != count:
+        raise StorageError(
+            f"{where} changed while it was read", why=f"it has not {count} bytes at {start} any more", code="ML270",
+            hint="nothing was written: convert again when the files of the model are complete",
+        )  # fmt: skip
+    return data
+
+
+def read_whole(where: Location, size: int | None = None) -> bytes:
+    """A small object: a list, a report, a model. StorageError (ML270) if it has not `size` bytes any more."""
+    system, path = filesystem_of(where)
+    if size is None:
+        whole: bytes = called(where, "read", lambda: system.cat_file(path))
+        return whole
+    if size == 0:
+        return b""  # no store gives a range of it
+    data: bytes = called(where, "read", lambda: system.cat_file(path, start=0, end=size + 1))
+    return _exactly(where, data, 0, size)
+
+
+def blocks(where: Location, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+    """The bytes of some ranges, in blocks, each with its place."""
+    for start, end in ranges:
+        for place in range(start, end, BLOCK):
+            yield place, read(where, place, min(place + BLOCK, end))
+
+
+def put(where: Location, data: bytes) -> Info:
+    """Write an object: all of it becomes visible, or none."""
+    system, path = filesystem_of(where)
+    return _put(where, system, path, lambda to: system.pipe_file(to, data), len(data))
+
+
+def put_file(where: Location, file: Path) -> Info:
+    """Write an object from a file, in parts where the store has them: all of it becomes visible, or none."""
+    size = file.stat().st_size
+    if size <= WHOLE:
+        return put(where, file.read_bytes())
+    system, path = filesystem_of(where)
+    more = _PARTS.get(where.scheme, {})
+    return _put(where, system, path, lambda to: system.put_file(str(file), to, **more), size)
+
+
+def put_new(where: Location, file: Path) -> Info | None:
+    """The same if there is no such object; None if there is one, or the store has no such condition."""
+    if where.scheme not in _IF_NEW or file.stat().st_size > WHOLE:
+        return None
+    system, path = filesystem_of(where)
+    data = file.read_bytes()
+    try:
+        return _put(where, system, path, lambda to: system.pipe_file(to, data, mode="create"), len(data))
+    except StorageError as error:
+        # It exists, somebody else puts it now, or an attempt whose answer was lost has put it.
+        if error.code in ("ML281", "ML282", "ML283"):
+            raise
+        return None
+
+
+def delete(where: Location) -> None:
+    """Remove an object, if it exists."""
+    system, path = filesystem_of(where)
+    called(where, "removed", lambda: _unless_missing(lambda: system.rm_file(path), None))
+
+
+def abort_uploads(folder: Location, is_ours: Callable[[Location, float], bool]) -> int:
+    """End uploads in parts that a killed process left in a bucket; nobody sees them, but they cost. The number of them.
+
+    `is_ours` is asked with the URL and the age in seconds. Stores that clean up by themselves have no such list.
+    """
+    system, _ = filesystem_of(folder)
+    if not (hasattr(system, "list_multipart_uploads") and hasattr(system, "abort_mpu")):
+        return 0
+    from datetime import UTC, datetime
+
+    bucket, aborted = folder.rest.partition("/")[0], 0
+    for each in called(folder, "listed", lambda: system.list_multipart_uploads(bucket)):
+        age = (datetime.now(UTC) - each["Initiated"]).total_seconds()
+        if is_ours(Location(f"{folder.scheme}://{bucket}/{each['Key']}"), age):
+            _aborted(system, folder, bucket, each)
+            aborted += 1
+    return aborted
+
+
+def _aborted(system: Any, folder: Location, bucket: str, upload: dict[str, Any]) -> None:
+    abort = system.abort_mpu
+    called(folder, "written", lambda: _unless_missing(lambda: abort(bucket, upload["Key"], upload["UploadId"]), None))
+
+
+# -- within
+
+
+def _put(where: Location, system: Any, path: str, write: Callable[[str], Any], size: int) -> Info:
+    if where.scheme in _AT_ONCE:
+        answer = called(where, "written", lambda: write(path))
+        tag = _tag(answer) if isinstance(answer, dict) else ""
+        return Info(size, tag) if tag else info(where)
+    folder, slash, name = path.rpartition("/")
+    draft = f"{folder}{slash}.{name}.part"
+    try:
+        called(where, "written", lambda: write(draft))
+        called(where, "written", lambda: system.mv(draft, path))
+    except BaseException:
+        _unless_missing(lambda: system.rm_file(draft), None)
+        raise
+    return info(where)
+
+
+def _unless_missing(call: Callable[[], Any], default: Any) -> Any:
+    try:
+        return call()
+    except Exception as error:
+        if fault_of(error) is Fault.MISSING:
+            return default
+        raise
+
+
+def _info(found: dict[str, Any]) -> Info:
+    return Info(int(found.get("size") or 0), _tag(found))
+
+
+def _tag(found: dict[str, Any]) -> str:
+    return next((str(found[key]).strip('"') for key in _TAGS if found.get(key)), "")
+
+
+def _relative(path: str, folder: str) -> str:
+    """The part of a path behind a folder; empty if it is not below it."""
+    head = f"{folder.rstrip('/')}/" if folder.strip("/") else ""
+    return path[len(head) :] if path.startswith(head) else ""
+
+
+def _entries(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]:
+    """The files below a folder of a file system."""
+    if hasattr(system, "_iterdir") and hasattr(system, "loop"):
+        yield from _pages(system, base, root)
+        return
+    _require_bucket(system, base, root)
+    folders = [base]
+    while folders:
+        for found in called(root, "listed", _Listing(system, folders.pop())):
+            if found.get("type") != "directory":
+                yield found
+            elif not found.get("islink"):  # a link to a folder above would have no end
+                folders.append(found["name"])
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """What is in one folder; nothing in one that does not exist."""
+
+    system: Any
+    folder: str
+
+    def __call__(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = _unless_missing(lambda: self.system.ls(self.folder, detail=True), [])
+        return found
+
+
+def _pages(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]:
+    """The objects of s3fs, whose own listing would keep all of them: a thousand at a time."""
+    from fsspec.asyn import sync
+
+    bucket, _, prefix = base.partition("/")
+    source = system._iterdir(bucket, delimiter="", prefix=f"{prefix}/" if prefix else "")
+
+    async def page() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        async for each in source:
+            found.append(each)
+            if len(found) == 1000:
+                break
+        return found
+
+    while True:
+        try:
+            found = sync(system.loop, page)
+        except Exception as error:  # each page was tried again by s3fs
+            raise coded(root, "listed", error) from error
+        yield from found
+        if len(found) < 1000:
+            return
+
+
+def _require_bucket(system: Any, base: str, root: Location) -> None:
+    """StorageError if a folder does not exist: other file systems list nothing then."""
+    if "/" not in root.rest:
+        called(root, "listed", lambda: system.info(base))

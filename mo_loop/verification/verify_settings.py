@@ -1,0 +1,49 @@
+"""What `verify` was asked for, and what follows from it for the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Feeds = dict[str, Any]
+Named = list[tuple[str, Any]]
+
+SETS, STEPS, LIMIT = 3, 4, 600.0
+"""The number of generated sets, of the steps of each sequence, and the seconds that one call of a runtime may take."""
+
+F32, DEFAULT = "f32", "default"
+PRECISIONS = (F32, "f16", "bf16", DEFAULT)
+"""The values of `precision`."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `verify` was asked for, besides the model."""
+
+    inputs: Sequence[Any] = ()
+    sets: int = SETS
+    seed: int = 0
+    rtol: float | None = None
+    atol: float | None = None
+    device: str = "CPU"
+    precision: str = F32
+    against: Sequence[str] = ()
+    save: Path | None = None
+    limit: float = LIMIT
+    layers: bool = False
+    passes: bool = False
+    memory: int | None = None
+    dump: Path | None = None
+    steps: int = STEPS
+
+
+def properties_of(precision: str, device: str) -> dict[str, Any]:
+    """All processors, and the precision; `default` leaves it to the device."""
+    found: dict[str, Any] = {"INFERENCE_NUM_THREADS": 0, "INFERENCE_PRECISION_HINT": precision}
+    if precision == DEFAULT:
+        found |= {"INFERENCE_PRECISION_HINT": None, "DYNAMIC_QUANTIZATION_GROUP_SIZE": None}
+    if not device.startswith("CPU"):  # they are properties of the CPU device
+        found |= {"INFERENCE_NUM_THREADS": None, "NUM_STREAMS": None, "DYNAMIC_QUANTIZATION_GROUP_SIZE": None}
+    return found

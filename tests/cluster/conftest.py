@@ -1,0 +1,53 @@
+"""The stores of all tests of this folder, and when they run: `make test-cluster` gives --cluster."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.s3_server import S3Server, Store
+
+HERE = Path(__file__).parent
+NEEDED = ("fsspec", "s3fs", "moto", "distributed")
+
+
+def missing() -> str | None:
+    """What these tests lack in this environment, as a sentence; None if it has everything."""
+    lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    return f"need {', '.join(lacking)}: pip install 'mo_loop[cluster-tests]'" if lacking else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without --cluster, the tests of this folder are skipped; with it, what they need must be there."""
+    mine = [item for item in items if HERE in item.path.parents]
+    lack = missing()
+    if mine and lack and config.getoption("cluster"):
+        raise pytest.UsageError(f"tests/cluster {lack}")
+    if not config.getoption("cluster"):
+        reason = f"tests/cluster {lack}" if lack else "`make test-cluster` runs the tests with stores and a cluster"
+        for item in mine:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[S3Server]:
+    """One S3 server for all tests."""
+    with S3Server() as running:
+        yield running
+
+
+@pytest.fixture
+def store(server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Store]:
+    """An empty bucket; the environment says where it is, and temporary files are below the folder of the test."""
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    server.mend()
+    yield server.bucket()
+    server.mend()

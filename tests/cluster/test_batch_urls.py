@@ -1,0 +1,389 @@
+"""Batches from and to URLs: what is written, what is up to date, faults, interruptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import onnx
+import pytest
+
+from mo_loop.errors import MoLoopError
+from tests.cli.batches import batch, command, environment, good, processes, read, refused, statuses, trouble
+from tests.cluster.models import loads, numbers, with_external
+from tests.cluster.s3_server import DENIED, Request, S3Server, Store
+
+
+def fill(store: Store, folder: Path, count: int, prefix: str = "zoo") -> None:
+    for number in range(count):
+        store.put(f"{prefix}/d{number % 3}/m{number}.onnx", numbered(folder, number))
+
+
+def numbered(folder: Path, number: int) -> Path:
+    """A model whose .xml and .bin both say which number it has."""
+    return good(folder / f"{number}.onnx", number, name=f"n{number}")
+
+
+def test_the_pairs_are_those_of_a_local_batch(store: Store, tmp_path: Path) -> None:
+    names = ["a.onnx", "deep/er/b.onnx"]
+    for number, name in enumerate(names):
+        store.put(f"zoo/{name}", good(tmp_path / "in" / name, number))
+    store.put("zoo/.hidden/c.onnx", b"x")
+    store.put("zoo/notes.txt", b"x")
+    done = batch(f"{store.url}/zoo/**", "-o", f"{store.url}/ir", "--report", f"{store.url}/out/report.json",
+                 "--junit", f"{store.url}/out/junit.xml", "--summary", tmp_path / "summary.md")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert batch(tmp_path / "in", "-o", tmp_path / "ir").returncode == 0
+    found = [key for key in store.names() if key.startswith("ir/")]
+    assert found == ["ir/a.bin", "ir/a.xml", "ir/deep/er/b.bin", "ir/deep/er/b.xml"]
+    assert all(store.read(key) == (tmp_path / key).read_bytes() for key in found)
+    report = json.loads(store.read("out/report.json"))
+    assert (report["root"], report["output"]) == (f"{store.url}/zoo", f"{store.url}/ir")
+    assert [(each["name"], each["status"]) for each in report["models"]] == [(name, "converted") for name in names]
+    assert b"<testsuites" in store.read("out/junit.xml") and (tmp_path / "summary.md").exists()
+    assert list((tmp_path / "temporary").rglob("room-*")) == []
+
+
+def test_what_is_up_to_date_is_not_fetched(store: Store, tmp_path: Path) -> None:
+    fill(store, tmp_path, 5)
+    arguments = (f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", tmp_path / "report.json")
+    assert batch(*arguments).returncode == 0
+    store.forget()
+    assert batch(*arguments).returncode == 0
+    first = read(tmp_path / "report.json")
+    assert set(statuses(tmp_path / "report.json").values()) == {"skipped"}
+    assert [each.path.partition("?")[0] for each in store.requests()] == [f"/{store.name}"] * 4  # listings
+    assert first["models"][0]["layers"] == 17 and first["models"][0]["control_flow"] == {"Loop": 1}
+    assert first["models"][0]["sizes"]["bin"] == len(store.read("ir/d0/m0.bin"))
+
+    store.put("zoo/d1/m1.onnx", good(tmp_path / "new.onnx", 100))  # another model
+    store.put("ir/d2/m2.bin", b"damaged")  # another output
+    store.delete("ir/d0/m3.xml")  # half a pair
+    assert batch(*arguments).returncode == 0
+    converted = {name for name, status in statuses(tmp_path / "report.json").items() if status == "converted"}
+    assert converted == {"d1/m1.onnx", "d2/m2.onnx", "d0/m3.onnx"}
+    assert len([key for key in store.names(hidden=True) if "/.mo-loop/" in key]) == 5  # one record for each model
+
+    store.forget()
+    assert batch(*arguments, "--strict").returncode == 0  # other options
+    assert set(statuses(tmp_path / "report.json").values()) == {"converted"}
+    assert batch(*arguments, "--strict", "--force").returncode == 0
+    assert set(statuses(tmp_path / "report.json").values()) == {"converted"}
+
+
+def test_external_data_is_looked_at(store: Store, tmp_path: Path) -> None:
+    store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("w/d.bin", 400_000, 100)}))
+    store.put("zoo/w/d.bin", numbers(200_000))
+    arguments = (f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", tmp_path / "report.json")
+    for status in ("converted", "skipped"):
+        store.forget()
+        assert batch(*arguments).returncode == 0
+        assert statuses(tmp_path / "report.json") == {"m.onnx": status}
+        assert read(tmp_path / "report.json")["models"][0]["sizes"]["external"] == 800_000
+    assert store.requests("GET", "/zoo/") == []  # the tag of the data is enough
+    store.put("zoo/w/d.bin", numbers(200_000, 1))
+    assert batch(*arguments).returncode == 0
+    assert statuses(tmp_path / "report.json") == {"m.onnx": "converted"}
+
+
+def test_models_at_urls_into_a_folder_and_back(store: Store, tmp_path: Path) -> None:
+    fill(store, tmp_path, 2)
+    for status in ("converted", "skipped"):
+        done = batch(f"{store.url}/zoo", "-o", tmp_path / "ir", "--report", tmp_path / "report.json")
+        assert done.returncode == 0 and set(statuses(tmp_path / "report.json").values()) == {status}
+    assert (tmp_path / "ir/d1/m1.xml").exists()
+    local = good(tmp_path / "in" / "local.onnx", 7)
+    for status in ("converted", "skipped"):
+        done = batch(tmp_path / "in", "-o", f"{store.url}/ir", "--report", tmp_path / "report.json")
+        assert done.returncode == 0 and statuses(tmp_path / "report.json") == {"local.onnx": status}
+    good(local, 8)
+    done = batch(tmp_path / "in", "-o", f"{store.url}/ir", "--report", tmp_path / "report.json")
+    assert statuses(tmp_path / "report.json") == {"local.onnx": "converted"}
+
+
+def test_stores_without_tags_are_compared_by_hash(store: Store, tmp_path: Path) -> None:
+    """file:// has no tags."""
+    good(tmp_path / "in/m.onnx", 1)
+    with_external(tmp_path / "in", {"a": ("d.bin", 400, 10)}, "e.onnx")
+    (tmp_path / "in/d.bin").write_bytes(numbers(1000))
+    arguments = (f"file://{tmp_path}/in", "-o", f"file://{tmp_path}/ir", "--report", tmp_path / "report.json")
+    for wanted in ("converted", "skipped"):
+        assert batch(*arguments).returncode == 0
+        assert statuses(tmp_path / "report.json") == {"e.onnx": wanted, "m.onnx": wanted}
+    good(tmp_path / "in/m.onnx", 2)  # of the same size
+    data = bytearray(numbers(1000))
+    data[0:4] = b"\0\0\0\0"  # not read by the model
+    (tmp_path / "in/d.bin").write_bytes(data)
+    assert batch(*arguments).returncode == 0
+    assert statuses(tmp_path / "report.json") == {"e.onnx": "skipped", "m.onnx": "converted"}
+    data[400:404] = b"\0\0\0\0"
+    (tmp_path / "in/d.bin").write_bytes(data)
+    assert batch(*arguments).returncode == 0
+    assert statuses(tmp_path / "report.json") == {"e.onnx": "converted", "m.onnx": "skipped"}
+
+
+def test_a_list_and_a_baseline_at_urls(store: Store, tmp_path: Path) -> None:
+    fill(store, tmp_path, 3)
+    store.put("zoo/bad.onnx", refused(tmp_path / "bad.onnx"))
+    store.put("list.txt", f"# two\n{store.url}/zoo/d1/m1.onnx\n{store.url}/zoo/bad.onnx\n".encode())
+    arguments = (f"@{store.url}/list.txt", "-o", f"{store.url}/ir", "--report", f"{store.url}/report.json")
+    assert batch(*arguments).returncode == 1
+    assert store.names() == [
+        "ir/d1/m1.bin", "ir/d1/m1.xml", "list.txt", "report.json", "zoo/bad.onnx", "zoo/d0/m0.onnx", "zoo/d1/m1.onnx",
+        "zoo/d2/m2.onnx",
+    ]  # fmt: skip
+    assert batch(*arguments, "--baseline", f"{store.url}/report.json").returncode == 0
+
+
+def test_a_plan_converts_nothing(store: Store, tmp_path: Path) -> None:
+    fill(store, tmp_path, 4)
+    arguments = (f"{store.url}/zoo", "-o", f"{store.url}/ir")
+    done = batch(*arguments, "--plan")
+    assert done.returncode == 0 and "4 models" in done.stdout and "4 to convert" in done.stdout
+    assert not [key for key in store.names() if key.startswith("ir/")] and store.requests("PUT") == []
+    batch(*arguments, "--report", f"{store.url}/report.json")
+    store.put("zoo/d0/m0.onnx", good(tmp_path / "m.onnx", 50))
+    done = batch(*arguments, "--plan", "--report", f"{store.url}/report.json")
+    assert "3 up to date, 1 to convert" in done.stdout and "1 of 1 by the earlier report" in done.stdout
+
+
+class Watch(threading.Thread):
+    """Looks at all visible pairs again and again: an .xml has its .bin, and both are of the same model."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        super().__init__(daemon=True)
+        self.store, self.folder = store, folder
+        self.rounds = 0
+        self.faults: list[str] = []
+        self.over = threading.Event()
+        folder.mkdir()
+
+    def run(self) -> None:
+        while not self.over.is_set():
+            for key in self.store.names():
+                if key.endswith(".xml"):
+                    self.look(key)
+            self.rounds += 1
+
+    def look(self, key: str) -> None:
+        gone = self.store.client.exceptions.ClientError
+        try:
+            xml = self.store.read(key)
+        except gone:
+            return  # it was removed after it was listed
+        try:
+            data = self.store.read(f"{key[:-4]}.bin")
+        except gone as error:
+            self.faults.append(f"{key}: {error}")
+            return
+        try:
+            if self.store.read(key) == xml:
+                self.compare(key, xml, data)
+        except gone:
+            return
+
+    def compare(self, key: str, xml: bytes, data: bytes) -> None:
+        """The .bin was there while the .xml was."""
+        try:
+            loads(xml, data, self.folder)
+        except MoLoopError as error:
+            self.faults.append(f"{key}: {error}")
+        found = re.search(rb'<net name="n(\d+)"', xml)
+        if found is None or struct.pack("<fff", 1.0, 2.0, int(found[1])) not in data:
+            self.faults.append(f"{key}: the .bin is of another model")
+
+    def end(self) -> None:
+        self.over.set()
+        self.join(30)
+        assert self.faults == [] and self.rounds > 1
+
+
+def test_every_tenth_request_fails(store: Store, server: S3Server, tmp_path: Path) -> None:
+    fill(store, tmp_path, 30)
+    watch = Watch(store, tmp_path / "watch")
+    watch.start()
+    server.fail_every(10)
+    arguments = (f"{store.url}/zoo", "-o", f"{store.url}/ir", "-j", 2, "--report", tmp_path / "report.json")
+    for number in (0, 100):  # again with other weights: pairs are replaced
+        for place, key in enumerate(models(store)):
+            store.put(key, numbered(tmp_path, number + place))
+        done = batch(*arguments)
+        assert done.returncode == 0, done.stderr
+        assert list(statuses(tmp_path / "report.json").values()) == ["converted"] * 30
+    watch.end()
+    assert len([key for key in store.names() if key.startswith("ir/")]) == 60
+
+
+def models(store: Store) -> list[str]:
+    return [key for key in store.names() if key.endswith(".onnx")]
+
+
+def test_two_batches_at_once(store: Store, tmp_path: Path) -> None:
+    fill(store, tmp_path, 12)
+    watch = Watch(store, tmp_path / "watch")
+    watch.start()
+    reports = [tmp_path / f"report{number}.json" for number in range(2)]
+    running = [
+        subprocess.Popen(
+            [*command(), "batch", f"{store.url}/zoo", "-o", f"{store.url}/ir", "-j", "1", "--report", str(report)],
+            env=environment(), stderr=subprocess.PIPE, text=True,
+        )
+        for report in reports
+    ]  # fmt: skip
+    for each in running:
+        assert each.wait(120) == 0, each.stderr and each.stderr.read()
+    watch.end()
+    for report in reports:
+        assert set(statuses(report).values()) <= {"converted", "skipped"} and len(statuses(report)) == 12
+    store.forget()
+    batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", reports[0])
+    assert set(statuses(reports[0]).values()) == {"skipped"}
+    assert store.requests("GET", ".onnx") == []
+
+
+def test_two_batches_with_different_options(store: Store, tmp_path: Path) -> None:
+    """The last of them wins for each model, and no .xml stays beside the .bin of the other."""
+    fill(store, tmp_path, 8)
+    variants = []
+    for number, flags in enumerate(((), ("--compress-to-fp16",))):
+        assert batch(f"{store.url}/zoo", "-o", tmp_path / f"local{number}", *flags).returncode == 0
+        variants.append((tmp_path / f"local{number}", flags))
+    running = [
+        subprocess.Popen(
+            [*command(), "batch", f"{store.url}/zoo", "-o", f"{store.url}/ir", "-j", "1", "-q", *flags],
+            env=environment(), stderr=subprocess.PIPE, text=True,
+        )
+        for _, flags in variants
+    ]  # fmt: skip
+    for each in running:
+        assert each.wait(120) == 0, each.stderr and each.stderr.read()
+    for key in store.names():
+        if key.endswith(".xml"):
+            pair = (store.read(key), store.read(f"{key[:-4]}.bin"))
+            inner = key.removeprefix("ir/")[:-4]
+            local = [folder / inner for folder, _ in variants]
+            assert pair in [tuple(Path(f"{each}{end}").read_bytes() for end in (".xml", ".bin")) for each in local], key
+
+
+def test_a_worker_that_is_killed_while_it_uploads(store: Store, server: S3Server, tmp_path: Path) -> None:
+    """It is killed between the .bin and the .xml: the old .xml is gone, and nothing else is to be seen."""
+    store.put("zoo/m.onnx", good(tmp_path / "m.onnx", 1))
+    arguments = (f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", tmp_path / "report.json")
+    assert batch(*arguments).returncode == 0
+    store.put("zoo/m.onnx", good(tmp_path / "m.onnx", 2))
+
+    def kill(request: Request) -> None:
+        if request.method == "PUT" and request.path.endswith("m.xml"):
+            for pid in processes(str(tmp_path / "temporary")):
+                if b"serve" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.3)
+
+    server.before(kill)
+    server.fail_when(lambda request: request.method == "PUT" and request.path.endswith("m.xml"), DENIED, "403 No")
+    assert batch(*arguments).returncode == 1
+    assert statuses(tmp_path / "report.json") == {"m.onnx": "crash"}
+    assert [key for key in store.names() if key.endswith(".xml")] == []
+    assert list((tmp_path / "temporary").rglob("room-*")) == []
+    server.mend()
+    assert batch(*arguments).returncode == 0
+    assert statuses(tmp_path / "report.json") == {"m.onnx": "converted"}
+
+
+def test_ctrl_c_keeps_what_is_finished(store: Store, tmp_path: Path) -> None:
+    fill(store, tmp_path, 3)
+    store.put("zoo/z/slow.onnx", good(tmp_path / "slow.onnx", 9, name="slow"))
+    running = subprocess.Popen(
+        [*command(), "batch", f"{store.url}/zoo", "-o", f"{store.url}/ir", "-j", "1", "--report",
+         str(tmp_path / "report.json"), "--extension", str(trouble(tmp_path))],
+        env=environment(), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    end = time.monotonic() + 60
+    while len([key for key in store.names() if key.startswith("ir/")]) < 6 and time.monotonic() < end:
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(30) == 130
+    found = statuses(tmp_path / "report.json")
+    assert found.pop("z/slow.onnx") == "cancelled" and set(found.values()) == {"converted"}
+    assert list((tmp_path / "temporary").rglob("room-*")) == []
+
+
+class TestErrors:
+    def test_a_bucket_that_is_missing(self, store: Store, tmp_path: Path) -> None:
+        good(tmp_path / "m.onnx")
+        for arguments in (("s3://nothing-here/**", "-o", tmp_path / "ir"), (tmp_path, "-o", "s3://nothing-here/ir")):
+            done = batch(*arguments)
+            assert done.returncode == 2 and "ML282" in done.stderr and "Traceback" not in done.stderr
+            assert "s3://nothing-here" in done.stderr
+
+    def test_a_bucket_that_vanishes(self, store: Store, server: S3Server, tmp_path: Path) -> None:
+        fill(store, tmp_path, 3)
+        gone = b"<Error><Code>NoSuchBucket</Code><Message>The bucket does not exist</Message></Error>"
+        server.fail_when(lambda request: request.method == "PUT" and ".mo-loop" not in request.path, gone, "404 Gone")
+        done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", tmp_path / "report.json")
+        assert done.returncode == 1
+        assert {each["errors"][0]["code"] for each in read(tmp_path / "report.json")["models"]} == {"ML282"}
+        server.mend()
+        assert batch(f"{store.url}/zoo", "-o", f"{store.url}/ir").returncode == 0
+
+    def test_credentials_that_are_refused(self, store: Store, server: S3Server, tmp_path: Path) -> None:
+        server.fail_when(lambda _: True, DENIED, "403 Forbidden")
+        done = batch(f"{store.url}/zoo", "-o", tmp_path / "ir")
+        assert done.returncode == 2 and "ML281" in done.stderr and "AWS_ACCESS_KEY_ID" in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_credentials_are_shown_nowhere(self, store: Store, tmp_path: Path) -> None:
+        done = batch("s3://AKIAKEY:TOPSECRET@zoo/**", "-o", tmp_path / "ir", "--debug")
+        assert done.returncode == 2 and "ML287" in done.stderr
+        assert "TOPSECRET" not in done.stdout + done.stderr and "AKIAKEY" not in done.stdout + done.stderr
+
+    def test_local_models_and_urls_in_one_batch(self, store: Store, tmp_path: Path) -> None:
+        fill(store, tmp_path, 1)
+        done = batch(tmp_path, f"{store.url}/zoo", "-o", tmp_path / "ir")
+        assert done.returncode == 2 and "run one batch for each" in done.stderr
+
+    def test_the_memory_of_this_process(self, store: Store, tmp_path: Path) -> None:
+        done = batch(good(tmp_path / "m.onnx"), "-o", "memory://ir")
+        assert done.returncode == 2 and "ML287" in done.stderr
+
+    def test_weights_of_the_model_are_not_overwritten(self, store: Store, tmp_path: Path) -> None:
+        store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("m.bin", 0, 10)}, "m.onnx"))
+        store.put("zoo/m.bin", numbers(10))
+        done = batch(f"{store.url}/zoo", "-o", f"{store.url}/zoo", "--report", tmp_path / "report.json")
+        assert done.returncode == 1 and store.read("zoo/m.bin") == numbers(10)
+        assert "weights of the model itself" in read(tmp_path / "report.json")["models"][0]["errors"][0]["message"]
+
+    def test_a_model_that_needs_more_disk_than_there_may_be(self, store: Store, tmp_path: Path) -> None:
+        fill(store, tmp_path, 1)
+        done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--scratch", "100", "--report", tmp_path / "r.json")
+        assert done.returncode == 1 and read(tmp_path / "r.json")["models"][0]["errors"][0]["code"] == "ML285"
+
+    def test_a_report_that_cannot_be_written(self, store: Store, tmp_path: Path) -> None:
+        fill(store, tmp_path, 1)
+        done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", "s3://nothing-here/report.json")
+        assert done.returncode == 2 and "ML282" in done.stderr
+        assert "ir/d0/m0.xml" in store.names()
+
+
+def test_the_numbers_are_compared_before_the_upload(store: Store, tmp_path: Path) -> None:
+    store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("d.bin", 4000, 100)}))
+    store.put("zoo/d.bin", numbers(2000))
+    done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--verify", "--report", tmp_path / "report.json")
+    assert done.returncode == 0, done.stderr
+    assert read(tmp_path / "report.json")["models"][0]["comparison"]["passed"]
+    assert onnx.load_model_from_string(store.read("zoo/m.onnx"))
+
+
+@pytest.mark.parametrize("name", ["a b+ü&=%20.onnx", "q?x#y.onnx"])
+def test_names_with_any_letters(name: str, store: Store, tmp_path: Path) -> None:
+    store.put(f"zoo/{name}", good(tmp_path / "m.onnx"))
+    done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir")
+    assert done.returncode == 0, done.stderr
+    assert f"ir/{name[:-5]}.xml" in store.names()

@@ -1,0 +1,142 @@
+"""convert, the library and the reading commands with models and outputs at URLs."""
+
+from __future__ import annotations
+
+import gc
+import json
+from pathlib import Path
+
+import pytest
+
+from mo_loop import convert_model, save_model
+from mo_loop.errors import FileError, UsageError
+from mo_loop.storage import stores
+from mo_loop.storage.locations import Location
+from tests.cli.batches import good
+from tests.cli.installed import mo_loop
+from tests.cluster.models import loads, numbers, with_external
+from tests.cluster.s3_server import S3Server, Store
+
+
+@pytest.fixture
+def pair(tmp_path: Path, store: Store) -> tuple[bytes, bytes]:
+    """The files of a local conversion; the model is at zoo/m.onnx."""
+    store.put("zoo/m.onnx", good(tmp_path / "m.onnx", 3))
+    assert mo_loop("convert", tmp_path / "m.onnx", "-o", tmp_path / "local.xml", "-q").returncode == 0
+    return (tmp_path / "local.xml").read_bytes(), (tmp_path / "local.bin").read_bytes()
+
+
+@pytest.mark.parametrize(("target", "name"), [("ir/x.xml", "ir/x"), ("ir/", "ir/m"), ("ir/x", "ir/x"), ("", "m")])
+def test_from_and_to_a_store(target: str, name: str, store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+    url = f"{store.url}/{target}" if target else store.url
+    done = mo_loop("convert", f"{store.url}/zoo/m.onnx", "-o", url, "--format", "json",
+                   "--mapping", f"{store.url}/map.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (store.read(f"{name}.xml"), store.read(f"{name}.bin")) == pair
+    found = json.loads(done.stdout)
+    assert found["model"] == f"{store.url}/zoo/m.onnx"
+    assert found["xml"] == {"path": f"{store.url}/{name}.xml", "bytes": len(pair[0])}
+    assert json.loads(store.read("map.json"))["model"] == f"{store.url}/zoo/m.onnx"
+    assert list((tmp_path / "temporary").rglob("room-*")) == []
+
+
+@pytest.mark.parametrize("scheme", ["memory", "file"])
+def test_other_stores(scheme: str, store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+    base = Location(f"{scheme}://{tmp_path}/base" if scheme == "file" else f"memory://{tmp_path.name}")
+    stores.put(base / "m.onnx", store.read("zoo/m.onnx"))
+    assert mo_loop("convert", f"{base.url}/m.onnx", "-o", f"{base.url}/ir/m.xml", "-q").returncode == 0
+    assert (stores.read_whole(base / "ir/m.xml"), stores.read_whole(base / "ir/m.bin")) == pair
+
+
+def test_a_url_into_a_file_and_a_file_to_a_url(store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+    done = mo_loop("convert", f"{store.url}/zoo/m.onnx", cwd=tmp_path)
+    assert done.returncode == 0 and (tmp_path / "m.xml").read_bytes() == pair[0]
+    assert mo_loop("convert", tmp_path / "m.onnx", "-o", f"{store.url}/up.xml", "-q").returncode == 0
+    assert (store.read("up.xml"), store.read("up.bin")) == pair
+
+
+def test_external_data_of_a_url(store: Store, tmp_path: Path) -> None:
+    store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("d.bin", 8 << 20, 1000)}))
+    store.put("zoo/d.bin", numbers(4 << 20))
+    assert mo_loop("convert", f"{store.url}/zoo/m.onnx", "-o", f"{store.url}/m.xml", "-q").returncode == 0
+    (request,) = store.requests("GET", "d.bin")
+    assert request.range == f"bytes={8 << 20}-{(8 << 20) + 3999}"
+    (tmp_path / "d.bin").write_bytes(numbers(4 << 20))
+    assert mo_loop("convert", tmp_path / "model.onnx", "-o", tmp_path / "m.xml", "-q").returncode == 0
+    assert store.read("m.bin") == (tmp_path / "m.bin").read_bytes()
+    assert loads(store.read("m.xml"), store.read("m.bin"), tmp_path)
+
+
+def test_external_data_that_is_missing(store: Store, tmp_path: Path) -> None:
+    store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("d.bin", 0, 10)}))
+    done = mo_loop("convert", f"{store.url}/zoo/m.onnx", "-o", f"{store.url}/m.xml")
+    assert done.returncode == 2 and "ML217" in done.stderr and store.names() == ["zoo/m.onnx"]
+
+
+def test_a_failed_conversion_leaves_the_old_pair(store: Store, tmp_path: Path, pair: tuple[bytes, bytes]) -> None:
+    store.put("m.xml", b"old")
+    store.put("m.bin", b"old")
+    store.put("zoo/bad.onnx", b"no model")
+    assert mo_loop("convert", f"{store.url}/zoo/bad.onnx", "-o", f"{store.url}/m.xml").returncode == 2
+    assert (store.read("m.xml"), store.read("m.bin")) == (b"old", b"old")
+
+
+def test_the_library(store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+    model = convert_model(f"{store.url}/zoo/m.onnx")
+    assert len(list((tmp_path / "temporary").rglob("room-*"))) == 1
+    save_model(model, f"{store.url}/lib.xml")
+    assert (store.read("lib.xml"), store.read("lib.bin")) == pair
+    del model
+    gc.collect()
+    assert list((tmp_path / "temporary").rglob("room-*")) == []
+    with pytest.raises(FileError):
+        convert_model(f"{store.url}/zoo/none.onnx")
+    with pytest.raises(UsageError):
+        save_model(convert_model(tmp_path / "m.onnx"), f"{store.url}/lib.ir")
+
+
+@pytest.mark.parametrize("command", ["check", "inspect"])
+def test_commands_that_read(command: str, store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+    url = f"{store.url}/zoo/m.onnx"
+    there, here = mo_loop(command, url), mo_loop(command, tmp_path / "m.onnx")
+    assert there.returncode == here.returncode == 0
+    assert there.stdout == here.stdout.replace(str(tmp_path / "m.onnx"), url)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("convert", "{zoo}/m.onnx", "-o", "{zoo}/x.xml", "--dump", "{zoo}/dump"),
+        ("convert", "{zoo}/m.onnx", "-o", "{zoo}/x.xml", "--profile", "--profile-json", "{zoo}/p.json"),
+        ("convert", "{zoo}/m.onnx", "-o", "s3://a:b@{bucket}/x.xml"),
+        ("inspect", "{zoo}/m.xml"),
+        ("diff", "{zoo}/m.onnx", "{zoo}/m.onnx"),
+        ("verify", "{zoo}/m.onnx", "{zoo}/m.xml"),
+        ("view", "{zoo}/m.onnx", "{zoo}/m.onnx"),
+        ("reduce", "{zoo}/m.onnx", "-o", "small.onnx", "--if", "differs"),
+    ],
+)
+def test_what_is_only_possible_here(arguments: tuple[str, ...], store: Store) -> None:
+    store.put("zoo/m.onnx", b"x")
+    done = mo_loop(*(each.format(zoo=f"{store.url}/zoo", bucket=store.name) for each in arguments))
+    assert done.returncode == 2 and "ML287" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_query_strings_are_shown_nowhere(store: Store, server: S3Server, tmp_path: Path) -> None:
+    """A signed https URL carries credentials."""
+    store.put("m.onnx", good(tmp_path / "m.onnx"))
+    store.client.put_bucket_policy(
+        Bucket=store.name,
+        Policy=json.dumps({
+            "Version": "2012-10-17",
+            "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:*", "Resource": "*"}],
+        }),
+    )  # fmt: skip
+    signed = store.client.generate_presigned_url("get_object", Params={"Bucket": store.name, "Key": "m.onnx"})
+    assert "Signature" in signed
+    done = mo_loop("convert", signed, "-o", tmp_path / "signed.xml", "--mapping", tmp_path / "map.json")
+    assert done.returncode == 0, done.stderr
+    missing = mo_loop("convert", signed.replace("m.onnx", "n.onnx"), "-o", tmp_path / "signed.xml", "--debug")
+    assert missing.returncode == 2
+    assert "Signature" not in done.stdout + done.stderr + missing.stdout + (tmp_path / "map.json").read_text()
+    assert "Signature" not in missing.stderr

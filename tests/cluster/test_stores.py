@@ -1,0 +1,235 @@
+"""Objects in stores: S3, the memory of this process, local files as URLs."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from mo_loop.errors import StorageError
+from mo_loop.storage import faults, stores
+from mo_loop.storage.locations import Location
+from mo_loop.storage.uploading import abort_stale, upload_pair
+from tests.cluster.s3_server import DENIED, S3Server, Store
+
+
+@pytest.fixture(params=["s3", "memory", "file"])
+def base(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Location:
+    """A prefix in each kind of store."""
+    if request.param == "s3":
+        return Location(f"{store.url}/base")
+    return Location(f"file://{tmp_path}/base" if request.param == "file" else f"memory://{tmp_path.name}/base")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting between attempts."""
+    monkeypatch.setattr(faults, "FIRST_WAIT", 0.0)
+
+
+def names(where: Location, ending: str = "") -> list[str]:
+    return sorted(each.name for each, _ in stores.listed(where, ending))
+
+
+def test_an_object_is_put_found_read_and_removed(base: Location) -> None:
+    where = base / "a b/ü.bin"
+    assert stores.find(where) is None
+    put = stores.put(where, b"0123456789")
+    assert put == stores.info(where) and put.size == 10
+    assert bool(put.tag) is (base.scheme == "s3")
+    assert stores.read(where, 2, 5) == b"234" and stores.read_whole(where) == b"0123456789"
+    stores.put(where, b"other")
+    assert stores.info(where).size == 5
+    stores.delete(where)
+    stores.delete(where)
+    assert stores.find(where) is None
+
+
+def test_an_object_that_does_not_exist(base: Location) -> None:
+    for call in (stores.info, stores.read_whole):
+        with pytest.raises(StorageError) as caught:
+            call(base / "none")
+        assert caught.value.code == "ML282" and str(base / "none") in str(caught.value)
+
+
+def test_an_empty_object(base: Location) -> None:
+    stores.put(base / "empty", b"")
+    assert stores.info(base / "empty").size == 0 and stores.read_whole(base / "empty", 0) == b""
+
+
+def test_listings(base: Location) -> None:
+    for name in ("one.onnx", "two.ONNX", "text.txt", "deep/er/three.onnx", "deep/four.onnx"):
+        stores.put(base / name, b"x")
+    assert names(base, ".onnx") == names(base / "**", ".onnx") == ["four.onnx", "one.onnx", "three.onnx", "two.ONNX"]
+    assert names(base / "*.onnx", ".onnx") == ["one.onnx"]
+    assert names(base / "deep/*", ".onnx") == ["four.onnx"]
+    assert names(base / "deep/", ".onnx") == names(base / "deep", ".onnx") == ["four.onnx", "three.onnx"]
+    assert names(base / "**/t*.onnx") == ["three.onnx"]
+    assert names(base / "nothing") == []
+
+
+def test_pages_of_a_listing(store: Store) -> None:
+    for number in range(2100):
+        store.put(f"many/{number:04}.onnx", b"x")
+    assert len(names(Location(f"{store.url}/many"))) == 2100
+    assert len(store.requests("GET", "list-type=2")) == 3
+
+
+def test_a_change_is_seen_at_once(base: Location) -> None:
+    assert names(base) == []
+    stores.put(base / "new", b"x")
+    assert names(base) == ["new"]
+
+
+def test_a_large_file_goes_in_parts(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "WHOLE", 1 << 20)
+    monkeypatch.setattr(stores, "_PARTS", {"s3": {"chunksize": 5 << 20}})
+    (tmp_path / "large").write_bytes(bytes(range(256)) * (44 << 10))
+    put = stores.put_file(Location(f"{store.url}/large"), tmp_path / "large")
+    assert put.size == 11 << 20 and store.read("large") == (tmp_path / "large").read_bytes()
+    assert len(store.requests("PUT", "partNumber")) == 3
+
+
+def test_an_upload_in_parts_that_fails_leaves_nothing(
+    store: Store, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
+    monkeypatch.setattr(stores, "WHOLE", 1 << 20)
+    monkeypatch.setattr(stores, "_PARTS", {"s3": {"chunksize": 5 << 20}})
+    (tmp_path / "m.bin").write_bytes(b"x" * (11 << 20))
+    (tmp_path / "m.xml").write_text("<net/>")
+    server.fail_when(lambda request: "partNumber=2" in request.path, DENIED, "403 Forbidden")
+    with pytest.raises(StorageError) as caught:
+        upload_pair(tmp_path / "m.xml", Location(f"{store.url}/m.xml"))
+    assert caught.value.code == "ML281"
+    assert (store.names(), store.uploads()) == ([], [])
+
+
+def test_uploads_in_parts_of_killed_processes_are_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("ir/a.bin", "ir/a.onnx", "other/a.bin"):
+        store.client.create_multipart_upload(Bucket=store.name, Key=key)
+    monkeypatch.setattr("mo_loop.storage.uploading.STALE", 1e12)  # the server says that all of them are old
+    assert abort_stale(Location(f"{store.url}/ir")) == 0
+    monkeypatch.setattr("mo_loop.storage.uploading.STALE", -1.0)
+    assert abort_stale(Location(f"{store.url}/ir")) == 1
+    assert store.uploads() == ["ir/a.onnx", "other/a.bin"]
+
+
+def test_faults_that_pass_are_tried_again(store: Store, server: S3Server) -> None:
+    server.fail_every(3)
+    for number in range(9):
+        stores.put(Location(f"{store.url}/{number}"), b"x" * number)
+    assert [stores.info(Location(f"{store.url}/{number}")).size for number in range(9)] == list(range(9))
+
+
+def test_throttled_until_the_end(store: Store, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "ATTEMPTS_OF", {"s3": 1})
+    monkeypatch.setattr("s3fs.S3FileSystem.retries", 1)
+    server.fail_when(lambda request: request.method == "PUT")
+    with pytest.raises(StorageError) as caught:
+        stores.put(Location(f"{store.url}/x"), b"x")
+    assert caught.value.code == "ML284" and "too busy" in str(caught.value)
+    assert len(store.requests("PUT")) == 4
+
+
+def test_a_permanent_fault_is_not_tried_again(store: Store, server: S3Server) -> None:
+    server.fail_when(lambda request: request.method == "PUT", DENIED, "403 Forbidden")
+    with pytest.raises(StorageError) as caught:
+        stores.put(Location(f"{store.url}/x"), b"x")
+    assert caught.value.code == "ML281" and "AWS_ACCESS_KEY_ID" in str(caught.value)
+    assert len(store.requests("PUT")) == 1
+
+
+def test_no_credentials(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    import s3fs
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    s3fs.S3FileSystem.clear_instance_cache()
+    try:
+        with pytest.raises(StorageError) as caught:
+            stores.info(Location(f"{store.url}/x"))
+        assert caught.value.code == "ML281"
+    finally:
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+def test_a_store_that_cannot_be_reached(
+    store: Store, monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
+    import s3fs
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    s3fs.S3FileSystem.clear_instance_cache()
+    try:
+        with pytest.raises(StorageError) as caught:
+            stores.info(Location(f"{store.url}/x"))
+        assert caught.value.code == "ML283"
+    finally:
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.parametrize(("url", "package"), [("gs://b/m.onnx", "gcsfs"), ("abfs://c@a.net/m.onnx", "adlfs")])
+def test_a_package_that_is_not_installed(url: str, package: str) -> None:
+    with pytest.raises(StorageError) as caught:
+        stores.info(Location(url))
+    assert caught.value.code == "ML280" and f"pip install 'mo_loop[cluster]' {package}" in str(caught.value)
+
+
+def test_a_scheme_that_nobody_knows() -> None:
+    with pytest.raises(StorageError) as caught:
+        stores.info(Location("nothing://b/m.onnx"))
+    assert caught.value.code == "ML280" and "'nothing'" in str(caught.value)
+
+
+class TestPairs:
+    def put(self, tmp_path: Path, target: Location, text: str) -> None:
+        (tmp_path / "m.xml").write_text(text)
+        (tmp_path / "m.bin").write_text(f"weights of {text}")
+        upload_pair(tmp_path / "m.xml", target)
+
+    def test_a_pair_is_put_and_replaced(self, base: Location, tmp_path: Path) -> None:
+        for text in ("one", "two"):
+            self.put(tmp_path, base / "m.xml", text)
+            assert stores.read_whole(base / "m.xml") == text.encode()
+            assert stores.read_whole(base / "m.bin") == f"weights of {text}".encode()
+        assert names(base) == ["m.bin", "m.xml"]
+
+    def test_the_order(self, store: Store, tmp_path: Path) -> None:
+        self.put(tmp_path, Location(f"{store.url}/m.xml"), "one")
+        changes = [(each.method, each.path.rpartition(".")[2]) for each in store.requests() if each.method != "HEAD"]
+        assert changes == [("DELETE", "xml"), ("PUT", "bin"), ("PUT", "xml")]
+
+    def test_a_new_pair_removes_nothing(self, store: Store, tmp_path: Path) -> None:
+        for text, wanted in (("one", ["PUT", "PUT", "HEAD"]), ("two", ["PUT", "DELETE", "PUT", "PUT", "HEAD"])):
+            (tmp_path / "m.xml").write_text(text)
+            (tmp_path / "m.bin").write_text(f"weights of {text}")
+            store.forget()
+            upload_pair(tmp_path / "m.xml", Location(f"{store.url}/m.xml"), is_new=True)
+            assert [each.method for each in store.requests()] == wanted
+            assert (store.read("m.xml"), store.read("m.bin")) == (text.encode(), f"weights of {text}".encode())
+
+    def test_a_bin_of_another_process_is_noticed(self, store: Store, server: S3Server, tmp_path: Path) -> None:
+        """Another process replaces the .bin between the two puts: the pair is put again."""
+        times: list[str] = []
+
+        def interfere(request: object) -> None:
+            if getattr(request, "method", "") == "PUT" and str(getattr(request, "path", "")).endswith(".xml"):
+                times.append("put")
+                if len(times) == 1:
+                    store.put("m.bin", b"of somebody else")
+
+        server.before(interfere)
+        self.put(tmp_path, Location(f"{store.url}/m.xml"), "mine")
+        assert (store.read("m.xml"), store.read("m.bin")) == (b"mine", b"weights of mine")
+        assert len(times) == 2
+
+
+def test_everything_that_a_task_carries_can_be_pickled() -> None:
+    from mo_loop.batch.task import Remote
+    from mo_loop.storage.remote_state import Record
+    from mo_loop.storage.scratch import Scratch
+
+    records = (Record("a", "b", "c"),)
+    remote = Remote(Scratch(None, 5), stores.Info(3, "tag"), Location("s3://ir"), "m.xml", True, records)
+    assert pickle.loads(pickle.dumps(remote)) == remote

@@ -1,0 +1,20 @@
+"""Random recurrent models with states, step by step; tools/fuzz_states.py runs any number of them."""
+
+from __future__ import annotations
+
+from tests.fuzz.states.models import KINDS, drawn
+from tools.fuzz_states import run
+from tools.runtimes import chosen_interpreter
+
+SEED, COUNT = 2026, 5 * len(KINDS)
+
+
+def test_steps_are_the_whole_sequence() -> None:
+    wrong = run([(SEED, number, chosen_interpreter()) for number in range(COUNT)], jobs=1)
+    assert not wrong, f"seed {SEED}\n" + "\n".join(wrong)
+
+
+def test_a_number_gives_the_same_model_again() -> None:
+    first, again = (drawn(SEED, len(KINDS) + 3) for _ in range(2))
+    assert first.model.SerializeToString() == again.model.SerializeToString()
+    assert all((first.step(2)[name] == array).all() for name, array in again.step(2).items())

@@ -1,0 +1,50 @@
+"""Estimates of memory and time, and the order of the models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mo_loop.batch.estimates import BASE, HEAD, Earlier, earlier_of, estimate, largest_first
+from mo_loop.batch.plan import Planned
+from mo_loop.storage.locations import Location
+from mo_loop.storage.stores import Info
+
+MB = 1 << 20
+
+
+def test_a_larger_model_needs_more() -> None:
+    found = [estimate(size) for size in (0, MB, HEAD, HEAD + MB, 10 * HEAD, 1000 * HEAD)]
+    assert found == sorted(found, key=lambda each: (each.memory, each.seconds)) and found[0].memory == BASE
+    assert not found[0].is_measured
+
+
+def test_weights_that_stay_in_the_file_count_little() -> None:
+    assert estimate(2 << 30).memory < 1 << 30
+
+
+def test_an_earlier_result_tells_more() -> None:
+    plain = estimate(MB, Earlier(MB, 0, 1000, 0, 2.0))
+    assert plain.is_measured and plain.seconds == 2.0 and BASE < plain.memory < estimate(MB).memory + 12 * MB
+    assert estimate(MB, Earlier(MB, 0, 1000, 3, 2.0)).memory > plain.memory  # control flow
+    assert estimate(3 * MB, Earlier(MB, 0, 1000, 0, 2.0)).seconds == 6.0
+    assert estimate(MB, Earlier(MB, MB, 1000, 0, 2.0)).seconds == 2.0  # the external data is as large as before
+    assert estimate(MB, Earlier(MB, 0, 1000, 0, None)).seconds == estimate(MB).seconds
+
+
+def test_results_of_a_report() -> None:
+    sizes = {"model": 300, "external": 20, "xml": 1, "bin": 1}
+    good = {"status": "converted", "sizes": sizes, "layers": 12, "control_flow": {"Loop": 1, "If": 2}, "seconds": 0.5}
+    models = [
+        {"name": "a", **good},
+        {"name": "b", **good, "status": "skipped"},
+        {"name": "c", "status": "failed", "sizes": None, "layers": None, "control_flow": {}, "seconds": 9},
+    ]
+    found = earlier_of({"models": models})
+    assert found == {"a": Earlier(300, 20, 12, 3, 0.5), "b": Earlier(300, 20, 12, 3, None)}
+
+
+def test_the_largest_first(tmp_path: Path) -> None:
+    (tmp_path / "local").write_bytes(b"x" * 50)
+    models = [Planned(Location(f"s3://b/{name}"), Path(name), name, Info(size)) for name, size in (("b", 9), ("a", 9))]
+    models += [Planned(tmp_path / "local", Path("c"), "c"), Planned(tmp_path / "gone", Path("d"), "d")]
+    assert [each.name for each in largest_first(models)] == ["c", "a", "b", "d"]

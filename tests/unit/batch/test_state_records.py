@@ -1,0 +1,170 @@
+"""Records of a batch whose outputs are at a URL, and the plan of one. No store is needed: listings are simulated."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mo_loop.batch.fingerprint import Made, Stamp
+from mo_loop.batch.plan import Planned
+from mo_loop.batch.remote_outputs import RemoteOutputs
+from mo_loop.batch.remote_plan import planned_urls
+from mo_loop.batch.result import Facts
+from mo_loop.batch.state import Entry, entry_of, plain
+from mo_loop.batch.state_records import entry_from, inputs_hash, outputs_hash, record_of
+from mo_loop.batch.task import Work
+from mo_loop.errors import UsageError
+from mo_loop.options import ConvertOptions
+from mo_loop.storage.locations import Location
+from mo_loop.storage.remote_state import Record, owner_of
+from mo_loop.storage.scratch import Scratch
+from mo_loop.storage.stores import Info
+
+MADE = Made("options", Stamp(9, "aa", "s"), {}, Stamp(3, "bb", "x"), Stamp(4, "cc", "b"))
+ENTRY = Entry(MADE, Facts(12, {"If": 2, "Loop": 1}))
+
+
+def test_a_record_says_what_a_report_needs() -> None:
+    record = record_of("a/m.xml", ENTRY, is_local=False)
+    assert record.brief == "12.If2.Loop1" and Record.parse(record.at(Location("s3://ir")).name) == record
+    found = entry_from(record, "options", Info(9, "s"), Info(3, "x"), Info(4, "b"))
+    assert found is not None and found.facts == ENTRY.facts and found.made.bin.size == 4
+
+
+@pytest.mark.parametrize("brief", ["", "x", "1..2", "Loop1", "1.Loop", "9" * 300])
+def test_a_brief_text_of_somebody_else_is_not_used(brief: str) -> None:
+    assert entry_from(Record("a", "b", "c", brief), "options", Info(9), Info(3), Info(4)) is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        replace(ENTRY, warnings=("w",)),
+        replace(ENTRY, made=replace(MADE, external={"d": Stamp(1, "d", "t")})),
+        replace(ENTRY, made=replace(MADE, source=Stamp(9, "aa"))),
+        replace(ENTRY, made=replace(MADE, bin=Stamp(4, "cc"))),
+    ],
+    ids=["warning", "external", "source without a tag", "output without a tag"],
+)
+def test_where_hashes_are_not_enough_the_content_is_read(entry: Entry) -> None:
+    assert record_of("a/m.xml", entry, is_local=False).brief == ""
+
+
+def test_every_fact_changes_the_record() -> None:
+    others = [
+        replace(MADE, options="others"),
+        replace(MADE, source=Stamp(9, "aa", "t")),
+        replace(MADE, xml=Stamp(3, "", "y")),
+        replace(MADE, bin=Stamp(5, "cc", "b")),
+    ]
+    records = {record_of("m.xml", Entry(made, ENTRY.facts), is_local=False) for made in [MADE, *others]}
+    assert len({(each.inputs, each.outputs) for each in records}) == 5
+
+
+@pytest.mark.parametrize("name", ["", "x.json", "a-b-c-d.json", f"{'0' * 32}-{'1' * 24}-{'2' * 24}-a/b.json"])
+def test_other_objects_are_no_records(name: str) -> None:
+    assert Record.parse(name) is None
+
+
+def test_the_content_of_a_record() -> None:
+    ranged = replace(MADE, external={"w/d.bin": Stamp(100, "d", "t", ((0, 5), (9, 12)))})
+    assert entry_of(plain(replace(ENTRY, made=ranged))) == replace(ENTRY, made=ranged)
+
+
+# -- a plan of many models
+
+
+def listing(count: int) -> dict[str, list[tuple[Location, Info]]]:
+    """The listings of models, outputs and records of `count` models, all up to date."""
+    found: dict[str, list[tuple[Location, Info]]] = {"s3://zoo/**": [], "s3://ir": [], "s3://ir/.mo-loop": []}
+    for number in range(count):
+        name = f"f{number % 7}/m{number}"
+        source, xml, data = Info(10, f"s{number}"), Info(20, f"x{number}"), Info(30, f"b{number}")
+        record = Record(owner_of(f"{name}.xml"), inputs_hash("o", 10, source.tag), outputs_hash(xml, data), "3")
+        found["s3://zoo/**"].append((Location(f"s3://zoo/{name}.onnx"), source))
+        found["s3://ir"] += [(Location(f"s3://ir/{name}.bin"), data), (Location(f"s3://ir/{name}.xml"), xml)]
+        found["s3://ir/.mo-loop"].append((record.at(Location("s3://ir")), Info(5, "r")))
+    return found
+
+
+@pytest.fixture
+def simulate(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Location, Info]]]:
+    """What the stores list; a test fills it."""
+    contents: dict[str, list[tuple[Location, Info]]] = {}
+
+    def listed(where: Location, ending: str = "") -> Iterator[tuple[Location, Info]]:
+        return iter(contents[where.url])
+
+    for module in ("batch.remote_plan", "batch.remote_outputs", "storage.remote_state"):
+        monkeypatch.setattr(f"mo_loop.{module}.listed", listed)
+    return contents
+
+
+def current(count: int, simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> list[Planned]:
+    """The models that are up to date."""
+    plan = planned_urls(["s3://zoo/**"], Location("s3://ir"))
+    assert len(plan.models) == count and plan.root == Location("s3://zoo")
+    outputs = RemoteOutputs(plan, Location("s3://ir/"), Scratch(str(tmp_path)))
+    work = Work(ConvertOptions(), "o")
+    return [each for each in plan.models if outputs.current(each, work) is not None]
+
+
+def test_listings_alone_say_what_is_up_to_date(
+    simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path
+) -> None:
+    simulate.update(listing(20))
+    assert len(current(20, simulate, tmp_path)) == 20
+    simulate["s3://zoo/**"][3] = (Location("s3://zoo/f3/m3.onnx"), Info(10, "new"))
+    simulate["s3://ir"][8] = (Location("s3://ir/f4/m4.bin"), Info(30, "new"))
+    del simulate["s3://ir"][11]  # f5/m5.xml
+    del simulate["s3://ir/.mo-loop"][6]
+    left = {each.name for each in current(20, simulate, tmp_path)}
+    assert {f"f{number % 7}/m{number}.onnx" for number in range(20)} - left == {
+        "f3/m3.onnx", "f4/m4.onnx", "f5/m5.onnx", "f6/m6.onnx"
+    }  # fmt: skip
+
+
+def test_the_memory_of_a_plan_is_small(simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> None:
+    """Names, sizes and tags: 100,000 models take less than 500 MB. The simulated listings themselves do not count."""
+    peaks = []
+    for count in (500, 5000):
+        simulate.clear()
+        simulate.update(listing(count))
+        tracemalloc.start()
+        try:
+            assert len(current(count, simulate, tmp_path)) == count
+            peaks.append(tracemalloc.get_traced_memory()[1] / count)
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] < 3000 and peaks[1] < peaks[0] * 1.5
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (["s3://zoo/**", "models"], "run one batch for each"),
+        (["s3://zoo/**", "s3://other/**"], "no common prefix"),
+        (["s3://empty/**"], "there is no .onnx object"),
+    ],
+)
+def test_urls_that_make_no_plan(
+    given: list[str], text: str, simulate: dict[str, list[tuple[Location, Info]]]
+) -> None:
+    simulate.update({**listing(1), "s3://other/**": [(Location("s3://other/a.onnx"), Info(1))], "s3://empty/**": []})
+    with pytest.raises(UsageError, match=text):
+        planned_urls(given, Location("s3://ir"))
+
+
+@pytest.mark.parametrize("key", ["../m.onnx", "a//m.onnx", "a/../../m.onnx"])
+def test_keys_that_are_no_paths(key: str, simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> None:
+    simulate["s3://zoo/**"] = [(Location(f"s3://zoo/{key}"), Info(1))]
+    try:
+        plan = planned_urls(["s3://zoo/**"], tmp_path)
+    except UsageError as error:
+        assert "no .onnx object" in str(error) or "no name for its outputs" in str(error)
+    else:
+        raise AssertionError(plan)

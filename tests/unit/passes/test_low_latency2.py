@@ -1,0 +1,141 @@
+"""What LowLatency2 refuses, warns of and leaves alone; tests/golden/low_latency2 has what it writes."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from mo_loop import convert_model, ops
+from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
+from tests.harness import parsed
+from transforms.states.low_latency2 import LowLatency2
+
+SCAN = """(float[2] s, float[{length},2] x) => (z, y) {{
+  z, y = Scan <num_scan_inputs = 1 {attributes}, body = step (float[2] a, float[2] b) => (float[2] c, float[2] d) {{
+    c = Add (a, b)
+    d = Tanh (c)
+  }}> (s, x)
+}}"""
+
+LOOP = """(float[2] s, float[1,2] x, bool more) => (z) {
+  one = Constant <value_int = 1> ()
+  z = Loop (one, more, s) <body = step (int64 i, bool go, float[2] a) => (on, c) {
+    c = Add (a, x)
+    on = And (go, more)
+  }>
+}"""
+
+
+def scan(length: object, attributes: str = "") -> str:
+    return "main " + SCAN.format(length=length, attributes=attributes)
+
+
+def converted(text: str, transform: str = "LowLatency2[use_const_initializer=False]"):
+    return convert_model(parsed(text, opset=17), transform=transform).graph
+
+
+def test_an_unknown_length_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="unknown number of steps") as error:
+        converted(scan("N"))
+    assert error.value.code == "ML350" and error.value.where == "z"
+    assert "sequence_length=1" in error.value.hint
+
+
+def test_the_option_sets_the_length() -> None:
+    graph = converted(scan("N"), "LowLatency2[use_const_initializer=False,sequence_length=1]")
+    (x,) = [each for each in graph.parameters if each.name == "x"]
+    assert x.output.shape == (1, 2)
+    assert [each.variable_id for each in graph.of(ops.ReadValue)] == ["y/a/variable_0"]
+
+
+def test_so_does_the_input_option() -> None:
+    model = parsed(scan("N"), opset=17)
+    graph = convert_model(model, input="x[1,2]", transform="LowLatency2[use_const_initializer=False]").graph
+    assert len(graph.of(ops.Assign)) == 1
+
+
+def test_other_lengths_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="runs 5 times, not once"):
+        converted(scan(5))
+
+
+def test_every_loop_that_cannot_be_is_named() -> None:
+    text = """main (float[2] s, float[N,2] x, float[M,2] y) => (a, b) {
+      a, _a = Scan <num_scan_inputs = 1, body = one (float[2] p, float[2] q) => (float[2] r, float[2] t)
+        { r = Add (p, q) t = Identity (r) }> (s, x)
+      b, _b = Scan <num_scan_inputs = 1, body = two (float[2] p, float[2] q) => (float[2] r, float[2] t)
+        { r = Mul (p, q) t = Identity (r) }> (s, y)
+    }"""
+    with pytest.raises(ConversionErrors) as error:
+        converted(text)
+    assert sorted(each.where for each in error.value.errors) == ["a", "b"]
+
+
+def test_a_loop_of_a_fixed_number_beside_one_step_stays() -> None:
+    text = """main (float[2] s, float[1,2] x, float[3,2] table) => (a, b) {
+      a, _a = Scan <num_scan_inputs = 1, body = one (float[2] p, float[2] q) => (float[2] r, float[2] t)
+        { r = Add (p, q) t = Identity (r) }> (s, x)
+      b, _b = Scan <num_scan_inputs = 1, body = two (float[2] p, float[2] q) => (float[2] r, float[2] t)
+        { r = Mul (p, q) t = Identity (r) }> (s, table)
+    }"""
+    graph = converted(text)
+    assert len(graph.of(ops.ReadValue)) == 1
+    assert len(graph.of(ops.TensorIterator)) == 1
+
+
+def test_a_sequence_read_backwards_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="backwards"):
+        converted(scan(1, ", scan_input_directions = [1]"))
+
+
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+def test_layers_that_need_the_whole_sequence_are_refused(direction: str) -> None:
+    count = 2 if direction == "bidirectional" else 1
+    text = f"""main (float[1,2,3] x, float[{count},16,3] w, float[{count},16,4] r) => (y) {{
+      y = LSTM <hidden_size = 4, direction = "{direction}"> (x, w, r)
+    }}"""
+    with pytest.raises(UnsupportedError, match=f"direction {direction}"):
+        converted(text)
+
+
+def test_a_condition_that_may_end_the_loop_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="unknown number of steps"):
+        converted("main " + LOOP)
+
+
+def test_zeros_in_place_of_another_initial_value_are_a_warning() -> None:
+    with pytest.warns(ConversionWarning, match="begins with zeros") as record:
+        graph = converted(scan(1), "LowLatency2")
+    assert [each.message.code for each in record] == ["ML524"]  # type: ignore[union-attr]
+    (read,) = graph.of(ops.ReadValue)
+    assert not read.inputs[0].node.array.any()
+
+
+def test_initial_zeros_are_no_warning() -> None:
+    text = "main (float[1,2,3] x, float[1,16,3] w, float[1,16,4] r) => (y) { y = LSTM <hidden_size = 4> (x, w, r) }"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(converted(text, "LowLatency2").of(ops.LSTMCell)) == 1
+
+
+def test_a_model_without_sequences_is_a_warning() -> None:
+    with pytest.warns(ConversionWarning, match="changes nothing") as record:
+        converted("main (float[2] x) => (y) { y = Tanh (x) }")
+    assert [each.message.code for each in record] == ["ML523"]  # type: ignore[union-attr]
+
+
+def test_only_one_step_can_be_set() -> None:
+    with pytest.raises(UsageError, match="sequence_length is 2"):
+        LowLatency2(sequence_length=2)
+
+
+def test_it_runs_alone() -> None:
+    graph = convert_model(parsed(scan("N"), opset=17)).graph
+    assert LowLatency2(use_const_initializer=False, sequence_length=1).run(graph)
+    assert len(graph.of(ops.ReadValue)) == len(graph.of(ops.Assign)) == 1
+
+
+def test_without_the_option_nothing_changes() -> None:
+    graph = convert_model(parsed(scan(1), opset=17)).graph
+    assert not graph.has(ops.ReadValue)

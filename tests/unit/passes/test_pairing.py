@@ -1,0 +1,382 @@
+"""transforms.states.pairing: which outputs continue which inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mo_loop import ops
+from mo_loop.errors import UnsupportedError, UsageError
+from mo_loop.text import parse
+from transforms.states.make_stateful import MakeStateful
+from transforms.states.pairing import find_pairs
+from transforms.states.port_names import is_next
+
+
+def found(text: str, given: Any = ()) -> dict[str, tuple[str, int | None, str]]:
+    """The pairs of a graph: input -> output, growing axis, strength."""
+    pairs = find_pairs(parse(text), given)
+    pairs.require_clear()
+    return {pair.input: (pair.output, pair.growing, pair.strength) for pair in pairs.found}
+
+
+def evidence(text: str) -> list[str]:
+    return [pair.evidence for pair in find_pairs(parse(text)).found]
+
+
+CACHE = """
+    %past = Parameter : f32[B,2,T,4] "a"
+    %new = Parameter : f32[B,2,S,4] "b"
+"""
+
+
+class TestStrongEvidence:
+    def test_appended(self) -> None:
+        text = CACHE + '%all = Concat(%past, %new) {axis: -2} Result(%all) names "y"'
+        assert found(text) == {"a": ("y", 2, "strong")}
+        assert evidence(text) == ["Concat along axis 2"]
+
+    def test_through_a_reordering_of_beams_and_a_convert(self) -> None:
+        text = CACHE + """
+            %beams = Parameter : i32[B] "beams"
+            %own = Gather(%past, %beams, 0)
+            %small = Convert(%own) {destination_type: f16}
+            %same = Convert(%small) {destination_type: f32}
+            %all = Concat(%same, %new) {axis: 2}
+            %y = Identity(%all)
+            Result(%y) names "y"
+        """
+        assert found(text) == {"a": ("y", 2, "strong")}
+
+    def test_movements_that_cancel(self) -> None:
+        text = CACHE + """
+            %turned = Transpose(%past, [0, 2, 1, 3])
+            %other = Transpose(%new, [0, 2, 1, 3])
+            %all = Concat(%turned, %other) {axis: 1}
+            %y = Transpose(%all, [0, 2, 1, 3])
+            Result(%y) names "y"
+        """
+        assert found(text) == {"a": ("y", 2, "strong")}
+
+    def test_a_transpose_that_nothing_undoes(self) -> None:
+        text = """
+            %past = Parameter : f32[1,3,3,4] "a"
+            %x = Parameter : f32[1,3,3,4] "x"
+            %turned = Transpose(%past, [0, 2, 1, 3])
+            %all = ScatterUpdate(%turned, [0], %x, 0)
+            Result(%all) names "y"
+        """
+        assert found(text) == {}
+
+    def test_stacked_caches(self) -> None:
+        text = """
+            %past = Parameter : f32[2,B,2,T,4] "past"
+            %k = Parameter : f32[B,2,S,4] "k"
+            %v = Parameter : f32[B,2,S,4] "v"
+            %first, %second = Split(%past, 0) {num_splits: 2}
+            %old_k = Squeeze(%first, [0])
+            %old_v = Squeeze(%second, [0])
+            %all_k = Concat(%old_k, %k) {axis: 2}
+            %all_v = Concat(%old_v, %v) {axis: 2}
+            %ready_k = Unsqueeze(%all_k, [0])
+            %ready_v = Unsqueeze(%all_v, [0])
+            %present = Concat(%ready_k, %ready_v) {axis: 0}
+            Result(%present) names "present"
+        """
+        assert found(text) == {"past": ("present", 3, "strong")}
+
+    def test_a_sliding_window(self) -> None:
+        text = """
+            %past = Parameter : f32[1,2,8,4] "a"
+            %new = Parameter : f32[1,2,1,4] "b"
+            %all = Concat(%past, %new) {axis: 2}
+            %y = Slice(%all, [1], [9], [1], [2])
+            Result(%y) names "y"
+        """
+        assert found(text) == {"a": ("y", None, "strong")}
+        assert evidence(text) == ["Concat along axis 2, Slice"]
+
+    @pytest.mark.parametrize(
+        "update",
+        ["ScatterUpdate(%h, [0], %x, 0)", "ScatterElementsUpdate(%h, %at, %x, 0)", "Select(%is, %x, %h)"],
+    )
+    def test_updated(self, update: str) -> None:
+        text = f"""
+            %h = Parameter : f32[1,4] "h"
+            %x = Parameter : f32[1,4] "x"
+            %at = Parameter : i64[1,4] "at"
+            %is = Parameter : boolean[1,4] "is"
+            %y = {update}
+            %z = Exp(%x)
+            Result(%z) names "z"
+            Result(%y) names "y"
+        """
+        if update.startswith("Select"):  # both inputs are selected from
+            with pytest.raises(UsageError, match="h and x with y"):
+                found(text)
+            assert found(text, {"x": ""}) == {"h": ("y", None, "strong")}
+        else:
+            assert found(text) == {"h": ("y", None, "strong")}
+
+    def test_states_of_an_lstm_port_by_port(self) -> None:
+        text = """
+            %x = Parameter : f32[B,5,3] "x"
+            %c = Parameter : f32[B,1,2] "c"
+            %h = Parameter : f32[B,1,2] "h"
+            %n = Parameter : i64[B] "n"
+            %w = Constant seed(w) : f32[1,8,3]
+            %r = Constant seed(r) : f32[1,8,2]
+            %b = Constant seed(b) : f32[1,8]
+            %y, %last_h, %last_c = LSTMSequence(%x, %h, %c, %n, %w, %r, %b) {hidden_size: 2, direction: forward}
+            Result(%last_c) names "out1"
+            Result(%last_h) names "out2"
+            Result(%y) names "y"
+        """
+        assert found(text) == {"c": ("out1", None, "strong"), "h": ("out2", None, "strong")}
+        assert evidence(text)[0] == "the last state of LSTMSequence"
+
+    def test_both_branches_of_an_if(self) -> None:
+        text = """
+            %past = Parameter : f32[B,T] "past"
+            %new = Parameter : f32[B,1] "new"
+            %c = Parameter : boolean[] "c"
+            %y = If(%c, %past, %new) {input_map: [Branched(%p, %q), Branched(%n, _)], output_map: [Selected(@all, @q)]}
+              then_body {
+                %p = Parameter
+                %n = Parameter
+                %all = Concat(%p, %n) {axis: 1}
+                Result(%all)
+              }
+              else_body {
+                %q = Parameter
+                Result(%q)
+              }
+            Result(%y) names "y"
+        """
+        assert found(text) == {"past": ("y", 1, "strong")}
+
+    def test_the_state_of_a_loop(self) -> None:
+        text = """
+            %h = Parameter : f32[2] "h"
+            %x = Parameter : f32[2] "x"
+            %y = Loop(3, true, %h, %x) {
+              condition: @go, input_map: [Merged(%s, @next), Invariant(%w)], output_map: [Final(@next)]
+            }
+              body {
+                %s = Parameter
+                %w = Parameter
+                %next = Add(%s, %w)
+                %go = Constant true
+                Result(%go)
+                Result(%next)
+              }
+            Result(%y) names "y"
+        """
+        assert found(text) == {"h": ("y", None, "strong")}
+
+
+class TestWeakEvidence:
+    RECURRENT = """
+        %x = Parameter : f32[B,3] "x"
+        %h = Parameter : f32[B,2] "h"
+        %w = Constant seed(w) : f32[3,2]
+        %p = MatMul(%x, %w)
+        %s = Add(%p, %h)
+        %n = Tanh(%s)
+        %y = Exp(%p)
+        Result(%n) names "n"
+    """
+
+    def test_the_only_output_of_its_type_that_depends_on_it(self) -> None:
+        text = self.RECURRENT + '%z = ReduceSum(%y, [1]) Result(%z) names "z"'
+        assert found(text) == {"h": ("n", None, "weak")}
+
+    def test_the_only_output_of_a_model_is_no_state(self) -> None:
+        assert found(self.RECURRENT) == {}
+
+    def test_an_output_that_does_not_depend_on_it(self) -> None:
+        text = self.RECURRENT + '%z = Slice(%p, [0], [2], [1], [1]) Result(%z) names "z"'
+        assert found(text) == {"h": ("n", None, "weak")}
+
+    def test_what_the_model_is_about_remains(self) -> None:
+        """A frame in and a frame out: either it or the state could be what the caller carries."""
+        text = """
+            %x = Parameter : f32[1,3] "{x}"
+            %h = Parameter : f32[1,2] "{h}"
+            %w = Constant seed(w) : f32[3,2]
+            %v = Constant seed(v) : f32[2,3]
+            %p = MatMul(%x, %w)
+            %s = Add(%p, %h)
+            %y = MatMul(%s, %v)
+            Result(%y) names "enhanced"
+            Result(%s) names "h_out"
+        """
+        assert found(text.format(x="frame", h="h")) == {"h": ("h_out", None, "weak")}
+        with pytest.raises(UsageError, match="they cannot all be states"):
+            found(text.format(x="a", h="b"))
+        assert found(text.format(x="a", h="b"), {"a": ""}) == {"b": ("h_out", None, "weak")}
+
+    def test_names_decide_between_two(self) -> None:
+        text = """
+            %x = Parameter : f32[3] "x"
+            %h = Parameter : f32[2] "h0"
+            %c = Parameter : f32[2] "c0"
+            %s = ReduceSum(%x, [0])
+            %t = Add(%h, %c)
+            %u = Add(%t, %s)
+            %v = Multiply(%t, %s)
+            Result(%v) names "cn"
+            Result(%u) names "hn"
+            Result(%s) names "y"
+        """
+        assert found(text) == {"h0": ("hn", None, "weak"), "c0": ("cn", None, "weak")}
+
+    def test_without_names_it_is_ambiguous(self) -> None:
+        text = """
+            %x = Parameter : f32[3] "x"
+            %h = Parameter : f32[2] "one"
+            %c = Parameter : f32[2] "two"
+            %s = ReduceSum(%x, [0])
+            %t = Add(%h, %c)
+            %u = Add(%t, %s)
+            %v = Multiply(%t, %s)
+            Result(%v) names "three"
+            Result(%u) names "four"
+            Result(%s) names "y"
+        """
+        with pytest.raises(UsageError, match="one and two with three and four") as raised:
+            found(text)
+        assert "--stateful-pair one=three" in raised.value.hint
+        assert found(text, {"one": "four"}) == {"one": ("four", None, "given"), "two": ("three", None, "weak")}
+        assert found(text, {"one": "four", "two": ""}) == {"one": ("four", None, "given")}
+
+
+class TestNoPair:
+    def test_a_pass_through(self) -> None:
+        text = '%h = Parameter : f32[2] "h" %x = Parameter : f32[3] "x" Result(%h) names "y" Result(%x) names "z"'
+        assert found(text) == {}
+        assert found(text, {"h": "y"}) == {"h": ("y", None, "given")}
+
+    def test_another_type(self) -> None:
+        text = """
+            %h = Parameter : f32[B,T] "h"
+            %x = Parameter : f32[B,1] "x"
+            %a = Concat(%h, %x) {axis: 1}
+            %y = Convert(%a) {destination_type: f16}
+            Result(%y) names "y"
+        """
+        assert found(text) == {}
+        with pytest.raises(UnsupportedError, match=r"'y'.* cannot be the next value of the input 'h'") as raised:
+            found(text, {"h": "y"})
+        assert (raised.value.code, raised.value.why) == ("ML327", "the element types f32 and f16 differ")
+
+
+class TestGiven:
+    TEXT = CACHE + '%all = Concat(%past, %new) {axis: 2} %m = Concat(%all, %new) {axis: 3} Result(%all) Result(%m)'
+    TEXT = TEXT.replace("Result(%all)", 'Result(%all) names "y"').replace("Result(%m)", 'Result(%m) names "m"')
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"q": "y"}, "no input 'q'"),
+            ({"a": "q"}, "no output 'q'"),
+            ({"a": "y", "b": "y"}, "'y' cannot be the next value of 'b'"),
+            ([("a", "y"), ("a", "y")], "'a' has two partners"),
+        ],
+    )
+    def test_wrong_names(self, given: Any, message: str) -> None:
+        text = self.TEXT.replace("%m = Concat(%all, %new) {axis: 3}", "%m = Exp(%all)")
+        with pytest.raises(UsageError, match=message) as raised:
+            found(text, given)
+        assert raised.value.code == "ML202"
+
+    def test_sizes_that_contradict(self) -> None:
+        text = """
+            %h = Parameter : f32[2,4] "h"
+            %w = Constant seed(w) : f32[4,5]
+            %y = MatMul(%h, %w)
+            Result(%y) names "y"
+        """
+        with pytest.raises(UnsupportedError) as raised:
+            found(text, {"h": "y"})
+        assert raised.value.why == "dimension 1 is 4 before and 5 after, and nothing is appended along it"
+
+    def test_two_dimensions_that_change(self) -> None:
+        text = """
+            %h = Parameter : f32[N,M] "h"
+            %y = Pad(%h, [1, 1], [0, 0], 0.0) {pad_mode: constant}
+            Result(%y) names "y"
+        """
+        with pytest.raises(UnsupportedError) as raised:
+            found(text, {"h": "y"})
+        assert raised.value.why == "more than one dimension changes: N becomes N+1 and M becomes M+1"
+
+    def test_an_input_that_is_kept(self) -> None:
+        text = CACHE + '%all = Concat(%past, %new) {axis: 2} Result(%all) names "y"'
+        pairs = find_pairs(parse(text), {"a": ""})
+        assert (pairs.found, pairs.kept) == ((), ("a",))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("past_key_values.0.key", "present.0.key"),
+        ("past_key_values.0.decoder.key", "present.0.decoder.key"),
+        ("past_key_values.3.value", "present_key_values.3.value"),
+        ("past_0", "present_0"),
+        ("past_key_0", "present_key_0"),
+        ("past", "present"),
+        ("cache_x", "cache_x_out"),
+        ("cache_x", "new_cache_x"),
+        ("h0", "hN"),
+        ("h_0", "h_n"),
+        ("state", "stateN"),
+        ("in_x", "out_x"),
+        ("x_in", "x_out"),
+        ("l_key_cache_1_", "key_cache_1"),
+    ],
+)
+def test_names_of_exporters(before: str, after: str) -> None:
+    assert is_next(before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("past_0", "present_1"), ("key_0", "new_value_0"), ("input", "output"), ("x", "x"), ("input", "logits")],
+)
+def test_other_names(before: str, after: str) -> None:
+    assert not is_next(before, after)
+
+
+def test_states_that_nothing_reads_and_that_never_change_are_no_variables() -> None:
+    """The runtime does not read a model with such variables."""
+    graph = parse("""
+        %x = Parameter : f32[2] "x"
+        %h = Parameter : f32[2] "h"
+        %k = Parameter : f32[2] "k"
+        %hn = Tanh(%x)
+        %kn = Identity(%k)
+        %y = Exp(%x)
+        Result(%y)
+        Result(%hn) names "hn"
+        Result(%kn) names "kn"
+    """)
+    assert MakeStateful({"h": "hn", "k": "kn"}).run(graph)
+    assert not graph.has(ops.Assign, ops.ReadValue)
+    assert [each.name for each in graph.parameters] == ["x"] and len(graph.results) == 1
+
+
+def test_what_is_kept_leaves_no_other_input() -> None:
+    """An input that is said to be no state may be one all the same: then `x` is what the model is about."""
+    text = """
+        %x = Parameter : f32[B,2] "x"
+        %past = Parameter : f32[B,T] "past"
+        %present = Concat(%past, %x) {axis: 1}
+        %sum = ReduceSum(%present, [1]) {keep_dims: true}
+        %y = Add(%x, %sum)
+        Result(%y) names "y"
+        Result(%present) names "present"
+    """
+    assert found(text, {"past": ""}) == {}
+    assert list(found(text)) == ["past"]

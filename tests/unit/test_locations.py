@@ -1,0 +1,80 @@
+"""URLs as values: their parts, and their text without credentials."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from mo_loop.errors import UsageError
+from mo_loop.storage.locations import Location, is_url, location_of, masked, place_of
+
+
+@pytest.mark.parametrize("text", ["s3://b/m.onnx", "gs://b", "https://host/m.onnx", "file:///data/m.onnx", "S3://B/m"])
+def test_urls(text: str) -> None:
+    assert is_url(text) and is_url(Location(text)) and isinstance(place_of(text + "/x"), Location)
+
+
+@pytest.mark.parametrize(
+    "text", ["m.onnx", "C://models/m.onnx", "C:\\m.onnx", "a/b://c", "://x", "-", "", "simplecache::s3://b", Path("x")]
+)
+def test_paths(text: str | Path) -> None:
+    assert not is_url(text) and place_of(str(text)) == Path(text)
+
+
+def test_parts() -> None:
+    where = Location("s3://zoo/vision/model.v2.onnx")
+    assert (where.scheme, where.name, where.suffix, where.stem) == ("s3", "model.v2.onnx", ".onnx", "model.v2")
+    assert where.parent == Location("s3://zoo/vision") and where.parent.parent == Location("s3://zoo")
+    assert where.parent.parent.parent == Location("s3://zoo") and Location("s3://zoo").name == ""
+    assert where.parent / "w/d.bin" == Location("s3://zoo/vision/w/d.bin")
+    assert Location("s3://zoo/") / "m.onnx" == Location("s3://zoo/m.onnx")
+    assert where.with_suffix(".xml").url == "s3://zoo/vision/model.v2.xml"
+    assert where.relative_to(Location("s3://zoo")) == "vision/model.v2.onnx"
+    assert where.relative_to(Location("s3://zo")) is None
+    assert Location("file:///data/m.onnx").parent.url == "file:///data"
+    assert pickle.loads(pickle.dumps(where)) == where and {where: 1}[Location(where.url)] == 1
+
+
+def test_a_query_of_http_is_no_part_of_the_name() -> None:
+    where = Location("https://host/a/m.onnx?X-Amz-Signature=1/2")
+    assert (where.name, where.suffix) == ("m.onnx", ".onnx")
+    assert (where.parent / "d.bin").url == "https://host/a/d.bin"
+    assert Location("s3://b/q?x#y.onnx").name == "q?x#y.onnx"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("s3://KEY:SECRET@zoo/m.onnx", "s3://***@zoo/m.onnx"),
+        ("sftp://user@host/m.onnx", "sftp://***@host/m.onnx"),
+        ("https://host/m.onnx?X-Amz-Signature=abc", "https://host/m.onnx?***"),
+        ("s3://zoo/m.onnx?versionId=abc", "s3://zoo/m.onnx?***"),
+        ("s3://zoo/m?.onnx", "s3://zoo/m?.onnx"),
+        ("s3://zoo/a@b/m.onnx", "s3://zoo/a@b/m.onnx"),
+        ("abfs://container@account.net/m.onnx", "abfs://container@account.net/m.onnx"),
+        ("abfs://a:secret@account.net/m.onnx", "abfs://***@account.net/m.onnx"),
+    ],
+)
+def test_text_without_credentials(url: str, shown: str) -> None:
+    where = Location(url)
+    assert str(where) == f"{where}" == shown and repr(where) == f"Location({shown!r})" and where.url == url
+    assert masked(f"GET {url} failed, '{url}'") == f"GET {shown} failed, '{shown}'"
+
+
+def test_a_password_in_a_url_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        location_of("s3://KEY:topsecret@zoo/m.onnx")
+    assert caught.value.code == "ML287"
+    assert "topsecret" not in str(caught.value) and "AWS_ACCESS_KEY_ID" in str(caught.value)
+
+
+def test_the_scheme_is_written_in_lower_case() -> None:
+    assert location_of("S3://Zoo/M.onnx").url == "s3://Zoo/M.onnx"
+
+
+@pytest.mark.parametrize("url", ["s3://", "s3:///", "s3://b/\0"])
+def test_a_url_of_nothing(url: str) -> None:
+    with pytest.raises(UsageError, match="names nothing"):
+        location_of(url)

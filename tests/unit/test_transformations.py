@@ -1,0 +1,80 @@
+"""The spelling of --transform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mo_loop.errors import UsageError
+from mo_loop.options import ConvertOptions
+from mo_loop.report.conversion_info import conversion_info
+from mo_loop.transformations import Transformation, transformations
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, []),
+        ("", []),
+        ("LowLatency2", [("LowLatency2", {})]),
+        ("LowLatency2[use_const_initializer=False]", [("LowLatency2", {"use_const_initializer": False})]),
+        ("LowLatency2[use_const_initializer=false]", [("LowLatency2", {"use_const_initializer": False})]),
+        (
+            "LowLatency2[use_const_initializer=True;sequence_length=1]",
+            [("LowLatency2", {"use_const_initializer": True, "sequence_length": 1})],
+        ),
+        (
+            " MakeStateful[ param_res_names= {'h0':'hN', 'c,[0':'c]N'} ] , LowLatency2 ",
+            [("MakeStateful", {"param_res_names": {"h0": "hN", "c,[0": "c]N"}}), ("LowLatency2", {})],
+        ),
+        (("LowLatency2", {"sequence_length": 1}), [("LowLatency2", {"sequence_length": 1})]),
+        (
+            ["LowLatency2", ("MakeStateful", {"param_res_names": {"a": "b"}})],
+            [("LowLatency2", {}), ("MakeStateful", {"param_res_names": {"a": "b"}})],
+        ),
+    ],
+)
+def test_forms(given: Any, expected: list[tuple[str, dict[str, Any]]]) -> None:
+    assert [(each.name, dict(each.arguments)) for each in transformations(given)] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("Pruning", "Pruning is not available"),
+        ("LowLatency", "'LowLatency'"),
+        ("LowLatency2,LowLatency2", "twice"),
+        ("LowLatency2[use_const_initializer=False", "open"),
+        ("LowLatency2[use_const_initializer=False]]", "] is missing|not a value|names"),
+        ("LowLatency2[speed=1]", "no argument 'speed'"),
+        ("LowLatency2[use_const_initializer=1]", "use_const_initializer is 1"),
+        ("LowLatency2[sequence_length=True]", "sequence_length is True"),
+        ("LowLatency2[use_const_initializer]", "no key=value"),
+        ("LowLatency2[use_const_initializer=open('x')]", "not a value"),
+        ("MakeStateful[param_res_names={'a':1}]", "names to names"),
+        ("MakeStateful[param_res_names=['a']]", "it is a dict"),
+        (",", "names nothing"),
+        (7, "transform is 7"),
+    ],
+)
+def test_refused(given: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said.replace("[", r"\[").replace("]", r"\]").replace("(", r"\(")):
+        transformations(given)
+
+
+def test_the_rt_info_has_the_spelling_of_the_option() -> None:
+    text = "LowLatency2[use_const_initializer=False;sequence_length=1],MakeStateful[param_res_names={'a': 'b'}]"
+    parameters = conversion_info(ConvertOptions(transform=text))["conversion_parameters"]
+    assert parameters == {"transform": text}
+    assert transformations(parameters["transform"]) == transformations(text)
+
+
+def test_options_without_effect() -> None:
+    for given in ({"beam_idx": True}, {"stateful_pairs": {"a": "b"}}):
+        with pytest.raises(UsageError, match="no effect"):
+            ConvertOptions(**given)  # type: ignore[arg-type]
+
+
+def test_a_transformation_is_its_text() -> None:
+    assert str(Transformation("LowLatency2", {"sequence_length": 1})) == "LowLatency2[sequence_length=1]"

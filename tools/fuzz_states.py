@@ -1,0 +1,60 @@
+"""Convert random recurrent models with LowLatency2, run them one step in each inference, and compare with ONNX Runtime.
+
+    python tools/fuzz_states.py --count 300 --seed 1 -j 2
+    python tools/fuzz_states.py --seed 1 --only 17
+    python tools/fuzz_states.py --count 300 --runtime 2024.6.0
+
+N steps with states, and N again after a reset, must give the numbers of one run over N (tests/fuzz/states). 1 is
+returned if one model does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mo_loop.workers import Pool
+from tools.runtimes import chosen_interpreter, interpreter
+
+LIMIT = 120.0
+"""Seconds for one model."""
+
+Task = tuple[int, int, str | None]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the fuzzer; 1 if a model is not converted or computes something else."""
+    options = _options(arguments)
+    python = interpreter(options.runtime) if options.runtime else chosen_interpreter()
+    numbers = [options.only] if options.only is not None else range(options.start, options.start + options.count)
+    wrong = run([(options.seed, number, python) for number in numbers], options.jobs)
+    print(f"seed {options.seed}: {len(numbers) - len(wrong)} of {len(numbers)} right")
+    for each in wrong:
+        print(f"  {each}")
+    return int(bool(wrong))
+
+
+def run(tasks: list[Task], jobs: int) -> list[str]:
+    """What is wrong, a text for each model."""
+    with Pool("tests.fuzz.states.comparing:compare", jobs=jobs, limit=LIMIT) as pool:
+        pairs = zip(tasks, pool.map(iter(tasks)), strict=True)
+        found = [each.value if each.ok else f"{task[1]}: {each.status}: {each.message}" for task, each in pairs]
+    return [each for each in found if each]
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", type=int, default=0, help="the number of the first model")
+    parser.add_argument("--only", type=int, help="the number of one model")
+    parser.add_argument("--runtime", default="", help="an OpenVINO release whose environment tools/runtimes.py made")
+    parser.add_argument("-j", "--jobs", type=int, default=1)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

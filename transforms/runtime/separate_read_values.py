@@ -1,0 +1,41 @@
+"""Concatenations with variables."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph
+from mo_loop.ops.base import Constant, Parameter
+from transforms.function_pass import FunctionPass
+from transforms.replace import insert_before
+
+
+class SeparateReadValues(FunctionPass):
+    """Concat(ReadValue(x), y)  ->  Concat(Reshape(ReadValue(x), [0, 0, ..]), y)     if x is computed
+
+    The runtime computes x inside the ReadValue if nothing else reads it, and then does not compile a Concat that reads
+    the variable directly. The Reshape copies nothing. Of a variable with one unknown size the runtime would remove it:
+    there a Barrier, which copies, separates the two.
+    """
+
+    bodies = "never"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, ops.ReadValue, self._separate)
+
+    def _separate(self, node: ops.ReadValue) -> bool:
+        initial = node.inputs[0] if node.inputs else None
+        if initial is None or isinstance(initial.node, Constant | Parameter):
+            return self.refuse(node, "its initial value is not computed")
+        if initial.only_use is None:
+            return self.refuse(node, "something else reads its initial value")
+        readers = [use for use in node.output.uses if isinstance(use.node, ops.Concat)]
+        rank = node.output.rank
+        if not readers or not rank:
+            return self.refuse(node, "no Concat reads it")
+        unknown = sum(not isinstance(dim, int) for dim in node.output.type.dims)
+        for reader, port in readers:
+            if unknown > 1:
+                insert_before(reader, port, lambda value: ops.Reshape(value, [0] * rank, special_zero=True))
+            else:
+                insert_before(reader, port, lambda value: ops.Barrier(value, hides="memory"))
+        return self.accept(node)

@@ -1,0 +1,68 @@
+"""Along which axis a state grows, from the shapes before and after an inference."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mo_loop.errors import UnsupportedError
+from mo_loop.graph.shape import Dim, Dimension
+from mo_loop.ops.base import Parameter, Result
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The axis that is longer after an inference; None if the shape stays."""
+
+    axis: int | None
+
+
+def growth_of(parameter: Parameter, result: Result, appended: int | None, shared: Collection[object]) -> Growth | str:
+    """How the shape of an input becomes that of its next value, or why it cannot.
+
+    Args:
+        appended: the axis along which the graph appends to the input, if that is known.
+        shared: dimensions of other inputs. One of them does not grow where the graph does not show that it does.
+    """
+    before, after = parameter.output.type, result.value.type
+    if before.dtype is not after.dtype:
+        return f"the element types {before.dtype} and {after.dtype} differ"
+    if before.shape is None or after.shape is None:
+        return "the rank is not known"
+    if len(before.shape) != len(after.shape):
+        return f"the ranks {len(before.shape)} and {len(after.shape)} differ"
+    dims = list(zip(before.shape, after.shape, strict=True))
+    differing = [axis for axis, (old, new) in enumerate(dims) if old != new]
+    surely = [axis for axis in differing if _is_sure(*dims[axis])]
+    if len(surely) > 1:
+        shown = " and ".join(f"{dims[axis][0]} becomes {dims[axis][1]}" for axis in surely[:2])
+        return f"more than one dimension changes: {shown}"
+    if surely:
+        axis = surely[0]
+        old, new = dims[axis]
+        if isinstance(old, int) and isinstance(new, int) and axis != appended:
+            return f"dimension {axis} is {old} before and {new} after, and nothing is appended along it"
+        return Growth(axis)
+    if appended in differing and isinstance(dims[appended][0], Dim):  # a static size is asked for in each inference
+        return Growth(appended)
+    doubtful = [axis for axis in differing if dims[axis][0] not in shared and isinstance(dims[axis][0], Dim)]
+    if len(doubtful) > 1:
+        return f"it is not known which of the dimensions {', '.join(map(str, doubtful))} grows"
+    return Growth(doubtful[0] if doubtful else None)
+
+
+def _is_sure(old: Dimension, new: Dimension) -> bool:
+    """Whether two dimensions cannot be equal."""
+    difference = new - old
+    return isinstance(difference, int) and difference != 0
+
+
+def misfit(before: str, after: str, parameter: Parameter, result: Result, reason: str) -> UnsupportedError:
+    """The error of a pair whose types do not fit."""
+    return UnsupportedError(
+        f"the output {after!r}, {result.value.type}, cannot be the next value of the input {before!r}, "
+        f"{parameter.output.type}",
+        where=result.value.origin, why=reason, code="ML327",
+        hint="pair it with an output of its type, or keep it an input (--stateful-pair "
+        f"{before}=); shapes can be given with --input",
+    )  # fmt: skip

@@ -1,0 +1,250 @@
+"""Loops over a sequence become one step of it, with states that live across inferences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static
+from mo_loop.ops.base import Constant
+from mo_loop.ops.control import If, Iteration, Loop, Merged
+from mo_loop.ops.recurrent import Sequence as Recurrent
+from transforms.folding import fold_constants
+from transforms.function_pass import FunctionPass
+from transforms.replace import replace_node
+from transforms.states.recurrences import (
+    Recurrence,
+    counts_steps,
+    has_states,
+    index_with_zero,
+    length_of,
+    make_single,
+    obstacle_of,
+)
+from transforms.states.variable import Variable, drop_unobserved
+from transforms.unrolling import unrolled
+
+_CELLS: dict[type[Recurrent], Callable[..., Any]] = {
+    ops.LSTMSequence: ops.LSTMCell, ops.GRUSequence: ops.GRUCell, ops.RNNSequence: ops.RNNCell,
+}  # fmt: skip
+
+
+class LowLatency2(FunctionPass):
+    """for x in X: s, y = f(s, x)  ->  s, y = f(s, X), where s keeps its value from one inference to the next
+
+    Each Loop, TensorIterator, LSTM, GRU and RNN sequence of one step gives its body to the graph, and each of its
+    states becomes a variable, with the names that OpenVINO's pass of this name gives them. N inferences then give what
+    the model gives for a sequence of length N. A loop in the body of such a loop begins anew in each of its steps, and
+    so it does in each inference: it has no variables. An If stays; the states in its branches are variables as well.
+
+    A body that reads its iteration number gets a variable that counts the inferences. An index into an axis of one
+    element is 0, because that element is the one of the step. A loop that runs a fixed number of times, not once, is no
+    loop over the sequence and stays, unless the model has no other.
+
+    Raises:
+        UnsupportedError: the number of steps is not known, or not 1 in any loop; a loop reads the sequence backwards,
+            or may end before the sequence; several of them are one ConversionErrors.
+    """
+
+    bodies = "never"  # a body becomes a part of the graph, or is left alone
+
+    def __init__(self, use_const_initializer: bool = True, sequence_length: int | None = None) -> None:
+        """
+        Args:
+            use_const_initializer: states begin with zeros; otherwise with the initial values of the model.
+            sequence_length: 1 gives this length to the dimensions of inputs over which loops and sequences run.
+        """
+        super().__init__()
+        if sequence_length not in (None, 1):
+            raise UsageError(f"sequence_length is {sequence_length}", hint="give 1, or nothing")
+        self.use_const_initializer = use_const_initializer
+        self.sequence_length = sequence_length
+        self._errors: list[UnsupportedError] = []
+        self._longer: list[UnsupportedError] = []
+        self._names: dict[str, int] = {}
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        self._errors, self._longer, self._names = [], [], {}
+        if self.sequence_length == 1 and make_single(graph):
+            fold_constants(graph)
+        changed = self._step(graph)
+        if self._errors or (self._longer and not graph.has(ops.ReadValue)):
+            errors = self._errors or self._longer
+            raise errors[0] if len(errors) == 1 else ConversionErrors(errors)
+        if not changed and graph.has(ops.ReadValue):  # it has run before
+            return False
+        if not changed:
+            text = "LowLatency2 changes nothing: no loop and no LSTM, GRU or RNN runs over a sequence of one step"
+            warnings.warn(ConversionWarning(text, where=graph.origin, code="ML523"), stacklevel=2)
+            return False
+        graph.validate()
+        fold_constants(graph)
+        drop_unobserved(graph)
+        return True
+
+    def _step(self, graph: Graph) -> bool:
+        """Rewrite the loops and sequences of the main graph, or of a branch."""
+        changed = False
+        pending = _recurrences(graph)
+        while pending:
+            node = pending.pop(0)
+            if isinstance(node, If):
+                for body in node.bodies:
+                    changed = self._step(body) or changed
+                continue
+            if not self._becomes_a_step(node):
+                continue
+            known = set(_recurrences(graph))
+            carries = has_states(node)
+            if isinstance(node, Recurrent):
+                self._step_of_sequence(node)
+            else:
+                self._step_of_loop(node)
+            made = [each for each in _recurrences(graph) if each not in known]
+            if carries:
+                _unroll_single(made)
+            else:  # what was in a loop without states is as if it had been outside
+                pending += made
+            changed = self.accept(node)
+        self.at = None
+        return changed
+
+    def _becomes_a_step(self, node: Recurrence) -> bool:
+        length = length_of(node)
+        if self.leaves(node) or (length != 1 and not has_states(node)):
+            return False
+        if isinstance(length, int) and length != 1:
+            self._longer.append(_error(node, f"runs {length} times, not once", "give its sequence one step (--input)"))
+            return self.refuse(node, f"it runs {length} times")
+        obstacle = obstacle_of(node)
+        if obstacle is None:
+            return True
+        self._errors.append(_error(node, *obstacle))
+        return False
+
+    def _step_of_loop(self, node: Iteration) -> None:
+        """Replace a loop by its body."""
+        name = self._name_of(node)
+        index_with_zero(node)
+        variables: dict[Merged, Variable] = {}
+        initial: dict[Merged, Value] = {}
+        for number, (entry, value) in enumerate(zip(node.input_map, node.data_inputs, strict=True)):
+            if isinstance(entry, Merged) and value is not None:
+                state = entry.parameter
+                variable = Variable(f"{name}/{state.name or state.label}/variable_{number}", state.output.type)
+                variables[entry] = variable
+                initial[entry] = variable.read(self._initial(value, node))
+        count, number_now = self._counted(node, name) if counts_steps(node) else (None, None)
+        last = unrolled(node, 1, initial, number_now)
+        for entry, variable in variables.items():
+            variable.assign(last[entry])
+        if count is not None and number_now is not None:
+            count.assign(ops.Add(number_now, 1).output)
+
+    def _counted(self, node: Iteration, name: str) -> tuple[Variable, Value]:
+        """A variable that counts the steps, and its value."""
+        assert isinstance(node, Loop) and node.iteration is not None
+        type_ = node.iteration.output.type
+        shape = type_.dims if is_static(type_.shape) else ()
+        first = Constant(np.zeros(shape, np.int64), graph=node.graph, dtype=type_.dtype).output
+        variable = Variable(f"{name}/iteration/variable_{len(node.input_map)}", first.type.without_known())
+        return variable, variable.read(first)
+
+    def _step_of_sequence(self, node: Recurrent) -> None:
+        """A cell in place of a sequence of one step; the sequence itself if it may have no step."""
+        graph, name = node.graph, self._name_of(node)
+        states = len(node.outputs) - 1
+        variables = []
+        inputs = list(node.inputs)
+        for number in range(states):
+            initial = inputs[1 + number]
+            assert initial is not None
+            variable = Variable(f"{name}/variable_{number}", initial.type.without_known())
+            inputs[1 + number] = variable.read(self._initial(initial, node))
+            variables.append(variable)
+        is_full = _is_full(inputs[1 + states])
+        if not is_full:
+            graph.set_inputs(node, inputs)
+        outputs = _cell(node, inputs, states) if is_full else list(node.outputs)
+        for variable, value in zip(variables, outputs[1:], strict=True):
+            variable.assign(value)
+        if is_full:
+            replace_node(node, outputs)
+
+    def _name_of(self, node: Node) -> str:
+        """The name of a loop or layer, with a number if another one with states has it."""
+        name = node.name or (node.origins[0].node if node.origins else "") or node.label
+        count = self._names[name] = self._names.get(name, 0) + 1
+        return name if count == 1 else f"{name}#{count}"
+
+    def _initial(self, value: Value, node: Node) -> Value:
+        """What a state begins with."""
+        if not self.use_const_initializer or _is_zero(value):
+            return value
+        text = (
+            "a state begins with zeros, and not with the initial value of the model "
+            "(LowLatency2[use_const_initializer=False] keeps it)"
+        )
+        warnings.warn(ConversionWarning(text, where=node.origin, code="ML524"), stacklevel=2)
+        zero = np.zeros((), value.dtype.numpy)
+        if is_static(value.shape):
+            return Constant(np.broadcast_to(zero, value.type.dims), graph=value.graph, dtype=value.dtype).output
+        return ops.Broadcast(Constant(zero, graph=value.graph, dtype=value.dtype), ops.ShapeOf(value)).output
+
+
+def _recurrences(graph: Graph) -> list[Any]:
+    """What has steps, and the Ifs whose branches may have some."""
+    return [node for node in graph.ordered() if isinstance(node, Iteration | Recurrent | If)]
+
+
+def _error(node: Recurrence, why: str, hint: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"LowLatency2: {node.type} {node.label} {why}", where=node.origin, code="ML350", hint=hint,
+        why="it has to become one step of a sequence, whose states live across inferences",
+    )  # fmt: skip
+
+
+def _is_zero(value: Value) -> bool:
+    """Whether all elements are known to be 0."""
+    node = value.node
+    while isinstance(node, ops.Broadcast | ops.Reshape | ops.Transpose | ops.Squeeze | ops.Unsqueeze):
+        source = node.inputs[0]
+        assert source is not None
+        node = source.node
+    return isinstance(node, Constant) and node.output.dtype.bits > 0 and not node.array.any()
+
+
+def _unroll_single(loops: Sequence[Node]) -> None:
+    """Loops of one step in the body of a loop of one step: they begin anew in each step."""
+    for node in loops:
+        if isinstance(node, Iteration) and node.count == 1:
+            graph = node.graph
+            graph.validate()
+            known = set(_recurrences(graph))
+            unrolled(node, 1)
+            _unroll_single([each for each in _recurrences(graph) if each not in known])
+
+
+def _is_full(lengths: Value | None) -> bool:
+    """Whether every sequence is known to have its one step."""
+    while lengths is not None and isinstance(lengths.node, ops.Broadcast | ops.Convert):
+        lengths = lengths.node.inputs[0]
+    given = None if lengths is None else lengths.constant
+    return given is not None and bool((given == 1).all())
+
+
+def _cell(node: Recurrent, inputs: Sequence[Value | None], states: int) -> list[Value]:
+    """The outputs of a sequence of one step, from those of a cell."""
+    x, *firsts = inputs[: 1 + states]
+    weights = inputs[2 + states :]
+    steps = [ops.Squeeze(each, [1]) for each in (x, *firsts)]
+    parts = [ops.Squeeze(each, [0]) for each in weights]
+    attributes = {key: value for key, value in node.attribute_values().items() if key != "direction"}
+    last = _CELLS[type(node)](*steps, *parts, name=node.name, **attributes).outputs
+    return [ops.Unsqueeze(last[0], [1, 2]).output, *(ops.Unsqueeze(each, [1]).output for each in last)]

@@ -1,0 +1,75 @@
+"""Inputs that the caller fills with outputs become variables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mo_loop.errors import ConversionWarning, UsageError
+from mo_loop.graph import Graph
+from mo_loop.ops.variables import ReadValue
+from transforms.function_pass import FunctionPass
+
+if TYPE_CHECKING:
+    from transforms.states.pairing import Pair
+
+BEAM_INDEX = "beam_idx"
+"""The name that openvino_genai and optimum-intel expect."""
+
+
+class MakeStateful(FunctionPass):
+    """y, h' = f(x, h), where the caller passes h' as the next h  ->  h = ReadValue(0); y, h' = f(x, h); Assign(h')
+
+    The pairs are those of `param_res_names` (name of an input -> name of the output that is its next value; an empty
+    name: the input is no state), and with `find` those that transforms/states/pairing.py finds besides. The initial
+    value is zeros, of length 0 along the axis that grows. The id of the variable is the names of the input and the
+    output, joined. `pairs` are those of the last graph that was changed.
+
+    With `beam_idx` the model gets an input of that name, i32 [?]: the caches are read through Gather(cache, beam_idx),
+    so that the caller can reorder, repeat and drop sequences. Without pairs nothing changes.
+    """
+
+    bodies = "never"
+
+    def __init__(
+        self, param_res_names: Mapping[str, str] | None = None, *, find: bool = False, beam_idx: bool = False
+    ) -> None:
+        self.param_res_names = dict(param_res_names or {})
+        self.find = find
+        self.beam_idx = beam_idx
+        self.pairs: tuple[Pair, ...] = ()
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        if not self.find and not any(self.param_res_names.values()):
+            return False
+        # Conversions without this option do not load these modules.
+        from transforms.states.rewriting import Rewriting
+
+        pairs = [pair for pair in self._pairs(graph) if not self.leaves(pair.parameter)]
+        self.at = None
+        if not pairs and not graph.has(ReadValue):
+            text = "no input is continued by an output: the model has no states (--stateful-pair names them)"
+            warnings.warn(ConversionWarning(text, where=graph.origin, code="ML525"), stacklevel=2)
+        if not pairs:
+            return False
+        if self.beam_idx and any(BEAM_INDEX in (each.name, *each.output.names) for each in graph.parameters):
+            raise UsageError(
+                f"the model has an input {BEAM_INDEX!r} already", why="--beam-idx adds an input of that name",
+                hint="omit --beam-idx, or rename the input of the model", code="ML202",
+            )  # fmt: skip
+        for pair, node in Rewriting(graph, pairs, BEAM_INDEX if self.beam_idx else "").run():
+            self.accept(node, f"{pair.input} -> {pair.output}: {pair.evidence}")
+        self.pairs = tuple(pairs)
+        return True
+
+    def _pairs(self, graph: Graph) -> tuple[Pair, ...]:
+        from transforms.states.pairing import find_pairs, given_pairs
+
+        variables = {node.variable_id for node in graph.of(ReadValue)}
+        given = {old: new for old, new in self.param_res_names.items() if not new or old + new not in variables}
+        if not self.find:
+            return given_pairs(graph, given).found
+        pairs = find_pairs(graph, given)
+        pairs.require_clear()
+        return pairs.found

@@ -1,0 +1,104 @@
+"""Replaces the Parameter and the Result of each pair by the operations of a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.origin import made_for
+from mo_loop.graph.shape import Dim, fresh
+from mo_loop.graph.types import TensorType, i32
+from mo_loop.ops.base import Parameter
+from transforms.replace import replace_node
+from transforms.states.initial import InitialValues, batch_axis, variable_shape
+from transforms.states.pairing import Pair
+from transforms.states.variable import Variable
+
+
+class Rewriting:
+    """One graph and its pairs. `beam_index` is the name of the input that reorders sequences, or empty."""
+
+    def __init__(self, graph: Graph, pairs: Sequence[Pair], beam_index: str = "") -> None:
+        taken = {pair.parameter for pair in pairs}
+        self.graph = graph
+        self.pairs = pairs
+        self.remaining = [each for each in graph.parameters if each not in taken]
+        self.initial = InitialValues(graph, self.remaining)
+        # All of what can fail comes before the first change.
+        self.shapes = {pair: variable_shape(pair) for pair in pairs}
+        for pair in pairs:
+            self.initial.require(pair, self.shapes[pair])
+        self.batch_axes = {pair: batch_axis(pair, self.remaining) if beam_index else None for pair in pairs}
+        self.beams = self._beam_input(beam_index) if beam_index else None
+
+    def run(self) -> Iterator[tuple[Pair, Node]]:
+        """Each pair with its ReadValue."""
+        for pair in self.pairs:
+            with made_for(pair.parameter.origins):
+                variable, read = self._read(pair)
+            with made_for(pair.result.value.node.origins):
+                value = pair.result.value
+                self.graph.remove(pair.result)
+                variable.assign(value)
+            yield pair, read
+        self.graph.sweep()
+        self._drop_unread()
+
+    def _drop_unread(self) -> None:
+        """Remove variables that nothing reads, or that only become themselves: the runtime does not read them."""
+        reads = {node.variable_id: node.output for node in self.graph.of(ops.ReadValue)}
+        for node in self.graph.of(ops.Assign):
+            value = node.inputs[0]
+            while value is not None and isinstance(value.node, ops.Identity) and value.only_use is not None:
+                value = value.node.inputs[0]
+            read = reads.get(node.variable_id)
+            if read is None or (value is read and read.only_use is not None):
+                self.graph.remove(node)
+        self.graph.sweep()
+
+    def _beam_input(self, name: str) -> Value:
+        """[number of sequences] of i32: the symbol of the caches, if they have one."""
+        pairs = [(pair, axis) for pair, axis in self.batch_axes.items() if axis is not None]
+        sizes = {self.shapes[pair][axis] for pair, axis in pairs}
+        size = sizes.pop() if len(sizes) == 1 else fresh()
+        shape = (size if isinstance(size, Dim) else fresh(),)
+        parameter = Parameter(dtype=i32, shape=shape, graph=self.graph, name=name)
+        parameter.output.add_name(name)
+        return parameter.output
+
+    def _read(self, pair: Pair) -> tuple[Variable, Node]:
+        """The variable in place of the Parameter, which is removed."""
+        parameter, shape, axis = pair.parameter, self.shapes[pair], self.batch_axes[pair]
+        initial = self.initial.of(pair, shape)
+        if self.beams is not None and axis is not None:  # the number of beams may change between two inferences
+            shape = (*shape[:axis], fresh(), *shape[axis + 1 :])
+        # OpenVINO's name of a variable is that of the input followed by that of the output.
+        type_ = TensorType(parameter.output.dtype, shape)
+        variable = Variable(pair.input + pair.output, type_, label=parameter.name)
+        read = variable.read(initial)
+        read.copy_names(parameter.output)
+        readers = parameter.output.uses
+        value = read
+        if self.beams is not None and axis is not None:
+            value = ops.Gather(read, self.beams, axis).output
+        for node, port in readers:
+            if isinstance(node, ops.ShapeOf) and axis is not None and value is not read:
+                self._replace_shape(node, read, axis)
+            else:
+                self.graph.set_input(node, port, value)
+        self.graph.remove(parameter)
+        return variable, read.node
+
+    def _replace_shape(self, node: ops.ShapeOf, read: Value, axis: int) -> None:
+        """The shape behind the Gather, without reading it: only the attention may read the reordered cache."""
+        assert self.beams is not None
+        rank = read.type.known_rank
+        whole = ops.ShapeOf(read, output_type=node.output_type)
+        before, after = list(range(axis)), list(range(axis + 1, rank))
+        parts = [ops.ShapeOf(self.beams, output_type=node.output_type).output]
+        if before:
+            parts.insert(0, ops.Gather(whole, before, 0).output)
+        if after:
+            parts.append(ops.Gather(whole, after, 0).output)
+        replace_node(node, ops.Concat(*parts, axis=0))

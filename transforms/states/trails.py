@@ -1,0 +1,266 @@
+"""Which values of a graph are a model input that something was appended to, or that was updated.
+
+    %past = Parameter : f32[B,2,T,8]
+    %all = Concat(%past, %new) {axis: 2}          trail of %past: its axes in order, appended along axis 2
+    %turned = Transpose(%all, [0, 2, 1, 3])       trail of %past: its axes 0, 2, 1, 3
+
+A trail follows values forwards, through the operations of `_RULES`. It records the place of each axis, so that a
+Transpose which nothing undoes is noticed; a Reshape makes axes unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.types import TensorType
+from mo_loop.ops.base import Parameter
+from mo_loop.ops.control import Final, If, Iteration, Merged
+from mo_loop.ops.recurrent import Cell, Sequence
+
+
+@dataclass(frozen=True)
+class Trail:
+    """How a value contains a Parameter.
+
+    `axes` has for each dimension of the value that of the Parameter, None where it is not known. `appended` is the axis
+    of the Parameter along which something was appended, `changes` says in words what makes the value another one.
+    """
+
+    axes: tuple[int | None, ...]
+    changes: tuple[str, ...] = ()
+    appended: int | None = None
+
+    def changed(self, change: str) -> Trail:
+        return self if change in self.changes else replace(self, changes=(*self.changes, change))
+
+
+Trails: TypeAlias = dict[Parameter, Trail]
+Seeds: TypeAlias = Mapping[Parameter, Trails]
+
+
+def trails_of(graph: Graph, seeds: Seeds | None = None) -> dict[Value, Trails]:
+    """The trails of all values that have some. `seeds` gives those of the Parameters of a body."""
+    found: dict[Value, Trails] = {}
+    for parameter in graph.parameters:
+        value = parameter.output
+        if seeds is not None:
+            own = seeds.get(parameter, {})
+        else:
+            own = {} if _rank(value) is None else {parameter: Trail(tuple(range(_rank(value) or 0)))}
+        if own:
+            found[value] = own
+    for node in graph.ordered():
+        if any(value in found for value in node.inputs):
+            for value, trails in _of_node(node, found).items():
+                if trails and _rank(value) is not None:
+                    found[value] = trails
+    return found
+
+
+def _of_node(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    for kinds, rule in _RULES:
+        if isinstance(node, kinds):
+            return rule(node, found)
+    return {}
+
+
+def _at(node: Node, port: int, found: Mapping[Value, Trails]) -> Trails:
+    value = node.inputs[port] if port < len(node.inputs) else None
+    return {} if value is None else found.get(value, {})
+
+
+def _rank(value: Value) -> int | None:
+    return value.rank if isinstance(value.type, TensorType) else None
+
+
+def _each(trails: Trails, change: Callable[[Trail], Trail]) -> Trails:
+    return {parameter: change(trail) for parameter, trail in trails.items()}
+
+
+def _unknown(trails: Trails, value: Value) -> Trails:
+    """The trails of a value whose axes are not known."""
+    return _each(trails, lambda trail: replace(trail, axes=(None,) * (_rank(value) or 0)))
+
+
+# -- movement
+
+
+def _unchanged(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    return {node.outputs[0]: _at(node, 0, found)}
+
+
+def _converted(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    """Through f16 and back is the same state; through an integer it is another tensor."""
+    source, target = node.inputs[0], node.outputs[0]
+    same = source is not None and (source.dtype is target.dtype or (source.dtype.is_float and target.dtype.is_float))
+    return _unchanged(node, found) if same else {}
+
+
+def _split(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    return {output: _at(node, 0, found) for output in node.outputs}
+
+
+def _sliced(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    return {node.outputs[0]: _each(_at(node, 0, found), lambda trail: trail.changed("Slice"))}
+
+
+def _transposed(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    order = _integers(node, 1)
+    output = node.outputs[0]
+    if order is None or len(order) != _rank(output):
+        return {output: _unknown(_at(node, 0, found), output)}
+    return {output: _each(_at(node, 0, found), lambda trail: replace(trail, axes=tuple(trail.axes[i] for i in order)))}
+
+
+def _reshaped(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    """Equal dimensions at the front and at the end keep their axes."""
+    source, output = node.inputs[0], node.outputs[0]
+    if source is None or source.shape is None or output.shape is None:
+        return {}
+    old, new = source.shape, output.shape
+    room = min(len(old), len(new))
+    front = next((i for i in range(room) if old[i] != new[i]), room)
+    end = next((i for i in range(room - front) if old[-1 - i] != new[-1 - i]), room - front)
+
+    def moved(trail: Trail) -> Trail:
+        rest = (None,) * (len(new) - front - end)
+        return replace(trail, axes=(*trail.axes[:front], *rest, *trail.axes[len(old) - end :]))
+
+    return {output: _each(_at(node, 0, found), moved)}
+
+
+def _gathered(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    """Reordered by a vector of indices, or one element along an axis."""
+    axis, output = _integers(node, 2), node.outputs[0]
+    index, data = node.inputs[1], node.inputs[0]
+    if axis is None or index is None or data is None or data.rank is None or getattr(node, "batch_dims", None):
+        return {output: _unknown(_at(node, 0, found), output)}
+    at, rank = axis[0] % data.rank, index.rank
+
+    def chosen(trail: Trail) -> Trail:
+        own: tuple[int | None, ...] = (trail.axes[at],) if rank == 1 else (None,) * (rank or 0)
+        return replace(trail, axes=(*trail.axes[:at], *own, *trail.axes[at + 1 :]))
+
+    return {} if rank is None else {output: _each(_at(node, 0, found), chosen)}
+
+
+def _concatenated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    """Appended, where a part does not come from the Parameter; else pieces of it that come together again.
+
+    What is appended to an input may be an input as well: only the first part is the state.
+    """
+    parts = [_at(node, port, found) for port in range(len(node.inputs))]
+    rank, given = _rank(node.outputs[0]), getattr(node, "axis", 0)
+    if rank is None:
+        return {}
+    axis = given % rank
+    trails: Trails = {}
+    for parameter in dict.fromkeys(each for part in parts for each in part):
+        pieces = [part[parameter] for part in parts if parameter in part]
+        if parts[0] and parameter not in parts[0]:
+            continue
+        first = pieces[0]
+        axes = tuple(own if all(own == piece.axes[i] for piece in pieces) else None for i, own in enumerate(first.axes))
+        changes = tuple(dict.fromkeys(each for piece in pieces for each in piece.changes))
+        appended = next((piece.appended for piece in pieces if piece.appended is not None), None)
+        trail = Trail(axes, changes, appended)
+        if len(pieces) < len(parts):
+            trail = replace(trail, appended=axes[axis] if appended is None else appended)
+            shown = axis if axes[axis] is None else axes[axis]
+            trail = trail.changed(f"Concat along axis {shown}")
+        trails[parameter] = trail
+    return {node.outputs[0]: trails}
+
+
+# -- updates
+
+
+def _updated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    kind = type(node).__name__
+    return {node.outputs[0]: _each(_at(node, 0, found), lambda trail: trail.changed(kind))}
+
+
+def _selected(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    output = node.outputs[0]
+    either = {**_at(node, 2, found), **_at(node, 1, found)}
+    fitting = {parameter: trail for parameter, trail in either.items() if len(trail.axes) == _rank(output)}
+    return {output: _each(fitting, lambda trail: trail.changed("Select"))}
+
+
+def _recurrent(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    """The next states of a cell, the last ones of a sequence, port by port: hidden from hidden, cell from cell."""
+    states = node.outputs[1:] if isinstance(node, Sequence) else node.outputs
+    change = f"the last state of {type(node).__name__}" if isinstance(node, Sequence) else type(node).__name__
+    return {
+        state: _each(_at(node, 1 + number, found), lambda trail: trail.changed(change))
+        for number, state in enumerate(states)
+    }
+
+
+# -- control flow
+
+
+def _iterated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    """The final value of a state, from its initial value."""
+    assert isinstance(node, Iteration)
+    initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
+    change = f"a state of {type(node).__name__}"
+    trails: dict[Value, Trails] = {}
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        value = initial.get(entry.result) if isinstance(entry, Final) else None
+        if value is not None and _rank(value) == _rank(output):
+            trails[output] = _each(found.get(value, {}), lambda trail: trail.changed(change))
+    return trails
+
+
+def _branched(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    """What both branches have a trail of; each Parameter inside has the trails of what it receives."""
+    assert isinstance(node, If)
+    sides: list[dict[Value, Trails]] = []
+    for side, body in zip(("then", "else_"), node.bodies, strict=True):
+        seeds: dict[Parameter, Trails] = {}
+        for entry, value in node.fed:
+            inner = getattr(entry, side)
+            if inner is not None:
+                seeds[inner] = found.get(value, {})
+        sides.append(trails_of(body, seeds))
+    trails: dict[Value, Trails] = {}
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        then, other = sides[0].get(entry.then.value, {}), sides[1].get(entry.else_.value, {})
+        trails[output] = {each: _either(trail, other[each]) for each, trail in then.items() if each in other}
+    return trails
+
+
+def _either(a: Trail, b: Trail) -> Trail:
+    axes: tuple[int | None, ...] = (None,) * max(len(a.axes), len(b.axes))
+    if len(a.axes) == len(b.axes):
+        axes = tuple(x if x == y else None for x, y in zip(a.axes, b.axes, strict=True))
+    appended = a.appended if a.appended is not None else b.appended
+    return Trail(axes, tuple(dict.fromkeys((*a.changes, *b.changes))), appended)
+
+
+def _integers(node: Node, port: int) -> tuple[int, ...] | None:
+    value = node.inputs[port] if port < len(node.inputs) else None
+    return None if value is None else value.type.integers
+
+
+_RULES: tuple[tuple[Any, Callable[[Any, Mapping[Value, Trails]], dict[Value, Trails]]], ...] = (
+    ((ops.Identity, ops.Barrier, ops.AtLeast), _unchanged),
+    (ops.Convert, _converted),
+    (ops.Concat, _concatenated),
+    (ops.Transpose, _transposed),
+    ((ops.Reshape, ops.Squeeze, ops.Unsqueeze), _reshaped),
+    (ops.Gather, _gathered),
+    ((ops.Split, ops.VariadicSplit), _split),
+    (ops.Slice, _sliced),
+    ((ops.ScatterUpdate, ops.ScatterElementsUpdate, ops.ScatterElementsUpdate12, ops.ScatterNDUpdate), _updated),
+    (ops.ScatterNDUpdate15, _updated),
+    (ops.Select, _selected),
+    ((Cell, Sequence), _recurrent),
+    (Iteration, _iterated),
+    (If, _branched),
+)
