@@ -18,12 +18,12 @@ all scopes, `memory` is the most that the process had by then; the column is lef
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from mo_loop.cli.conversion_summary import sized
 from mo_loop.cli.output import table, tell
+from mo_loop.process_memory import peak_memory
 
 if TYPE_CHECKING:
     from mo_loop.graph import Graph
@@ -92,16 +92,6 @@ class TimeTable:
         shown = [row for row in self._passes if row in slowest]
         others = [row.seconds for row in self._passes if row not in slowest]
         return [*shown, Row(f"  {len(others)} others", sum(others))] if others else shown
-
-
-def peak_memory() -> int:
-    """The most bytes that this process had in memory so far; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _count(graph: Graph | None) -> int:

@@ -147,7 +147,7 @@ class TestStreams:
         assert error and done.returncode == 2
 
     def test_verbose_where_the_system_does_not_tell_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "resource", None)
+        monkeypatch.setattr("mo_loop.cli.time_table.peak_memory", lambda: 0)
         times = TimeTable()
         convert_model(parsed(PLAIN), observers=[times])
         assert {len(line) for line in times.lines(1.0)} == {4} and times.lines(1.0)[0] == ("", "s", "share", "nodes")

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.process_memory import peak_memory
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -68,14 +70,6 @@ def message(printed: str) -> str:
     return lines[code + 1] if code + 1 < len(lines) else (lines or ["no message"])[-1]
 
 
-def _peak() -> int:
-    """The largest resident memory of this process. (ru_maxrss would include what the parent had before.)"""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    raise OSError("no VmHWM in /proc/self/status")
-
-
 def _compile_and_run(xml: str, feeds: str, results: str, properties: str) -> None:
     import openvino
 
@@ -89,7 +83,7 @@ def _compile_and_run(xml: str, feeds: str, results: str, properties: str) -> Non
     seconds = time.process_time() - started
     outputs = compiled.run(named)
     np.savez(results, **{f"{number:03}": array for number, (_, array) in enumerate(outputs)})
-    print(json.dumps({"seconds": seconds, "peak": _peak()}))
+    print(json.dumps({"seconds": seconds, "peak": peak_memory()}))
 
 
 def _main(action: str, *rest: str) -> None:
