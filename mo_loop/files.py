@@ -1,9 +1,10 @@
-"""write_whole: writes a file completely or not at all.
+"""write_whole: writes a file completely or not at all. append_lines: adds to a file.
 
     write_whole(Path("graph.dot"), to_dot(graph))
+    append_lines(Path("results.jsonl"), b'{"format": 1}\\n', b'["a", 1]\\n')
 
-The content is written under another name in the same folder, and renamed at the end. A device or a pipe, such as
-/dev/stdout, is written directly.
+The content of `write_whole` is written under another name in the same folder, and renamed at the end. A device or a
+pipe, such as /dev/stdout, is written directly.
 """
 
 from __future__ import annotations
@@ -11,27 +12,71 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterable, Iterator
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
 from mo_loop.errors import FileError
 from mo_loop.locking import locked
 
+Content = str | bytes | Iterable[str] | Iterable[bytes]
 
-def write_whole(path: Path, content: str | bytes) -> None:
+
+def write_whole(path: Path, content: Content) -> None:
     """Write `content`, text as UTF-8; missing folders above `path` are created.
+
+    Pieces of content are taken while other processes that write the file wait.
 
     Raises:
         FileError: the file cannot be written; an existing file is unchanged.
     """
-    data = content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace")
-    try:
+    with _told(path):
         if is_special(path):
-            path.write_bytes(data)
+            with open(path, "wb") as file:
+                file.writelines(pieces_of(content))
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path) as mark:
-            _replace(path, path.with_name(f".{path.name}{mark}.tmp"), data)
+            _replace(path, path.with_name(f".{path.name}{mark}.tmp"), content)
+
+
+def append_lines(path: Path, head: bytes, lines: bytes) -> None:
+    """Append lines to a file whose first line is `head`; a file that begins otherwise is replaced.
+
+    Raises:
+        FileError: the file cannot be written; an existing file is unchanged.
+    """
+    with _told(path), locked(path) as mark:
+        if path.is_symlink() or not _begins(path, head):
+            _replace(path, path.with_name(f".{path.name}{mark}.tmp"), [head, lines])
+            return
+        with open(path, "r+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(end - 1)
+            broken = b"" if file.read(1) == b"\n" else b"\n"  # the last line of a process that was killed
+            try:
+                _write_all(file, broken + lines)
+            except OSError:
+                file.truncate(end)
+                raise
+
+
+def pieces_of(content: Content) -> Iterator[bytes]:
+    """The content as bytes."""
+    if isinstance(content, bytes):
+        yield content
+    elif isinstance(content, str):
+        yield content.encode("utf-8", errors="backslashreplace")
+    else:
+        for each in content:
+            yield from pieces_of(each)
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError) as error:
         raise FileError(
             f"{path} cannot be written", why=reason_of(error), hint="no file was changed; give another path",
@@ -39,10 +84,24 @@ def write_whole(path: Path, content: str | bytes) -> None:
         ) from None  # fmt: skip
 
 
-def _replace(path: Path, draft: Path, data: bytes) -> None:
+def _begins(path: Path, head: bytes) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(head)) == head
+    except FileNotFoundError:
+        return False
+
+
+def _write_all(file: FileIO, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _replace(path: Path, draft: Path, content: Content) -> None:
     try:
         with new_file(draft) as file:
-            file.write(data)
+            file.writelines(pieces_of(content))
         os.replace(draft, path)
     finally:
         remove(draft)

@@ -1,17 +1,19 @@
 """A plan and its outputs, at local paths or at URLs: what is at URLs is loaded only for those.
 
 plan = planned_anywhere(["s3://zoo/**"], place_of("s3://ir"))
-outputs = outputs_for(plan, place_of("s3://ir"), Scratch(limit=20 << 30))
+outputs = outputs_for(place_of("s3://ir"), Scratch(limit=20 << 30))
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mo_loop.batch.local_plan import planned, unlisted
 from mo_loop.batch.outputs import LocalOutputs, Outputs
-from mo_loop.batch.plan import Plan, planned, unlisted
+from mo_loop.batch.plan import Plan
 from mo_loop.storage.locations import Location, is_url
 
 if TYPE_CHECKING:
@@ -25,16 +27,17 @@ def planned_anywhere(given: Iterable[str], folder: Path | Location) -> Plan:
         UsageError: a path or URL has no model, two models have the same output, or some are local and some at URLs.
         StorageError: a bucket does not exist or is refused, or the store fails.
     """
-    texts = list(unlisted(given))
-    if not any(map(is_url, texts)):
-        return planned(texts, folder)
+    texts = unlisted(given)
+    first = list(islice(texts, 1))
+    if not any(map(is_url, first)):
+        return planned(chain(first, texts), folder)
     from mo_loop.batch.remote_plan import planned_urls
 
-    return planned_urls(texts, folder)
+    return planned_urls(chain(first, texts), folder)
 
 
-def outputs_for(plan: Plan, folder: Path | Location, scratch: Scratch | None = None) -> Outputs:
-    """The outputs of a plan below a folder or a URL. `scratch` is needed where something is at a URL.
+def outputs_for(folder: Path | Location, scratch: Scratch | None = None) -> Outputs:
+    """The outputs of a batch below a folder or a URL. `scratch` is needed where something is at a URL.
 
     Raises:
         StorageError: the store cannot be listed.
@@ -44,4 +47,4 @@ def outputs_for(plan: Plan, folder: Path | Location, scratch: Scratch | None = N
     from mo_loop.batch.remote_outputs import RemoteOutputs
     from mo_loop.storage.scratch import Scratch
 
-    return RemoteOutputs(plan, folder, scratch or Scratch())
+    return RemoteOutputs(folder, scratch or Scratch())

@@ -2,7 +2,7 @@
 
 earlier = earlier_report(Path("accepted.json"))     # the report of that batch
 known = known_failures(earlier)
-Results(..., known=known).regressions               # models that fail now and did not fail then, or are new
+Results(..., known=known).new_failures              # how many fail now and did not fail then, or are new
 """
 
 from __future__ import annotations

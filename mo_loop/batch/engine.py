@@ -52,8 +52,9 @@ class Finished:
 
 @dataclass(frozen=True)
 class Refused:
-    """A model cannot be done."""
+    """A model cannot be done; `number` is its place in the plan."""
 
+    number: int
     model: Planned
     error: MoLoopError
 

@@ -2,7 +2,7 @@
 
     earlier = earlier_of(report)                       # the report of --baseline, by the names of the models
     estimate(size, earlier.get(name))                  # Estimate(memory, seconds, is_measured)
-    largest_first(plan.models)
+    for place in largest_first(plan.models): ...
 
 The memory of a worker is about
 
@@ -18,12 +18,13 @@ The time is that of the earlier result, in proportion to the size; without one i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import CONVERTED
+from mo_loop.disk_table import DiskTable
 
 BASE = 150 << 20
 """Bytes of a worker before its first model."""
@@ -86,9 +87,11 @@ def earlier_of(report: Mapping[str, Any]) -> dict[str, Earlier]:
     return found
 
 
-def largest_first(models: Iterable[Planned]) -> list[Planned]:
-    """The models by the size of their .onnx, the largest first, and by name: no long one is left for the end."""
-    return sorted(models, key=lambda each: (-size_of(each), each.name))
+def largest_first(models: Iterable[Planned]) -> Iterator[int]:
+    """The places of models by the size of their .onnx, the largest first: no long one is left for the end."""
+    table = DiskTable("CREATE TABLE sizes (number INTEGER PRIMARY KEY, size INTEGER)")
+    table.run_all("INSERT INTO sizes VALUES (?, ?)", ((place, size_of(each)) for place, each in enumerate(models)))
+    return (place for (place,) in table.rows("SELECT number FROM sizes ORDER BY size DESC, number"))
 
 
 def size_of(model: Planned) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator
 
 from mo_loop.batch.report import About
 from mo_loop.batch.result import CANCELLED, DIFFERS, FAILED, GOOD, Result, Results
@@ -17,37 +19,43 @@ _SUITE = "mo-loop batch"
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def as_junit(about: About, results: Results) -> str:
-    """The whole file as text."""
-    kinds = ["skipped" if results.is_known(each) else _kind(each) for each in results.results]
+def as_junit(about: About, results: Results) -> Iterator[str]:
+    """The whole file as pieces of text."""
+    kinds = Counter(_kind(each, results) for each in results.results)
     counts = {
-        "tests": str(len(kinds)),
-        "failures": str(kinds.count("failure")),
-        "errors": str(kinds.count("error")),
-        "skipped": str(kinds.count("skipped")),
+        "tests": str(kinds.total()),
+        "failures": str(kinds["failure"]),
+        "errors": str(kinds["error"]),
+        "skipped": str(kinds["skipped"]),
         "time": f"{results.seconds:.3f}",
     }
-    suites = ET.Element("testsuites", {"name": _SUITE, **counts})
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield _opening("testsuites", {"name": _SUITE, **counts}) + "\n "
     # Ant's format has no time zone: the time is UTC.
-    suite = ET.SubElement(suites, "testsuite", {"name": _SUITE, **counts, "timestamp": about.started.removesuffix("Z")})
-    for result, kind in zip(results.results, kinds, strict=True):
-        _add_case(suite, result, kind)
-    ET.indent(suites, " ")
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, "unicode") + "\n"
+    yield _opening("testsuite", {"name": _SUITE, **counts, "timestamp": about.started.removesuffix("Z")})
+    for each in results.results:
+        case = _case(each, _kind(each, results))
+        ET.indent(case, " ", level=2)
+        yield "\n  " + ET.tostring(case, "unicode")
+    yield "\n </testsuite>\n</testsuites>\n"
 
 
-def _kind(result: Result) -> str:
-    if result.status == CANCELLED:
+def _opening(tag: str, attributes: dict[str, str]) -> str:
+    return ET.tostring(ET.Element(tag, attributes), "unicode", short_empty_elements=False).removesuffix(f"</{tag}>")
+
+
+def _kind(result: Result, results: Results) -> str:
+    if result.status == CANCELLED or results.is_known(result):
         return "skipped"
     if result.status in GOOD:
         return ""
     return "failure" if result.status in (FAILED, DIFFERS) and result.exit_code != 4 else "error"
 
 
-def _add_case(suite: ET.Element, result: Result, kind: str) -> None:
+def _case(result: Result, kind: str) -> ET.Element:
     folder, _, name = result.model.name.rpartition("/")
     facts = {"classname": xml_text(folder.replace("/", ".") or "models"), "name": xml_text(name)}
-    case = ET.SubElement(suite, "testcase", {**facts, "time": f"{result.seconds:.3f}"})
+    case = ET.Element("testcase", {**facts, "time": f"{result.seconds:.3f}"})
     if kind == "skipped":
         ET.SubElement(case, kind, {"message": xml_text(_why_skipped(result))})
     elif kind:
@@ -56,6 +64,7 @@ def _add_case(suite: ET.Element, result: Result, kind: str) -> None:
         found.text = xml_text("\n".join(filter(None, (result.said, result.detail))))
     if result.warnings:
         ET.SubElement(case, "system-err").text = xml_text("\n".join(f"warning: {each}" for each in result.warnings))
+    return case
 
 
 def _why_skipped(result: Result) -> str:

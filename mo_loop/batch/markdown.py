@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from mo_loop.batch.result import BAD, GOOD, STATUSES, Result, Results
 
@@ -33,17 +34,18 @@ def _lines(results: Results) -> Iterator[str]:
     yield f"{counted(results)}, {results.seconds:.1f} s.{ended}"
     if results.known:
         yield ""
-        yield f"New failures: {len(results.regressions)}. Known failures: {results.failed - len(results.regressions)}."
-    bad = sorted((each for each in results.results if each.status in BAD), key=results.is_known)
-    good = [each for each in results.results if each.status in GOOD]
-    if bad:
-        yield from _table(
-            ("model", "status", "why"), [_bad(each, results.is_known(each)) for each in bad[:FAILURES]], len(bad)
-        )
+        yield f"New failures: {results.new_failures}. Known failures: {results.failed - results.new_failures}."
+    if results.failed:
+        known = (each for each in results.results if results.is_known(each))
+        new = (each for each in results.results if each.status in BAD and not results.is_known(each))
+        rows = [_bad(each, results.is_known(each)) for each in islice(chain(new, known), FAILURES)]
+        yield from _table(("model", "status", "why"), rows, results.failed)
+    good = sum(results.counts[status] for status in GOOD)
     if good:
+        shown = islice((each for each in results.results if each.status in GOOD), OTHERS)
         yield ""
-        yield f"<details><summary>{len(good)} converted or up to date</summary>"
-        yield from _table(_HEAD, [_good(each) for each in good[:OTHERS]], len(good))
+        yield f"<details><summary>{good} converted or up to date</summary>"
+        yield from _table(_HEAD, [_good(each) for each in shown], good)
         yield ""
         yield "</details>"
 

@@ -6,7 +6,7 @@
         entry = outputs.current(model, work)                     # None: convert it
         done = ...                                               # a worker runs outputs.function on outputs.task(...)
         outputs.put(model, done.entry)
-    outputs.save()
+    outputs.close()
 
 LocalOutputs is a folder, with the state in one file. `mo_loop.batch.remote_outputs` is a prefix of URLs.
 """
@@ -32,7 +32,7 @@ REMOTE_JOB = "mo_loop.batch.remote_job:convert"
 
 
 class Outputs(Protocol):
-    """The outputs of one batch. All but `put` and `save` may be called from several threads."""
+    """The outputs of one batch. All but `put`, `save` and `close` may be called from several threads."""
 
     note: str
     """Why nothing is up to date although there is a state; empty if it is used."""
@@ -61,6 +61,9 @@ class Outputs(Protocol):
 
     def save(self) -> None:
         """Write what `put` kept. FileError if that fails."""
+
+    def close(self) -> None:
+        """The same at the end of the batch."""
 
 
 class LocalOutputs:
@@ -108,6 +111,9 @@ class LocalOutputs:
 
     def save(self) -> None:
         self.state.save()
+
+    def close(self) -> None:
+        self.state.close()
 
     def _key(self, model: Planned) -> str:
         return model.outputs[0].relative_to(self.folder).as_posix()

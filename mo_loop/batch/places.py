@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mo_loop.files import write_whole
+from mo_loop.files import Content, write_whole
 from mo_loop.storage.locations import Location
 
 
@@ -17,7 +17,7 @@ def read_bytes(place: Path | Location) -> bytes:
     return read_whole(place)
 
 
-def write_content(place: Path | Location, content: str | bytes) -> None:
+def write_content(place: Path | Location, content: Content) -> None:
     """Write a file whole or not at all. FileError if it cannot be written, StorageError for an object."""
     if isinstance(place, Path):
         write_whole(place, content)

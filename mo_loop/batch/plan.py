@@ -1,26 +1,25 @@
-"""Finds the models of a batch and the paths of their outputs.
+"""The plan of a batch: its models and the places of their outputs, on disk.
 
-    planned(["models", "more/*.onnx"], Path("out"))
+    found = FoundModels()
+    found.add([("/models/a.onnx", None)])                     # any number of them, in any order
+    plan = found.plan(Path("/models"), Path("ir"))
+    for model in plan.models: ...                             # by name
 
-The outputs have the folder structure of the models below their common root: the given folder, the part of a glob
-before its first wildcard, the folder of a given file. A folder means all .onnx files in it and its subfolders, a glob
-the .onnx files that it matches; names that begin with a dot are skipped. A given file may have any suffix. Models at
-URLs are found by `mo_loop.batch.remote_plan`.
+`mo_loop.batch.local_plan` and `mo_loop.batch.remote_plan` find models in folders and at URLs.
 """
 
 from __future__ import annotations
 
-import glob
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
-from mo_loop.batch.places import read_bytes
+from mo_loop.disk_table import DiskTable, key, text_of
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import Location, place_of
+from mo_loop.storage.locations import Location
 
 if TYPE_CHECKING:
     from mo_loop.storage.stores import Info
@@ -62,149 +61,122 @@ class Planned:
 class Plan:
     """All models, by name, and the folder that their names are below."""
 
-    models: tuple[Planned, ...]
+    models: Sequence[Planned]
     root: Path | Location
 
 
-def planned(given: Iterable[str], folder: Path | Location) -> Plan:
-    """The models of `given` and their places in `folder`.
+class FoundModels:
+    """The models that were found so far, each once."""
 
-    Args:
-        given: files, folders, globs, and `@file` for a list of them (`listed`).
+    def __init__(self) -> None:
+        self._table = DiskTable("CREATE TABLE found (place BLOB PRIMARY KEY, size INTEGER, tag TEXT) WITHOUT ROWID")
 
-    Raises:
-        UsageError: a path does not exist or has no model, or two models have the same output.
-    """
-    found: dict[str, None] = {}
-    roots = []
-    for text in unlisted(given):
-        root, files = _found(text)
-        if not files:
-            raise UsageError(f"there is no {ENDING} file in {text}", hint="check the path, or quote the pattern")
-        roots.append(root)
-        found.update(dict.fromkeys(files))
-    if not roots:
-        raise UsageError("there is no model to convert", hint="give files, folders or globs, or a list as @FILE")
-    try:
-        root = os.path.commonpath(roots)
-    except ValueError:
-        raise UsageError(f"{', '.join(roots)} have no common folder", hint="run one batch for each") from None
-    models = tuple(_planned(path, root, folder) for path in sorted(found))
-    refuse_clashes(models)
-    if isinstance(folder, Path):
-        _refuse_weights(models)
-    return Plan(models, Path(root))
+    def add(self, places: Iterable[tuple[str, Info | None]]) -> int:
+        """Add models: an absolute path, or a URL with what its listing said. How many there were."""
+        count = 0
 
+        def rows() -> Iterator[tuple[bytes, int | None, str | None]]:
+            nonlocal count
+            for place, found in places:
+                count += 1
+                yield (key(place), None, None) if found is None else (key(place), found.size, found.tag)
 
-def _planned(path: str, root: str, folder: Path | Location) -> Planned:
-    name = Path(os.path.relpath(path, root)).as_posix()
-    return Planned(Path(path), folder / f"{os.path.splitext(name)[0]}.xml", name)
+        self._table.run_all("INSERT OR REPLACE INTO found VALUES (?, ?, ?)", rows())
+        return count
 
+    def plan(
+        self, root: Path | Location, folder: Path | Location, check: Callable[[Planned], None] | None = None
+    ) -> Plan:
+        """The plan of all of them, with names below `root` and outputs below `folder`; `check` is called with each.
 
-# -- the given paths
-
-
-def unlisted(given: Iterable[str]) -> Iterator[str]:
-    """The given paths, with those of a list in the place of `@list`."""
-    for text in given:
-        if text.startswith("@"):
-            yield from listed(text[1:])
-        else:
-            yield text
+        Raises:
+            UsageError: two models have the same output, or an output of one is a folder of another.
+        """
+        models = PlannedModels(folder, isinstance(root, Location))
+        start = len(root.url) + 1 if isinstance(root, Location) else 0
+        for place, size, tag in self._table.rows("SELECT * FROM found ORDER BY place"):
+            text = text_of(place)
+            name = text[start:] if isinstance(root, Location) else Path(os.path.relpath(text, root)).as_posix()
+            models.append(text, name, size, tag)
+        for model in models:
+            if check is not None:
+                check(model)
+            models.refuse_clash(model)
+        return Plan(models, root)
 
 
-def listed(name: str) -> Iterator[str]:
-    """The lines of a UTF-8 text file, or of standard input for `-`, without empty lines and lines that begin with #.
+class PlannedModels(Sequence[Planned]):
+    """Models in the order of their places, with outputs below a folder."""
 
-    Relative paths are relative to the working directory, not to the list.
-    """
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else read_bytes(place_of(name))
-    except OSError as error:
-        raise UsageError(f"the list {name} cannot be read: {error.strerror or error}", hint="check the path") from None
-    for line in data.decode("utf-8-sig", errors="surrogateescape").splitlines():
-        text = line.strip()
-        if text.startswith("@"):
-            raise UsageError(f"the list {name} names the list {text}", hint="put its paths into this one")
-        if text and not text.startswith("#"):
-            yield text
+    def __init__(self, folder: Path | Location, are_remote: bool) -> None:
+        self._folder = folder
+        self._are_remote = are_remote
+        self._count = 0
+        self._table = DiskTable(
+            "CREATE TABLE models (number INTEGER PRIMARY KEY, place BLOB, name BLOB, size INTEGER, tag TEXT, "
+            "stem BLOB UNIQUE)"
+        )
 
-
-def _found(text: str) -> tuple[str, list[str]]:
-    """The root and the models of one file, folder or glob, as absolute paths. Symbolic links are not resolved."""
-    if "\0" in text:
-        raise UsageError(f"{text!r} is not a path")
-    path = os.path.abspath(text)
-    if os.path.isdir(path):
-        return path, list(models_below(path))
-    if os.path.isfile(path):
-        return os.path.dirname(path), [path]
-    if os.path.lexists(path):
-        raise UsageError(f"{text} is neither a file nor a folder")
-    if not glob.has_magic(text):
-        raise UsageError(f"{text} does not exist", hint="check the path")
-    matched = (os.path.abspath(each) for each in glob.iglob(text, recursive=True))
-    return _fixed_part(text), [each for each in matched if _is_model(each) and os.path.isfile(each)]
-
-
-def models_below(folder: str) -> Iterator[str]:
-    """All .onnx files in a folder and its subfolders, without hidden ones."""
-    for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if not name.startswith(".") and _is_model(name):
-                yield os.path.join(place, name)
-
-
-def _is_model(path: str) -> bool:
-    return path.lower().endswith(ENDING)
-
-
-def _fixed_part(pattern: str) -> str:
-    """The folders of a glob before its first wildcard."""
-    parts = Path(os.path.dirname(pattern) or ".").parts
-    fixed = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
-    return os.path.abspath(os.path.join(".", *parts[:fixed]))
-
-
-# -- conflicts
-
-
-def refuse_clashes(models: Iterable[Planned]) -> None:
-    """Raise UsageError if two models have the same output, or an output of one is a folder of another."""
-    taken: dict[str, Planned] = {}
-    for model in models:
-        other = taken.setdefault(_key(model), model)
-        if other is not model:
+    def append(self, place: str, name: str, size: int | None, tag: str | None) -> None:
+        """Add a model. UsageError if another one has its outputs."""
+        stem = key(stem_of(name))
+        other = self._table.row("SELECT * FROM models WHERE stem = ?", stem)
+        if other is not None:
             raise UsageError(
-                f"{other.name} and {model.name} would both be written to {model.target}",
+                f"{self._made(other).name} and {name} would both be written to {self._target(name)}",
                 hint="rename one, or convert them into different folders",
             )
-    files = {f"{key}{ending}": model for key, model in taken.items() for ending in (".xml", ".bin")}
-    for key, model in taken.items():
-        parts = key.split("/")
-        above = ("/".join(parts[:count]) for count in range(1, len(parts)))
-        other = next((files[folder] for folder in above if folder in files), model)
-        if other is not model:
-            raise UsageError(
-                f"{model.name} needs a folder in the place of an output of {other.name}",
-                hint="rename one, or convert them into different folders",
-            )
+        values = (self._count, key(place), key(name), size, tag, stem)
+        self._table.run("INSERT INTO models VALUES (?, ?, ?, ?, ?, ?)", *values)
+        self._count += 1
+
+    def refuse_clash(self, model: Planned) -> None:
+        """Raise UsageError if a folder of the model has the name of an output of another model."""
+        folder = stem_of(model.name)
+        while folder := folder.rpartition("/")[0]:
+            if not folder.endswith((".xml", ".bin")):
+                continue
+            other = self._table.row("SELECT * FROM models WHERE stem = ?", key(folder[: -len(".xml")]))
+            if other is not None:
+                raise UsageError(
+                    f"{model.name} needs a folder in the place of an output of {self._made(other).name}",
+                    hint="rename one, or convert them into different folders",
+                )
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Planned]:
+        return map(self._made, self._table.rows("SELECT * FROM models ORDER BY number"))
+
+    @overload
+    def __getitem__(self, number: int) -> Planned: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Planned]: ...
+
+    def __getitem__(self, number: int | slice) -> Planned | Sequence[Planned]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(self._count))]
+        place = number + self._count if number < 0 else number
+        found = self._table.row("SELECT * FROM models WHERE number = ?", place)
+        if found is None:
+            raise IndexError(f"there is no model {number} of {self._count}")
+        return self._made(found)
+
+    def _made(self, row: tuple[Any, ...]) -> Planned:
+        _, place, name, size, tag, _ = row
+        text, path = text_of(name), text_of(place)
+        if not self._are_remote:
+            return Planned(Path(path), self._target(text), text)
+        from mo_loop.storage.stores import Info
+
+        return Planned(Location(path), self._target(text), text, Info(size, tag))
+
+    def _target(self, name: str) -> Path | Location:
+        return self._folder / f"{os.path.splitext(name)[0]}.xml"
 
 
-def _key(model: Planned) -> str:
+def stem_of(name: str) -> str:
     """The output path of a model without its suffix, equal for equal files."""
-    text = os.path.splitext(model.name)[0]
+    text = os.path.splitext(name)[0]
     return text.casefold() if sys.platform in ("win32", "darwin") else text
-
-
-def _refuse_weights(models: Sequence[Planned]) -> None:
-    """Raise UsageError for a .bin without an .xml next to a model: it is probably external data of a model."""
-    folders = {os.path.realpath(folder) for folder in {model.local_source.parent for model in models}}
-    for model in models:
-        xml, data = model.outputs
-        if data.exists() and not xml.exists() and os.path.realpath(data.parent) in folders:
-            raise UsageError(
-                f"{data} is in a folder of models and can be the weights of one: {model.name} would overwrite it",
-                hint="convert into another folder, or move the file if it is not needed",
-            )

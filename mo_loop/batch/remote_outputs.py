@@ -2,7 +2,7 @@
 
 Three listings say what is up to date: that of the models, that of the .xml and .bin below the prefix, and that of the
 records (`mo_loop.storage.remote_state`). No object is read, unless a model has external data, its conversion had a
-warning, or the store has no tags. Names, sizes and tags are held, about 1 kB for each model.
+warning, or the store has no tags. Names, sizes and tags are kept on the local disk.
 
 A worker puts the pair and then its record, so a batch that is killed loses nothing that is finished.
 """
@@ -15,17 +15,28 @@ from pathlib import Path
 
 from mo_loop.batch.fingerprint import are_current, inputs_of, stamp
 from mo_loop.batch.outputs import REMOTE_JOB
-from mo_loop.batch.plan import Plan, Planned
+from mo_loop.batch.plan import Planned
 from mo_loop.batch.remote_stamps import are_stamps_current, is_source_current
 from mo_loop.batch.state import Entry, entry_of
 from mo_loop.batch.state_records import entry_from, inputs_hash, outputs_hash
 from mo_loop.batch.task import Remote, Task, Work
+from mo_loop.disk_table import DiskTable, key
 from mo_loop.errors import StorageError, UsageError
 from mo_loop.storage.locations import Location
 from mo_loop.storage.remote_state import FOLDER, Record, RemoteState, load_content
 from mo_loop.storage.scratch import Scratch
 from mo_loop.storage.stores import Info, is_glob, listed
 from mo_loop.storage.uploading import abort_stale
+
+_PAIRS = """
+    CREATE TABLE pairs (stem BLOB PRIMARY KEY, xml_size INTEGER, xml_tag TEXT, bin_size INTEGER, bin_tag TEXT)
+    WITHOUT ROWID
+"""
+_PUT = {
+    ending: f"INSERT INTO pairs (stem, {ending}_size, {ending}_tag) VALUES (?, ?, ?) ON CONFLICT (stem) DO UPDATE "
+    f"SET {ending}_size = excluded.{ending}_size, {ending}_tag = excluded.{ending}_tag"
+    for ending in ("xml", "bin")
+}
 
 
 class RemoteOutputs:
@@ -36,14 +47,15 @@ class RemoteOutputs:
         StorageError: the store cannot be listed.
     """
 
-    def __init__(self, plan: Plan, prefix: Location, scratch: Scratch) -> None:
+    def __init__(self, prefix: Location, scratch: Scratch) -> None:
         if is_glob(prefix):
             raise UsageError(f"the output {prefix} has wildcards", hint="name one prefix", code="ML287")
         self.prefix = Location(prefix.url.rstrip("/"))
         self.note = ""
         self.function = REMOTE_JOB
         self._scratch = scratch  # without a folder it is one of the machine that runs the task
-        self._present = self._listed(plan)
+        self._pairs = DiskTable(_PAIRS)
+        self._list_pairs()
         self._state = RemoteState(self.prefix)
         self._state.load()
 
@@ -64,12 +76,11 @@ class RemoteOutputs:
         return None
 
     def current(self, model: Planned, work: Work) -> Entry | None:
-        pair = self._present.get(model.name)
+        pair = self._pair(model)
         if pair is None:
             return None
         xml, data = pair
-        records = self._state.records(self._name(model))
-        if not records:
+        if not self._state.records(self._name(model)):
             return None
         source = self._source(model)
         if source is None:
@@ -82,7 +93,7 @@ class RemoteOutputs:
 
     def task(self, model: Planned, work: Work, durable: bool) -> Task:
         name = self._name(model)
-        is_new = model.name not in self._present
+        is_new = self._pair(model) is None
         remote = Remote(self._scratch, model.found, self.prefix, name, is_new, tuple(self._state.records(name)))
         source = str(model.source) if isinstance(model.source, Path) else model.source.url
         return Task(source, "", _url(model), work, durable, remote)
@@ -93,22 +104,24 @@ class RemoteOutputs:
     def save(self) -> None:
         """Nothing, as for `put`."""
 
-    def _listed(self, plan: Plan) -> dict[str, tuple[Info, Info]]:
-        """Sizes and tags of the pairs of the plan that are below the prefix, by the names of the models."""
-        names = {self._name(model)[: -len(".xml")]: model.name for model in plan.models}
-        halves: dict[str, Info] = {}
-        found: dict[str, tuple[Info, Info]] = {}
+    def close(self) -> None:
+        """Nothing, as for `put`."""
+
+    def _list_pairs(self) -> None:
+        """Keep sizes and tags of the .xml and .bin that are below the prefix."""
         start = len(self.prefix.url) + 1
         for where, info in listed(self.prefix):
             stem, _, ending = where.url[start:].rpartition(".")
-            if ending not in ("xml", "bin") or stem not in names or stem.startswith(f"{FOLDER}/"):
-                continue
-            other = halves.pop(stem, None)
-            if other is None:
-                halves[stem] = info
-            else:  # the other half has the other ending
-                found[names[stem]] = (info, other) if ending == "xml" else (other, info)
-        return found
+            if ending in _PUT and not stem.startswith(f"{FOLDER}/"):
+                self._pairs.run(_PUT[ending], key(stem), info.size, info.tag)
+
+    def _pair(self, model: Planned) -> tuple[Info, Info] | None:
+        """Size and tag of the .xml and of the .bin; None unless both are there."""
+        row = self._pairs.row("SELECT * FROM pairs WHERE stem = ?", key(self._name(model)[: -len(".xml")]))
+        if row is None or None in row:
+            return None
+        _, xml_size, xml_tag, bin_size, bin_tag = row
+        return Info(xml_size, xml_tag), Info(bin_size, bin_tag)
 
     def _checked(self, model: Planned, record: Record, work: Work) -> Entry | None:
         """The entry of a record whose files have to be looked at."""

@@ -20,7 +20,7 @@ is UTC. The version increases when a key is removed or changes its meaning; keys
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -43,8 +43,8 @@ class About:
     options: Mapping[str, Any]
 
 
-def as_json(about: About, results: Results, exit_code: int) -> str:
-    """The whole report as text."""
+def as_json(about: About, results: Results, exit_code: int) -> Iterator[str]:
+    """The whole report as pieces of text: that of 100,000 models is not held in memory."""
     totals = {"models": len(results.results), **{status: results.counts[status] for status in STATUSES}}
     totals["warnings"] = sum(len(each.warnings) for each in results.results)
     content = {
@@ -56,9 +56,15 @@ def as_json(about: About, results: Results, exit_code: int) -> str:
         "exit_code": exit_code,
         "signal": results.signal or None,
         "totals": totals,
-        "models": [_model(each, results.is_known(each)) for each in results.results],
+        "models": [],
     }
-    return json.dumps(content, indent=1) + "\n"
+    yield json.dumps(content, indent=1).removesuffix("]\n}")
+    comma = ""
+    for each in results.results:
+        text = json.dumps(_model(each, results.is_known(each)), indent=1)
+        yield comma + "\n  " + text.replace("\n", "\n  ")
+        comma = ","
+    yield "\n ]\n}\n"
 
 
 def _model(result: Result, is_known: bool) -> dict[str, Any]:

@@ -108,14 +108,13 @@ class Results:
         return sum(self.counts[status] for status in BAD)
 
     @property
-    def regressions(self) -> list[Result]:
-        """The models that failed and are not in `known`."""
-        return [each for each in self.results if each.status in BAD and not self.is_known(each)]
+    def new_failures(self) -> int:
+        """The number of models that failed and are not in `known`."""
+        return self.failed - sum(map(self.is_known, self.results if self.known else ()))
 
-    @property
-    def mended(self) -> list[Result]:
-        """The models in `known` that have output files now."""
-        return [each for each in self.results if each.status in GOOD and each.model.name in self.known]
+    def is_mended(self, result: Result) -> bool:
+        """Whether a model has output files now, and failed in the batch with which this one is compared."""
+        return result.status in GOOD and result.model.name in self.known
 
     def is_known(self, result: Result) -> bool:
         """Whether a model failed in this batch and in the batch with which it is compared."""

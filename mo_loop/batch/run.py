@@ -34,16 +34,21 @@ from mo_loop.batch.engine import (
     Started,
     Stopped,
 )
+from mo_loop.batch.kept_results import KeptResults
 from mo_loop.batch.outcomes import result_of
 from mo_loop.batch.outputs import LocalOutputs, Outputs
 from mo_loop.batch.plan import Plan, Planned
-from mo_loop.batch.result import CANCELLED, FAILED, GOOD, Result, Results, errors_of
+from mo_loop.batch.result import FAILED, GOOD, Result, Results, errors_of
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Work
 from mo_loop.errors import FileError, StorageError
 
 SAVE_EVERY = 5.0
 """The interval in seconds at which a running batch writes its state. A killed process loses at most this much."""
+
+WAITING = 1000
+"""Events that may wait for the thread that runs the batch. It hears of models that are up to date slower than they are
+found."""
 
 LAST_RESULTS = 5.0
 """Seconds that an ended batch waits for its threads, whose workers are killed."""
@@ -86,7 +91,7 @@ class Batch:
         self._durable = durable
         jobs = min(limits.jobs, len(plan.models))
         self._engine = PoolEngine(replace(limits, jobs=jobs)) if engine is None else engine
-        self._results: dict[str, Result] = {}
+        self._results = KeptResults(plan.models)
         local = self.outputs.folder if isinstance(self.outputs, LocalOutputs) else None
         self._desk = Desk(self._next, lambda: self._is_over, self.outputs.function, plan, local)
         self._numbers = iter(self._engine.ordered(plan.models))
@@ -95,7 +100,7 @@ class Batch:
         self._stopped_by = ""
         self._signal = ""
         self._lost = ""
-        self._begun: dict[str, Assignment] = {}
+        self._begun: dict[int, Assignment] = {}
         self._saved = time.monotonic()
 
     def stop(self, signal: str) -> None:
@@ -113,9 +118,8 @@ class Batch:
         try:
             self._convert_all(listener)
         finally:
-            notes = self._saved_state()
-        results = [self._results.get(each.name) or Result(each, CANCELLED) for each in self.plan.models]
-        return Results(results, time.monotonic() - started, self._signal, notes, lost=self._lost)
+            notes = _noted(self.outputs.close)
+        return Results(self._results, time.monotonic() - started, self._signal, notes, lost=self._lost)
 
     def _convert_all(self, listener: Listener) -> None:
         with self.outputs.drafts() as drafts:
@@ -139,7 +143,7 @@ class Batch:
                 continue
             threads -= isinstance(event, Ended)
             if isinstance(event, Finished) and event.answer.is_good:
-                listener.finished(self._settled(event.given.model, self._result(event)))
+                listener.finished(self._settled(event.given.number, self._result(event)))
         for given in self._begun.values():
             with contextlib.suppress(FileError):  # the next batch tries it again
                 restore(given)
@@ -154,12 +158,14 @@ class Batch:
             try:
                 given, entry = self._assignment(number, model)
             except StorageError as error:
-                self._desk.tell(Refused(model, error))
+                self._desk.tell(Refused(number, model, error))
                 continue
             if entry is None:
-                self._begun[model.name] = given
+                self._begun[number] = given
                 return given
             self._desk.tell(Finished(given, Answer(entry, time.perf_counter() - start)))
+            while self._desk.events.qsize() > WAITING and not self._is_over:
+                time.sleep(0.01)
         return None
 
     def _next_number(self) -> int | None:
@@ -194,11 +200,11 @@ class Batch:
             case Started():
                 listener.started(event.given.model)
             case Finished():
-                listener.finished(self._settled(event.given.model, self._result(event)))
+                listener.finished(self._settled(event.given.number, self._result(event)))
             case Refused():
                 errors = errors_of(event.error)
                 refused = Result(event.model, FAILED, 0, event.error.exit_code, errors)
-                listener.finished(self._settled(event.model, refused))
+                listener.finished(self._settled(event.number, refused))
         return isinstance(event, Ended)
 
     def _end_by(self, error: BaseException) -> None:
@@ -213,26 +219,27 @@ class Batch:
             raise error
         self._signal = self._stopped_by
 
-    def _settled(self, model: Planned, result: Result) -> Result:
-        self._results[model.name] = result
-        self._begun.pop(model.name, None)
+    def _settled(self, number: int, result: Result) -> Result:
+        self._results.put(number, result)
+        self._begun.pop(number, None)
         if result.status not in GOOD and self._fail_fast:
             self._is_over = True
         if time.monotonic() - self._saved > SAVE_EVERY:
-            self._saved_state()
+            _noted(self.outputs.save)
             self._saved = time.monotonic()
         return result
-
-    def _saved_state(self) -> tuple[str, ...]:
-        """Write the state; return a note if that fails. The next batch then converts more models than it has to."""
-        try:
-            self.outputs.save()
-        except FileError as error:
-            return (f"{error.message}: the next batch converts the models again",)
-        return ()
 
     def _result(self, event: Finished) -> Result:
         result, entry = result_of(event.given.model, event.answer.found)
         if entry is not None:
             self.outputs.put(event.given.model, entry)
         return replace(result, seconds=event.answer.seconds)
+
+
+def _noted(save: Callable[[], None]) -> tuple[str, ...]:
+    """Write the state; return a note if that fails. The next batch then converts more models than it has to."""
+    try:
+        save()
+    except FileError as error:
+        return (f"{error.message}: the next batch converts the models again",)
+    return ()

@@ -1,26 +1,33 @@
-"""State: the outputs of earlier batches, stored in `.mo-loop.json` in the output folder.
+"""State: the outputs of earlier batches, stored in `.mo-loop.json` in the output folder, a JSON text in each line.
 
-    {"format": 1, "models": {"a/b.xml": {"made": {...}, "facts": {...}, "warnings": []}}}
+    {"format": 2}
+    ["a/b.xml", {"made": {...}, "facts": {...}, "warnings": []}]
 
-It is written atomically and repeatedly while a batch runs. A file that is incomplete, is not JSON or has another format
-is ignored, and so is an entry that is not valid: the only consequence is that models are converted again.
+The last line of an output counts. A running batch appends to the file, and writes it anew at its end, sorted and
+without what is gone. Lines that are not valid are ignored, and so is a file that begins with another line: the only
+consequence is that models are converted again.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mo_loop.batch.fingerprint import Made, Stamp
 from mo_loop.batch.result import Facts
-from mo_loop.files import write_whole
+from mo_loop.disk_table import DiskTable, key, text_of
+from mo_loop.files import append_lines, write_whole
 
 NAME = ".mo-loop.json"
-FORMAT = 1
+HEAD = b'{"format": 2}\n'
+_LONGEST = 64 << 20
+"""Bytes of a line: a file without ends of lines is not read whole."""
+
+_KEPT = "INSERT OR REPLACE INTO entries VALUES (?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,46 +40,88 @@ class Entry:
 
 
 class State:
-    """The entries of a folder, by the path of the .xml below it."""
+    """The entries of a folder, by the path of the .xml below it, on the local disk."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
-        self._found, self.note = _read(self.path)
-        """Read the entries of the file, and the reason if a file exists but is not used."""
-        self._own: dict[str, Entry | None] = {}
+        self._table = _table()
+        self.note = _read(self.path, self._table)
+        """The reason if a file exists but is not used."""
+        self._new: list[bytes] = []  # lines that are not in the file yet
+        self._is_changed = False
 
     def get(self, name: str) -> Entry | None:
         """The entry of an output."""
-        return self._own[name] if name in self._own else entry_of(self._found.get(name))
+        found = self._table.row("SELECT line FROM entries WHERE name = ?", key(name))
+        return None if found is None else entry_of(_parsed(found[0]))
 
     def put(self, name: str, entry: Entry | None) -> None:
         """Set the entry of an output; None removes it, because its files are not certain to be complete."""
-        self._own[name] = entry
+        line = json.dumps([name, None if entry is None else plain(entry)]).encode() + b"\n"
+        self._table.run(_KEPT, key(name), line)
+        self._new.append(line)
 
     def save(self) -> None:
-        """Write the new entries and keep those that other processes wrote meanwhile. FileError if that fails."""
-        if not self._own:
-            return
+        """Append the new entries to the file. FileError if that fails."""
+        if self._new:
+            append_lines(self.path, HEAD, b"".join(self._new))
+            self._new = []
+            self._is_changed = True
+
+    def close(self) -> None:
+        """Append the new entries, and write the file anew, with those that other processes appended meanwhile.
+        FileError if that fails."""
+        self.save()
+        if self._is_changed:
+            write_whole(self.path, self._lines())
+
+    def _lines(self) -> Iterator[bytes]:
+        """The lines of the new file; the old one is read when the first is taken."""
         folder = str(self.path.parent)
-        own = {name: None if each is None else plain(each) for name, each in self._own.items()}
-        entries = {**_read(self.path)[0], **own}
-        kept = {
-            name: each for name, each in sorted(entries.items()) if each and os.path.exists(os.path.join(folder, name))
-        }
-        write_whole(self.path, json.dumps({"format": FORMAT, "models": kept}) + "\n")
+        table = _table()
+        _read(self.path, table)
+        yield HEAD
+        for name, line in table.rows("SELECT * FROM entries ORDER BY name"):
+            if _parsed(line) is not None and os.path.exists(os.path.join(folder, text_of(name))):
+                yield line
 
 
-def _read(path: Path) -> tuple[dict[str, Any], str]:
-    """The entries in the file, and the reason if a file exists but is not used."""
+def _table() -> DiskTable:
+    return DiskTable("CREATE TABLE entries (name BLOB PRIMARY KEY, line BLOB)")
+
+
+def _read(path: Path, table: DiskTable) -> str:
+    """Fill the table from the file; return the reason if a file exists but is not used."""
     try:
-        found = json.loads(path.read_bytes())
+        with open(path, "rb") as file:
+            if file.readline(_LONGEST) != HEAD:
+                return f"{path} was written by another version: no model is up to date"
+            table.run_all(_KEPT, _entries(file))
     except FileNotFoundError:
-        return {}, ""
-    except (OSError, ValueError, RecursionError):
-        return {}, f"{path} cannot be read: no model is up to date"
-    if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("models"), dict):
-        return {}, f"{path} was written by another version: no model is up to date"
-    return found["models"], ""
+        return ""
+    except OSError:
+        return f"{path} cannot be read: no model is up to date"
+    return ""
+
+
+def _entries(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
+    """The names and lines of a file whose first line was read."""
+    while line := file.readline(_LONGEST):
+        match _json(line):
+            case [str(name), _]:
+                yield key(name), line
+
+
+def _parsed(line: bytes) -> Any:
+    """What a line says about its output."""
+    return _json(line)[1]
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def entry_of(found: Any) -> Entry | None:

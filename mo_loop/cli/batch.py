@@ -6,9 +6,9 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -154,7 +154,7 @@ def command(
         earlier = None if places.baseline is None else earlier_report(places.baseline)
         known = known_failures(earlier) if earlier else frozenset[str]()
         plan = planned_anywhere(paths, places.folder)
-        outputs = outputs_for(plan, places.folder, places.scratch(plan, scratch))
+        outputs = outputs_for(places.folder, places.scratch(plan, scratch))
         limits = Limits(min(jobs or _processors(), len(plan.models)), timeout, allowed)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         if flags["verify"]:
@@ -188,7 +188,8 @@ def command(
             shown = display(len(plan.models), quiet, with_rate=scheduler is not None)
             with _stopped_by_signals(batch, shown):
                 with shown:
-                    results = replace(batch.run(shown), known=known)
+                    results = batch.run(shown)
+                results.known = known
                 exit_code = _exit_code(results)
                 _write(about, results, exit_code, places)
                 _print(results, str(places.folder), quiet)
@@ -245,7 +246,7 @@ def _stopped_by_signals(batch: Batch, shown: Display) -> Iterator[None]:
 def _exit_code(results: Results) -> int:
     if results.signal:
         return 128 + int(getattr(signal, results.signal))
-    return 1 if results.regressions or results.lost else 0
+    return 1 if results.new_failures or results.lost else 0
 
 
 # -- reports
@@ -281,26 +282,35 @@ def _print(results: Results, folder: str, is_quiet: bool) -> None:
     if results.lost:
         message("error", results.lost)
     left = results.counts[CANCELLED]
-    known = [each for each in results.results if results.is_known(each)]
     if results.signal:
         again = ": the same command continues with them" if left else ""
         message("error", f"ended by {results.signal}, {left} of {len(results.results)} models remain{again}")
     if is_quiet:
         return
-    for what, found in (("fail as in the baseline", known), ("failed in the baseline and convert now", results.mended)):
-        if found:
-            more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-            message("note", f"{what}: {', '.join(printable(each.model.name) for each in found[:5])}{more}")
-    models_of: dict[str, list[str]] = {}
-    for each in results.results:
-        for text in each.warnings:
-            models_of.setdefault(text, []).append(each.model.name)
-    for text, names in models_of.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        message("warning", f"{printable(text)} ({printable(names[0])}{more})")
+    changed = {"fail as in the baseline": results.is_known, "failed in the baseline and convert now": results.is_mended}
+    for what, is_so in changed.items() if results.known else ():
+        names = [printable(each.model.name) for each in results.results if is_so(each)]
+        if names:
+            message("note", f"{what}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")
+    _print_warnings(results)
     if not is_terminal(sys.stderr):  # on a terminal they stand above the last line
         for each in results.results:
             if each.status in BAD:
                 head = printable(each.said.partition("\n")[0])
                 message("error", f"{each.status} {printable(each.model.name)}: {head}")
     show(f"{printable(folder)}: {counted(results)}, {results.seconds:.2f} s")
+
+
+def _print_warnings(results: Results) -> None:
+    """Each text once, with the first of its models."""
+    from mo_loop.cli.printable import printable
+
+    models: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for each in results.results:
+        for text in each.warnings:
+            models.setdefault(text, each.model.name)
+            counts[text] += 1
+    for text, name in models.items():
+        more = f" and {counts[text] - 1} more" if counts[text] > 1 else ""
+        message("warning", f"{printable(text)} ({printable(name)}{more})")

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -108,10 +108,14 @@ class Works:
         """What is done with this model."""
         return self._of(tuple(place for place in range(len(self._entries)) if self._matches(place, model)))
 
-    def without_models(self, models: Sequence[Planned]) -> list[str]:
+    def without_models(self, models: Iterable[Planned]) -> list[str]:
         """The patterns of the file that match none of the models."""
-        unused = [n for n in range(len(self._entries)) if not any(self._matches(n, each) for each in models)]
-        return [", ".join(self._entries[place][0]) for place in unused]
+        unused = set(range(len(self._entries)))
+        for each in models if unused else ():
+            unused -= {place for place in unused if self._matches(place, each)}
+            if not unused:
+                break
+        return [", ".join(self._entries[place][0]) for place in sorted(unused)]
 
     def files(self) -> list[str]:
         """The files that the work with any model needs besides the model: extensions, inputs of comparisons."""

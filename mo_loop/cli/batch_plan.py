@@ -7,8 +7,10 @@ memory  about 210 MB in the middle, 1.9 GB at most: vision/large.onnx
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from mo_loop.cli.printable import printable
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 THREADS = 8
 """Models that are looked at at the same time: most of the time is waiting for a disk or a store."""
 
+AT_ONCE = 500
+"""Models that are in memory."""
+
 
 def plan_lines(
     plan: Plan, outputs: Outputs, work: Callable[[Planned], Work], earlier: Mapping[str, Earlier], *, folder: str,
@@ -30,29 +35,41 @@ def plan_lines(
     """The lines that --plan prints."""
     from mo_loop.batch.estimates import estimate, size_of
 
-    left = list(plan.models) if force else _not_current(plan.models, outputs, work)
-    total, needed = (sum(map(size_of, models)) for models in (plan.models, left))
-    count = len(plan.models)
+    count, total, needed, measured = len(plan.models), 0, 0, 0
+    seconds, longest, most, name = 0.0, 0.0, -1, ""
+    memory = array("q")
+    for model, is_left in _looked_at(plan.models, outputs, work, force):
+        size = size_of(model)
+        total += size
+        if not is_left:
+            continue
+        found = estimate(size, earlier.get(model.name))
+        needed, seconds, measured = needed + size, seconds + found.seconds, measured + found.is_measured
+        longest = max(longest, found.seconds)
+        memory.append(found.memory)
+        if found.memory >= most:
+            most, name = found.memory, model.name
+    left = len(memory)
     yield (
-        f"{printable(folder)}: {count} model{'s' * (count != 1)}, {_size(total)}: {count - len(left)} up to date, "
-        f"{len(left)} to convert, {_size(needed)}"
+        f"{printable(folder)}: {count} model{'s' * (count != 1)}, {_size(total)}: {count - left} up to date, "
+        f"{left} to convert, {_size(needed)}"
     )
     if not left:
         return
-    found = [(estimate(size_of(each), earlier.get(each.name)), each.name) for each in left]
-    measured = sum(each.is_measured for each, _ in found)
-    seconds = max(sum(each.seconds for each, _ in found) / jobs, max(each.seconds for each, _ in found))
-    by = f"{measured} of {len(left)} by the earlier report" if measured else "by size; --baseline REPORT tells more"
-    yield f"time    about {_time(seconds)} with {jobs} worker{'s' * (jobs != 1)} ({by})"
-    by_memory = sorted((each.memory, name) for each, name in found)
-    middle, (most, name) = by_memory[len(by_memory) // 2][0], by_memory[-1]
+    by = f"{measured} of {left} by the earlier report" if measured else "by size; --baseline REPORT tells more"
+    yield f"time    about {_time(max(seconds / jobs, longest))} with {jobs} worker{'s' * (jobs != 1)} ({by})"
+    middle = sorted(memory)[left // 2]
     yield f"memory  about {_size(middle)} in the middle, {_size(most)} at most: {printable(name)}"
 
 
-def _not_current(models: Sequence[Planned], outputs: Outputs, work: Callable[[Planned], Work]) -> list[Planned]:
+def _looked_at(
+    models: Iterable[Planned], outputs: Outputs, work: Callable[[Planned], Work], force: bool
+) -> Iterator[tuple[Planned, bool]]:
+    """Each model, and whether it has to be converted."""
+    remaining = iter(models)
     with ThreadPoolExecutor(THREADS) as threads:
-        found = threads.map(lambda model: outputs.current(model, work(model)) is None, models)
-        return [model for model, is_left in zip(models, found, strict=True) if is_left]
+        while some := list(islice(remaining, AT_ONCE)):
+            yield from threads.map(lambda each: (each, force or outputs.current(each, work(each)) is None), some)
 
 
 def _size(count: float) -> str:

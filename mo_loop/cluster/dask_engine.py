@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.batch.assignment import Answer, Assignment
 from mo_loop.batch.engine import Broken, Desk, Ended, Finished, Limits, Lost, Refused, Started, start_error
-from mo_loop.batch.estimates import size_of
+from mo_loop.batch.estimates import largest_first
 from mo_loop.batch.outcomes import result_of
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import GOOD
@@ -91,8 +91,7 @@ class DaskEngine:
 
     def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
         """The largest first: none of them is left for the end."""
-        sizes = [size_of(each) for each in models]
-        return sorted(range(len(models)), key=lambda number: (-sizes[number], number))
+        return largest_first(models)
 
     def start(self, desk: Desk, drafts: Path) -> int:
         """Equip the workers and start the thread."""
@@ -165,7 +164,7 @@ class DaskEngine:
             while len(given) < self._pace.count and (each := desk.take()) is not None:
                 need = need_of(each, self.limits.memory)
                 if need > self._watch.largest:
-                    desk.tell(Refused(each.model, self._too_large(need)))
+                    desk.tell(Refused(each.number, each.model, self._too_large(need)))
                     continue
                 given.append(each)
                 most = max(most, need)
@@ -211,7 +210,7 @@ class DaskEngine:
         if portion.fate != "unfit":
             raise _Gone
         for each in portion.given:
-            desk.tell(Refused(each.model, self._too_large(portion.need)))
+            desk.tell(Refused(each.number, each.model, self._too_large(portion.need)))
         return ()
 
     def _failed(self, error: Any, portion: Portion, desk: Desk) -> Iterable[Portion]:
@@ -227,7 +226,7 @@ class DaskEngine:
         elif isinstance(error, WorkerStartError):
             raise start_error(error, self.limits.memory)
         elif isinstance(error, MoLoopError):
-            desk.tell(Refused(given.model, error))
+            desk.tell(Refused(given.number, given.model, error))
         else:
             said = f"{type(error).__name__}: {error}"
             desk.tell(Finished(given, Answer(Outcome(None, ERROR, message=said, error=type(error).__name__), 0.0)))

@@ -26,6 +26,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from mo_loop.disk_table import DiskTable
 from mo_loop.errors import StorageError
 from mo_loop.storage.locations import Location
 from mo_loop.storage.stores import delete, listed, put, read_whole
@@ -67,26 +68,29 @@ class Record:
 
 
 class RemoteState:
-    """The records below a prefix, as a listing finds them. Only hashes are held: about 250 bytes for a model."""
+    """The records below a prefix, as a listing finds them, on the local disk."""
 
     def __init__(self, prefix: Location) -> None:
         self.prefix = prefix
-        self._known: dict[bytes, tuple[str, ...]] = {}
+        self._table = DiskTable(
+            "CREATE TABLE records (owner BLOB, inputs TEXT, outputs TEXT, brief TEXT); "
+            "CREATE INDEX owners ON records (owner)"
+        )
 
     def load(self) -> None:
         """Read the names of all records. StorageError if the store fails; a prefix that does not exist has none."""
-        self._known = {}
-        for where, _ in listed(self.prefix / FOLDER, ".json"):
-            record = Record.parse(where.name)
-            if record is not None:
-                key = bytes.fromhex(record.owner)
-                self._known[key] = (*self._known.get(key, ()), where.name[33:-5])
+        names = (Record.parse(where.name) for where, _ in listed(self.prefix / FOLDER, ".json"))
+        self._table.run("DELETE FROM records")
+        self._table.run_all(
+            "INSERT INTO records VALUES (?, ?, ?, ?)",
+            ((bytes.fromhex(each.owner), each.inputs, each.outputs, each.brief) for each in names if each is not None),
+        )
 
     def records(self, name: str) -> list[Record]:
         """All records of a model."""
         owner = owner_of(name)
-        rests = self._known.get(bytes.fromhex(owner), ())
-        return [Record(owner, *rest.split("-", 2)) for rest in rests]
+        rows = self._table.rows("SELECT inputs, outputs, brief FROM records WHERE owner = ?", bytes.fromhex(owner))
+        return [Record(owner, *row) for row in rows]
 
     def find(self, name: str, inputs: str, outputs: str) -> Record | None:
         """The record of these inputs and outputs."""

@@ -17,11 +17,13 @@ Two processes that write the same model with the same options write the same byt
 from __future__ import annotations
 
 import random
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from mo_loop.errors import StorageError
+from mo_loop.files import Content, pieces_of, write_whole
 from mo_loop.storage.locations import Location
 from mo_loop.storage.stores import Info, abort_uploads, delete, find, put, put_file, put_new
 
@@ -69,9 +71,14 @@ def upload_pair(draft: Path, target: Location, *, is_new: bool = False) -> Uploa
     )  # fmt: skip
 
 
-def put_text(where: Location, text: str | bytes) -> Info:
+def put_text(where: Location, content: Content) -> Info:
     """A report, a mapping or a list as one object. StorageError if it cannot be written."""
-    return put(where, text if isinstance(text, bytes) else text.encode("utf-8", errors="backslashreplace"))
+    if isinstance(content, str | bytes):
+        return put(where, b"".join(pieces_of(content)))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "text"
+        write_whole(file, content)
+        return put_file(where, file)
 
 
 def abort_stale(prefix: Location) -> int:

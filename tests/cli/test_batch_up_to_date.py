@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from tests.batch_state import entries_in, write_entries
 from tests.harness import floats, parsed
 
 from .batches import batch, files_in, good, read, refused, statuses
@@ -133,15 +134,15 @@ def test_options_of_the_run_do_not_convert_again(tree: Path) -> None:
 
 def test_another_version_converts_again(tree: Path) -> None:
     """Another version of mo-loop computes another hash of the options."""
-    state = json.loads((tree / "out/.mo-loop.json").read_text())
-    state["models"]["a.xml"]["made"]["options"] = "0" * 64
-    (tree / "out/.mo-loop.json").write_text(json.dumps(state))
+    state = entries_in(tree / "out/.mo-loop.json")
+    state["a.xml"]["made"]["options"] = "0" * 64
+    write_entries(tree / "out/.mo-loop.json", state)
     assert run(tree) == {**SKIPPED, "a.onnx": "converted"}
 
 
-def test_a_truncated_state_file_is_ignored(tree: Path) -> None:
+def test_a_state_file_of_another_kind_is_replaced(tree: Path) -> None:
     path = tree / "out/.mo-loop.json"
-    path.write_text(path.read_text()[:-20])
+    path.write_text(json.dumps({"format": 1, "models": {}}))
     done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", cwd=tree)
     assert done.returncode == 0
     assert done.stderr.startswith("note: ") and "no model is up to date" in done.stderr
@@ -149,16 +150,23 @@ def test_a_truncated_state_file_is_ignored(tree: Path) -> None:
     assert run(tree) == SKIPPED
 
 
+def test_of_a_truncated_state_file_the_whole_lines_count(tree: Path) -> None:
+    path = tree / "out/.mo-loop.json"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert run(tree) == {**SKIPPED, "sub/b.onnx": "converted"}
+    assert run(tree) == SKIPPED
+    assert list(entries_in(path)) == ["a.xml", "sub/b.xml"]
+
+
 def test_batches_of_one_folder_keep_each_others_state(tree: Path) -> None:
     good(tree / "more" / "c.onnx")
     assert batch("more", "-o", "out", "--extension", "e.py", cwd=tree).returncode == 0
     assert run(tree) == SKIPPED
-    state = json.loads((tree / "out/.mo-loop.json").read_text())
-    assert list(state["models"]) == ["a.xml", "c.xml", "sub/b.xml"]
+    assert list(entries_in(tree / "out/.mo-loop.json")) == ["a.xml", "c.xml", "sub/b.xml"]
     for kind in ("xml", "bin"):
         os.remove(tree / "out" / f"c.{kind}")
     run(tree, "--force")
-    assert list(json.loads((tree / "out/.mo-loop.json").read_text())["models"]) == ["a.xml", "sub/b.xml"]
+    assert list(entries_in(tree / "out/.mo-loop.json")) == ["a.xml", "sub/b.xml"]
 
 
 def test_a_failed_model_is_tried_again_and_keeps_its_old_pair(tree: Path) -> None:

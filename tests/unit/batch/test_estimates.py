@@ -45,6 +45,6 @@ def test_results_of_a_report() -> None:
 
 def test_the_largest_first(tmp_path: Path) -> None:
     (tmp_path / "local").write_bytes(b"x" * 50)
-    models = [Planned(Location(f"s3://b/{name}"), Path(name), name, Info(size)) for name, size in (("b", 9), ("a", 9))]
+    models = [Planned(Location(f"s3://b/{name}"), Path(name), name, Info(size)) for name, size in (("a", 9), ("b", 9))]
     models += [Planned(tmp_path / "local", Path("c"), "c"), Planned(tmp_path / "gone", Path("d"), "d")]
-    assert [each.name for each in largest_first(models)] == ["c", "a", "b", "d"]
+    assert [models[place].name for place in largest_first(models)] == ["c", "a", "b", "d"]

@@ -40,7 +40,7 @@ def test_markdown_of_hostile_names() -> None:
 
 
 def test_junit_of_hostile_names() -> None:
-    text = as_junit(ABOUT, Results([refused(f"n{HOSTILE}", HOSTILE), converted(HOSTILE)]))
+    text = "".join(as_junit(ABOUT, Results([refused(f"n{HOSTILE}", HOSTILE), converted(HOSTILE)])))
     suite = ET.fromstring(text.encode())[0]
     assert all((case.get("name") or "").endswith("@all#1 \ufffd") for case in suite) and len(suite) == 2
     assert "<script>" in (suite[0].find("failure").text or "")  # type: ignore[union-attr]

@@ -30,12 +30,12 @@ class Silent:
 def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path, content: object) -> None:
+    def refuse(path: Path, *_: object) -> None:
         raise FileError(f"{path} cannot be written: No space left on device")
 
     source = good(tmp_path / "m.onnx")
     plan = Plan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    monkeypatch.setattr("mo_loop.batch.state.write_whole", refuse)
+    monkeypatch.setattr("mo_loop.batch.state.append_lines", refuse)
     batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), Limits())
     found = batch.run(Silent())
     assert [each.status for each in found.results] == ["converted"]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
-import json
 import os
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from mo_loop.batch.fingerprint import Made, is_current, of_options, stamp
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import Facts
-from mo_loop.batch.state import NAME, Entry, State
+from mo_loop.batch.state import HEAD, NAME, Entry, State
+from mo_loop.errors import FileError
 from mo_loop.extensions import GROUP
+from tests.batch_state import entries_in, write_entries
 
 
 @pytest.fixture
@@ -124,18 +127,93 @@ def test_what_is_put_is_there_later(model: Planned, made: Made) -> None:
     state = State(folder)
     state.put("m.xml", entry)
     state.put("gone.xml", entry)
-    state.save()
+    state.close()
     again = State(folder)
     assert (again.get("m.xml"), again.get("gone.xml"), again.note) == (entry, None, "")
     again.put("m.xml", None)
-    again.save()
+    assert again.get("m.xml") is None
+    again.close()
     assert State(folder).get("m.xml") is None
+    assert entries_in(folder / NAME) == {}
+
+
+def test_a_running_batch_appends(model: Planned, made: Made) -> None:
+    """What is saved costs what is new, however long the file is; the last line of an output counts."""
+    folder = model.target.parent
+    state = State(folder)
+    for layers in (3, 4):
+        state.put("m.xml", Entry(made, Facts(layers, {})))
+        state.save()
+    assert len((folder / NAME).read_bytes().splitlines()) == 3
+    assert State(folder).get("m.xml") == Entry(made, Facts(4, {}))
+    state.close()
+    assert list(entries_in(folder / NAME)) == ["m.xml"]
+
+
+def test_after_a_process_that_was_killed_while_it_appended(model: Planned, made: Made) -> None:
+    folder = model.target.parent
+    entry = Entry(made, Facts(3, {}))
+    (folder / "n.xml").write_text("")
+    first = State(folder)
+    first.put("m.xml", entry)
+    first.save()
+    with open(folder / NAME, "ab") as file:
+        file.write(b'["n.xml", {"made": {"opt')
+    second = State(folder)
+    assert (second.get("m.xml"), second.get("n.xml"), second.note) == (entry, None, "")
+    second.put("n.xml", entry)
+    second.save()
+    assert (State(folder).get("m.xml"), State(folder).get("n.xml")) == (entry, entry)
+
+
+def test_an_append_without_room_leaves_the_file_as_it_was(
+    model: Planned, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: BinaryIO, data: bytes) -> None:
+        file.write(data[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    folder = model.target.parent
+    state = State(folder)
+    state.put("m.xml", Entry(made, Facts(3, {})))
+    state.save()
+    before = (folder / NAME).read_bytes()
+    state.put("m.xml", Entry(made, Facts(4, {})))
+    monkeypatch.setattr("mo_loop.files._write_all", full)
+    with pytest.raises(FileError, match="cannot be written"):
+        state.save()
+    assert (folder / NAME).read_bytes() == before
+    monkeypatch.undo()
+    state.save()
+    assert State(folder).get("m.xml") == Entry(made, Facts(4, {}))
+
+
+def test_batches_that_append_at_once_keep_each_others_entries(model: Planned, made: Made) -> None:
+    folder = model.target.parent
+    (folder / "n.xml").write_text("")
+    first, second = State(folder), State(folder)
+    first.put("m.xml", Entry(made, Facts(3, {})))
+    second.put("n.xml", Entry(made, Facts(4, {})))
+    first.save()
+    second.close()
+    first.close()
+    assert list(entries_in(folder / NAME)) == ["m.xml", "n.xml"]
+
+
+def test_a_state_that_is_a_link_is_replaced(model: Planned, made: Made, tmp_path: Path) -> None:
+    folder = model.target.parent
+    (tmp_path / "elsewhere").write_bytes(HEAD)
+    (folder / NAME).symlink_to(tmp_path / "elsewhere")
+    state = State(folder)
+    state.put("m.xml", Entry(made, Facts(3, {})))
+    state.close()
+    assert (tmp_path / "elsewhere").read_bytes() == HEAD and not (folder / NAME).is_symlink()
 
 
 @pytest.mark.parametrize(
     "text",
     ["", '{"format": 1, "models": {"m.xml"', "what?", "[]", "3", "[" * 100000, '{"format": 2, "models": {}}',
-     '{"models": {}}', '{"format": 1, "models": 3}', "\0"],
+     '{"format": 1}\n', '{"format": 3}\n', "\0"],
     ids=lambda text: text[:30],
 )  # fmt: skip
 def test_a_broken_file_is_none(text: str, tmp_path: Path) -> None:
@@ -147,7 +225,7 @@ def test_a_broken_file_is_none(text: str, tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_text_or_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"\xff\xfe{}")
-    assert "cannot be read" in State(tmp_path).note
+    assert "another version" in State(tmp_path).note
     (tmp_path / NAME).unlink()
     (tmp_path / NAME).mkdir()
     assert "cannot be read" in State(tmp_path).note
@@ -164,9 +242,7 @@ def test_a_broken_entry_is_absent(name: str, model: Planned, made: Made) -> None
     state = State(folder)
     state.put("m.xml", Entry(made, Facts(3, {})))
     state.save()
-    content = json.loads((folder / NAME).read_text())
-    content["models"]["broken.xml"] = BROKEN[name]
-    (folder / NAME).write_text(json.dumps(content))
+    write_entries(folder / NAME, {**entries_in(folder / NAME), "broken.xml": BROKEN[name]})
     again = State(folder)
     assert (again.get("broken.xml"), again.note) == (None, "")
     assert again.get("m.xml") is not None
@@ -180,16 +256,29 @@ def test_an_entry_without_a_part_is_absent(path: str, model: Planned, made: Made
     state = State(folder)
     state.put("m.xml", Entry(made, Facts(3, {})))
     state.save()
-    content = json.loads((folder / NAME).read_text())
+    content = entries_in(folder / NAME)
     *above, last = path.split(".")
-    place = content["models"]["m.xml"]
+    place = content["m.xml"]
     for key in above:
         place = place[key]
     del place[last]
-    (folder / NAME).write_text(json.dumps(content))
+    write_entries(folder / NAME, content)
     assert State(folder).get("m.xml") is None
 
 
+@pytest.mark.parametrize("line", [b"", b"what?", b"3", b"[]", b'["m.xml"]', b'[1, {}]', b"[" * 100000, b"\xff"])
+def test_a_broken_line_is_ignored(line: bytes, model: Planned, made: Made) -> None:
+    folder = model.target.parent
+    state = State(folder)
+    state.put("m.xml", Entry(made, Facts(3, {})))
+    state.save()
+    content = (folder / NAME).read_bytes()
+    (folder / NAME).write_bytes(HEAD + line + b"\n" + content.removeprefix(HEAD))
+    again = State(folder)
+    assert (again.get("m.xml"), again.note) == (Entry(made, Facts(3, {})), "")
+    again.close()
+
+
 def test_nothing_is_written_without_need(tmp_path: Path) -> None:
-    State(tmp_path).save()
+    State(tmp_path).close()
     assert not list(tmp_path.iterdir())

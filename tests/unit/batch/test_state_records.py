@@ -104,20 +104,20 @@ def simulate(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Location, 
     return contents
 
 
-def current(count: int, simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> list[Planned]:
+def current(count: int, simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> Iterator[Planned]:
     """The models that are up to date."""
     plan = planned_urls(["s3://zoo/**"], Location("s3://ir"))
     assert len(plan.models) == count and plan.root == Location("s3://zoo")
-    outputs = RemoteOutputs(plan, Location("s3://ir/"), Scratch(str(tmp_path)))
+    outputs = RemoteOutputs(Location("s3://ir/"), Scratch(str(tmp_path)))
     work = Work(ConvertOptions(), "o")
-    return [each for each in plan.models if outputs.current(each, work) is not None]
+    return (each for each in plan.models if outputs.current(each, work) is not None)
 
 
 def test_listings_alone_say_what_is_up_to_date(
     simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path
 ) -> None:
     simulate.update(listing(20))
-    assert len(current(20, simulate, tmp_path)) == 20
+    assert len(list(current(20, simulate, tmp_path))) == 20
     simulate["s3://zoo/**"][3] = (Location("s3://zoo/f3/m3.onnx"), Info(10, "new"))
     simulate["s3://ir"][8] = (Location("s3://ir/f4/m4.bin"), Info(30, "new"))
     del simulate["s3://ir"][11]  # f5/m5.xml
@@ -128,19 +128,19 @@ def test_listings_alone_say_what_is_up_to_date(
     }  # fmt: skip
 
 
-def test_the_memory_of_a_plan_is_small(simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> None:
-    """Names, sizes and tags: 100,000 models take less than 500 MB. The simulated listings themselves do not count."""
+def test_the_memory_of_a_plan_does_not_grow(simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> None:
+    """Names, sizes and tags are on disk. The simulated listings themselves do not count."""
     peaks = []
     for count in (500, 5000):
         simulate.clear()
         simulate.update(listing(count))
         tracemalloc.start()
         try:
-            assert len(current(count, simulate, tmp_path)) == count
-            peaks.append(tracemalloc.get_traced_memory()[1] / count)
+            assert sum(1 for _ in current(count, simulate, tmp_path)) == count
+            peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
-    assert peaks[1] < 3000 and peaks[1] < peaks[0] * 1.5
+    assert peaks[1] < peaks[0] + (500 << 10)  # less than 120 bytes for a model
 
 
 @pytest.mark.parametrize(

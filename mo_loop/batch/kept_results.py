@@ -1,0 +1,56 @@
+"""KeptResults: the results of a batch while it runs, on disk, in the order of the plan.
+
+    results = KeptResults(plan.models)
+    results.put(3, result)
+    results[3], results[4].status                     # the result; "cancelled" for a model that has none
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from mo_loop.batch.plan import Planned
+from mo_loop.batch.result import CANCELLED, Result
+from mo_loop.disk_table import DiskTable
+
+
+class KeptResults(Sequence[Result]):
+    """A result for each model."""
+
+    def __init__(self, models: Sequence[Planned]) -> None:
+        self._models = models
+        # The file is private to this process: nobody else can write what is unpickled.
+        self._table = DiskTable("CREATE TABLE results (number INTEGER PRIMARY KEY, content BLOB)")
+
+    def put(self, number: int, result: Result) -> None:
+        """Keep the result of the model at a place of the plan."""
+        self._table.run("INSERT OR REPLACE INTO results VALUES (?, ?)", number, pickle.dumps(result, protocol=5))
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __iter__(self) -> Iterator[Result]:
+        kept = self._table.rows("SELECT * FROM results ORDER BY number")
+        place, content = next(kept, (None, b""))
+        for number, model in enumerate(self._models):
+            if number == place:
+                yield pickle.loads(content)
+                place, content = next(kept, (None, b""))
+            else:
+                yield Result(model, CANCELLED)
+
+    @overload
+    def __getitem__(self, number: int) -> Result: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Result]: ...
+
+    def __getitem__(self, number: int | slice) -> Result | Sequence[Result]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        model = self._models[number]
+        place = number + len(self) if number < 0 else number
+        found = self._table.row("SELECT content FROM results WHERE number = ?", place)
+        result: Result = Result(model, CANCELLED) if found is None else pickle.loads(found[0])
+        return result

@@ -1,0 +1,21 @@
+"""The state file of a batch, as tests look at it and change it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mo_loop.batch.state import HEAD
+
+
+def entries_in(path: Path) -> dict[str, Any]:
+    """What the file says, by the names of the outputs, in the order of its lines."""
+    head, *lines = path.read_bytes().splitlines(keepends=True)
+    assert head == HEAD
+    return dict(map(json.loads, lines))
+
+
+def write_entries(path: Path, entries: dict[str, Any]) -> None:
+    """Replace the file."""
+    path.write_bytes(HEAD + b"".join(json.dumps(each).encode() + b"\n" for each in entries.items()))
