@@ -45,7 +45,7 @@ class LowLatency2(FunctionPass):
 
     A body that reads its iteration number gets a variable that counts the inferences. An index into an axis of one
     element is 0, because that element is the one of the step. A loop that runs a fixed number of times, not once, is no
-    loop over the sequence and stays, unless the model has no other.
+    loop over the sequence and stays, unless the model has no other one.
 
     Raises:
         UnsupportedError: the number of steps is not known, or not 1 in any loop; a loop reads the sequence backwards,
@@ -74,7 +74,7 @@ class LowLatency2(FunctionPass):
         if self.sequence_length == 1 and make_single(graph):
             fold_constants(graph)
         changed = self._step(graph)
-        if self._errors or (self._longer and not graph.has(ops.ReadValue)):
+        if self._errors or (self._longer and not changed and not graph.has(ops.ReadValue)):
             errors = self._errors or self._longer
             raise errors[0] if len(errors) == 1 else ConversionErrors(errors)
         if not changed and graph.has(ops.ReadValue):  # it has run before

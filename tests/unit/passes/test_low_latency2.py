@@ -84,6 +84,22 @@ def test_a_loop_of_a_fixed_number_beside_one_step_stays() -> None:
     assert len(graph.of(ops.TensorIterator)) == 1
 
 
+def test_a_loop_of_a_fixed_number_in_a_step_without_states_stays() -> None:
+    """Such a model was refused, as if it had no loop over a sequence (tools/fuzz_states.py --seed 41 --only 115)."""
+    text = """main (float[1,2] x, float[2] s) => (y) {
+      y = Scan <num_scan_inputs = 1, body = step (float[2] a) => (float[2] b) {
+        count = Constant <value_int = 3> ()
+        b = Loop (count, "", s) <body = again (int64 i, bool go, float[2] c) => (on, d) {
+          on = Identity (go)
+          d = Add (c, a)
+        }>
+      }> (x)
+    }"""
+    graph = converted(text)
+    assert not graph.has(ops.ReadValue)
+    assert len(graph.of(ops.Loop)) + len(graph.of(ops.TensorIterator)) == 1
+
+
 def test_a_sequence_read_backwards_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="backwards"):
         converted(scan(1, ", scan_input_directions = [1]"))
