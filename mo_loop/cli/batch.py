@@ -179,7 +179,9 @@ def command(
             engine = None
             if scheduler is not None:
                 files, is_single = works.files(), not keep_going
-                found = engine_of(scheduler, limits, files, is_single=is_single, is_quiet=quiet, is_debug=debug)
+                found = engine_of(
+                    scheduler, jobs, limits, files, is_single=is_single, is_quiet=quiet, is_debug=debug
+                )
                 engine, limits = stack.enter_context(found)
             about = About(started, str(plan.root), str(places.folder), limits.jobs, timeout, memory, flags)
             batch = Batch(

@@ -27,17 +27,20 @@ def scheduler_option(command: F) -> F:
 
 @contextmanager
 def engine_of(
-    scheduler: str, limits: Limits, files: Iterable[str], *, is_single: bool, is_quiet: bool, is_debug: bool
-) -> Iterator[tuple[Engine, Limits]]:
-    """The engine for a scheduler, and the limits with the number of its workers.
+    scheduler: str, jobs: int | None, limits: Limits, files: Iterable[str], *, is_single: bool, is_quiet: bool,
+    is_debug: bool,
+) -> Iterator[tuple[Engine, Limits]]:  # fmt: skip
+    """The engine for a scheduler, and the limits with the number of its workers; `jobs` is what the user gave.
 
     Raises:
         ClusterError: there is no scheduler, no worker, or a worker with other versions.
         InputError: distributed is not installed.
     """
-    from mo_loop.cluster.connecting import connected, require_address
+    from mo_loop.cluster.connecting import LOCAL, connected, require_address
 
     require_address(scheduler)
+    if jobs is not None and scheduler != LOCAL:
+        message("warning", "-j has no effect: the workers of the cluster have their own number of threads")
     from mo_loop.cluster.agreement import require_versions, require_workers
     from mo_loop.cluster.sent_files import read_files
 

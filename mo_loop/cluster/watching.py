@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.cluster.on_worker import MEMORY
@@ -58,11 +59,10 @@ class Watch:
 
         def run() -> None:
             while not self._end.wait(EVERY):
-                try:
+                # The scheduler is gone, as the futures will say, or it is too busy: then the next look may succeed.
+                with suppress(Exception):
                     self.look()
-                except Exception:  # the scheduler is gone: the futures say so
-                    continue
-                changed()
+                    changed()
 
         threading.Thread(target=run, daemon=True).start()
 

@@ -147,5 +147,11 @@ def test_progress_names_rates_and_failures(running: Cluster, tmp_path: Path) -> 
     assert "distributed" not in done.stderr and "Traceback" not in done.stderr
 
 
+def test_workers_of_a_running_cluster_are_not_counted_by_the_user(running: Cluster, tmp_path: Path) -> None:
+    good(tmp_path / "in" / "m.onnx")
+    done = batch("in", "-o", "out", "-j", 3, "--scheduler", running.address, cwd=tmp_path)
+    assert done.returncode == 0 and "warning: -j has no effect" in done.stderr
+
+
 def test_the_preloads_of_these_tests_change_something() -> None:
     assert all("distributed.versions" in text for text in PRELOADS.values())
