@@ -108,7 +108,7 @@ def command(
             show(listing(given, Conversion(options_of(context))))
             return
         legacy = LegacyFlags.of(context)
-        require_local({"--dump": given.dump, "--visualize": given.visualize, "--profile-json": given.profile_json})
+        require_local({"--dump": given.dump, "--visualize": given.visualize})
         target = target_of(named(model), as_folder(target), legacy)
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
         options = options_of(

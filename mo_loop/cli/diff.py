@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import click
 
+from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import reported
-from mo_loop.cli.file_checks import require_local
+from mo_loop.cli.file_checks import fetched
 from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.output import painted, show
 
@@ -67,11 +69,14 @@ def command(
     Exit codes: 0 no difference, 1 a difference, 2 bad input or usage, 4 a bug of mo-loop.
     """
     with reported(debug):
-        require_local({"A": old, "B": new})
         from mo_loop.differences.comparing import diff
 
-        found = diff(
-            old, new, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
+        with fetched(old) as one, fetched(new) as other:
+            found = diff(
+                one, other, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
+            )
+        found = replace(
+            found, old=replace(found.old, source=named(old)), new=replace(found.new, source=named(new))
         )
         if quiet:
             text = ""

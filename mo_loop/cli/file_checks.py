@@ -6,12 +6,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import click
 
-from mo_loop.errors import FileError, UsageError
+from mo_loop.errors import ConversionErrors, FileError, MoLoopError, UsageError
 from mo_loop.storage.locations import Location, is_url, location_of
 
 durable_option = click.option(
@@ -21,18 +21,30 @@ durable_option = click.option(
 
 
 @contextmanager
+def fetched(source: str) -> Iterator[str]:
+    """The path of a model, or of an IR with its .bin; what is at a URL is staged.
+
+    Raises:
+        FileError: an object cannot be read.
+    """
+    if not is_url(source):
+        yield source
+        return
+    where = location_of(source)
+    with _staged(where) as path, _told_as_given(path, where):
+        yield path
+
+
+@contextmanager
 def opened(source: str) -> Iterator[str]:
-    """The path of the model; standard input (`-`) is copied to a temporary file, a URL is staged.
+    """The same, where standard input (`-`) is copied to a temporary file.
 
     Raises:
         FileError: standard input is a terminal, the disk has no space for the file, or an object cannot be read.
     """
-    if is_url(source):
-        with _staged(location_of(source)) as path:
-            yield path
-        return
     if source != "-":
-        yield source
+        with fetched(source) as path:
+            yield path
         return
     if sys.stdin is None or sys.stdin.isatty():
         raise FileError(
@@ -55,16 +67,53 @@ def opened(source: str) -> Iterator[str]:
 
 @contextmanager
 def _staged(where: Location) -> Iterator[str]:
-    if where.suffix in (".xml", ".json", ".txt"):
-        raise UsageError(
-            f"{where} cannot be read from a URL", why="only ONNX models are", code="ML287",
-            hint="copy the .xml and the .bin to a local folder",
-        )  # fmt: skip
     from mo_loop.storage.scratch import Scratch
-    from mo_loop.storage.staging import staged
+    from mo_loop.storage.staging import copied, staged
 
-    with staged(where, Scratch()) as here:
-        yield str(here.path)
+    if where.suffix not in (".xml", ".json", ".txt"):
+        with staged(where, Scratch()) as here:
+            yield str(here.path)
+        return
+    from mo_loop.storage.stores import find
+
+    files = [where]
+    if where.suffix == ".xml" and find(data := where.with_suffix(".bin")) is not None:
+        files.append(data)
+    with copied(files, Scratch()) as paths:
+        yield str(paths[0])
+
+
+@contextmanager
+def _told_as_given(path: str, where: Location) -> Iterator[None]:
+    """Errors in the block name the URL instead of the local copy of the object."""
+    try:
+        yield
+    except ConversionErrors:  # they name nodes, no files
+        raise
+    except MoLoopError as error:
+        message, why, hint = (each.replace(path, str(where)) for each in (error.message, error.why, error.hint))
+        raise error.at(message=message, why=why, hint=hint) from error.__cause__
+
+
+@contextmanager
+def opened_inputs(given: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
+    """Inputs of a comparison, FILE or NAME=FILE: the text with a local file, and the text to show. Errors as
+    of `fetched`."""
+    with ExitStack() as stack:
+        found = []
+        for text in given:
+            name, equals, file = ("", "", text) if is_url(text) else text.partition("=")
+            if not is_url(file):
+                found.append((text, text))
+                continue
+            from mo_loop.storage.scratch import Scratch
+            from mo_loop.storage.staging import copied
+
+            where = location_of(file)
+            (path,) = stack.enter_context(copied([where], Scratch()))
+            stack.enter_context(_told_as_given(str(path), where))
+            found.append((f"{name}{equals}{path}", f"{name}{equals}{where}"))
+        yield found
 
 
 def require_local(paths: dict[str, str | None]) -> None:

@@ -6,14 +6,13 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mo_loop.cli.output import table, tell
 from mo_loop.cli.pass_listing import selection_of, warn_of_skipped
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.errors import UsageError
-from mo_loop.files import write_whole
+from mo_loop.storage.locations import place_of
 
 if TYPE_CHECKING:
     from mo_loop.cli.explanations import Explanations
@@ -69,7 +68,9 @@ class Inspection:
     def save(self) -> None:
         """Write the profile to its file. FileError if that fails."""
         if self._options.profile_json is not None and self._profile is not None:
-            write_whole(Path(self._options.profile_json), json.dumps(self._profile.as_json(), indent=1) + "\n")
+            from mo_loop.batch.places import write_content
+
+            write_content(place_of(self._options.profile_json), json.dumps(self._profile.as_json(), indent=1) + "\n")
 
 
 def _dumpers(options: PassOptions) -> Iterator[Dumper]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.cli.conversion_options import conversion_options, options_of
+from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
-from mo_loop.cli.file_checks import require_local
+from mo_loop.cli.file_checks import opened, require_local
 from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import pass_choice
@@ -77,10 +78,11 @@ def command(
         path = _place(model, target)
         progress = _Progress(path, quiet)
         try:
-            found = reduce(
-                model, condition, options=options_of(context), jobs=jobs or os.cpu_count() or 1, seconds=timeout,
-                trial_seconds=trial_timeout, better=progress.better, **settings,
-            )  # fmt: skip
+            with opened(model) as source:
+                found = reduce(
+                    source, condition, options=options_of(context), jobs=jobs or os.cpu_count() or 1, seconds=timeout,
+                    trial_seconds=trial_timeout, better=progress.better, **settings,
+                )  # fmt: skip
         except KeyboardInterrupt:
             if not path.exists() or not progress.count:
                 raise
@@ -88,11 +90,11 @@ def command(
             sys.exit(INTERRUPTED)
         progress.save(found.best)
     if not quiet:
-        show(_summary(model, target, found, time.monotonic() - progress.start))
+        show(_summary(named(model), target, found, time.monotonic() - progress.start))
 
 
 def _place(model: str, target: str) -> Path:
-    require_local({"MODEL": model, "-o": target})
+    require_local({"-o": target})
     path = Path(target)
     if path.suffix != ".onnx":
         raise UsageError(f"the output {target!r} does not end in .onnx", hint="name it, for example, small.onnx")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from mo_loop.cli.byte_size import ByteSize
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import opened, require_local
+from mo_loop.cli.file_checks import fetched, opened, opened_inputs, require_local
 from mo_loop.cli.model_options import frozen, names
 from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import is_terminal, painted, show, table
@@ -129,17 +130,28 @@ def command(
 
         options = options_of(context, input=inputs, output=names(outputs), freeze=dict(frozen(freeze)))
         limit, save = settings.pop("timeout"), settings.pop("save")
-        require_local({"IR": ir, "--save": save, "--dump": settings["dump"]})
-        with opened(model) as path:
+        require_local({"--save": save, "--dump": settings["dump"]})
+        with ExitStack() as stack:
+            path = stack.enter_context(opened(model))
+            written = None if ir is None else stack.enter_context(fetched(ir))
+            files = stack.enter_context(opened_inputs(given))
             report = verify(
-                path, ir, inputs=given, options=options, limit=limit, save=None if save is None else Path(save),
-                **settings,
+                path, written, inputs=[each for each, _ in files], options=options, limit=limit,
+                save=None if save is None else Path(save), **settings,
             )  # fmt: skip
-        if is_url(model):
-            report = replace(report, model=named(model))
+        report = _as_given(report, model, ir, dict(files))
         if not quiet:
             show(_formatted(report, form))
     sys.exit(report.exit_code)
+
+
+def _as_given(report: Report, model: str, ir: str | None, files: dict[str, str]) -> Report:
+    """The report with URLs in the places of the files that were brought from there."""
+    if is_url(model):
+        report = replace(report, model=named(model))
+    if ir is not None and is_url(ir):
+        report = replace(report, ir=named(ir))
+    return replace(report, sets=tuple(replace(each, name=files.get(each.name, each.name)) for each in report.sets))
 
 
 def _formatted(report: Report, form: str) -> str:

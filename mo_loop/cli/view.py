@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path, PurePath
 
 import click
 
+from mo_loop.cli.destination import named
 from mo_loop.cli.diff import ASPECTS
 from mo_loop.cli.error_output import message, reported
-from mo_loop.cli.file_checks import opened, require_local
+from mo_loop.cli.file_checks import fetched, opened
 from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.output import show, write
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import Location, is_url
+from mo_loop.storage.locations import Location, is_url, place_of
 
 
 @click.command()
@@ -70,13 +72,16 @@ def command(
         from mo_loop.viewing import view
 
         _require_fitting(model, other, output, opens, ignored, tolerance)
-        require_local({"OTHER": other, "-o": output})
-        with opened(model) as path:
-            found = view(
-                path, other, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
-            )
+        with opened(model) as path, nullcontext() if other is None else fetched(other) as more:
+            found = view(path, more, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external)
         if output == "-":
             write(found.html)
+            return
+        if output is not None and is_url(output):
+            from mo_loop.batch.places import write_content
+
+            write_content(place_of(output), found.html)
+            _tell(named(output), quiet)
             return
         own = Path(model, "index.html")
         target = Path(output) if output else own if is_page(own) else Path(_default(model, other))
@@ -84,8 +89,12 @@ def command(
             found.save(target)
         if opens:
             _open(target)
-    if not quiet:
-        show(str(target))
+    _tell(str(target), quiet)
+
+
+def _tell(place: str, is_quiet: bool) -> None:
+    if not is_quiet:
+        show(place)
 
 
 def _require_fitting(
@@ -98,6 +107,8 @@ def _require_fitting(
         raise UsageError("only MODEL can be read from standard input", hint="save the other model in a file")
     if output == "-" and opens:
         raise UsageError("--open opens a file, not standard output", hint="give a file: -o page.html")
+    if output is not None and is_url(output) and opens:
+        raise UsageError(f"--open opens a local file, not {named(output)}", hint="give a file: -o page.html")
 
 
 def _default(model: str, other: str | None) -> str:

@@ -83,6 +83,30 @@ def staged(
             return
 
 
+@contextmanager
+def copied(files: Sequence[Location], scratch: Scratch) -> Iterator[list[Path]]:
+    """Whole objects as local files of one folder, with their own names, removed at the end: an IR, a set of inputs.
+
+    Raises:
+        StorageError: an object is missing or refused, the store fails, or the files need more than the limit.
+        FileError: an object changed while it was read (ML270).
+    """
+    found = {}
+    for where in files:
+        _require_name(where)
+        found[where] = info(where)
+    total = sum(each.size for each in found.values())
+    scratch.require(files[0], total)
+    with scratch.room(files[0], total) as room:
+        paths = []
+        for where, known in found.items():
+            path = room.folder / where.name
+            _written(where, blocks(where, ((0, known.size),)), known.size, path)
+            _require_same(where, known)
+            paths.append(path)
+        yield paths
+
+
 def fetched_again(where: Location, like: Fetched) -> Fetched:
     """What is at a URL now, read as before: for stores without tags. StorageError as for `info`."""
     found = info(where)
@@ -128,7 +152,7 @@ class _Staging:
             self.found = info(self.where)  # it was replaced after it was listed
             self._source = self._fetched_model()
         if self.found.size > BLOCK:
-            self._require_same(self.where, self.found)
+            _require_same(self.where, self.found)
 
     def _fetched_model(self) -> Fetched:
         size = self.found.size
@@ -159,19 +183,20 @@ class _Staging:
             found, where = self._infos[location], self.where.parent / location
             read = _written(where, blocks(where, ranges), found.size, self.folder / location)
             external[location] = Fetched(found, read, ranges)
-            self._require_same(where, found)
+            _require_same(where, found)
         if external:
-            self._require_same(self.where, self.found)
+            _require_same(self.where, self.found)
         assert self._source is not None
         return Staged(self.path, self.drafts, self._source, external)
 
-    @staticmethod
-    def _require_same(where: Location, found: Info) -> None:
-        if find(where) != found:
-            raise FileError(
-                f"{where} changed while it was read", why="its size or its tag is another one", code="ML270",
-                hint="nothing was written: convert again when the files of the model are complete",
-            )  # fmt: skip
+
+def _require_same(where: Location, found: Info) -> None:
+    """FileError unless an object is what was found before it was read."""
+    if find(where) != found:
+        raise FileError(
+            f"{where} changed while it was read", why="its size or its tag is another one", code="ML270",
+            hint="nothing was written: convert again when the files of the model are complete",
+        )  # fmt: skip
 
 
 def _written(where: Location, parts: Iterable[tuple[int, bytes]], size: int, path: Path) -> str:

@@ -6,6 +6,7 @@ import gc
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mo_loop import convert_model, save_model
@@ -103,17 +104,54 @@ def test_commands_that_read(command: str, store: Store, pair: tuple[bytes, bytes
     assert there.stdout == here.stdout.replace(str(tmp_path / "m.onnx"), url)
 
 
+def test_an_ir_is_read_with_its_weights(store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+    """inspect, diff, view and verify read what convert has written at a URL, and show the URL instead of a copy."""
+    for name, content in zip(("m.xml", "m.bin", "n.xml", "n.bin"), (*pair, *pair), strict=True):
+        store.put(f"ir/{name}", content)
+    model, one, other = (f"{store.url}/{name}" for name in ("zoo/m.onnx", "ir/m.xml", "ir/n.xml"))
+    here = mo_loop("inspect", tmp_path / "local.xml").stdout.replace(str(tmp_path / "local.xml"), one)
+    assert mo_loop("inspect", one).stdout == here.replace("local.bin", "m.bin")
+    same = mo_loop("diff", one, other, "--format", "json")
+    assert same.returncode == 0, same.stderr
+    assert [json.loads(same.stdout)[side]["source"] for side in ("old", "new")] == [one, other]
+    assert mo_loop("view", one, other, "-o", f"{store.url}/page.html").stdout.strip() == f"{store.url}/page.html"
+    assert store.read("page.html").startswith(b"<!doctype html>")
+    arrays = {"x": np.array([1, -2, 3], np.float32), "n": np.array(3)}
+    for name, given in (("set", arrays), ("half", {"x": arrays["x"]})):
+        np.savez(tmp_path / f"{name}.npz", **given)
+        store.put(f"{name}.npz", (tmp_path / f"{name}.npz").read_bytes())
+    half = mo_loop("verify", model, one, "--inputs", f"{store.url}/half.npz")
+    assert half.returncode == 2 and f"{store.url}/half.npz has no value for the input 'n'" in half.stderr
+    report = mo_loop("verify", model, one, "--inputs", f"{store.url}/set.npz", "--format", "json")
+    assert report.returncode == 0, report.stderr
+    found = json.loads(report.stdout)
+    assert (found["model"], found["ir"], found["sets"][0]["name"]) == (model, one, f"{store.url}/set.npz")
+    assert list((tmp_path / "temporary").rglob("room-*")) == []
+
+
+def test_an_ir_without_weights_is_told(store: Store, pair: tuple[bytes, bytes]) -> None:
+    store.put("ir/m.xml", pair[0])
+    done = mo_loop("verify", f"{store.url}/zoo/m.onnx", f"{store.url}/ir/m.xml")
+    assert done.returncode == 2 and "m.bin" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_profile_and_a_model_to_reduce(store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+    url = f"{store.url}/zoo/m.onnx"
+    flags = ("--profile-json", f"{store.url}/p.json", "-q")
+    assert mo_loop("convert", url, "-o", f"{store.url}/x.xml", *flags).returncode == 0
+    assert json.loads(store.read("p.json"))
+    done = mo_loop("reduce", url, "-o", tmp_path / "small.onnx", "--if", "differs", "-j", "1")
+    assert done.returncode == 2 and "does not show" in done.stderr  # the model was read: it agrees
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ("convert", "{zoo}/m.onnx", "-o", "{zoo}/x.xml", "--dump", "{zoo}/dump"),
-        ("convert", "{zoo}/m.onnx", "-o", "{zoo}/x.xml", "--profile", "--profile-json", "{zoo}/p.json"),
+        ("convert", "{zoo}/m.onnx", "-o", "{zoo}/x.xml", "--visualize", "{zoo}/pictures"),
         ("convert", "{zoo}/m.onnx", "-o", "s3://a:b@{bucket}/x.xml"),
-        ("inspect", "{zoo}/m.xml"),
-        ("diff", "{zoo}/m.onnx", "{zoo}/m.onnx"),
-        ("verify", "{zoo}/m.onnx", "{zoo}/m.xml"),
-        ("view", "{zoo}/m.onnx", "{zoo}/m.onnx"),
-        ("reduce", "{zoo}/m.onnx", "-o", "small.onnx", "--if", "differs"),
+        ("verify", "{zoo}/m.onnx", "--save", "{zoo}/report"),
+        ("reduce", "{zoo}/m.onnx", "-o", "{zoo}/small.onnx", "--if", "differs"),
     ],
 )
 def test_what_is_only_possible_here(arguments: tuple[str, ...], store: Store) -> None:
