@@ -39,8 +39,6 @@ def engine_of(
     from mo_loop.cluster.connecting import LOCAL, connected, require_address
 
     require_address(scheduler)
-    if jobs is not None and scheduler != LOCAL:
-        message("warning", "-j has no effect: the workers of the cluster have their own number of threads")
     from mo_loop.cluster.agreement import require_versions, require_workers
     from mo_loop.cluster.sent_files import read_files
 
@@ -50,6 +48,8 @@ def engine_of(
         require_versions(client)
         from mo_loop.cluster.dask_engine import DaskEngine
 
+        if jobs is not None and scheduler != LOCAL and not is_quiet:
+            message("warning", "-j has no effect: the workers of the cluster have their own number of threads")
         engine = DaskEngine(client, limits, sent, is_single=is_single)
         if not is_quiet and (link := engine.dashboard):
             message("note", f"dashboard: {link}")

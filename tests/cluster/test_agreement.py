@@ -26,7 +26,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], code: str, folder: Pa
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(f"error: {code}: "), done.stderr
     assert done.stderr.count("error: ") == 1
-    assert not any(word in done.stderr for word in ("Traceback", "distributed.client", "Exception ignored", "499"))
+    assert not any(word in done.stderr for word in ("Traceback", "distributed.client", "Exception ignored", "ML499"))
     assert not (folder / "out").exists()
     return done.stderr
 
