@@ -5,9 +5,10 @@
         results = Batch(plan, folder, works, engine.limits, engine=engine).run(listener)
 
 One thread submits models, the largest first, and takes answers as they come; small ones are submitted in portions
-(`portions.py`). Twice as many are submitted as the workers have threads, so that a worker need not wait for the next,
-and the scheduler need not hold 100,000 models. Each is told to Dask with the memory that it needs; one above every
-worker's memory is refused.
+(`portions.py`). LOOKS threads find out which models have to be converted, because they wait for the store. Twice as
+many models are submitted as the workers have threads, so that a worker need not wait for the next, and the scheduler
+need not hold 100,000 models. Each is told to Dask with the memory that it needs; one above every worker's memory is
+refused.
 
 A model whose worker dies is tried once more on another. The scheduler itself decides how often a worker may die while
 it has a model (allowed-failures); a model that was not begun when its worker died is submitted again.
@@ -21,7 +22,7 @@ import pickle
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.batch.assignment import Answer, Assignment
 from mo_loop.batch.engine import Broken, Desk, Ended, Finished, Limits, Lost, Refused, Started, start_error
-from mo_loop.batch.estimates import largest_first
+from mo_loop.batch.estimates import largest_first, size_of
 from mo_loop.batch.outcomes import result_of
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import GOOD
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
 STOP = 10.0
 """Seconds in which the workers have to end their processes after Ctrl-C."""
+
+LOOKS = 8
+"""Models that are looked at at once, whether they are up to date."""
 
 TRIES = 4
 """How often a model may lose its worker before it begins."""
@@ -78,6 +82,7 @@ class DaskEngine:
         self._places = itertools.count()
         self._waiting: set[int] = set()
         self._is_stopping = False
+        self._looks = ThreadPoolExecutor(LOOKS)
 
     @property
     def dashboard(self) -> str:
@@ -137,6 +142,7 @@ class DaskEngine:
         except BaseException as error:
             desk.tell(Broken(error))
         finally:
+            self._looks.shutdown(wait=False, cancel_futures=True)
             desk.tell(Ended())
 
     def _convert_all(self, desk: Desk, drafts: str) -> None:
@@ -158,19 +164,28 @@ class DaskEngine:
 
     def _next_portions(self, desk: Desk) -> Iterator[Portion]:
         is_over = self._is_stopping or (self._is_single and self._has_failed)
-        while not is_over and len(self._futures) < 2 * self._watch.threads + 2:
-            given: list[Assignment] = []
-            most = 0
-            while len(given) < self._pace.count and (each := desk.take()) is not None:
-                need = need_of(each, self.limits.memory)
-                if need > self._watch.largest:
-                    desk.tell(Refused(each.number, each.model, self._too_large(need)))
-                    continue
-                given.append(each)
-                most = max(most, need)
-            if not given:
+        while not is_over and (free := 2 * self._watch.threads + 2 - len(self._futures)) > 0:
+            count = self._pace.count
+            taken = self._taken(desk, free * count)
+            if not taken:
                 return
-            yield Portion(tuple(given), most)
+            fitting = [each for each in taken if self._fits(*each, desk)]
+            for start in range(0, len(fitting), count):
+                given, needs = zip(*fitting[start : start + count], strict=True)
+                yield Portion(given, max(needs))
+
+    def _taken(self, desk: Desk, most: int) -> list[tuple[Assignment, int]]:
+        """The next models that have to be converted, the largest first, with the memory that they need."""
+        taken = [each for each in self._looks.map(lambda _: desk.take(), range(most)) if each is not None]
+        taken.sort(key=lambda each: (-size_of(each.model), each.number))
+        return [(each, need_of(each, self.limits.memory)) for each in taken]
+
+    def _fits(self, given: Assignment, need: int, desk: Desk) -> bool:
+        """Whether a worker has the memory; a model that needs more is refused."""
+        if need <= self._watch.largest:
+            return True
+        desk.tell(Refused(given.number, given.model, self._too_large(need)))
+        return False
 
     def _submit(self, portion: Portion, drafts: str) -> Future:
         if self._client.status != "running":
