@@ -1,6 +1,7 @@
 """Export networks of real size to ONNX, with random weights, and quantise them.
 
-    pip install torch==2.13.0 torchvision==0.28.0 transformers==5.23.0 onnx onnxscript onnxruntime sympy
+    pip install torch==2.13.0 transformers==5.23.0 onnx onnxscript onnxruntime sympy
+    pip install torchvision==0.28.0                   # for networks of images; of the same build as torch (CPU, CUDA)
     python tools/export_real.py                       # every row, into out/real (about 6 GB)
     python tools/export_real.py resnet50 bert-int4    # the rows whose names contain one of these
     python tools/export_real.py --list                # the names of the rows
@@ -29,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.models.sources.exporting.inputs import read_cases
 from tests.models.sources.real_models.rows import FILES, VARIANTS, WEIGHTS_ONLY, Entry, cached, matching
 
-NEEDED = ("numpy", "onnx", "onnxruntime", "onnxscript", "sympy", "torch", "torchvision", "transformers")
+NEEDED = ("numpy", "onnx", "onnxruntime", "onnxscript", "sympy", "torch", "transformers")
 TOOL = "tools/export_real.py"
 CASES = "cases.toml"
 
