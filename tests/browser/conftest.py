@@ -10,20 +10,14 @@ import pytest
 
 from tests.browser.browsing import Browsing, Shown, missing
 from tests.browser.made_pages import MadePages
+from tests.chosen import skip_unless_chosen
 
 HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without --browser, the tests of this folder are skipped; with it, what they need must be there."""
-    mine = [item for item in items if HERE in item.path.parents]
-    lack = missing()
-    if mine and lack and config.getoption("browser"):
-        raise pytest.UsageError(f"tests/browser {lack}")
-    if not config.getoption("browser"):
-        reason = f"tests/browser {lack}" if lack else "`make test-browser` runs the tests in a browser"
-        for item in mine:
-            item.add_marker(pytest.mark.skip(reason=reason))
+    skip_unless_chosen(config, items, HERE, "browser", missing(), "in a browser")
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,41 @@ def trouble(folder: Path) -> Path:
     path = folder / "trouble.py"
     path.write_text(TROUBLE)
     return path
+
+
+class Running:
+    """A running `mo-loop batch in -o out` in a process group of its own, as a shell starts it."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.mark = f"running-{folder.name}-{time.time_ns()}"
+        self.process = subprocess.Popen(
+            [*command(), "batch", "in", "-o", "out", "--extension", "trouble.py", *arguments],
+            cwd=folder, env=environment({"MARK": self.mark}), text=True, process_group=0,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        """Wait until a condition holds."""
+        end = time.monotonic() + 120
+        while not condition():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    def pairs(self) -> int:
+        """The number of .xml files of models whose names begin with m."""
+        return len(list((self.folder / "out").glob("m*.xml")))
+
+    def press(self, number: int = signal.SIGINT) -> None:
+        """Send a signal to the whole group, as a terminal does for Ctrl-C."""
+        os.killpg(self.process.pid, number)
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr, without a traceback in it."""
+        stdout, stderr = self.process.communicate(timeout=90)
+        assert "Traceback" not in stderr, stderr
+        return self.process.returncode, stdout, stderr
 
 
 def files_in(folder: Path) -> list[str]:

@@ -8,51 +8,24 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from .batches import batch, command, environment, files_in, good, processes, read, statuses, trouble
+from .batches import Running, batch, command, environment, files_in, good, processes, read, statuses, trouble
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /proc")
 
 REPORTS = ("--report", "r.json", "--junit", "j.xml", "--summary", "s.md")
 
 
-class Running:
-    """A running batch in a process group of its own, as a shell starts it."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.folder = folder
-        self.mark = f"signals-{folder.name}-{time.time_ns()}"
-        self.process = subprocess.Popen(
-            [*command(), "batch", "in", "-o", "out", "--extension", "trouble.py", *arguments],
-            cwd=folder, env=environment({"MARK": self.mark}), text=True, process_group=0,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-
-    def wait_for(self, condition: Callable[[], object]) -> None:
-        """Wait until a condition holds."""
-        end = time.monotonic() + 120
-        while not condition():
-            assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < end
-            time.sleep(0.02)
-
-    def pairs(self) -> int:
-        """The number of .xml files."""
-        return len(list((self.folder / "out").glob("m*.xml")))
-
-    def press(self, number: int = signal.SIGINT) -> None:
-        """Send a signal to the whole group, as a terminal does for Ctrl-C."""
-        os.killpg(self.process.pid, number)
+class Local(Running):
+    """The same with worker processes of this machine, which end before it."""
 
     def end(self) -> tuple[int, str, str]:
-        """Exit code, stdout and stderr; asserts that no process is left."""
-        stdout, stderr = self.process.communicate(timeout=60)
+        found = super().end()
         assert not processes(self.mark)
-        return self.process.returncode, stdout, stderr
+        return found
 
 
 @pytest.fixture
@@ -75,7 +48,7 @@ def assert_whole(out: Path) -> set[str]:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_during_the_batch(number: signal.Signals, code: int, models: Path) -> None:
-    running = Running(models, "-j", "2", *REPORTS)
+    running = Local(models, "-j", "2", *REPORTS)
     running.wait_for(lambda: running.pairs() >= 3)
     running.press(number)
     exit_code, stdout, stderr = running.end()
@@ -97,7 +70,7 @@ def test_a_signal_during_the_batch(number: signal.Signals, code: int, models: Pa
 
 
 def test_the_next_run_resumes(models: Path) -> None:
-    running = Running(models, "-j", "2")
+    running = Local(models, "-j", "2")
     running.wait_for(lambda: running.pairs() >= 2)
     running.press()
     assert running.end()[0] == 130
@@ -113,7 +86,7 @@ def test_the_next_run_resumes(models: Path) -> None:
 
 def test_a_signal_before_the_first_result(models: Path) -> None:
     """The signal arrives while workers start."""
-    running = Running(models, *REPORTS)
+    running = Local(models, *REPORTS)
     running.wait_for(lambda: list((models / "out").glob(".mo-loop-*")))
     running.press()
     exit_code, _, stderr = running.end()
@@ -125,7 +98,7 @@ def test_a_signal_before_the_first_result(models: Path) -> None:
 def test_a_hanging_model_does_not_delay_the_end(tmp_path: Path) -> None:
     good(tmp_path / "in" / "hang.onnx", name="hang")
     trouble(tmp_path)
-    running = Running(tmp_path)
+    running = Local(tmp_path)
     running.wait_for(lambda: len(processes(running.mark)) == 2)
     time.sleep(2)
     start = time.monotonic()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.chosen import skip_unless_chosen
 from tests.cluster.s3_server import S3Server, Store
 
 HERE = Path(__file__).parent
@@ -22,14 +23,7 @@ def missing() -> str | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without --cluster, the tests of this folder are skipped; with it, what they need must be there."""
-    mine = [item for item in items if HERE in item.path.parents]
-    lack = missing()
-    if mine and lack and config.getoption("cluster"):
-        raise pytest.UsageError(f"tests/cluster {lack}")
-    if not config.getoption("cluster"):
-        reason = f"tests/cluster {lack}" if lack else "`make test-cluster` runs the tests with stores and a cluster"
-        for item in mine:
-            item.add_marker(pytest.mark.skip(reason=reason))
+    skip_unless_chosen(config, items, HERE, "cluster", missing(), "with stores and a cluster")
 
 
 @pytest.fixture(scope="session")

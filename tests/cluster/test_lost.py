@@ -8,47 +8,26 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.batches import batch, command, environment, files_in, good, processes, read, statuses, trouble
+from tests.cli.batches import Running, batch, command, environment, files_in, good, processes, read, statuses, trouble
 from tests.cluster.dask_cluster import cluster, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /proc")
 
 
-class Running:
-    """A running batch in a process of its own."""
+class OnCluster(Running):
+    """The same on the cluster of a scheduler, with a report; what distributed logs is not shown."""
 
     def __init__(self, folder: Path, address: str, *arguments: str) -> None:
-        self.folder = folder
-        self.mark = f"running-{folder.name}-{time.time_ns()}"
-        self.process = subprocess.Popen(
-            [*command(), "batch", "in", "-o", "out", "--extension", "trouble.py", "--report", "r.json",
-             "--scheduler", address, *arguments],
-            cwd=folder, env=environment({"MARK": self.mark}), text=True, process_group=0,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-
-    def wait_for(self, condition: Callable[[], object]) -> None:
-        """Wait until a condition holds."""
-        end = time.monotonic() + 120
-        while not condition():
-            assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < end
-            time.sleep(0.02)
-
-    def pairs(self) -> int:
-        """The number of .xml files."""
-        return len(list((self.folder / "out").glob("*.xml")))
+        super().__init__(folder, "--report", "r.json", "--scheduler", address, *arguments)
 
     def end(self) -> tuple[int, str, str]:
-        """Exit code, stdout and stderr."""
-        stdout, stderr = self.process.communicate(timeout=90)
-        assert "Traceback" not in stderr and "distributed." not in stderr, stderr
-        return self.process.returncode, stdout, stderr
+        code, stdout, stderr = super().end()
+        assert "distributed." not in stderr, stderr
+        return code, stdout, stderr
 
 
 @pytest.fixture
@@ -70,7 +49,7 @@ def assert_whole(out: Path) -> set[str]:
 
 def test_a_worker_is_killed_while_it_works(models: Path) -> None:
     with cluster(models / "cluster", 2) as running:
-        started = Running(models, running.address)
+        started = OnCluster(models, running.address)
         started.wait_for(lambda: started.pairs() >= 3 and len(running.converters()) == 2)
         running.kill(running.processes[1])
         wait_until(lambda: len(running.converters()) <= 1)
@@ -91,7 +70,7 @@ def test_a_model_whose_workers_die_is_a_crash(tmp_path: Path) -> None:
     trouble(tmp_path)
     text = (tmp_path / "trouble.py").read_text()
     (tmp_path / "trouble.py").write_text(text.replace("os.abort()", "os.kill(os.getppid(), 9), time.sleep(9)"))
-    started = Running(tmp_path, "local", "-j", "2")
+    started = OnCluster(tmp_path, "local", "-j", "2")
     code, _, stderr = started.end()
     assert code == 1, stderr
     assert statuses(tmp_path / "r.json") == {
@@ -103,7 +82,7 @@ def test_a_model_whose_workers_die_is_a_crash(tmp_path: Path) -> None:
 
 def test_the_scheduler_is_killed_and_the_next_run_resumes(models: Path) -> None:
     with cluster(models / "cluster", 2) as running:
-        started = Running(models, running.address)
+        started = OnCluster(models, running.address)
         started.wait_for(lambda: started.pairs() >= 3)
         running.kill(running.scheduler)
         start = time.monotonic()
@@ -134,8 +113,8 @@ def test_all_workers_are_killed(models: Path, monkeypatch: pytest.MonkeyPatch) -
         "main()\n"
     )
     with cluster(models / "cluster", 1) as running:
-        monkeypatch.setattr(f"{__name__}.command", lambda: [sys.executable, str(models / "patience.py")])
-        started = Running(models, running.address)
+        monkeypatch.setattr("tests.cli.batches.command", lambda: [sys.executable, str(models / "patience.py")])
+        started = OnCluster(models, running.address)
         started.wait_for(lambda: started.pairs() >= 2)
         running.kill(running.processes[1])
         code, _, stderr = started.end()
@@ -147,7 +126,7 @@ def test_all_workers_are_killed(models: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("kind", ["local", "scheduler"])
 def test_ctrl_c(kind: str, models: Path) -> None:
     with cluster(models / "cluster", 2 if kind == "scheduler" else 0) as running:
-        started = Running(models, running.address if kind == "scheduler" else "local", "-j", "2")
+        started = OnCluster(models, running.address if kind == "scheduler" else "local", "-j", "2")
         started.wait_for(lambda: started.pairs() >= 3)
         os.killpg(started.process.pid, signal.SIGINT)
         start = time.monotonic()
@@ -190,7 +169,7 @@ def test_the_second_ctrl_c_ends_the_batch_at_once(tmp_path: Path) -> None:
 def test_workers_that_come_late_are_used(models: Path) -> None:
     """The only worker dies; another one comes, and gets its MEMORY a moment after the scheduler knows it."""
     with cluster(models / "cluster", 1) as running:
-        started = Running(models, running.address)
+        started = OnCluster(models, running.address)
         started.wait_for(lambda: started.pairs() >= 2)
         running.kill(running.processes[1])
         time.sleep(1)
