@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.schemas import onnx_schema
 from mo_loop.graph import Value
 from mo_loop.graph.types import SequenceType, TensorType
 
@@ -55,11 +56,8 @@ def schema_function(
     """
     import onnx
 
-    try:
-        schema: Any = onnx.defs.get_schema(call.op_type, opset, domain)
-    except onnx.defs.SchemaError:
-        return None
-    if schema.deprecated:
+    schema = onnx_schema(call.op_type, opset, domain)
+    if schema is None or schema.deprecated:
         return None
     if schema.has_function:
         versions = [v for v in schema.function_opset_versions if v <= opset]

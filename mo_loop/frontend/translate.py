@@ -27,7 +27,7 @@ from mo_loop.errors import (
     UnsupportedError,
     error_of_numbers,
 )
-from mo_loop.frontend import contrib_schemas, functions, refusals, registry
+from mo_loop.frontend import functions, refusals, registry
 from mo_loop.frontend.boundary import made_input, make_result
 from mo_loop.frontend.context import Body, Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
@@ -50,6 +50,7 @@ from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.onnx_graphs import body_name
 from mo_loop.frontend.repeated_names import repeated_names, without_repeated
+from mo_loop.frontend.schemas import schema_of
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
@@ -541,16 +542,12 @@ class ModelTranslation(Translation):
 
     def _may_have(self, context: Context, count: int) -> bool:
         """Whether the schema of the operator has an output of this number."""
-        import onnx
-
         domain = "" if context.proto.domain == "ai.onnx" else context.proto.domain
         if (domain, context.op_type, getattr(context.proto, "overload", "")) in self.model.functions:
             return False
-        schema: Any = contrib_schemas.schema(context.op_type, context.opset, domain)
-        if schema is None:
-            schema = onnx.defs.get_schema(context.op_type, context.opset, domain)
+        schema = schema_of(context.op_type, context.opset, domain)
         # The number of variadic outputs depends on the node: on its body, or on a number of pieces.
-        return bool(count <= schema.max_output < 1000)
+        return schema is not None and count <= schema.max_output < 1000
 
 
 def _size(proto: Any, kind: int) -> int:
@@ -657,17 +654,17 @@ def _require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
 
 def _require_texts(inputs: Iterable[Value | None], context: Context) -> None:
     """Raise TypeError_ for an input of strings where the schema of the operator has none."""
-    import onnx
-
     domain = "" if context.domain == "ai.onnx" else context.domain
-    if domain not in ("", "ai.onnx.ml"):
-        return
-    ports: Any = onnx.defs.get_schema(context.op_type, context.opset, domain).inputs
+    schema = schema_of(context.op_type, context.opset, domain)
+    if schema is None and domain != "":
+        return  # an operator of somebody else, whose translator knows what it takes
+    ports = [] if schema is None else schema.inputs
     for place, value in enumerate(inputs):
         if value is not None and value.type.dtype is string:
-            port = ports[min(place, len(ports) - 1)]
-            if "tensor(string)" not in port.types:
-                raise TypeError_(f"the input {port.name!r} is {value.type}, and must not be strings", code="ML240")
+            port = ports[min(place, len(ports) - 1)] if ports else None
+            if port is None or "tensor(string)" not in port.types:
+                name = str(place) if port is None else repr(port.name)
+                raise TypeError_(f"the input {name} is {value.type}, and must not be strings", code="ML240")
 
 
 def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int) -> None:

@@ -7,7 +7,6 @@ operators.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend import registry
@@ -15,6 +14,7 @@ from mo_loop.frontend.custom_translators import CustomTranslators
 from mo_loop.frontend.loose_nodes import version_read
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, main_graph
+from mo_loop.frontend.schemas import onnx_schema
 from mo_loop.frontend.translate import unsupported
 
 
@@ -44,10 +44,7 @@ def _errors(
 def _is_translated(domain: str, op: str, opset: int) -> bool:
     if registry.find(op, opset, domain) is not None or version_read(op, opset, domain) is not None:
         return True
-    import onnx
-
-    try:
-        schema: Any = onnx.defs.get_schema(op, opset, domain)
-    except onnx.defs.SchemaError:
+    schema = onnx_schema(op, opset, domain)
+    if schema is None:
         return False
     return not schema.deprecated and (schema.has_function or schema.has_context_dependent_function)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from mo_loop import ops
 from mo_loop.errors import ModelError, TypeError_, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.forms import Integers, Matrix, Rank3, Vector
@@ -52,7 +53,16 @@ def _translated(
     hidden = hidden if isinstance(hidden, int) else hidden_size
     if not isinstance(hidden, int):
         raise UnsupportedError(f"{kind} of unknown hidden size", code="ML314", hint="give the attribute hidden_size")
-    _require_sizes(kind, directions, hidden, layout, {"w": w, "r": r, "b": b, "p": peepholes}, states)
+    rows = GATES[kind] * hidden
+    sizes: dict[str, tuple[int | None, ...]] = {
+        "w": (directions, rows, None), "r": (directions, rows, hidden), "b": (directions, 2 * rows),
+        "p": (directions, 3 * hidden), "state": (None, directions, hidden) if layout else (directions, None, hidden),
+    }  # fmt: skip
+    given = [("w", w), ("r", r), ("b", b), ("p", peepholes), *(("state", each) for each in states)]
+    for name, value in given:
+        _require_sizes(kind, name, value, sizes[name])
+    w, r = _of_sizes(w, sizes["w"]), _of_sizes(r, sizes["r"])
+    b, peepholes = (None if each is None else _of_sizes(each, sizes[key]) for key, each in (("b", b), ("p", peepholes)))
     names = activations or _DEFAULTS[kind] * directions
     functions = activations_of(names, activation_alpha, activation_beta, len(_DEFAULTS[kind]), directions, kind)
     task = Recurrence(
@@ -68,27 +78,21 @@ def _translated(
     return sequence(node, task, native, x, w, r, b, states)
 
 
-def _require_sizes(
-    kind: str, directions: int, hidden: int, layout: int, weights: Mapping[str, Value | None],
-    states: Sequence[Value | None],
-) -> None:  # fmt: skip
+def _require_sizes(kind: str, name: str, value: Value | None, sizes: Sequence[int | None]) -> None:
     """Raise TypeError_ if an input has other sizes than those of the direction and the hidden size."""
-    rows = GATES[kind] * hidden
-    wanted: dict[str, tuple[int | None, ...]] = {
-        "w": (directions, rows, None), "r": (directions, rows, hidden), "b": (directions, 2 * rows),
-        "p": (directions, 3 * hidden),
-    }  # fmt: skip
-    state = (None, directions, hidden) if layout else (directions, None, hidden)
-    for name, value, sizes in [
-        *((name, value, wanted[name]) for name, value in weights.items()), *(("state", each, state) for each in states)
-    ]:  # fmt: skip
-        shape = None if value is None else value.shape
-        if value is None or shape is None:
-            continue
-        pairs = zip(shape, sizes, strict=False)
-        if len(shape) != len(sizes) or any(isinstance(a, int) and b is not None and a != b for a, b in pairs):
-            shown = ", ".join("?" if each is None else str(each) for each in sizes)
-            raise TypeError_(f"{kind}: the input {name!r} is {value.type}, not [{shown}]", code="ML233")
+    shape = None if value is None else value.shape
+    if value is None or shape is None:
+        return
+    pairs = zip(shape, sizes, strict=False)
+    if len(shape) != len(sizes) or any(isinstance(a, int) and b is not None and a != b for a, b in pairs):
+        shown = ", ".join("?" if each is None else str(each) for each in sizes)
+        raise TypeError_(f"{kind}: the input {name!r} is {value.type}, not [{shown}]", code="ML233")
+
+
+def _of_sizes(value: Value, sizes: Sequence[int | None]) -> Value:
+    """The same weights with the sizes that they have to have: without them the runtime does not compile the layer."""
+    is_known = all(isinstance(dim, int) or size is None for dim, size in zip(value.type.dims, sizes, strict=True))
+    return value if is_known else ops.Reshape(value, [-1 if size is None else size for size in sizes]).output
 
 
 def _native_activations(functions: Sequence[Sequence[Activation]], kind: str) -> Strings | None:

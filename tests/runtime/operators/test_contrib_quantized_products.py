@@ -64,8 +64,9 @@ def test_dynamically_quantised_product(quantization):
     assert ("FakeQuantize" in made) == (quantization == "fast")
 
 
-def test_scales_of_the_layers_direction():
-    """Weights of both directions of an LSTM have scales of their own."""
+@pytest.mark.parametrize("weights", ["constant", "an input"])
+def test_scales_of_the_layers_direction(weights):
+    """Weights of both directions of an LSTM have scales of their own, also weights that are inputs of the model."""
     hidden, features = 3, 4
     w, r = (numbers(2, n, 4 * hidden, kind=np.int8) for n in (features, hidden))
     scales = [np.array([0.002, 0.004], np.float32), np.array([0.003, 0.001], np.float32)]
@@ -75,5 +76,6 @@ def test_scales_of_the_layers_direction():
     given |= {"w_scale": scales[0], "w_zero": zeros, "r_scale": scales[1], "r_zero": zeros}
     check_node(
         "com.microsoft::DynamicQuantizeLSTM", given, {"hidden_size": hidden, "direction": "bidirectional"}, opset=1,
-        outputs=3, constants=["w", "r", "w_scale", "w_zero", "r_scale", "r_zero"], dynamic=["x"], atol=0.02,
+        outputs=3, atol=0.02, dynamic=["x", "r"],
+        constants=["w_scale", "w_zero", "r_scale", "r_zero", *(["w", "r"] if weights == "constant" else [])],
     )  # fmt: skip

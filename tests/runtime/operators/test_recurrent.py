@@ -142,6 +142,22 @@ def test_constant_states_decide_the_batch(kind):
     check_node(kind, inputs, attributes, opset=14, outputs=2, constants=("w", "r", "h"), dynamic=True)
 
 
+@pytest.mark.parametrize("unknown", ["w", "r", "wrb"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_of_unknown_sizes(kind, unknown):
+    """Weights that are inputs of the model whose sizes it does not say: they follow from the attributes."""
+    rng, gates = np.random.default_rng(3), GATES[kind]
+    shapes = {
+        "x": (TIME, BATCH, SIZE), "w": (1, gates * HIDDEN, SIZE), "r": (1, gates * HIDDEN, HIDDEN),
+        "b": (1, 2 * gates * HIDDEN),
+    }  # fmt: skip
+    inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    constants = [name for name in "wrb" if name not in unknown]
+    check_node(
+        kind, inputs, {"hidden_size": HIDDEN}, opset=14, outputs=2, constants=constants, dynamic=list(unknown)
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("layout", [0, 1])
 @pytest.mark.parametrize("constant", ["h", "c"])
 def test_a_constant_state_gives_the_batch_size(constant, layout):

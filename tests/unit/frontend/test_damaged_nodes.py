@@ -67,6 +67,18 @@ NODES: dict[str, tuple[str, str]] = {
     "less than no bins": (
         "() => (y) <int64 n = {-2}, int64 r = {8000}, float e = {1}> { y = MelWeightMatrix (n, r, r, e, e) }", "ML227"
     ),
+    "an operator that onnx has forgotten, of texts": ("(string[2] x) => (y) { y = ScaledTanh (x) }", "ML240"),
+    "more outputs than an operator has that onnx has forgotten": (
+        "(float[2] x) => (y, z) { y, z = ScaledTanh <alpha = 1.0, beta = 1.0> (x) }", "ML227"
+    ),
+    "scales that are texts": (
+        "(string s) => (y) <uint8[2] x = {1, 2}> { y = com.microsoft.DequantizeLinear (x, s) }", "ML240"
+    ),
+    "weights of two directions where there is one": (
+        "(float[5,1,4] x, uint8[2,4,12] w, uint8[2,3,12] r, float[2] s) => (y) <uint8[2] z = {128, 128}> "
+        "{ y = com.microsoft.DynamicQuantizeLSTM <hidden_size = 3> (x, w, r, , , , , , s, z, s, z) }",
+        "ML233",
+    ),
     "a sum of texts": ("(string[0] x) => (y) { y = ReduceLogSumExp (x) }", "ML240"),
     "a flag that is absent": (
         "(float[3,2,24] q, float[4,2,24] k, float[24,24] w, float[24,48] v, float[72] b) => (y) "

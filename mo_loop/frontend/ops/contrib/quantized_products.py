@@ -164,7 +164,9 @@ def dynamic_quantize_lstm(
     direction: str = "forward", hidden_size: Positive | None = None, input_forget: int = 0, node: Context,
 ):  # fmt: skip
     """LSTM with the numbers of the weights, [directions, inputs, 4 * hidden]; x and the states are not quantised."""
-    weights, recurrence = _gates(w, w_scale, w_zero_point), _gates(r, r_scale, r_zero_point)
+    directions = 2 if direction == "bidirectional" else 1
+    weights = _gates(w, w_scale, w_zero_point, directions)
+    recurrence = _gates(r, r_scale, r_zero_point, directions)
     return lstm(
         x, weights, recurrence, b, sequence_lens, initial_h, initial_c, p, activation_alpha=activation_alpha,
         activation_beta=activation_beta, activations=activations, clip=clip, direction=direction,
@@ -172,12 +174,14 @@ def dynamic_quantize_lstm(
     )  # fmt: skip
 
 
-def _gates(w: Value, scale: Value, zero_point: Value) -> Value:
+def _gates(w: Value, scale: Value, zero_point: Value, directions: int) -> Value:
     """Weights as [directions, 4 * hidden, inputs] in f32. The scales are one for each direction, or for each gate."""
-    directions, _, width = w.type.dims
+    given, _, width = w.type.dims
+    if isinstance(given, int) and given != directions:
+        raise TypeError_(f"the weights {w.type} are those of {given} directions, not {directions}", code="ML233")
     for each in (scale, zero_point):
         count = element_count(each.shape)
-        if isinstance(count, int) and isinstance(directions, int) and count not in (directions, directions * width):
+        if isinstance(count, int) and isinstance(width, int) and count not in (directions, directions * width):
             raise TypeError_(f"{each.type} is not one number for each direction or each row of {w.type}", code="ML233")
     arrays = [array_of(each) for each in (w, scale, zero_point)]
     if all(each is not None for each in arrays):
