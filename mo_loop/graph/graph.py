@@ -1,4 +1,4 @@
-"""The graph: nodes, values and their uses, which networkx reads as a graph of its own.
+"""The graph: it keeps nodes and the edges between them, and networkx reads it as a graph of its own.
 
 >>> from mo_loop import ops
 >>> from mo_loop.graph import Graph
@@ -20,17 +20,17 @@ a separate Graph with `owner` set; no edge crosses graphs.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mo_loop.errors import InternalError, ModelError
-from mo_loop.graph.origin import Origin, Origins, current, joined
-from mo_loop.graph.shape import Renaming, Shape, fresh_symbols
-from mo_loop.graph.types import ElementType, OptionalType, SequenceType
+from mo_loop.graph.networkx_view import networkx_view
+from mo_loop.graph.node import Node, Value, use_of
+from mo_loop.graph.origin import Origin, Origins, current
+from mo_loop.graph.shape import fresh_symbols
+from mo_loop.graph.type_equality import Renaming, same_type
 
 if TYPE_CHECKING:
     from mo_loop.ops.base import Parameter, Result
@@ -40,239 +40,8 @@ _set = object.__setattr__
 _NO_DATA: dict[str, Any] = {}
 """The data that networkx keeps for a node: none, and one dictionary for all of them."""
 
-N = TypeVar("N", bound="Node")
+N = TypeVar("N", bound=Node)
 T = TypeVar("T")
-
-
-class Use(NamedTuple):
-    """One consumer of a value: input `port` of `node`."""
-
-    node: Node
-    port: int
-
-
-def _use(node: Node, port: int) -> Use:
-    return tuple.__new__(Use, (node, port))  # half the time of Use(node, port), and every edge makes one
-
-
-class Value:
-    """One output of a node.
-
-    `names` are its tensor names, `origins` the tensors of the ONNX model that it contains.
-    """
-
-    __slots__ = ("_uses", "index", "names", "node", "origins", "type")
-
-    _uses: Use | dict[Use, None] | None
-    """Its consumers, in the order in which they were linked. Nearly every value has one: a Use needs a third of the
-    memory of a dictionary."""
-
-    def __init__(self, node: Node, index: int, type_: Any) -> None:
-        self.node = node
-        self.index = index
-        self.type = type_
-        self.names: tuple[str, ...] = ()
-        self.origins: Origins = ()
-        self._uses = None
-
-    @property
-    def dtype(self) -> ElementType:
-        dtype: ElementType = self.type.dtype
-        return dtype
-
-    @property
-    def shape(self) -> Shape:
-        shape: Shape = self.type.shape
-        return shape
-
-    @property
-    def rank(self) -> int | None:
-        return None if self.type.shape is None else len(self.type.shape)
-
-    @property
-    def known(self) -> Any:
-        return self.type.known
-
-    @property
-    def graph(self) -> Graph:
-        return self.node.graph
-
-    @property
-    def constant(self) -> Any:
-        """The values as a numpy array if they are constant, else None; small computations are evaluated."""
-        return _constant(self, 16)
-
-    @property
-    def uses(self) -> tuple[Use, ...]:
-        """A snapshot of all consumers; later changes of the graph do not change the tuple."""
-        uses = self._uses
-        if uses is None:
-            return ()
-        return tuple(uses) if isinstance(uses, dict) else (uses,)
-
-    @property
-    def is_used(self) -> bool:
-        return self._uses is not None
-
-    @property
-    def only_use(self) -> Use | None:
-        """The only consumer; None without a consumer or with several."""
-        uses = self.uses
-        return uses[0] if len(uses) == 1 else None
-
-    def _link(self, node: Node, port: int) -> None:
-        uses = self._uses
-        if uses is None:
-            self._uses = _use(node, port)
-        elif isinstance(uses, dict):
-            uses[_use(node, port)] = None
-        else:
-            self._uses = {uses: None, _use(node, port): None}
-
-    def _unlink(self, node: Node, port: int) -> None:
-        uses = self._uses
-        if isinstance(uses, dict):
-            del uses[_use(node, port)]
-            if uses:
-                return
-        self._uses = None
-        self.node.graph._unread[self.node] = None
-
-    def replace_with(self, other: Value) -> None:
-        """Make every consumer of this value read `other`, except the node of `other`."""
-        if other is self:
-            return
-        for node, port in self.uses:
-            if node is not other.node:
-                node.graph.set_input(node, port, other)
-
-    @property
-    def origin(self) -> Origin:
-        """The tensor of the ONNX model that it contains, else the origin of its node."""
-        return self.origins[0] if self.origins else self.node.origin
-
-    def add_name(self, name: str) -> None:
-        if name not in self.names:
-            self.names = (*self.names, name)
-
-    def define(self, tensor: Origin, name: str = "") -> None:
-        """Mark this value as a tensor of the ONNX model, with its origin, and its name unless another is given."""
-        name = name or tensor.output
-        self.names = self.names if name in self.names else (*self.names, name) if self.names else (name,)
-        self.origins = joined(self.origins, (tensor,)) if self.origins else (tensor,)
-
-    def copy_names(self, other: Value) -> None:
-        """Add the names and origins of `other`, which has the same content."""
-        for name in other.names:
-            self.add_name(name)
-        self.origins = joined(self.origins, other.origins)
-
-    def take_names(self, other: Value) -> None:
-        """Replace `other` by this value: the names and origins of `other` move here."""
-        if other is not self:
-            self.copy_names(other)
-            other.names = ()
-            other.origins = ()
-
-    def take_output(self, other: Value, name: str) -> None:
-        """Make this value the model output `name` in place of `other`."""
-        self.add_name(name)
-        other.names = tuple(each for each in other.names if each != name)
-        moved = tuple(each for each in other.origins if each.output == name and not each.scope)
-        self.origins = joined(self.origins, moved)
-        other.origins = tuple(each for each in other.origins if each not in moved)
-
-    def __repr__(self) -> str:
-        return f"{self.node.name or type(self.node).__name__}:{self.index} {self.type}"
-
-
-class Node:
-    """A node of a graph; the operations in mo_loop.ops derive from it."""
-
-    __slots__ = ("_rt_info", "graph", "id", "inputs", "made", "name", "origins", "outputs")
-
-    graph: Graph
-    id: int
-    inputs: tuple[Value | None, ...]
-    outputs: tuple[Value, ...]
-    name: str
-    origins: Origins
-    """The nodes of the ONNX model that it was made for; may be empty."""
-
-    bodies: tuple[Graph, ...] = ()
-    made: tuple[int, int]
-    """The numbers of the fresh symbols that the inference of its types made: after the first, up to the second. Not
-    set where it made none."""
-    is_kept: ClassVar[bool] = False
-    """Whether it stays without readers: Parameters, Results, and sinks, which have an effect at run time."""
-
-    @property
-    def output(self) -> Value:
-        """The only output."""
-        if len(self.outputs) != 1:
-            raise InternalError(f"{self!r} has {len(self.outputs)} outputs, not one", where=self.origin)
-        return self.outputs[0]
-
-    @property
-    def rt_info(self) -> dict[str, Any]:
-        """Additional attributes that passes preserve and the writer writes."""
-        info: dict[str, Any] | None = getattr(self, "_rt_info", None)
-        if info is None:
-            info = {}
-            object.__setattr__(self, "_rt_info", info)
-        return info
-
-    @property
-    def origin(self) -> Origin:
-        """The node of the ONNX model that it was made for; without one, its own place in the graph."""
-        if getattr(self, "graph", None) is None:
-            return Origin((), self.name, _type_of(self))
-        return self.origins[0] if self.origins else Origin(self.graph.scope, self.label, _type_of(self))
-
-    @property
-    def label(self) -> str:
-        """Its name; without one, the name of its class with a number."""
-        return self.name or f"{type(self).__name__}#{self.id}"
-
-    @property
-    def path(self) -> str:
-        """The path of this node: the names of the enclosing control-flow nodes, then its own."""
-        graph = getattr(self, "graph", None)
-        return self.name if graph is None else graph.path_of(self)
-
-    def infer_types(self) -> Sequence[Any]:
-        """The types of the outputs, from those of the inputs."""
-        raise NotImplementedError
-
-    @property
-    def acts(self) -> bool:
-        """Whether a body contains a sink; then the node stays without readers."""
-        return any(body.acts for body in self.bodies)
-
-    @property
-    def is_used(self) -> bool:
-        """Whether anything reads one of its outputs."""
-        for output in self.outputs:  # noqa: SIM110  # `any` takes twice as long
-            if output._uses is not None:
-                return True
-        return False
-
-    @property
-    def consumers(self) -> list[Node]:
-        """The nodes that read one of its outputs, each once."""
-        return list({use.node: None for output in self.outputs for use in output.uses})
-
-    @property
-    def producers(self) -> list[Node]:
-        """The nodes whose outputs it reads, each once."""
-        return list({value.node: None for value in self.inputs if value is not None})
-
-    def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
-        """Give a copied control-flow node separate bodies, and change its port maps accordingly."""
-
-    def __repr__(self) -> str:
-        count = len(getattr(self, "inputs", ()))
-        return f"{type(self).__name__}({count} input{'' if count == 1 else 's'})"
 
 
 class Graph:
@@ -310,12 +79,7 @@ class Graph:
 
         It is made on first use: importing networkx takes as long as converting a model of a thousand nodes.
         """
-        from networkx import MultiDiGraph
-
-        view = MultiDiGraph()
-        view._node = self._nodes
-        view._succ, view._pred = _Neighbours(self, _successors), _Neighbours(self, _predecessors)
-        return view
+        return networkx_view(self._nodes)
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -489,7 +253,7 @@ class Graph:
         for port, value in enumerate(inputs):
             if value is not None:
                 if value._uses is None:  # as in `_link`: nearly every value has one use
-                    value._uses = _use(node, port)
+                    value._uses = use_of(node, port)
                 else:
                     value._link(node, port)
         cls = type(node)
@@ -725,94 +489,9 @@ def _is_unread(node: Node) -> bool:
     return not node.is_used and not node.is_kept
 
 
-def _constant(value: Value, depth: int) -> Any:
-    """The constant values of `value`, evaluated through at most `depth` nodes of small constants."""
-    node: Any = value.node
-    if hasattr(node, "tensor"):
-        return node.tensor.array()
-    integers = getattr(value.type, "integers", None)
-    if integers is not None:
-        return np.array(integers, value.dtype.numpy).reshape(value.type.known.shape)
-    if not depth or not node.inputs or node.bodies or node.random or len(node.outputs) != 1:
-        return None
-    arrays = []
-    for each in node.inputs:
-        array = None if each is None else _constant(each, depth - 1)
-        if each is not None and (array is None or array.nbytes > 1 << 16):
-            return None
-        arrays.append(array)
-    result = node.evaluate(*arrays)
-    return None if result is NotImplemented else np.asarray(result)
-
-
-Edges = dict["Node", dict[int, dict[str, Value]]]
-"""The edges of one node, as networkx has them: neighbour -> input port -> {"value": the Value}."""
-
-
-class _Neighbours(Mapping["Node", Edges]):
-    """The successors or the predecessors of every node, made when networkx asks for them."""
-
-    def __init__(self, graph: Graph, edges: Callable[[Node], Edges]) -> None:
-        self._graph, self._edges = graph, edges
-
-    def __getitem__(self, node: Node) -> Edges:
-        if node not in self._graph:
-            raise KeyError(node)
-        return self._edges(node)
-
-    def __iter__(self) -> Iterator[Node]:
-        return iter(self._graph._nodes)
-
-    def __len__(self) -> int:
-        return len(self._graph)
-
-
-def _successors(node: Node) -> Edges:
-    found: Edges = {}
-    for output in node.outputs:
-        for consumer, port in output.uses:
-            found.setdefault(consumer, {})[port] = {"value": output}
-    return found
-
-
-def _predecessors(node: Node) -> Edges:
-    found: Edges = {}
-    for port, value in enumerate(node.inputs):
-        if value is not None:
-            found.setdefault(value.node, {})[port] = {"value": value}
-    return found
-
-
 def _origins_of(inputs: Iterable[Value | None]) -> Origins:
     return next((value.node.origins for value in inputs if value is not None and value.node.origins), ())
 
 
-def _type_of(node: Node) -> str:
-    """The type of the operation in the IR."""
-    return str(getattr(node, "type", type(node).__name__))
-
-
 def _made(node: Node) -> tuple[int, int]:
     return getattr(node, "made", (0, 0))
-
-
-def same_type(old: Any, new: Any, renaming: Renaming) -> bool:
-    """Whether inference gave the same types, apart from fresh symbols, which are new in every inference."""
-    if type(old) is not type(new):
-        return False
-    if isinstance(old, SequenceType):
-        if old.length is None or new.length is None:
-            same = old.length is new.length
-        else:
-            same = renaming.agrees(old.length, new.length)
-        return same and same_type(old.element, new.element, renaming)
-    if isinstance(old, OptionalType):
-        return old.present is new.present and same_type(old.element, new.element, renaming)
-    if old.dtype is not new.dtype or old.rank != new.rank or (old.known is None) != (new.known is None):
-        return False
-    if not all(map(renaming.agrees, old.shape or (), new.shape or ())):
-        return False
-    if old.known is None or new.known is None:
-        return True
-    items: Any = zip(old.known.flat, new.known.flat, strict=False)
-    return old.known.shape == new.known.shape and all(renaming.agrees(a, b) for a, b in items)

@@ -215,39 +215,6 @@ def fresh_symbols() -> int:
     return _made
 
 
-class Renaming:
-    """Whether two inferences gave the same types, apart from the names of their fresh symbols.
-
-    `old` and `new` are the numbers of those symbols: after the first, up to the second. A fresh symbol of another
-    inference must be the same in both; the symbols of the two inferences must correspond one to one.
-    """
-
-    def __init__(self, old: tuple[int, int], new: tuple[int, int]) -> None:
-        self._old, self._new = old, new
-        self._forth: dict[Symbol, Symbol] = {}
-        self._back: dict[Symbol, Symbol] = {}
-
-    def agrees(self, a: Dimension, b: Dimension) -> bool:
-        """Whether `a` of the old inference and `b` of the new one are the same."""
-        if isinstance(a, int) or isinstance(b, int):
-            return a == b
-        if a.const != b.const or len(a.terms) != len(b.terms):
-            return False
-        return all(x == y and self._is_same(s, t) for (s, x), (t, y) in zip(a.terms, b.terms, strict=True))
-
-    def _is_same(self, a: Symbol, b: Symbol) -> bool:
-        made = (_is_within(a, self._old), _is_within(b, self._new))
-        if not any(made):
-            return a == b
-        if not all(made) or (a.lo, a.hi) != (b.lo, b.hi):
-            return False
-        return self._forth.setdefault(a, b) == b and self._back.setdefault(b, a) == a
-
-
-def _is_within(symbol: Symbol, numbers: tuple[int, int]) -> bool:
-    return symbol.is_fresh and numbers[0] < int(symbol.name[1:]) <= numbers[1]
-
-
 def substituted(dim: Dimension, symbol: Symbol, value: int) -> Dimension:
     """The dimension where the symbol is this number."""
     if isinstance(dim, int):

@@ -25,7 +25,9 @@ import transforms
 from tests import ROOT
 from transforms.function_pass import FunctionPass
 
-CIRCLES = ({"mo_loop.graph", "mo_loop.graph.graph", "mo_loop.ops.base"},)
+CIRCLES = (
+    {"mo_loop.graph", "mo_loop.graph.graph", "mo_loop.graph.networkx_view", "mo_loop.graph.node", "mo_loop.ops.base"},
+)
 """The only import cycles."""
 
 # Which packages a package never imports, at any level; a module in the root of mo_loop counts as one.
@@ -224,7 +226,7 @@ def allowed_library(found: Import, library: str) -> bool:
 
 class TestImportDirection:
     def test_there_is_no_import_circle_but_that_of_graph_and_ops(self) -> None:
-        """A graph makes a Constant from a scalar, and so imports one operation; imports for typing count too."""
+        """A node knows its graph, and a graph makes a Constant from a scalar; imports for typing count too."""
         circles = [circle for circle in import_circles() if circle not in CIRCLES]
         assert not circles, "\n".join(", ".join(sorted(circle)) for circle in circles)
 

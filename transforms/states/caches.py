@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.graph import Use
+from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.types import TensorType
 
 
