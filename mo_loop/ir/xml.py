@@ -48,13 +48,13 @@ def spelled(value: Any) -> str:
 
 
 def _decimal(value: float) -> str:
-    """Nine digits represent any f32; other numbers, and integers (bounds of integer types), need more."""
-    short = f"{value:.9g}"
-    if float(short) == value or not math.isfinite(value):
+    """Nine digits mean the f32 that they represent; other numbers, and bounds of integer types, need more."""
+    short, single = f"{value:.9g}", nearest_single(value)
+    if single == value or not math.isfinite(value):
         return short
-    if value.is_integer() and abs(value) < 1 << 63:
-        return f"{value:.0f}"
-    return short if nearest_single(value) == value else repr(value)
+    if float(short) == value:
+        return short if f"{single:.9g}" != short else f"{value:#.17g}"  # of nine digits it is taken for an f32
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1 << 63 else repr(value)
 
 
 def nearest_single(value: float) -> float:

@@ -20,7 +20,7 @@ from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
 from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
 from mo_loop.ir.reader.records import Edge, Info, Layer, Net, Port, ir_error, shortened
-from mo_loop.ir.reader.variable_layers import ASSIGN, Variable, require_consistent
+from mo_loop.ir.reader.variable_layers import ASSIGN, Variable, require_consistent, require_stored
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.opaque import Opaque, OpaqueSink
 
@@ -102,6 +102,8 @@ class GraphReader:
             return Result(inputs[0], names=layer.output_names)
         if layer.type == "Const" and layer.data.get("element_type") in BY_IR_NAME:
             return self._constant(layer)
+        if layer.type == ASSIGN and inputs and "variable_id" in layer.data:
+            require_stored(self._variables[layer.data["variable_id"]], layer, inputs[0])
         return self._known(layer, inputs) or self._opaque(layer, inputs)
 
     def _read_body(self, net: Net, types: Mapping[str, TensorType]) -> ReadGraph:

@@ -2,7 +2,7 @@
 
     found = variables(net)["pastpresent"]
     found.reads, found.assigns            # [(net, layer)]
-    require_consistent(net)               # IrError for a variable that is read but never assigned, or has two types
+    require_consistent(net)               # IrError for a variable that is read but never assigned, or read as two types
 
 ReadValue-6 declares the type of its variable; an Assign has the id alone. The operations of opset 3 declare no type: it
 is that of the port.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mo_loop.graph import Value
 from mo_loop.graph.types import BY_PRECISION
 from mo_loop.ir.reader.numbers import parse_shape
 from mo_loop.ir.reader.records import Layer, Net, Port, shortened
@@ -47,7 +48,7 @@ def variables(net: Net) -> dict[str, Variable]:
 
 
 def require_consistent(net: Net) -> dict[str, Variable]:
-    """`variables`, if each is read and assigned, with one type; IrError otherwise."""
+    """`variables`, if each is read, with one type, and assigned; IrError otherwise."""
     found = variables(net)
     for each in found.values():
         name = shortened(repr(each.id), 60)
@@ -55,14 +56,25 @@ def require_consistent(net: Net) -> dict[str, Variable]:
             raise each.reads[0][1].wrong(f"nothing assigns the variable {name} that it reads", CODE)
         if not each.reads:
             raise each.assigns[0][1].wrong(f"nothing reads the variable {name} that it assigns", CODE)
-        first, *others = [(layer, *declared(layer)) for _, layer in each.reads]
-        # An Assign has no type of its own: what it stores is its input.
-        stored = [(layer, *_of_port(layer.inputs[0])) for _, layer in each.assigns if layer.inputs]
-        for layer, dtype, dims in (*others, *stored):
-            if dtype != first[1] or not _fit(dims, first[2]):
-                other = f"{_text(*first[1:])} in layer {shortened(first[0].id, 40)}"
-                raise layer.wrong(f"the variable {name} is {_text(dtype, dims)} here, and {other}", CODE)
+        for _, layer in each.reads[1:]:
+            _require_type(each, layer, *declared(layer))
     return found
+
+
+def require_stored(variable: Variable, layer: Layer, value: Value) -> None:
+    """Raise IrError if the value that an Assign stores is none of its variable, whatever its input port says."""
+    shape = value.shape
+    dims = None if shape is None else tuple(dim if isinstance(dim, int) else -1 for dim in shape)
+    _require_type(variable, layer, value.dtype.name, dims)
+
+
+def _require_type(variable: Variable, layer: Layer, dtype: str, dims: Dims) -> None:
+    """Raise IrError if the layer has another type than the first ReadValue of the variable."""
+    first = variable.reads[0][1]
+    known = declared(first)
+    if dtype != known[0] or not _fit(dims, known[1]):
+        here = f"the variable {shortened(repr(variable.id), 60)} is {_text(dtype, dims)} here"
+        raise layer.wrong(f"{here}, and {_text(*known)} in layer {shortened(first.id, 40)}", CODE)
 
 
 def declared(layer: Layer) -> tuple[str, Dims]:

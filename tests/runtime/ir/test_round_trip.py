@@ -5,12 +5,15 @@ tests/unit/test_exported_models.py does it with the exported models.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mo_loop import ops
 from mo_loop.api import Model, convert_model, read_model, save_model
@@ -19,6 +22,8 @@ from mo_loop.graph import Graph
 from mo_loop.graph.shape import high, low
 from mo_loop.graph.tensor import ArrayTensor, FileTensor
 from mo_loop.graph.types import BY_NAME, f32, i64, string
+from mo_loop.ir.reader import layer_types
+from mo_loop.ir.xml import spelled
 from mo_loop.last_check import last_check
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Loop
@@ -157,15 +162,25 @@ def test_bounds_of_dimensions(tmp_path: Path) -> None:
     assert bounds == [(1, 5), (3, None), (0, None), (0, 7), (2, 2)]
 
 
-def test_floats_that_are_no_f32_are_written_exactly(tmp_path: Path) -> None:
-    graph = parse("""graph {
+@pytest.mark.parametrize(("least", "most"), [(-2147483648.0, 2147483647.0), (-2.16799998, 0.1)])
+def test_floats_that_are_no_f32_are_written_exactly(tmp_path: Path, least: float, most: float) -> None:
+    """-2.16799998 are also the nine digits of an f32."""
+    graph = parse(f"""graph {{
         %x = Parameter : i32[2] "x"
-        %y = Clamp(%x) {min: -2147483648.0, max: 2147483647.0}
+        %y = Clamp(%x) {{min: {least}, max: {most}}}
         Result(%y) "y" names "y"
-    }""")
+    }}""")
     found = assert_identical(Model(graph), tmp_path)
     (clamp,) = (node for node in found if isinstance(node, Op) and node.type == "Clamp")
-    assert (clamp.min, clamp.max) == (-2147483648.0, 2147483647.0)  # type: ignore[attr-defined]
+    assert (clamp.min, clamp.max) == (least, most)  # type: ignore[attr-defined]
+
+
+@given(
+    st.one_of(st.floats(allow_nan=False), st.floats(width=32), st.floats(width=32).map(lambda number: float(f"{number:.9g}")))
+)
+def test_any_number_is_read_as_it_was_written(number: float) -> None:
+    found = layer_types.parsed(spelled(number), float)
+    assert found == number or math.isnan(number)
 
 
 def test_a_model_that_was_read_can_be_compressed(tmp_path: Path) -> None:

@@ -263,6 +263,7 @@ OTHER = layer(
     (variable(stored="FP16"), "f16[2] here, and f32[2] in layer 1"),
     (variable(dims="3"), "f32[3] here, and f32[2] in layer 1"),
     (variable(dims="2,1"), "f32[2,1] here, and f32[2] in layer 1"),
+    (variable().replace('data shape="2"', 'data shape="3"'), "f32[3] here, and f32[2] in layer 1"),
     (variable(more=OTHER).replace("</edges>", '<edge from-layer="7" from-port="0" to-layer="8" to-port="0" /></edges>'),
      "f32[3] here, and f32[2] in layer 1"),
     (variable(shape="2,x", dims="2"), "variable_shape is not a shape"),
