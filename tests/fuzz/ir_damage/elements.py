@@ -167,7 +167,8 @@ def _damage_attribute(state: Damage, element: Any) -> None:
         element.set(draw.choice(("unknown", "axis", "shape", "value", "name", "offset", "size")), state.text())
     elif kind == 2:
         value = element.attrib.pop(key, "")
-        element.set(draw.choice(("unknown", "axis", "name", key.upper(), f"{{urn:x}}{key}")), value)
+        local = key.rpartition("}")[2]  # it may have been renamed before
+        element.set(draw.choice(("unknown", "axis", "name", local.upper(), f"{{urn:x}}{local}")), value)
     elif kind == 3:
         other = state.with_attributes(element.tag)
         element.set(key, other.attrib.get(key, draw.choice([*other.attrib.values(), ""])))
