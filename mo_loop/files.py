@@ -1,7 +1,8 @@
-"""write_whole: writes a file completely or not at all. append_lines: adds to a file.
+"""write_whole: writes a file completely or not at all. append_lines: adds to a file. refuse_device: what has no end.
 
     write_whole(Path("graph.dot"), to_dot(graph))
     append_lines(Path("results.jsonl"), b'{"format": 1}\\n', b'["a", 1]\\n')
+    refuse_device(Path("model.onnx"))                   # FileError if it is a link to /dev/zero
 
 The content of `write_whole` is written under another name in the same folder, and renamed at the end. A device or a
 pipe, such as /dev/stdout, is written directly.
@@ -19,6 +20,11 @@ from typing import BinaryIO
 
 from mo_loop.errors import FileError
 from mo_loop.locking import locked
+
+_KINDS = {
+    stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link",
+}  # fmt: skip
 
 Content = str | bytes | Iterable[str] | Iterable[bytes]
 
@@ -117,6 +123,22 @@ def remove(path: Path) -> None:
     """Remove a file if that is possible."""
     with contextlib.suppress(OSError):
         path.unlink()
+
+
+def file_kind(found: os.stat_result) -> str:
+    """What is at a path, for messages: "a pipe"; empty for a regular file."""
+    return "" if stat.S_ISREG(found.st_mode) else _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+
+
+def refuse_device(path: str | os.PathLike[str], *, or_pipe: bool = False) -> None:
+    """Raise FileError for a device or a socket in place of a model, and `or_pipe` for a pipe; either may have no end.
+
+    A folder, and a path where nothing is, are errors of those that read it.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        kind = file_kind(os.stat(path))
+        if kind not in ("", "a folder", *(() if or_pipe else ("a pipe",))):
+            raise FileError(f"{path} is {kind}, not a model", hint="give the file itself", code="ML211")
 
 
 def is_special(path: Path) -> bool:

@@ -24,6 +24,7 @@ from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError, UsageError
+from mo_loop.files import refuse_device
 from mo_loop.frontend.external_data import external_files
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.ir.pair import move_pair, remove_draft
@@ -68,6 +69,7 @@ def placed(done: Done, task: Task) -> Done:
 
 
 def _converted(task: Task) -> Entry:
+    refuse_device(task.source, or_pipe=True)  # one found in a folder: nobody writes to it
     files = external_files(task.source, task.work.options.allowed_folders)
     _keep([each.path for each in files], task)
     home = os.path.realpath(os.path.dirname(task.source) or ".")

@@ -41,7 +41,7 @@ CODES: dict[str, Code] = {
     "ML209": Code("graph text that cannot be parsed"),
     # -- files
     "ML210": Code("a file that does not exist"),
-    "ML211": Code("a folder in place of a file"),
+    "ML211": Code("a folder, a device or a pipe in place of a file"),
     "ML212": Code("a file that cannot be read"),
     "ML213": Code("a data file that is too short", "some weights would be incomplete", _COPY),
     "ML214": Code("a file of another format, or a truncated file"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from mo_loop.differences.structure import DUMP, IR, ONNX, Structure
 from mo_loop.errors import FileError, InputError, UsageError
+from mo_loop.files import refuse_device
 from mo_loop.graph import Graph
 
 _WORDS = {ONNX: "an ONNX model", IR: "an IR", DUMP: "a dump"}
@@ -53,6 +54,7 @@ def require_same_kind(old: Structure, new: Structure) -> None:
 def _of_file(
     path: Path, source: str, unread: list[FileError] | None, inferred: bool, allowed: Sequence[str]
 ) -> Structure:
+    refuse_device(path)
     kind = _kind(path)
     if kind == IR:
         from mo_loop.ir.reader import read_with_ids

@@ -19,6 +19,7 @@ from typing import Any
 
 from mo_loop.dump.node_link import applied, node_link, state_of
 from mo_loop.errors import FileError
+from mo_loop.files import refuse_device
 from mo_loop.page.node_records import Record, State
 
 _NAME = re.compile(r"(\d{3,})_([\w.-]+)\.json")
@@ -108,6 +109,7 @@ def is_delta(data: Any) -> bool:
 
 def read_file(file: Path, needed_by: Path | None = None) -> Any:
     """The data of a .json file."""
+    refuse_device(file)
     try:
         return json.loads(file.read_bytes())
     except OSError as error:

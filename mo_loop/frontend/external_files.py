@@ -19,20 +19,16 @@ from __future__ import annotations
 
 import os
 import shlex
-import stat
 from collections.abc import Sequence
 
 from mo_loop.errors import FileError
+from mo_loop.files import file_kind
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.graph.data_file import FLAGS, NO_LINK, DataFile, Identity
 
 _CACHES = ("models--", "datasets--", "spaces--")
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _HAS_FOLDERS = os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd
-_KINDS = {
-    stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link",
-}  # fmt: skip
 
 
 class ExternalFiles:
@@ -153,8 +149,8 @@ def _opened(base: str, path: str) -> int:
 
 
 def _require_regular(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise _OtherKindError(_KINDS.get(stat.S_IFMT(found.st_mode), "no regular file"))
+    if kind := file_kind(found):
+        raise _OtherKindError(kind)
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import FileError, ModelError, UnsupportedError
+from mo_loop.files import refuse_device
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
 from mo_loop.frontend.strip_weights import strip_weights
@@ -125,6 +126,7 @@ def _read(path: Path) -> tuple[bytes, DataFile | None]:
     try:
         if path.is_dir():
             raise _folder(path)
+        refuse_device(path)
         with open(path, "rb") as file:
             found = Identity.of(file.fileno())
             if found is None or found.size <= LARGE:

@@ -55,6 +55,11 @@ def filesystem_of(where: Location) -> tuple[Any, str]:
     return system, path
 
 
+def local_path(where: Location) -> str | None:
+    """The path of a URL that is one of this machine; None for the URL of a store."""
+    return filesystem_of(where)[1] if where.scheme in LOCAL else None
+
+
 def matcher(pattern: str) -> str:
     """The regular expression of a glob: `*` stays in a folder, `**` does not."""
     from fsspec.utils import glob_translate

@@ -4,7 +4,8 @@
         convert(here.path)                        # here.files: size, tag and SHA-256 of what was read
 
 Of external data only the ranges that the model names are fetched, into a sparse file of the same size. Its names follow
-the rules of `mo_loop.frontend.external_files`: below the folder of the model, never absolute, never through `..`.
+the rules of `mo_loop.frontend.external_files`: below the folder of the model, never absolute, never through `..`, and
+where the URL is a path of this machine (file://) not through a link.
 """
 
 from __future__ import annotations
@@ -14,11 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from mo_loop.errors import FileError, StorageError, UsageError
+from mo_loop.storage.filesystems import local_path
 from mo_loop.storage.locations import Location
 from mo_loop.storage.scratch import Room, Scratch
 from mo_loop.storage.stores import BLOCK, Info, blocks, find, info, read_whole
+
+if TYPE_CHECKING:
+    from mo_loop.graph.data_file import DataFile
 
 GAP = 64 << 10
 """Ranges that are closer than this are fetched as one."""
@@ -141,6 +147,8 @@ class _Staging:
         self._source: Fetched | None = None
         self._wanted: dict[str, Ranges] = {}
         self._infos: dict[str, Info] = {}
+        self._files: dict[str, DataFile] = {}
+        """The files of external data that are on this machine anyway."""
 
     def fetch_model(self) -> None:
         """The .onnx itself. One that a listing knows and that fits into one request is not asked for again."""
@@ -175,19 +183,44 @@ class _Staging:
                 continue  # the conversion reports it, with the tensor that is in it
             self._infos[location] = found
             self._wanted[location] = _joined(ranges, found.size)
+            if (folder := local_path(self.where.parent)) is not None:
+                self._files[location] = _file_at(folder, location)
         return sum(end - start for ranges in self._wanted.values() for start, end in ranges)
 
     def fetch_data(self) -> Staged:
         external = {}
         for location, ranges in self._wanted.items():
             found, where = self._infos[location], self.where.parent / location
-            read = _written(where, blocks(where, ranges), found.size, self.folder / location)
+            file = self._files.get(location)
+            parts = blocks(where, ranges) if file is None else _blocks_of(file, ranges)
+            read = _written(where, parts, found.size, self.folder / location)
             external[location] = Fetched(found, read, ranges)
             _require_same(where, found)
         if external:
             _require_same(self.where, self.found)
         assert self._source is not None
         return Staged(self.path, self.drafts, self._source, external)
+
+
+def _file_at(folder: str, location: str) -> DataFile:
+    """The file of external data of a model in a local folder. FileError if it is none that the model may name."""
+    from mo_loop.frontend.external_files import ExternalFiles
+
+    try:
+        return ExternalFiles(folder).at(location, location)
+    except FileError as error:
+        hint = "put the file itself there, or give the path of the model instead of its URL, with --allow-external"
+        raise error.at(hint=hint) from None
+
+
+def _blocks_of(file: DataFile, ranges: Ranges) -> Iterator[tuple[int, bytes]]:
+    """The same as `blocks`, from the open file that was checked. FileError (ML270) if it has changed."""
+    with file.open() as data:
+        for start, end in ranges:
+            for place in range(start, end, BLOCK):
+                data.seek(place)
+                yield place, data.read(min(place + BLOCK, end) - place)
+    file.require_unchanged()
 
 
 def _require_same(where: Location, found: Info) -> None:

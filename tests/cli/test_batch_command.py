@@ -153,6 +153,16 @@ def test_bad_usage(given: list[str], said: str, tree: Path) -> None:
     assert not (tree / "out").exists()
 
 
+def test_what_is_no_file_fails_and_the_others_are_converted(tree: Path) -> None:
+    """Nobody writes to the pipe, and the device has no end."""
+    os.mkfifo(tree / "models" / "pipe.onnx")
+    (tree / "models" / "device.onnx").symlink_to("/dev/zero")
+    done = batch("models", "-o", "out", cwd=tree)
+    assert done.returncode == 1
+    assert "pipe.onnx is a pipe, not a model" in done.stderr and "device.onnx is a device, not" in done.stderr
+    assert files_in(tree / "out") == pairs("one", "sub/two", "sub/deep/three", "other/four")
+
+
 def test_standard_output_is_not_a_folder(tree: Path) -> None:
     done = batch("models", "-o", "-", cwd=tree)
     assert done.returncode == 2

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import pickle
+import socket
 import sys
 import tarfile
 import zipfile
@@ -200,4 +201,15 @@ if sys.platform != "win32":
     @case("files of other kinds")
     def model_that_is_a_folder(folder: Path) -> Path:
         (folder / "model.onnx").mkdir()
+        return folder / "model.onnx"
+
+    @case("files of other kinds")
+    def model_that_is_an_endless_device(folder: Path) -> Path:
+        (folder / "model.onnx").symlink_to("/dev/zero")
+        return folder / "model.onnx"
+
+    @case("files of other kinds")
+    def model_that_is_a_socket(folder: Path) -> Path:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(os.path.relpath(folder / "model.onnx"))  # the length of the path of a socket is limited
         return folder / "model.onnx"

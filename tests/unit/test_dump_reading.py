@@ -13,6 +13,7 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.differences.opening import opened
 from mo_loop.dump import Dumper, read_dump
 from mo_loop.dump.node_link import node_link
 from mo_loop.errors import FileError
@@ -283,3 +284,12 @@ def blocks(count: int) -> onnx.ModelProto:
         (bool d, float[N,4] t) {{ d = Identity (c) t = Tanh (s) }}> }}"""
     )  # fmt: skip
     return made
+
+
+@pytest.mark.parametrize("name", ["step.json", "step.txt", "model.onnx"])
+def test_a_device_in_place_of_a_file_is_refused(name: str, tmp_path: Path) -> None:
+    """It has no end: reading it would take all memory."""
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(FileError, match="is a device, not a model") as caught:
+        opened(tmp_path / name)
+    assert caught.value.code == "ML211"
