@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Node
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, string
 from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Control, If, TensorIterator
@@ -79,7 +79,8 @@ def _is_origin(node: Node) -> bool:
     if isinstance(node, Control):
         return False
     if isinstance(node, Parameter):
-        fed = _fed_by(node)
+        owner = node.graph.owner
+        fed = owner.outer(node) if isinstance(owner, Control) else None
         return fed is None or fed.rank is not None
     return all(value is None or value.rank is not None for value in node.inputs)
 
@@ -90,16 +91,6 @@ def _unknown_ranks(graph: Graph) -> Iterator[MoLoopError]:
         for node in scope.ordered():
             if any(isinstance(output.type, TensorType) and output.rank is None for output in node.outputs):
                 yield UnsupportedError("a tensor of unknown rank", where=node.origin, code="ML323")
-
-
-def _fed_by(parameter: Parameter) -> Value | None:
-    """The outer value that a body's Parameter starts from; None for a model input."""
-    owner = parameter.graph.owner
-    if isinstance(owner, Control):
-        for entry, value in owner.fed:
-            if parameter in vars(entry).values():
-                return value
-    return None
 
 
 def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:

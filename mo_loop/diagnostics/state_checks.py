@@ -8,7 +8,7 @@ from mo_loop.diagnostics.diagnostic import Diagnostic, Place
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Dim, Dimension
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Concatenated, Iteration, Merged, Sliced
+from mo_loop.ops.control import Concatenated, If, Iteration, Merged, Sliced
 from mo_loop.ops.recurrent import Sequence
 from transforms.states.pairing import find_pairs
 from transforms.states.port_names import is_next
@@ -21,9 +21,10 @@ _SAME_ELEMENTS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Transpose", "Con
 
 
 def state_diagnostics(graph: Graph) -> Iterator[Diagnostic]:
-    """All notes about the main graph. A model that was converted with states has nothing left to say."""
+    """All notes about the graph and the branches in it. A model that was converted with states has nothing left to
+    say."""
     yield from _carried(graph)
-    yield from _stepped(graph)
+    yield from _stepped(graph, graph)
 
 
 def _carried(graph: Graph) -> Iterator[Diagnostic]:
@@ -44,11 +45,13 @@ def _carried(graph: Graph) -> Iterator[Diagnostic]:
     yield Diagnostic.of_code("ML550", f"{many} that the caller carries ({', '.join(names[:_SHOWN])}{more})", place)
 
 
-def _stepped(graph: Graph) -> Iterator[Diagnostic]:
+def _stepped(graph: Graph, model: Graph) -> Iterator[Diagnostic]:
     """A note for each loop and recurrent operation that goes forward through a sequence of the model's inputs."""
     for node in graph.ordered():
+        for body in node.bodies if isinstance(node, If) else ():
+            yield from _stepped(body, model)
         for value, axis in _sequences(node):
-            name = _input_of(graph, value, axis)
+            name = _input_of(model, value, axis)
             if name:
                 text = f"it steps through a sequence of the input {name!r}"
                 yield Diagnostic.of_code("ML551", text, Place.of(node.origin))
@@ -89,8 +92,12 @@ def _input_of(graph: Graph, value: Value, axis: int) -> str:
 
 
 def _source(value: Value) -> Node:
-    """The node that makes the elements of a value."""
-    node = value.node
-    while getattr(node, "type", "") in _SAME_ELEMENTS and node.inputs and node.inputs[0] is not None:
-        node = node.inputs[0].node
-    return node
+    """The node that makes the elements of a value, outside of the branches that the value is in."""
+    while True:
+        node, owner = value.node, value.graph.owner
+        if getattr(node, "type", "") in _SAME_ELEMENTS and node.inputs and node.inputs[0] is not None:
+            value = node.inputs[0]
+        elif isinstance(node, Parameter) and isinstance(owner, If) and (outer := owner.outer(node)) is not None:
+            value = outer
+        else:
+            return node

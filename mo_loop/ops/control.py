@@ -165,6 +165,10 @@ class Control(Op, abstract=True):
         pairs = zip(self.input_map, self.data_inputs, strict=True)
         return [(entry, value) for entry, value in pairs if value is not None]
 
+    def outer(self, parameter: Parameter) -> Value | None:
+        """The outer value that a Parameter of a body starts from; None for one without an input, such as the index."""
+        return next((value for entry, value in self.fed if parameter in vars(entry).values()), None)
+
     @property
     def data_inputs(self) -> tuple[Value | None, ...]:
         """The inputs that have an entry in the input map: all except trip count and condition."""

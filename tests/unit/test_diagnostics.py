@@ -470,6 +470,19 @@ def test_loops_that_step_forward_through_an_input(text: str, said: bool) -> None
         assert "LowLatency2[sequence_length=1]" in notes[0].help
 
 
+@pytest.mark.parametrize("length", ["T", "5"])
+def test_sequences_in_the_branches_of_an_if(length: str) -> None:
+    """A detector of voices has an LSTM for each sampling rate."""
+    text = """main (float[LENGTH,B,3] x, bool rate) => (float[L,1,B,2] y) <float[1,2,3] w = {1,2,3,4,5,6},
+      float[1,2,2] r = {1,2,3,4}> { [if] y = If (rate) <
+        then_branch = high () => (float[L,1,B,2] h) { v = Relu (x) [rnn1] h = RNN <hidden_size = 2> (v, w, r) },
+        else_branch = low () => (float[L,1,B,2] l) { [rnn2] l = RNN <hidden_size = 2> (x, w, r) }> }"""
+    notes = [each for each in examine(parsed(text.replace("LENGTH", length))).diagnostics if each.code == "ML551"]
+    # A length that is a number may be that of another sequence, behind an operation that computes new elements.
+    expected = ["if/high/rnn1", "if/low/rnn2"] if length == "T" else ["if/low/rnn2"]
+    assert [each.place.path for each in notes] == expected
+
+
 # -- compilation
 
 
