@@ -18,8 +18,8 @@ def notes_about(path: Path, model: OnnxModel, oracle: str, expected: Iterable[Na
     exact = exact_operators(str(path))
     if exact and oracle == ONNX_RUNTIME:
         yield (
-            f"{', '.join(exact)}: products of u8 and s8 saturate in ONNX Runtime on processors without VNNI; "
-            "session.x64quantprecision=1 is set against it"
+            f"{', '.join(exact)}: products of u8 and s8 saturate in ONNX Runtime on processors without VNNI, except "
+            "with weights that are constants"
         )
     for name in returned_inputs(model):
         yield (

@@ -8,6 +8,8 @@ A value is an array, a list of arrays for a sequence, or None for an empty optio
 
 The values do not depend on the CPU. Sums of products of 8-bit integers saturate in ONNX Runtime on a CPU with AVX2 and
 without VNNI; the reference evaluator computes them in integers of 32 bits, so models with `EXACT_OPERATORS` go there.
+ONNX Runtime itself is exact with weights that are constants: its optimiser makes unsigned weights of signed ones
+(session.x64quantprecision), which it does from the level `extended` on.
 """
 
 from __future__ import annotations
@@ -32,6 +34,10 @@ Named = list[tuple[str, Any]]
 ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 
 EXACT_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
+INTEGER_OPERATORS = EXACT_OPERATORS | {
+    "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "QAttention", "QGemm",
+}  # fmt: skip
+"""All operators that add products of 8-bit integers; the reference evaluator knows `EXACT_OPERATORS` alone."""
 
 NOT_IMPLEMENTED = (
     "Could not find an implementation",
@@ -144,8 +150,8 @@ class OnnxRuntime:
     """ONNX Runtime on the CPU.
 
     `model` is a path, the bytes of a model, or a ModelProto. `optimise` is one of none, basic, extended, all: the
-    unoptimised graph is the better reference, the optimised one is faster. `threads` is the number of threads, 0 for
-    one on each processor.
+    unoptimised graph is the better reference, the optimised one is faster. A model with `INTEGER_OPERATORS` is optimised
+    at least to the level that makes them exact. `threads` is the number of threads, 0 for one on each processor.
     """
 
     def __init__(self, model: Any, optimise: str = "none", threads: int = 1, arena: bool = True) -> None:
@@ -158,6 +164,9 @@ class OnnxRuntime:
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
         options.add_session_config_entry("session.x64quantprecision", "1")
+        if optimise in ("none", "basic") and INTEGER_OPERATORS.intersection(_operators(model)):
+            optimise = "extended"
+            options.add_session_config_entry("session.disable_quant_qdq", "1")  # pairs around f32 stay in f32
         options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, _LEVELS[optimise])
         source = model if isinstance(model, bytes) else str(model) if isinstance(model, (str, Path)) else _bytes(model)
         self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])

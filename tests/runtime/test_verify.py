@@ -55,15 +55,15 @@ def test_integers_do_not_depend_on_the_cpu() -> None:
     assert run_converted(model, feeds)[0][0][1].tolist() == [[4 * 255 * -128]]
 
 
-def precision_entry(model: bytes) -> str:
-    """In the worker: the option of a session for exact products of 8-bit weights."""
-    session = OnnxRuntime(model)._session
-    entry: str = session.get_session_options().get_session_config_entry("session.x64quantprecision")
-    return entry
-
-
 def test_sessions_are_exact_with_constant_weights() -> None:
-    assert isolated(precision_entry, parsed(NEG).SerializeToString()) == "1"
+    """The optimiser makes unsigned weights of signed ones; it does not run for other models."""
+    weights = "<int8[4,1] b = {-128, -128, -128, -128}, float s = {0.5}>"
+    model = parsed(f"""main (float[1,4] a) => (float[1,1] y) {weights} {{
+      y = com.microsoft.DynamicQuantizeMatMul (a, b, s)
+    }}""")
+    found = oracle(model, [{"a": np.ones((1, 4), np.float32)}])
+    assert found.source == ONNX_RUNTIME
+    assert found.values[0][0][1].item() == pytest.approx(4 * -128 * 0.5, rel=1e-2)
 
 
 def test_a_verdict_in_one_word() -> None:
