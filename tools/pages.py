@@ -248,7 +248,8 @@ RUNTIME = """\
 # Errors of the CPU device, and the forms that avoid them
 
 Measured with OpenVINO {first} to {last} ({count} releases) on the CPU device with the f32 precision hint, with several
-inferences on one compiled model. An error without releases is on all. The table is `transforms/runtime/gaps.py`;
+inferences on one compiled model, with AVX-512 and, on the newest release, with AVX2 alone. An error without releases
+is on all. The table is `transforms/runtime/gaps.py`;
 `tests/runtime/probes` has a small graph for nearly every error that shows it, under the name in brackets.
 `tools/probe_runtime.py` runs them on the installed release or on another one and lists the rules that it does not need;
 `make probes` runs them on all releases, with every rule on and with each one off.
@@ -321,9 +322,14 @@ def _gap_row(gap: Any) -> str:
 
 
 def _sentence(gap: Any) -> str:
-    """What is wrong, and on which releases if not on all."""
+    """What is wrong, and on which releases and processors if not on all."""
+    from transforms.runtime.gaps import MEASURED
+
     span = f"since {gap.since}" if gap.since else ""
     span += (", " if span else "") + f"up to {gap.until}" if gap.until else ""
+    if gap.avx512_since:
+        is_always = gap.avx512_since in (gap.since, MEASURED[0])
+        span += (", " if span else "") + ("" if is_always else f"since {gap.avx512_since} ") + "only with AVX-512"
     return _cell(gap.sentence) + (f" [{span}]" if span else "")
 
 

@@ -150,8 +150,9 @@ class OnnxRuntime:
     """ONNX Runtime on the CPU.
 
     `model` is a path, the bytes of a model, or a ModelProto. `optimise` is one of none, basic, extended, all: the
-    unoptimised graph is the better reference, the optimised one is faster. A model with `INTEGER_OPERATORS` is optimised
-    at least to the level that makes them exact. `threads` is the number of threads, 0 for one on each processor.
+    unoptimised graph is the better reference, the optimised one is faster. A model with `INTEGER_OPERATORS` is
+    optimised at least to the level that makes them exact. `threads` is the number of threads, 0 for one on each
+    processor.
     """
 
     def __init__(self, model: Any, optimise: str = "none", threads: int = 1, arena: bool = True) -> None:

@@ -25,7 +25,8 @@ class Gap:
 
     `since` is the first release of `MEASURED` that has it, "" if all of them have it up to `until`; `until` is the last
     one, "" if the newest still has it. `rule` is the class name of the pass, or the translator, that avoids it, "" if
-    nothing does; `form` is what is written instead.
+    nothing does; `form` is what is written instead. `avx512_since` is the first release that has it only on processors
+    with AVX-512, "" if there is none; the rule is for all processors, because an IR runs on any.
     """
 
     id: str
@@ -35,10 +36,14 @@ class Gap:
     form: str = ""
     since: str = ""
     until: str = ""
+    avx512_since: str = ""
 
-    def is_in(self, release: str) -> bool:
-        """Whether `release`, such as "2025.4.1", has it; a newer one than all measured has what the newest has."""
+    def is_in(self, release: str, *, has_avx512: bool = True) -> bool:
+        """Whether `release`, such as "2025.4.1", has it on such a processor; a newer one than all measured has what the
+        newest has."""
         number = version(release)
+        if not has_avx512 and self.avx512_since and number >= version(self.avx512_since):
+            return False
         return (not self.since or number >= version(self.since)) and (not self.until or number <= version(self.until))
 
 
@@ -137,8 +142,8 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "GuardZeroTrips", "ends and trip counts after `CumSum`, where the inference of bounds stops",
     ),
     Gap(
-        "trip-count-of-zero", "a constant trip count of 0 crashes the process",
-        CRASH, "EliminateEmptyLoops", "the initial values, and empty constants",
+        "trip-count-of-zero", "a constant trip count of 0 crashes the process, or returns old values",
+        CRASH, "EliminateEmptyLoops", "the initial values, and empty constants", avx512_since="2026.4.1",
     ),
     Gap(
         "condition-of-false", "a constant condition that is false does not compile",
@@ -245,7 +250,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "computed-trip-count",
         "a trip count of 0 that can be computed while the model is read crashes the process, or returns old values",
-        CRASH, "PreventLoopFolding", "trip count plus a zero that cannot be folded",
+        CRASH, "PreventLoopFolding", "trip count plus a zero that cannot be folded", avx512_since="2026.4.1",
     ),
     Gap(
         "computed-condition",
@@ -472,7 +477,7 @@ GAPS: tuple[Gap, ...] = (
     # -- single operations
     Gap(
         "greater-of-nan", "`Greater` and `GreaterEqual` are true for NaN",
-        WRONG, "translator of Greater", "`Less` and `LessEqual` with swapped inputs",
+        WRONG, "translator of Greater", "`Less` and `LessEqual` with swapped inputs", avx512_since="2024.6.0",
     ),
     Gap(
         "integer-divide", "integer `Divide` after a reduction or `MatMul` rounds instead of truncating",
@@ -564,7 +569,7 @@ GAPS: tuple[Gap, ...] = (
         "convolution-of-one-place",
         "`Convolution` of one channel with a single place along the last dimension, a stride above 1 there and of 1 "
         "before it is wrong",
-        WRONG, "translator of Conv", "one position more, removed afterwards",
+        WRONG, "translator of Conv", "one position more, removed afterwards", avx512_since="2024.6.0",
     ),
     Gap(
         "filter-in-padding",
@@ -658,6 +663,7 @@ GAPS: tuple[Gap, ...] = (
         "sum-with-convolution-of-one-channel",
         "a tensor that is added to a `Convolution` of one input channel and dynamic shape is read at other places",
         WRONG, "MaximumBeforeSum", "`max(c, c)` of the convolution before the sum", since="2026.3.1",
+        avx512_since="2026.3.1",
     ),
     Gap(
         "convolution-of-padding",
