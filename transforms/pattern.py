@@ -1,4 +1,4 @@
-"""Patterns of values, and the matcher that finds them in a graph.
+"""Patterns of values: what passes import to say what they look for.
 
     x = any_input()
     gate = wrap_type(HSigmoid, x, when=consumers_count(1))
@@ -10,6 +10,9 @@
 A pattern matches one value: used twice, it matches the same value twice. Matching goes from the root to its producers
 and tries all alternatives of `any_of`, `any_order`, `optional` and `repeated`; the first one that fits is used.
 Patterns are not changed while they are matched, so several matchers can share one pattern.
+
+The functions that make patterns and the classes behind them are here. What matches them is in transforms/matcher.py:
+`Matcher`, `Match`, and `Pattern`, the base of all patterns.
 """
 
 from __future__ import annotations
@@ -21,63 +24,14 @@ from typing import Any
 from mo_loop.errors import InternalError
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
-from transforms.predicates import Check, Predicate, as_predicate
+from transforms.matcher import Agenda, Bound, Match, Matcher, Pattern, Refusal, Trace, Way, matched_nodes, solve
+from transforms.predicates import Check
 
-Bound = dict["Pattern", Any]
-"""Pattern -> the Value that it matched (for the inner end of a `repeated`, the values of each step)."""
-Agenda = list[tuple["Pattern", Value]]
+__all__ = [
+    "Match", "Matcher", "Pattern", "any_input", "any_of", "any_order", "constant", "optional", "repeated", "wrap_type",
+]  # fmt: skip
+
 Kinds = type[Node] | tuple[type[Node], ...]
-Refusal = str | Predicate
-Way = tuple[Agenda, Bound]
-"""One alternative of a choice: the pairs that remain to be matched, and the bindings that it adds."""
-
-
-class Pattern:
-    """The base of all patterns. `when` is a condition on the value; `name` is used in explanations."""
-
-    __slots__ = ("name", "when")
-
-    chooses = False
-    """Whether there may be several ways to match."""
-
-    def __init__(self, when: Check | None = None, name: str = "") -> None:
-        self.when = None if when is None else as_predicate(when)
-        self.name = name
-
-    def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
-        """Check `value` itself and put its inputs on the agenda; returns the refusal, if any."""
-        return self.when if self.when is not None and not self.when.check(value) else None
-
-    def fits(self, value: Value) -> Refusal | None:
-        """The refusal of the value itself, without the inputs of its node; None too where only `ways` can tell."""
-        return None
-
-    def begins(self, value: Value) -> bool:
-        """False only if `value` cannot match, by itself or by the inputs of its node: a quick answer for most nodes."""
-        return self.fits(value) is None
-
-    def ways(self, value: Value, bound: Bound, trace: Trace | None) -> Iterator[Way]:
-        """The ways in which a pattern that `chooses` can match, best first."""
-        raise NotImplementedError
-
-    def parts(self) -> Iterable[Pattern]:
-        """The direct parts of this pattern."""
-        return ()
-
-    def root_types(self) -> frozenset[type[Node]] | None:
-        """The classes that a matching node can have, subclasses apart; None for any."""
-        return None
-
-    def may_match(self, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
-        """False only if no node of class `cls` whose first inputs come from `producers` can match."""
-        return True
-
-    def output(self, index: int) -> Pattern:
-        """The output `index` of the node that this pattern matches."""
-        return _Output(self, index)
-
-    def __repr__(self) -> str:
-        return self.name or type(self).__name__.lower()
 
 
 class _AnyInput(Pattern):
@@ -156,6 +110,12 @@ class _WrapType(Pattern):
 
     def parts(self) -> Iterable[Pattern]:
         return (each for each in self.inputs if each is not None)
+
+    def nodes(self, bound: Bound) -> Iterable[Node]:
+        return (bound[self].node,)
+
+    def is_single_node(self) -> bool:
+        return not self.inputs and not self.is_open
 
     def root_types(self) -> frozenset[type[Node]] | None:
         return frozenset(self.classes)
@@ -257,6 +217,9 @@ class _Optional(Pattern):
     def parts(self) -> Iterable[Pattern]:
         return self.step, self.source
 
+    def sign(self) -> Pattern:
+        return self.step
+
     def root_types(self) -> frozenset[type[Node]] | None:
         return _union((self.step, self.source))
 
@@ -303,40 +266,18 @@ class _Repeated(Pattern):
     def parts(self) -> Iterable[Pattern]:
         return self.step, self.source
 
+    def nodes(self, bound: Bound) -> Iterator[Node]:
+        for step in reversed(bound[self.hole]):
+            yield from matched_nodes(step)
+
+    def chain(self, bound: Bound) -> list[Node]:
+        return [step[self.step].node for step in reversed(bound[self.hole])]
+
     def root_types(self) -> frozenset[type[Node]] | None:
         return self.step.root_types() if self.at_least else _union((self.step, self.source))
 
     def __repr__(self) -> str:
         return self.name or f"repeated({self.step!r})"
-
-
-class _Output(Pattern):
-    """One output of a node with several outputs."""
-
-    __slots__ = ("index", "pattern")
-
-    def __init__(self, pattern: Pattern, index: int) -> None:
-        super().__init__()
-        self.pattern = pattern
-        self.index = index
-
-    def enter(self, value: Value, agenda: Agenda) -> Refusal | None:
-        if value.index != self.index:
-            return f"is output {value.index}"
-        agenda.append((self.pattern, value.node.outputs[0]))  # all outputs belong to the same node
-        return None
-
-    def parts(self) -> Iterable[Pattern]:
-        return (self.pattern,)
-
-    def root_types(self) -> frozenset[type[Node]] | None:
-        return self.pattern.root_types()
-
-    def may_match(self, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
-        return self.pattern.may_match(cls, producers)
-
-    def __repr__(self) -> str:
-        return self.name or f"output {self.index} of {self.pattern!r}"
 
 
 # -- the parts of patterns
@@ -395,128 +336,6 @@ def constant(when: Check | None = None, *, name: str = "") -> Pattern:
     return wrap_type(Constant, when=when, name=name)
 
 
-# -- matching
-
-
-class Match:
-    """The result of a match. Indexed by patterns it returns Values."""
-
-    __slots__ = ("_bound", "_pattern", "root")
-
-    def __init__(self, root: Node, pattern: Pattern, bound: Bound) -> None:
-        self.root = root
-        self._pattern = pattern
-        self._bound = bound
-
-    def __getitem__(self, pattern: Pattern) -> Value:
-        return self._bound[pattern]
-
-    def __contains__(self, pattern: Pattern) -> bool:
-        return (pattern.step if isinstance(pattern, _Optional) else pattern) in self._bound
-
-    def get(self, pattern: Pattern) -> Value | None:
-        """The value of a pattern; None for a pattern that an `optional` or `any_of` did not use."""
-        return self._bound[pattern] if pattern in self else None
-
-    def node(self, pattern: Pattern) -> Any:
-        """The node that makes the value of `pattern`."""
-        return self._bound[pattern].node
-
-    def chain(self, pattern: Pattern) -> list[Node]:
-        """The nodes of a `repeated`, in the order of the data: the one that reads its source comes first."""
-        assert isinstance(pattern, _Repeated)
-        return [step[pattern.step].node for step in reversed(self._bound[pattern.hole])]
-
-    @property
-    def nodes(self) -> list[Node]:
-        """All nodes that a `wrap_type` of the pattern matched, also in the steps of a `repeated`; the root first."""
-        return list(dict.fromkeys((self.root, *_named(self._bound))))
-
-    def leaks(self) -> Value | None:
-        """An inner value that a node outside the match reads; None if there is none."""
-        inner = [node for node in self.nodes if node is not self.root and not isinstance(node, Constant)]
-        within = {*inner, self.root}
-        for node in inner:
-            for value in node.outputs:
-                if any(use.node not in within for use in value.uses):
-                    return value
-        return None
-
-
-class Trace:
-    """Keeps the refusal at which the largest part of a pattern had matched."""
-
-    def __init__(self) -> None:
-        self.depth = -1
-        self.reason = ""
-
-    def refused(self, depth: int, pattern: Pattern, value: Value, refusal: Refusal) -> None:
-        if depth > self.depth:
-            self.depth = depth
-            said = refusal.reason(value) if isinstance(refusal, Predicate) else refusal
-            self.reason = f"{pattern!r} at {value.node.path}: {said}"
-
-
-class Matcher:
-    """Matches one pattern at any number of nodes."""
-
-    __slots__ = ("begins", "contained", "fits", "is_single", "pattern")
-
-    def __init__(self, pattern: Pattern, *, contained: bool = False) -> None:
-        """With `contained`, a match is refused if a node outside it reads an inner value."""
-        self.pattern = pattern
-        self.fits = pattern.fits
-        """The reason why a value cannot be the root, without its inputs; None if it can."""
-        self.begins = pattern.begins
-        """Whether a value may be the root, by what its node and the direct inputs are."""
-        self.contained = contained
-        self.is_single = type(pattern) is _WrapType and not pattern.inputs and not pattern.is_open
-        """Whether the pattern is one node, whatever its inputs."""
-
-    def match(self, node: Node, trace: Trace | None = None) -> Match | None:
-        """The match with `node` as its root, or None; `trace` records why."""
-        fits = self.fits
-        for value in node.outputs:
-            if trace is None and fits(value) is not None:  # most nodes fail here, before anything is made
-                continue
-            bound = solve([(self.pattern, value)], {}, trace)
-            if bound is None:
-                continue
-            match = Match(node, self.pattern, bound)
-            leak = match.leaks() if self.contained else None
-            if leak is None:
-                return match
-            if trace is not None:
-                trace.refused(len(bound), self.pattern, leak, "a node outside the match reads it")
-        return None
-
-
-def solve(agenda: Agenda, bound: Bound, trace: Trace | None) -> Bound | None:
-    """Match all pairs on the agenda, consistently with the bound values; None if that is impossible."""
-    while agenda:
-        pattern, value = agenda.pop()
-        seen = bound.get(pattern)
-        if seen is not None:
-            if seen is value:
-                continue
-            if trace is not None:
-                trace.refused(len(bound), pattern, value, f"is not the value that {pattern!r} matched before")
-            return None
-        if pattern.chooses:
-            for more, chosen in pattern.ways(value, bound, trace):
-                found = solve([*agenda, *more], {**bound, **chosen}, trace)
-                if found is not None:
-                    return found
-            return None
-        refusal = pattern.enter(value, agenda)
-        if refusal is not None:
-            if trace is not None:
-                trace.refused(len(bound), pattern, value, refusal)
-            return None
-        bound[pattern] = value
-    return bound
-
-
 def _within(pattern: Pattern) -> list[Pattern]:
     """The pattern and all its parts, each once."""
     found = {pattern: None}
@@ -527,15 +346,6 @@ def _within(pattern: Pattern) -> list[Pattern]:
                 found[each] = None
                 pending.append(each)
     return list(found)
-
-
-def _named(bound: Bound) -> Iterator[Node]:
-    for pattern, found in bound.items():
-        if isinstance(pattern, _WrapType):
-            yield found.node
-        elif isinstance(pattern, _Repeated):
-            for step in reversed(bound[pattern.hole]):
-                yield from _named(step)
 
 
 def _union(patterns: Iterable[Pattern]) -> frozenset[type[Node]] | None:

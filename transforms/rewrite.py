@@ -35,7 +35,7 @@ from mo_loop.graph.origin import all_of, made_for
 from mo_loop.ops.base import Result
 from transforms.config import PassConfig
 from transforms.function_pass import FunctionPass, blamed
-from transforms.pattern import Match, Matcher, Pattern, Trace
+from transforms.matcher import Match, Matcher, Pattern, Trace
 from transforms.replace import copy_runtime_info, replace_node
 
 Callback = Callable[[Match], bool]

@@ -9,10 +9,10 @@ from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import i64
 from tests.unit.graphs import chain, parameter
+from transforms.matcher import Trace
 from transforms.pattern import (
     Matcher,
     Pattern,
-    Trace,
     any_input,
     any_of,
     any_order,
