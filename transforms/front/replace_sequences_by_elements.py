@@ -12,8 +12,10 @@ from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control, Final, Merged
 from mo_loop.ops.joining import of_one_element
+from transforms.front.sequence_lowering.always_empty import Nothing
+from transforms.front.sequence_lowering.rules import Rule, same
 from transforms.front.sequence_lowering.shapes import joined, known, numbers
-from transforms.front.sequence_lowering.walk import Nothing, Rule, SequencePass, same
+from transforms.front.sequence_lowering.walk import SequencePass
 
 MOST = 64
 """Longer sequences do not become as many ports or tensors."""

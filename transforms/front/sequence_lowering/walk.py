@@ -12,11 +12,9 @@ Loops and Ifs get ports for the tensors; the node that makes a sequence of them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from mo_loop import ops
 from mo_loop.errors import InternalError
@@ -26,12 +24,11 @@ from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Branched, Control, Final, Invariant, Merged, Selected
 from mo_loop.ops.sequences import OnSequences
 from transforms.folding import fold_all_scopes
-from transforms.front.sequence_lowering.layouts import Joined, Kind, Layout, Packed, Stacked
-from transforms.front.sequence_lowering.shapes import known, moved, numbers, size
+from transforms.front.sequence_lowering.always_empty import NOTHING, Nothing, sequence_of
+from transforms.front.sequence_lowering.layouts import Joined, Layout, Packed, Stacked
+from transforms.front.sequence_lowering.rules import RULES, Rule
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output
-
-Rule: TypeAlias = "Callable[[SequencePass, Any], Value | Sequence[Value] | None]"
 
 GIVEN = (ops.SequenceEmpty, ops.SequenceConstruct, ops.StackedSequence, ops.JoinedSequence, ops.PackedSequence)
 """The nodes that make a sequence of its tensors or elements."""
@@ -90,7 +87,7 @@ class SequencePass(FunctionPass):
         """The layout of a sequence, as the given kind or as it is; None if it has none."""
         if sequence.type is UNKNOWN:
             return None
-        layout = None if sequence.type.is_empty else layout_of(sequence)
+        layout = None if sequence.type.is_empty else _layout_of(sequence)
         if kind is None:
             if layout is not None:
                 return layout
@@ -261,7 +258,7 @@ class _Ports:
                 continue
             kind, entries = self.outputs[number]
             tensors = [next(made) for _ in entries]
-            replace_output(old, _sequence(kind.made(tensors), new.graph, old.type))
+            replace_output(old, sequence_of(kind.made(tensors), new.graph, old.type))
         new.graph.remove(self.node)
 
 
@@ -279,14 +276,7 @@ def _remove(ends: Sequence[Any]) -> None:
 
 def _stand_for(parameter: Parameter, layout) -> None:
     """Readers of a Parameter read the sequence made of other tensors."""
-    parameter.output.replace_with(_sequence(layout, parameter.graph, parameter.output.type))
-
-
-def _sequence(layout, graph: Graph, type_: SequenceType) -> Value:
-    if isinstance(layout, Nothing):
-        return ops.SequenceEmpty(graph=graph, dtype=type_.element.dtype).output
-    made: Value = layout.sequence()
-    return made
+    parameter.output.replace_with(sequence_of(layout, parameter.graph, parameter.output.type))
 
 
 def _is_unknown(entry) -> bool:
@@ -301,42 +291,7 @@ def _is_concerned(node: Node) -> bool:
     return isinstance(node, Identity) and isinstance(node.output.type, SequenceType)
 
 
-# -- sequences without elements have no tensors
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """A sequence that is always empty, as a layout."""
-
-    tensors: tuple[Value, ...] = ()
-
-    def like(self, tensors: Sequence[Value]) -> Nothing:
-        return self
-
-
-class NothingKind:
-    """The kind of sequences that are always empty."""
-
-    def types(self) -> tuple[Any, ...]:
-        return ()
-
-    def made(self, tensors: Sequence[Value]) -> Nothing:
-        return Nothing()
-
-    def empty(self, graph: Graph) -> Nothing:
-        return Nothing()
-
-    def of_layout(self, layout) -> Nothing:
-        return Nothing()
-
-    def of_items(self, items) -> Nothing:
-        return Nothing()
-
-
-NOTHING = NothingKind()
-
-
-def layout_of(sequence: Value) -> Layout | None:
+def _layout_of(sequence: Value) -> Layout | None:
     """The tensors of a sequence; None if it is not made of tensors."""
     node = sequence.node
     tensors: list[Any] = list(node.inputs)
@@ -345,110 +300,3 @@ def layout_of(sequence: Value) -> Layout | None:
     if isinstance(node, ops.JoinedSequence):
         return Joined(tensors[0], tensors[1], node.axis)
     return Packed(tensors[0], tensors[1], node.dims) if isinstance(node, ops.PackedSequence) else None
-
-
-# -- rules: operations on layouts
-
-
-def _at(walk: SequencePass, node: ops.SequenceAt) -> Value | None:
-    layout = walk.held(node.inputs[0])
-    return None if layout is None else layout.at(node.inputs[1])
-
-
-def _length(walk: SequencePass, node: ops.SequenceLength) -> Value | None:
-    sequence: Any = node.inputs[0]
-    if isinstance(sequence.type.length, int):
-        return numbers(node.graph, sequence.type.length)
-    layout = walk.held(sequence)
-    return None if layout is None else layout.length()
-
-
-def _concat(walk: SequencePass, node: ops.ConcatFromSequence) -> Value | None:
-    sequence: Any = node.inputs[0]
-    layout = walk.held(sequence)
-    if layout is None:
-        return None
-    rank = len(sequence.type.element.dims) + node.new_axis
-    return layout.concatenated(node.axis % rank, node.new_axis)
-
-
-def _insert(walk: SequencePass, node: ops.SequenceInsert) -> Value | None:
-    sequence, item, *place = node.inputs
-    kind = walk.kind(node.output.type)
-    layout = None if kind is None else walk.held(sequence, kind)
-    if layout is None:
-        return None
-    new = kind.of_items([item])
-    if not place:
-        return layout.extended(new).sequence() if not sequence.type.is_empty else new.sequence()
-    if known(place[0]) == 0:
-        return new.extended(layout).sequence()
-    return layout.inserted(new, place[0]).sequence()
-
-
-def _erase(walk: SequencePass, node: ops.SequenceErase) -> Value | None:
-    sequence, *place = node.inputs
-    if node.output.type.is_empty:
-        return _sequence(Nothing(), node.graph, node.output.type)
-    kind = walk.kind(node.output.type)
-    layout = None if kind is None else walk.held(sequence, kind)
-    return None if layout is None else layout.erased(place[0] if place else None).sequence()
-
-
-def _extend(walk: SequencePass, node: ops.SequenceExtend) -> Value | None:
-    first, second = node.inputs
-    for one, other in ((first, second), (second, first)):
-        if one.type.is_empty:
-            return other
-    kind = walk.kind(node.output.type)
-    layouts: list[Any] = [None] if kind is None else [walk.held(first, kind), walk.held(second, kind)]
-    return None if None in layouts else layouts[0].extended(layouts[1]).sequence()
-
-
-def _split(walk: SequencePass, node: ops.SplitToSequence) -> Value | None:
-    x, *split = node.inputs
-    if x.rank is None:
-        return None
-    axis = node.axis % x.rank
-    if not split:
-        front = moved(x, axis, 0)
-        return Stacked(front if not node.keepdims else ops.Unsqueeze(front, [axis + 1]).output).sequence()
-    sizes = split[0]
-    if sizes.rank == 0:
-        sizes = _chunk_sizes(size(x, axis), sizes)
-    return Joined(x, sizes, axis).sequence()
-
-
-def _chunk_sizes(total: Value, each: Value) -> Value:
-    """Sizes of parts that are equal except for the last, smaller one: min(each, total - each*i)."""
-    enough = ops.Add(total, ops.Subtract(each, np.int64(1)))
-    count = ops.Divide(ops.Subtract(enough, ops.FloorMod(enough, each)), each)
-    scalar = ops.Reshape(count, np.zeros(0, np.int64))
-    places = ops.Range(np.int64(0), scalar, np.int64(1), output_type=each.dtype)
-    return ops.Minimum(ops.Subtract(total, ops.Multiply(places, each)), each).output
-
-
-def _pack(walk: SequencePass, node: ops.PackSequence) -> Sequence[Value] | None:
-    sequence: Any = node.inputs[0]
-    kind = Kind.of(sequence.type, always_packed=True)
-    layout = None if kind is None else walk.held(sequence, kind)
-    return None if layout is None else layout.tensors
-
-
-def same(walk: SequencePass, node: Node) -> Value | None:
-    """The rule of a node that returns its input."""
-    return node.inputs[0]
-
-
-RULES: dict[type[Node], Rule] = {
-    ops.SequenceAt: _at,
-    ops.SequenceLength: _length,
-    ops.ConcatFromSequence: _concat,
-    ops.SequenceInsert: _insert,
-    ops.SequenceErase: _erase,
-    ops.SequenceExtend: _extend,
-    ops.SplitToSequence: _split,
-    ops.PackSequence: _pack,
-    Identity: same,
-}
-"""Operation -> the function that makes its outputs. The nodes of GIVEN need no rule."""
