@@ -1,11 +1,15 @@
-"""REASONS: why an operator is not supported, for the error message and the operator table.
+"""REASONS: why an operator is not supported, for the operator table and for the error, which `unsupported` makes.
 
 An operator that is neither listed here nor translated is unknown, or is expanded into the function body of its schema.
 """
 
 from __future__ import annotations
 
-from mo_loop.frontend.registry import qualified
+from difflib import get_close_matches
+
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.custom_translators import CustomTranslators
+from mo_loop.frontend.registry import FAMILIES, qualified
 
 _CHARACTERS = "the IR has string tensors, but no operation that reads or makes characters"
 _MAPS = "the IR has only tensors, and no maps from keys to values"
@@ -97,3 +101,28 @@ DOMAINS: dict[str, str] = {"com.microsoft.nchwc": _OPTIMISED, "com.ms.internal.n
 def reason(domain: str, op: str) -> str:
     """Why the operator is not translated; empty for an unknown operator."""
     return REASONS.get(qualified(domain, op), DOMAINS.get(domain, "").format(op=op, domain=domain))
+
+
+def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> UnsupportedError:
+    """The error for an operator without a translator."""
+    since = custom.oldest(domain, op)
+    if since is not None:
+        imported = f"imports version {opset}" if opset else "does not import the domain"
+        return UnsupportedError(
+            f"operator {domain or 'ai.onnx'}::{op} (opset {opset}) is not supported", code="ML302",
+            hint=f"the extension translates it from version {since} on, and the model {imported}",
+        )  # fmt: skip
+    why = reason(domain, op)
+    message = f"operator {qualified(domain, op)} (opset {opset}) is not supported{why and f': {why}'}"
+    return UnsupportedError(message, code="ML302", hint="" if why else _hint_for_unknown(domain, op))
+
+
+def _hint_for_unknown(domain: str, op: str) -> str:
+    """An operator of a similar name in the domain; functions and extensions can add operators to other domains."""
+    every = (name.rpartition("::") for names in FAMILIES.values() for name in names.split())
+    close = get_close_matches(op, sorted({name for each, _, name in every if each == domain}), 1, 0.8)
+    question = f"did you mean {close[0]!r}?" if close else ""
+    if not domain:
+        return question
+    start = f"{question} Else give" if question else "give"
+    return f"{start} the model a function of that name, or a translator by --extension (docs/passes.md)"

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from mo_loop import ops
 from mo_loop.conversion_limits import budget, exceeded
 from mo_loop.errors import (
     ConversionWarning,
@@ -23,32 +21,24 @@ from mo_loop.errors import (
     LimitError,
     ModelError,
     MoLoopError,
-    TypeError_,
-    UnsupportedError,
     error_of_numbers,
 )
 from mo_loop.frontend import functions, refusals, registry
+from mo_loop.frontend.assumed_ranks import SHAPED, with_length, with_rank
 from mo_loop.frontend.boundary import made_input, make_result
-from mo_loop.frontend.context import Body, Context, Translation, as_values
+from mo_loop.frontend.context import Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
-from mo_loop.frontend.declared_types import contradictions, type_from
+from mo_loop.frontend.declared_types import contradictions
 from mo_loop.frontend.external_files import ExternalFiles
+from mo_loop.frontend.failed_nodes import as_declared, failed, with_advice
 from mo_loop.frontend.forced_ranks import Ranks
-from mo_loop.frontend.loose_nodes import (
-    EXPERIMENTAL,
-    Reading,
-    as_kind,
-    assumed_version,
-    attribute_names,
-    has_form,
-    kind_of,
-    version_read,
-)
+from mo_loop.frontend.loose_nodes import EXPERIMENTAL, Reading, assumed_version, attribute_names, has_form, version_read
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
+from mo_loop.frontend.node_attributes import AttributeReader
+from mo_loop.frontend.node_checks import arguments, require_tensors
 from mo_loop.frontend.node_order import in_order, listed_order, needed
-from mo_loop.frontend.onnx_graphs import body_name
 from mo_loop.frontend.repeated_names import repeated_names, without_repeated
 from mo_loop.frontend.schemas import schema_of
 from mo_loop.frontend.scope import Scope
@@ -56,27 +46,10 @@ from mo_loop.frontend.sinking import sink_consumers
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, current, made_for
-from mo_loop.graph.shape import fresh
 from mo_loop.graph.tensor import Tensor
-from mo_loop.graph.types import BY_ONNX, UNKNOWN, TensorType, string
+from mo_loop.graph.types import UNKNOWN, TensorType
 from mo_loop.ops.base import Constant
-from mo_loop.ops.front import Failed
-from mo_loop.ops.unknown_rank import advice
 
-_FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
-_TYPE_PROTO = 13
-
-_KINDS = {
-    _INT: {"int"}, _FLOAT: {"float"}, _STRING: {"str"}, _GRAPH: {"Body"},
-    _INTS: {"tuple[int, ...]", "Ints"}, _FLOATS: {"tuple[float, ...]", "Floats"},
-    _STRINGS: {"tuple[str, ...]", "Strings"}, _TYPE_PROTO: {"Type"},
-}  # fmt: skip
-_LISTS = (_STRING, _INTS, _FLOATS, _STRINGS)
-_TENSORS_KIND = {"Any"}
-"""The annotation in translators for each kind of AttributeProto."""
-
-_SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Squeeze": 1, "Unsqueeze": 1}
-"""Operator -> the input whose number of elements decides the rank of the output."""
 
 def translate(
     model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *,
@@ -103,7 +76,7 @@ def translate(
     scope.ranks = Ranks(proto, {each.name: getattr(each.type, "rank", None) for each in starts})
     for start in starts:
         translation.budget.name(start.name)
-        start = translation.with_rank(start, scope)
+        start = with_rank(start, scope, translation)
         if start.if_needed:
             scope.lazy[start.name] = partial(_input_called, graph, packed), start
         else:
@@ -147,6 +120,7 @@ class ModelTranslation(Translation):
         self.continues_after_failures = False
         self._doubts: set[str] = set()
         self.model = model
+        self._attributes = AttributeReader(model.files)
         self.custom = custom or CustomTranslators()
         # By id. Each entry keeps its message alive, because protobuf makes a new wrapper for a released message.
         self.names_read = NamesRead()
@@ -158,40 +132,6 @@ class ModelTranslation(Translation):
         self.trusts_declarations = trusts_declarations
         self.output_names = frozenset(outputs)
         self.top: Scope | None = None
-
-    # -- ranks that other nodes force, or that are declared
-
-    def with_rank(self, start: Start, scope: Scope) -> Start:
-        """The input; if its rank is not known, with the one that the nodes behind it force."""
-        if not isinstance(start.type, TensorType) or start.type.rank is not None or start.value is not None:
-            return start
-        rank = self._forced_rank(start.name, scope)
-        if rank is None:
-            return start
-        return start._replace(type=start.type.with_shape(tuple(fresh() for _ in range(rank))))
-
-    def _forced_rank(self, name: str, scope: Scope) -> int | None:
-        found = scope.ranks.of(name) if scope.ranks is not None and name else None
-        if found is not None and found.by_declaration:
-            where = Origin(scope.path, output=name)
-            text = f"{where.path} has rank {found.rank} because the model declares it: nothing else says it"
-            self.doubt(text, where=where, code="ML519")
-        return None if found is None else found.rank
-
-    def _with_length(self, context: Context, inputs: list[Value | None]) -> list[Value | None]:
-        """The inputs of a node whose output has the number of dimensions that a vector has elements: if this number is
-        not known, the one that forced ranks give."""
-        place = _SHAPED[context.op_type]
-        vector = inputs[place] if place < len(inputs) and not context.domain else None
-        if vector is None or vector.rank != 1 or isinstance(vector.type.dims[0], int):
-            return inputs
-        count = self._forced_rank(context.outputs[0], context.scope)
-        data = inputs[0]
-        if count is not None and context.op_type in ("Squeeze", "Unsqueeze") and data is not None:
-            count = None if data.rank is None else abs(count - data.rank)
-        if count is None:
-            return inputs
-        return [*inputs[:place], ops.Reshape(vector, [count]).output, *inputs[place + 1 :]]
 
     # -- one graph
 
@@ -311,37 +251,32 @@ class ModelTranslation(Translation):
                 inputs.append((known.get(name) or scope[name]) if name else None)
             for value in inputs:
                 if value is not None and value.type is UNKNOWN:
-                    self._define(context, self._failed(context, inputs, None))
+                    self._define(context, failed(context, inputs, None))
                     return
-            if context.op_type in _SHAPED:
-                inputs = self._with_length(context, inputs)
+            if context.op_type in SHAPED:
+                inputs = with_length(context, inputs)
             values = self._translated(context, inputs)
         except LimitError:  # ends the conversion
             raise
         except ExtensionError as error:  # raised at once: its traceback is more useful than a list of further errors
             raise context.located(error) from error.__cause__
         except MoLoopError as error:
-            values = self._failed(context, inputs, context.located(_with_advice(error, inputs)))
+            values = failed(context, inputs, context.located(with_advice(error, inputs)))
         except Exception as error:
             refused = error_of_numbers(error)
             if refused is not None:
-                self._define(context, self._failed(context, inputs, context.located(refused)))
+                self._define(context, failed(context, inputs, context.located(refused)))
                 return
             shown = ", ".join(str(value.type) if value is not None else "-" for value in inputs)
             raise InternalError(
                 f"{type(error).__name__} while translating {proto.op_type}({shown}): {error}", where=context.origin
             ) from error
         if self.continues_after_failures:
-            values = _as_declared(context, values)
+            values = as_declared(context, values)
         try:
             self._define(context, values)
         except ModelError as error:
-            self._define(context, self._failed(context, inputs, context.located(error)))
-
-    def _failed(self, context: Context, inputs: Sequence[Value | None], error: MoLoopError | None) -> list[Value]:
-        count = max(len(context.outputs), 1)
-        node = Failed(*inputs, graph=context.graph, error=error, count=count, name=context.path)
-        return list(node.outputs)
+            self._define(context, failed(context, inputs, context.located(error)))
 
     def _translated(self, context: Context, inputs: list[Value | None]) -> Sequence[Value | None]:
         proto, domain = context.proto, context.domain
@@ -360,7 +295,7 @@ class ModelTranslation(Translation):
             expanded = functions.schema_function(domain, proto, context.opset, inputs, outer)
             if expanded is not None:
                 return self._call(context, expanded, inputs)
-            raise unsupported(domain, proto.op_type, context.opset, self.custom)
+            raise refusals.unsupported(domain, proto.op_type, context.opset, self.custom)
         ignored: Collection[str] = ()
         attributes = proto.attribute
         # Most nodes have all the inputs of the signature, so that nothing has to be found out about them.
@@ -373,11 +308,11 @@ class ModelTranslation(Translation):
                 self.doubt(f"{context.path}: {text}", where=context.origin, code="ML517")
             translator, inputs, ignored = reading.translator, reading.inputs, reading.ignored
         try:
-            given = inputs if is_plain else _arity(translator, inputs, context)
+            given = inputs if is_plain else arguments(translator, inputs, context)
             for form in translator.forms:
                 form.require(given)
             if attributes or translator.needed:
-                keywords = self._attributes(context, translator, ignored, is_adapted=custom is None)
+                keywords = self._attributes.keywords(context, translator, ignored, is_adapted=custom is None)
             else:
                 keywords = dict(translator.given)
         except ModelError as error:
@@ -388,7 +323,7 @@ class ModelTranslation(Translation):
         if translator.wants_node:
             keywords["node"] = context
         if custom is None and context.op_type not in registry.TAKING_SEQUENCES:
-            _require_tensors(given, context)
+            require_tensors(given, context)
         youngest = context.graph._next_id
         outputs: Sequence[Value | None]
         if custom is not None:
@@ -422,77 +357,6 @@ class ModelTranslation(Translation):
             text = f"{op} is an operator that ONNX did not keep: it is read as it was documented last"
         if text:
             self.doubt(f"{context.path}: {text}", where=context.origin, code="ML516")
-
-    def _attributes(
-        self, context: Context, translator: registry.Translator, ignored: Collection[str], *, is_adapted: bool
-    ) -> dict[str, Any]:
-        keywords = dict(translator.given)
-        set_before: set[str] = set()
-        for attribute in context.proto.attribute:
-            if attribute.name in ignored:
-                continue
-            if attribute.name in set_before:
-                raise ModelError(f"{context.op_type} has the attribute {attribute.name!r} twice", code="ML227")
-            set_before.add(attribute.name)
-            source = attribute
-            if attribute.ref_attr_name:
-                source = context.scope.attributes.get(attribute.ref_attr_name)
-                if source is None:
-                    continue  # the caller omits it: the default is used
-            if attribute.name in translator.attributes:
-                value = self._value(source, attribute.name, context, translator, is_adapted)
-                if attribute.name in translator.ranges:
-                    translator.ranges[attribute.name].require(attribute.name, value)
-                keywords[attribute.name] = value
-            elif attribute.name not in registry.IGNORED_ATTRIBUTES:
-                raise ModelError(
-                    f"{context.op_type} of opset {context.opset} has no attribute {attribute.name!r}", code="ML227"
-                )
-        for name in translator.needed:
-            if name not in keywords:
-                raise ModelError(f"{context.op_type} needs the attribute {name!r}", code="ML227")
-        return keywords
-
-    def _value(self, proto: Any, name: str, context: Context, translator: registry.Translator, is_adapted: bool) -> Any:
-        """The value of the attribute `name`, of the kind that the translator has for it."""
-        value = self._attribute(proto, context)
-        wanted = translator.kinds[name]  # an annotation as text, or None for any kind
-        kinds = set(wanted.split(" | ")) if isinstance(wanted, str) else set()
-        if not kinds or _KINDS.get(proto.type or kind_of(proto), _TENSORS_KIND) & kinds:
-            return value
-        other = as_kind(value, kinds) if is_adapted else None
-        if other is None:
-            raise ModelError(f"the attribute {name!r} is not of the kind {wanted}", code="ML227")
-        text = f"{context.path}: the attribute {name!r} of {context.op_type} is not of the kind {wanted}"
-        self.doubt(f"{text}: {value} is read as {other}", where=context.origin, code="ML517")
-        return other
-
-    def _attribute(self, proto: Any, context: Context) -> Any:
-        kind = proto.type or kind_of(proto)
-        if kind == _INT:
-            return proto.i
-        if kind == _FLOAT:
-            return proto.f
-        if kind in _LISTS:
-            self.budget.attribute(proto.name, _size(proto, kind), context.origin)
-        if kind == _STRING:
-            return proto.s.decode("utf-8", "replace")
-        if kind == _INTS:
-            return tuple(proto.ints)
-        if kind == _FLOATS:
-            return tuple(proto.floats)
-        if kind == _STRINGS:
-            return tuple(item.decode("utf-8", "replace") for item in proto.strings)
-        if kind == _TENSOR:
-            return tensor_from(proto.t, self.model.files)
-        if kind == _SPARSE:
-            return dense_from_sparse(proto.sparse_tensor, self.model.files)
-        if kind == _GRAPH:
-            path = (*context.origin.inner_scope, body_name(context.proto, proto.name, proto.g))
-            return Body(self, proto.g, context.scope, Origin(path, operator=context.origin.operator))
-        if kind == _TYPE_PROTO:
-            return type_from(proto.tp, symbolic=False)
-        raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
 
     def _call(self, context: Context, function: Any, inputs: list[Value | None]) -> Sequence[Value | None]:
         """Translate the body of a function in place of the call. Its names have a scope of their own."""
@@ -550,66 +414,6 @@ class ModelTranslation(Translation):
         return schema is not None and count <= schema.max_output < 1000
 
 
-def _size(proto: Any, kind: int) -> int:
-    """The bytes of an attribute of numbers or text."""
-    if kind == _STRING:
-        return len(proto.s)
-    return sum(map(len, proto.strings)) if kind == _STRINGS else 8 * (len(proto.ints) + len(proto.floats))
-
-
-def unsupported(domain: str, op: str, opset: int, custom: CustomTranslators) -> UnsupportedError:
-    """The error for an operator without a translator."""
-    since = custom.oldest(domain, op)
-    if since is not None:
-        imported = f"imports version {opset}" if opset else "does not import the domain"
-        return UnsupportedError(
-            f"operator {domain or 'ai.onnx'}::{op} (opset {opset}) is not supported", code="ML302",
-            hint=f"the extension translates it from version {since} on, and the model {imported}",
-        )  # fmt: skip
-    why = refusals.reason(domain, op)
-    message = f"operator {registry.qualified(domain, op)} (opset {opset}) is not supported{why and f': {why}'}"
-    return UnsupportedError(message, code="ML302", hint="" if why else _hint_for_unknown(domain, op))
-
-
-def _hint_for_unknown(domain: str, op: str) -> str:
-    """An operator of a similar name in the domain; functions and extensions can add operators to other domains."""
-    every = (name.rpartition("::") for names in registry.FAMILIES.values() for name in names.split())
-    close = get_close_matches(op, sorted({name for each, _, name in every if each == domain}), 1, 0.8)
-    question = f"did you mean {close[0]!r}?" if close else ""
-    if not domain:
-        return question
-    start = f"{question} Else give" if question else "give"
-    return f"{start} the model a function of that name, or a translator by --extension (docs/passes.md)"
-
-
-def _with_advice(error: MoLoopError, inputs: Iterable[Value | None]) -> MoLoopError:
-    """An error about an unknown rank, with the inputs of the model to declare."""
-    unknown = [each for each in inputs if each is not None and isinstance(each.type, TensorType) and each.rank is None]
-    return error.at(hint=advice(unknown[0])) if error.code == "ML314" and unknown else error
-
-
-def _as_declared(context: Context, values: Sequence[Value | None]) -> Sequence[Value | None]:
-    """The values with outputs of a Failed node replaced by outputs of the types that the model declares."""
-    node = values[0].node if values and values[0] is not None else None
-    if not isinstance(node, Failed) or list(values) != list(node.outputs) or any(each.is_used for each in node.outputs):
-        return values
-    types = [_declared(context.scope, name) for name in context.outputs]
-    if len(types) != len(values) or all(each is UNKNOWN for each in types):
-        return values
-    context.graph.remove(node)
-    made = Failed(*node.inputs, graph=context.graph, error=node.error, count=len(types), name=node.name, assumed=types)
-    return list(made.outputs)
-
-
-def _declared(scope: Scope, name: str) -> TensorType:
-    """The type that the model declares for a tensor, if it has an element type and a rank."""
-    proto = scope.declared.get(name)
-    if proto is None or not proto.HasField("tensor_type") or proto.tensor_type.elem_type not in BY_ONNX:
-        return UNKNOWN
-    type_: TensorType = type_from(proto, symbolic=not scope.depth)
-    return UNKNOWN if type_.shape is None else type_
-
-
 def _initializer(
     scope: Scope, load: Callable[[Any, ExternalFiles], Tensor], files: ExternalFiles, name: str, proto: Any
 ) -> Value:
@@ -619,52 +423,6 @@ def _initializer(
         value = Constant(load(proto, files), graph=scope.graph, name=name).output
     value.names, value.origins = (name,), origins
     return value
-
-
-def _arity(translator: registry.Translator, inputs: list[Value | None], context: Context) -> list[Value | None]:
-    """The inputs as arguments of the translator. ModelError if there are too few or too many."""
-    limit = len(translator.inputs)
-    present = inputs
-    if translator.variadic:
-        if (not translator.inputs and not present) or (None in present[limit:] and not translator.takes_absent):
-            raise ModelError(f"{context.op_type} of opset {context.opset} lacks an input", code="ML227")
-    else:
-        while present and present[-1] is None:
-            present = present[:-1]
-        if len(present) > limit:
-            raise ModelError(
-                f"{context.op_type} of opset {context.opset} takes at most {limit} inputs, not {len(present)}",
-                code="ML227",
-            )
-    if len(present) < translator.required or None in present[: translator.required]:
-        # An optional input has a default. None for a required input is an error of the model.
-        wanted = ", ".join(translator.inputs[: translator.required])
-        raise ModelError(f"{context.op_type} needs the inputs {wanted}", code="ML227")
-    return present
-
-
-def _require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
-    for value in inputs:
-        if value is not None and not isinstance(value.type, TensorType):
-            raise ModelError(f"{context.op_type} takes tensors, and an input is {value.type}", code="ML227")
-        if value is not None and value.type.dtype is string:
-            _require_texts(inputs, context)
-            return
-
-
-def _require_texts(inputs: Iterable[Value | None], context: Context) -> None:
-    """Raise TypeError_ for an input of strings where the schema of the operator has none."""
-    domain = "" if context.domain == "ai.onnx" else context.domain
-    schema = schema_of(context.op_type, context.opset, domain)
-    if schema is None and domain != "":
-        return  # an operator of somebody else, whose translator knows what it takes
-    ports = [] if schema is None else schema.inputs
-    for place, value in enumerate(inputs):
-        if value is not None and value.type.dtype is string:
-            port = ports[min(place, len(ports) - 1)] if ports else None
-            if port is None or "tensor(string)" not in port.types:
-                name = str(place) if port is None else repr(port.name)
-                raise TypeError_(f"the input {name} is {value.type}, and must not be strings", code="ML240")
 
 
 def _name_nodes(context: Context, outputs: Sequence[Value | None], youngest: int) -> None:

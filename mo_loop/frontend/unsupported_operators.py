@@ -14,8 +14,8 @@ from mo_loop.frontend.custom_translators import CustomTranslators
 from mo_loop.frontend.loose_nodes import version_read
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, main_graph
+from mo_loop.frontend.refusals import unsupported
 from mo_loop.frontend.schemas import onnx_schema
-from mo_loop.frontend.translate import unsupported
 
 
 def unsupported_operators(model: OnnxModel, custom: CustomTranslators) -> list[UnsupportedError]:

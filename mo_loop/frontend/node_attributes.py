@@ -1,0 +1,129 @@
+"""Reads the attributes of nodes as keyword arguments of their translators.
+
+    reader = AttributeReader(model.files)
+    reader.keywords(node, translator, ignored=(), is_adapted=True)    # {"axis": 1, "body": Body}
+
+A tensor becomes a Tensor, a graph a Body, text a string. The translator says which attributes there are, of which kind
+and in which range. A reference to an attribute of the enclosing function has the value of its call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Body, Context
+from mo_loop.frontend.declared_types import type_from
+from mo_loop.frontend.external_files import ExternalFiles
+from mo_loop.frontend.loose_nodes import as_kind, kind_of
+from mo_loop.frontend.onnx_graphs import body_name
+from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, Translator
+from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
+from mo_loop.graph.origin import Origin
+
+_FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
+_TYPE_PROTO = 13
+
+_KINDS = {
+    _INT: {"int"}, _FLOAT: {"float"}, _STRING: {"str"}, _GRAPH: {"Body"},
+    _INTS: {"tuple[int, ...]", "Ints"}, _FLOATS: {"tuple[float, ...]", "Floats"},
+    _STRINGS: {"tuple[str, ...]", "Strings"}, _TYPE_PROTO: {"Type"},
+}  # fmt: skip
+_LISTS = (_STRING, _INTS, _FLOATS, _STRINGS)
+_TENSORS_KIND = {"Any"}
+"""The annotation in translators for each kind of AttributeProto."""
+
+
+class AttributeReader:
+    """Reads the attributes of the nodes of one model."""
+
+    def __init__(self, files: ExternalFiles) -> None:
+        """`files` hold the external data of tensors."""
+        self._files = files
+
+    def keywords(
+        self, context: Context, translator: Translator, ignored: Collection[str], *, is_adapted: bool
+    ) -> dict[str, Any]:
+        """The attributes of a node, and the constants that its translator is given, as keyword arguments.
+
+        With `is_adapted`, a number of another kind is converted if that changes no value, with a warning.
+
+        Raises:
+            ModelError: an attribute is set twice, lacking, unknown, of another kind or out of its range.
+            UnsupportedError: an attribute is of a kind that no operator here has.
+        """
+        keywords = dict(translator.given)
+        set_before: set[str] = set()
+        for attribute in context.proto.attribute:
+            if attribute.name in ignored:
+                continue
+            if attribute.name in set_before:
+                raise ModelError(f"{context.op_type} has the attribute {attribute.name!r} twice", code="ML227")
+            set_before.add(attribute.name)
+            source = attribute
+            if attribute.ref_attr_name:
+                source = context.scope.attributes.get(attribute.ref_attr_name)
+                if source is None:
+                    continue  # the caller omits it: the default is used
+            if attribute.name in translator.attributes:
+                value = self._value(source, attribute.name, context, translator, is_adapted)
+                if attribute.name in translator.ranges:
+                    translator.ranges[attribute.name].require(attribute.name, value)
+                keywords[attribute.name] = value
+            elif attribute.name not in IGNORED_ATTRIBUTES:
+                raise ModelError(
+                    f"{context.op_type} of opset {context.opset} has no attribute {attribute.name!r}", code="ML227"
+                )
+        for name in translator.needed:
+            if name not in keywords:
+                raise ModelError(f"{context.op_type} needs the attribute {name!r}", code="ML227")
+        return keywords
+
+    def _value(self, proto: Any, name: str, context: Context, translator: Translator, is_adapted: bool) -> Any:
+        """The value of the attribute `name`, of the kind that the translator has for it."""
+        value = self._attribute(proto, context)
+        wanted = translator.kinds[name]  # an annotation as text, or None for any kind
+        kinds = set(wanted.split(" | ")) if isinstance(wanted, str) else set()
+        if not kinds or _KINDS.get(proto.type or kind_of(proto), _TENSORS_KIND) & kinds:
+            return value
+        other = as_kind(value, kinds) if is_adapted else None
+        if other is None:
+            raise ModelError(f"the attribute {name!r} is not of the kind {wanted}", code="ML227")
+        text = f"{context.path}: the attribute {name!r} of {context.op_type} is not of the kind {wanted}"
+        context.translation.doubt(f"{text}: {value} is read as {other}", where=context.origin, code="ML517")
+        return other
+
+    def _attribute(self, proto: Any, context: Context) -> Any:
+        kind = proto.type or kind_of(proto)
+        if kind == _INT:
+            return proto.i
+        if kind == _FLOAT:
+            return proto.f
+        if kind in _LISTS:
+            context.scope.budget.attribute(proto.name, _size(proto, kind), context.origin)
+        if kind == _STRING:
+            return proto.s.decode("utf-8", "replace")
+        if kind == _INTS:
+            return tuple(proto.ints)
+        if kind == _FLOATS:
+            return tuple(proto.floats)
+        if kind == _STRINGS:
+            return tuple(item.decode("utf-8", "replace") for item in proto.strings)
+        if kind == _TENSOR:
+            return tensor_from(proto.t, self._files)
+        if kind == _SPARSE:
+            return dense_from_sparse(proto.sparse_tensor, self._files)
+        if kind == _GRAPH:
+            path = (*context.origin.inner_scope, body_name(context.proto, proto.name, proto.g))
+            return Body(context.translation, proto.g, context.scope, Origin(path, operator=context.origin.operator))
+        if kind == _TYPE_PROTO:
+            return type_from(proto.tp, symbolic=False)
+        raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
+
+
+def _size(proto: Any, kind: int) -> int:
+    """The bytes of an attribute of numbers or text."""
+    if kind == _STRING:
+        return len(proto.s)
+    return sum(map(len, proto.strings)) if kind == _STRINGS else 8 * (len(proto.ints) + len(proto.floats))
