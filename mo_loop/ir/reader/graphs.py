@@ -20,7 +20,7 @@ from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
 from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
 from mo_loop.ir.reader.records import Edge, Info, Layer, Net, Port, ir_error, shortened
-from mo_loop.ir.reader.variable_layers import ASSIGN, Variable, require_consistent, require_stored
+from mo_loop.ir.reader.variable_layers import ASSIGN, TYPED, Variable, require_consistent, require_stored
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.opaque import Opaque, OpaqueSink
 
@@ -137,6 +137,9 @@ class GraphReader:
             return None
         try:
             attributes = attributes_of(cls, self._data(layer))
+        except ValueError:  # the class lacks an attribute of the file, or the file one of the class
+            return None
+        try:
             node = cls(*inputs, graph=self.graph, name=layer.name, **attributes)
         except Exception:  # inference can fail in any way on an invalid file: the layer is kept as it is
             return None
@@ -150,7 +153,7 @@ class GraphReader:
         if layer.type != ASSIGN or layer.data.keys() != {"variable_id"}:
             return layer.data
         _, read = self._variables[layer.data["variable_id"]].reads[0]
-        return {key: read.data[key] for key in ("variable_id", "variable_type", "variable_shape")}
+        return {key: text for key, text in read.data.items() if key in TYPED}
 
     def _opaque(self, layer: Layer, inputs: list[Value]) -> Opaque:
         cls = OpaqueSink if layer.type in SINKS else Opaque

@@ -5,11 +5,12 @@
     require_consistent(net)               # IrError for a variable that is read but never assigned, or read as two types
 
 ReadValue-6 declares the type of its variable; an Assign has the id alone. The operations of opset 3 declare no type: it
-is that of the port.
+is that of the port. A layer without the attributes of its operation is refused, too: none of them has a default.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mo_loop.graph import Value
@@ -19,6 +20,10 @@ from mo_loop.ir.reader.records import Layer, Net, Port, shortened
 
 READ, ASSIGN = "ReadValue", "Assign"
 CODE = "ML256"
+TYPED = ("variable_id", "variable_type", "variable_shape")
+"""The attributes of ReadValue-6."""
+UNTYPED = "opset3"
+"""The version whose operations declare no type."""
 
 Dims = tuple[int, ...] | None
 """-1 for an unknown dimension, None for an unknown rank."""
@@ -36,19 +41,26 @@ class Variable:
 def variables(net: Net) -> dict[str, Variable]:
     """The variables by id, in the order of the file."""
     found: dict[str, Variable] = {}
+    for here, layer in _layers(net):
+        if "variable_id" in layer.data:
+            known = found.setdefault(layer.data["variable_id"], Variable(layer.data["variable_id"]))
+            (known.reads if layer.type == READ else known.assigns).append((here, layer))
+    return found
+
+
+def _layers(net: Net) -> Iterator[tuple[Net, Layer]]:
+    """The layers that read or assign a variable, those of bodies after those of the graph around them."""
     stack = [net]
     while stack:
         here = stack.pop()
-        for layer in here.layers:
-            if layer.type in (READ, ASSIGN) and "variable_id" in layer.data:
-                known = found.setdefault(layer.data["variable_id"], Variable(layer.data["variable_id"]))
-                (known.reads if layer.type == READ else known.assigns).append((here, layer))
+        yield from ((here, layer) for layer in here.layers if layer.type in (READ, ASSIGN))
         stack += reversed([body for layer in here.layers for body in layer.bodies.values()])
-    return found
 
 
 def require_consistent(net: Net) -> dict[str, Variable]:
     """`variables`, if each is read, with one type, and assigned; IrError otherwise."""
+    for _, layer in _layers(net):
+        _require_attributes(layer)
     found = variables(net)
     for each in found.values():
         name = shortened(repr(each.id), 60)
@@ -59,6 +71,14 @@ def require_consistent(net: Net) -> dict[str, Variable]:
         for _, layer in each.reads[1:]:
             _require_type(each, layer, *declared(layer))
     return found
+
+
+def _require_attributes(layer: Layer) -> None:
+    """Raise IrError if a layer lacks an attribute that has no default."""
+    needed = TYPED if layer.type == READ and layer.version != UNTYPED else TYPED[:1]
+    lacking = [key for key in needed if key not in layer.data]
+    if lacking:
+        raise layer.wrong(f"a {layer.type} of {layer.version} needs the attribute {lacking[0]}")
 
 
 def require_stored(variable: Variable, layer: Layer, value: Value) -> None:

@@ -277,3 +277,32 @@ def test_variables_that_do_not_fit_are_refused(tmp_path: Path, text: str, said: 
     done = mo_loop("inspect", path)
     # inspect shows what there is; only a shape that is none stops it.
     assert done.returncode == (2 if "not a shape" in said else 0)
+
+
+@pytest.mark.parametrize("key", ["variable_id", "variable_type", "variable_shape"])
+@pytest.mark.parametrize("assign", ["v", ""])
+def test_a_read_without_an_attribute_of_its_operation_is_refused(tmp_path: Path, key: str, assign: str) -> None:
+    """The type of the Assign is taken from it, and a variable of unknown type does not compile."""
+    whole = variable(assign=assign)
+    text = re.sub(rf'(type="ReadValue" [^>]*><data [^>]*?){key}="\w+"', r"\1", whole)
+    assert text != whole
+    with pytest.raises(IrError) as caught:
+        read(tmp_path, text)
+    assert caught.value.code == "ML250"
+    assert caught.value.message == f"layer 1 (ReadValue): a ReadValue of opset6 needs the attribute {key}"
+
+
+@pytest.mark.parametrize("version", ["opset3", "opset6"])
+def test_an_assign_without_a_variable_is_refused(tmp_path: Path, version: str) -> None:
+    text = variable(read_id="").replace('<data variable_id="v" />', "<data />").replace("opset6", version)
+    with pytest.raises(IrError, match=f"Assign of {version} needs the attribute variable_id") as caught:
+        read(tmp_path, text)
+    assert caught.value.code == "ML250"
+
+
+def test_an_assign_beside_a_read_of_opset_3_stays_as_it_is(tmp_path: Path) -> None:
+    """Its ReadValue declares no type that could complete it."""
+    text = variable().replace(' variable_type="f32" variable_shape="2"', "")
+    text = text.replace('type="ReadValue" version="opset6"', 'type="ReadValue" version="opset3"')
+    found = read(tmp_path, text)
+    assert {node.kind for node in found.of(Opaque)} == {"ReadValue", "Assign"}
