@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph import Value
+from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Constant
@@ -78,6 +78,18 @@ def consumers_count(count: int) -> Predicate:
 def consumers_more_than(count: int) -> Predicate:
     """More than `count` inputs read the value."""
     return Predicate(f"more than {count} consumers", lambda v: len(v.uses) > count, _consumers)
+
+
+def consumed_by(*kinds: type[Node]) -> Predicate:
+    """A node of one of `kinds` reads the value."""
+    wanted = f"a consumer {_named(kinds)}"
+    return Predicate(wanted, lambda v: any(isinstance(use.node, kinds) for use in v.uses), _nodes)
+
+
+def consumed_only_by(*kinds: type[Node]) -> Predicate:
+    """Every node that reads the value is one of `kinds`; a value that nothing reads meets it, too."""
+    wanted = f"no other consumer than {_named(kinds)}"
+    return Predicate(wanted, lambda v: all(isinstance(use.node, kinds) for use in v.uses), _nodes)
 
 
 def rank_equals(*ranks: int) -> Predicate:
@@ -167,6 +179,14 @@ def _rank_of(value: Value) -> int | None:
 
 def _consumers(value: Value) -> str:
     return str(len(value.uses))
+
+
+def _nodes(value: Value) -> str:
+    return ", ".join(dict.fromkeys(type(use.node).__name__ for use in value.uses)) or "none"
+
+
+def _named(kinds: tuple[type[Node], ...]) -> str:
+    return _either(tuple(kind.__name__ for kind in kinds))
 
 
 def _rank(value: Value) -> str:

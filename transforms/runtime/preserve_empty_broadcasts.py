@@ -11,6 +11,7 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
 from transforms.function_pass import FunctionPass
+from transforms.predicates import consumed_only_by
 from transforms.replace import drop_dead, insert_after, replace_output
 
 
@@ -40,7 +41,7 @@ class PreserveEmptyBroadcasts(FunctionPass):
         assert data is not None and pattern is not None
         if node.mode != "bidirectional" or data.shape is None:
             return self.refuse(node, "it is not bidirectional, or the rank of its input is unknown")
-        if _is_read_by_attention(node):
+        if _only_repeats_heads(node):
             return self.refuse(node, "only attention reads it, which is not element-wise and becomes one operation so")
         target = _run_time_target(data, pattern) if pattern.type.integers is None else _exact_target(data, pattern)
         if target is None:
@@ -75,15 +76,15 @@ class PreserveEmptyBroadcasts(FunctionPass):
         return self.refuse(node, "it reads no Broadcast to a shape known only at run time in which a 0 can meet a 1")
 
 
-def _is_read_by_attention(node: ops.Broadcast) -> bool:
-    """Whether it repeats heads of keys or values, which ScaledDotProductAttention reads through a Reshape.
+def _only_repeats_heads(node: ops.Broadcast) -> bool:
+    """Whether attention alone reads it, through a Reshape: it repeats heads of keys or values.
 
     The CPU plugin and openvino_genai look for a bidirectional Broadcast there.
     """
-    readers = [use.node for use in node.output.uses]
-    return all(isinstance(each, ops.Reshape) for each in readers) and all(
-        isinstance(use.node, ops.ScaledDotProductAttention) for each in readers for use in each.outputs[0].uses
-    )
+    if not consumed_only_by(ops.Reshape)(node.output):
+        return False
+    is_for_attention = consumed_only_by(ops.ScaledDotProductAttention)
+    return all(is_for_attention(use.node.outputs[0]) for use in node.output.uses)
 
 
 def _run_time_target(data: Value, pattern: Value) -> Value | None:

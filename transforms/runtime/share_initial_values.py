@@ -6,6 +6,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant, Parameter
 from transforms.function_pass import FunctionPass
+from transforms.predicates import consumed_by
 from transforms.replace import insert_before
 
 
@@ -40,7 +41,7 @@ class ShareInitialValues(FunctionPass):
         assert value is not None
         source = value.node
         if isinstance(source, ops.Concat) and source.axis % len(value.type.dims) == axis:
-            if _is_read_by_attention(value):
+            if _reaches_attention(value):
                 return self.refuse(node, "an attention operation holds it")
             node.graph.set_inputs(source, [*source.inputs, _hidden(initial, axis)])
         else:
@@ -48,15 +49,18 @@ class ShareInitialValues(FunctionPass):
         return self.accept(node)
 
 
-def _is_read_by_attention(cache: Value) -> bool:
-    """Whether attention reads it, through what repeats and moves its heads."""
-    reached = [cache]
-    for value in reached:
-        for use in value.uses:
-            if isinstance(use.node, ops.ScaledDotProductAttention):
-                return True
-            if isinstance(use.node, ops.Unsqueeze | ops.Broadcast | ops.Multiply | ops.Reshape | ops.Transpose):
-                reached.append(use.node.outputs[0])
+def _reaches_attention(cache: Value) -> bool:
+    """Whether attention reads it, also among others, directly or through what repeats and moves its heads."""
+    is_read = consumed_by(ops.ScaledDotProductAttention)
+    reached, pending = {cache}, [cache]
+    while pending:
+        value = pending.pop()
+        if is_read(value):
+            return True
+        moving = (ops.Unsqueeze, ops.Broadcast, ops.Multiply, ops.Reshape, ops.Transpose)
+        new = [use.node.outputs[0] for use in value.uses if isinstance(use.node, moving)]
+        pending += [each for each in dict.fromkeys(new) if each not in reached]
+        reached.update(new)
     return False
 
 

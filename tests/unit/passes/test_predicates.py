@@ -13,6 +13,8 @@ from tests.unit.graphs import parameter
 from transforms.predicates import (
     Predicate,
     as_predicate,
+    consumed_by,
+    consumed_only_by,
     consumers_count,
     consumers_more_than,
     has_static_dims,
@@ -29,7 +31,7 @@ from transforms.predicates import (
 ALL = (
     consumers_count(1), consumers_count(2), consumers_more_than(1), rank_equals(1, 2), rank_more_than(1),
     has_static_rank(), has_static_shape(), has_static_dims(0), shape_equals(2, 3), type_matches(f32),
-    is_constant(), value_equals(0),
+    is_constant(), value_equals(0), consumed_by(ops.ReLU),
 )  # fmt: skip
 
 
@@ -52,6 +54,19 @@ def test_consumers_are_inputs_not_nodes(graph: Graph) -> None:
     assert consumers_more_than(2)(x)
     assert consumers_count(1).reason(x) == "wants 1 consumer, found 3"
     assert consumers_more_than(3).reason(x) == "wants more than 3 consumers, found 3"
+
+
+def test_which_nodes_consume(graph: Graph) -> None:
+    x = parameter(graph, 2)
+    assert consumed_only_by(ops.Add)(x)
+    assert not consumed_by(ops.ReLU, ops.Add)(x)
+    assert consumed_by(ops.ReLU).reason(x) == "wants a consumer ReLU, found none"
+    ops.ReLU(x)
+    ops.Add(x, x)
+    assert consumed_by(ops.ReLU)(x) and consumed_by(ops.Multiply, ops.Add)(x)
+    assert consumed_only_by(ops.ReLU, ops.Add)(x)
+    assert not consumed_only_by(ops.ReLU)(x)
+    assert consumed_only_by(ops.ReLU).reason(x) == "wants no other consumer than ReLU, found ReLU, Add"
 
 
 def test_ranks(graph: Graph) -> None:
