@@ -2,7 +2,7 @@
 
     replace_node(div, ops.Multiply(x, ops.Power(y, -1.0)))    # every output and its names
     replace_output(value, other)                              # one value
-    insert_after(value, ops.Relu)                             # between a value and its consumers
+    insert_after(value, ops.ReLU)                             # between a value and its consumers
     eliminate(node)                                           # its first input instead of its output
 
 The last node of a replacement gets the friendly name of the replaced node, so that model outputs keep their names;

@@ -1,7 +1,7 @@
 """What is compared of objects at URLs: tags where the store has them, else sizes and SHA-256.
 
-made = made_at_url(entry.made, staged, uploaded)          # after a conversion
-is_source_current(made, model)                            # before the next one
+    made = with_outputs(with_source(entry.made, staged), uploaded)     # after a conversion
+    is_source_current(made, model)                                     # before the next one
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DaskEngine: does the assignments of a batch on the workers of a cluster.
 
     with connected("tcp://host:8786") as client:
-        engine = DaskEngine(client, limits, folder, files)
+        engine = DaskEngine(client, limits, files)
         results = Batch(plan, folder, works, engine.limits, engine=engine).run(listener)
 
 One thread submits models, the largest first, and takes answers as they come; small ones are submitted in portions

@@ -3,7 +3,7 @@
     Origin(("loop", "step"), "add", "Add").path                 # loop/step/add
     Origin(("loop", "step"), "add", "Add", "y").path            # loop/step/y
     with made_for((origin,)):
-        ops.Relu(x).origins                                     # (origin,)
+        ops.ReLU(x).origins                                     # (origin,)
 
 The front end gives each node the origin of the ONNX node that it translates. A node that a pass makes has the origins
 of the candidate that the pass examines. A node has several origins if ONNX nodes were merged or fused.

@@ -2,7 +2,7 @@
 
     document = Document("model.onnx")
     document.begin(describer.state(graph))
-    document.step(describe(step), describer.state(graph))       # None instead of a state: nothing changed
+    document.step({"name": "LoopToTI"}, describer.state(graph))       # None instead of a state: nothing changed
     document.as_json()
 
 docs/dump.md describes the form.

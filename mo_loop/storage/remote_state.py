@@ -3,7 +3,8 @@
     state = RemoteState(Location("s3://ir"))
     state.load()                                             # one listing, no object is read
     found = state.find("vision/model.xml", inputs, outputs)  # a Record if the model is up to date, else None
-    save(prefix, Record.of("vision/model.xml", inputs, outputs, brief), content, replaced=[...])
+    record = Record(owner_of("vision/model.xml"), inputs, outputs, brief)
+    save(prefix, record, content, replaced=state.records("vision/model.xml"))
 
 The name of an object answers whether a model is up to date:
 

@@ -1,8 +1,8 @@
 """What is done with objects: sizes and tags, listings, ranges, writing and deleting, by the file systems of fsspec.
 
-    for where, found in listed(Location("s3://zoo/**")): ...        # every .onnx below, page by page
-    found = info(where)                                             # size, and the tag of this content
-    for block in blocks(where, [(0, found.size)]): ...
+    for where, found in listed(Location("s3://zoo/**"), ".onnx"): ...   # every .onnx below, page by page
+    found = info(where)                                                 # size, and the tag of this content
+    for place, block in blocks(where, [(0, found.size)]): ...           # bytes, and where they begin
 
 Each call is tried again after a fault that passes, and ends with a StorageError after one that does not. Nothing is
 kept between calls, so the functions may be used from several threads and processes.

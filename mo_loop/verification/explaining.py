@@ -1,6 +1,7 @@
 """Why outputs differ: the first tensor, and the pass. For a report that found a difference.
 
-    answer = first_tensor(Question("model.onnx", None, options, sets))          # in a worker process
+    question = Question("model.onnx", "model.onnx", None, options, names, sets)
+    answer = first_tensor(question)                                             # in a worker process
 
 With a folder, all tensors are compared, and a page in it shows how far each is from that of the ONNX model.
 """

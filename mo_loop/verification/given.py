@@ -1,8 +1,8 @@
 """Inputs and outputs in files: the values of `--inputs`, and what `--save` writes.
 
-    given("inputs.npz", names)            # arrays by the name of their input
-    given("x=x.npy", names)               # one array; without a name it is the one input that the model has
-    given("test_data_set_0", names)       # input_0.pb, input_1.pb: in the order of the inputs, or by their own names
+    given_sets(["inputs.npz"], names)       # arrays by the name of their input
+    given_sets(["x=x.npy"], names)          # one array; without a name that of the next input which has none
+    given_sets(["test_data_set_0"], names)  # input_0.pb, input_1.pb: in the order of the inputs, or by their own names
     save(Path("set.npz"), [("x", array)])
 
 A sequence `s` is in two arrays of an .npz: `s.data`, all elements flattened and concatenated, and `s.shapes`.

@@ -1,8 +1,9 @@
 """Steps of a model that takes a whole sequence, where the IR takes one step of it in each inference.
 
-    inputs = SliceInputs(model, converted, seed=0)
-    whole, steps = inputs.draw(0, 4)                     # for ONNX Runtime, which runs once; four sets for the IR
-    wanted_after(expected, found, step=2, steps=4)       # what the IR has to give after its third inference
+    inputs = SliceInputs(model, converted, states.caches, seed=0)
+    whole = inputs.draw(0, steps=4)                      # for ONNX Runtime, which runs once
+    inputs.step(whole, 2)                                # for the third inference of the IR
+    wanted_after(expected, found, step=2, steps=4)       # what the IR has to give after it
 
 The sequence is the axis along which the IR has 1 and the ONNX model a dynamic dimension, or a longer one.
 """

@@ -1,7 +1,7 @@
 """The variables of an IR, and what each of them is to the ONNX model.
 
     found = state_variables(graph)                 # of the IR
-    states = matched(found, model, inputs)         # states.caches, states.others
+    states = matched(found, inputs, outputs)       # names of the ONNX model; states.caches, states.others
 
 A variable whose id is the name of an input of the ONNX model followed by that of an output is a state which the caller
 of the ONNX model carries: a `Carried`. Every other one replaces what a loop or a sequence operation carries.
