@@ -45,7 +45,10 @@ def unpack_sequence(data: Any, shapes: Any, *, scalars: bool = False) -> list[Ar
     Raises:
         UsageError: data and shapes do not fit together.
     """
-    flat, table = np.asarray(data).reshape(-1), np.asarray(shapes, np.int64)
+    flat, table = np.asarray(data).reshape(-1), np.asarray(shapes)
+    if table.dtype.kind not in "iu" and table.size:
+        raise UsageError(f"a table of shapes has the element type {table.dtype}", hint="give integers")
+    table = table.astype(np.int64)
     if table.ndim != 2 or (table < 0).any() or int(table.prod(1).sum()) != flat.size:
         raise UsageError(f"{flat.size} numbers do not fill a sequence with a table of shape {list(table.shape)}")
     ends = np.cumsum(table.prod(1))

@@ -8,12 +8,12 @@ option is this text, a name with a dict of arguments, or a list of both.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mo_loop.errors import UsageError
+from mo_loop.spelled_values import literal, shown
 
 ARGUMENTS: Mapping[str, Mapping[str, type]] = {
     "LowLatency2": {"use_const_initializer": bool, "sequence_length": int},
@@ -47,7 +47,9 @@ def transformations(given: Any) -> tuple[Transformation, ...]:
             raise UsageError("--transform Pruning is not available", hint="prune the model before it is exported")
         if each.name not in ARGUMENTS:
             names = " and ".join(ARGUMENTS)
-            raise UsageError(f"--transform names {each.name!r}", why=f"the transformations are {names}", hint=_FORM)
+            raise UsageError(
+                f"--transform names {shown(each.name)}", why=f"the transformations are {names}", hint=_FORM
+            )
         if any(each.name == other.name for other in found):
             raise UsageError(f"--transform names {each.name} twice", hint="name it once")
         _check(each)
@@ -60,27 +62,47 @@ def _check(given: Transformation) -> None:
     for key, value in given.arguments.items():
         if key not in known:
             raise UsageError(
-                f"{given.name} has no argument {key!r}", why=f"its arguments are {', '.join(known)}", hint=_FORM
+                f"{given.name} has no argument {shown(key)}", why=f"its arguments are {', '.join(known)}", hint=_FORM
             )
-        if type(value) is not known[key]:
-            raise UsageError(f"{given.name}: {key} is {value!r}", why=f"it is a {known[key].__name__}", hint=_FORM)
-        if isinstance(value, dict) and not all(isinstance(name, str) for pair in value.items() for name in pair):
-            raise UsageError(f"{given.name}: {key} is {value!r}", why="it maps names to names", hint=_FORM)
+        if why := _contradiction(value, known[key]):
+            raise UsageError(f"{given.name}: {key} is {shown(value)}", why=why, hint=_FORM)
+
+
+def _contradiction(value: Any, kind: type) -> str:
+    """Why an argument of this type cannot have a value; empty if it can."""
+    if type(value) is not kind:
+        return f"it is a {kind.__name__}"
+    if isinstance(value, int) and value.bit_length() > 63:
+        return "it is a number of 64 bits"
+    if isinstance(value, dict) and not all(isinstance(name, str) for pair in value.items() for name in pair):
+        return "it maps names to names"
+    return ""
 
 
 def _items(given: Any) -> Iterator[Transformation]:
+    if isinstance(given, Sequence) and not isinstance(given, str) and not _is_pair(given):
+        for each in given:
+            yield from _named(each)
+    else:
+        yield from _named(given)
+
+
+def _named(given: Any) -> Iterator[Transformation]:
+    """The transformations of a text, one in two parts, or one that was made before."""
     if isinstance(given, str):
         for text in _parts(given, ","):
             yield _parsed(text)
     elif isinstance(given, Transformation):
         yield given
-    elif isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str) and isinstance(given[1], Mapping):
+    elif _is_pair(given):
         yield Transformation(given[0], dict(given[1]))
-    elif isinstance(given, Sequence):
-        for each in given:
-            yield from _items(each)
     else:
-        raise UsageError(f"transform is {given!r}", why="it is a text, or a name with a dict", hint=_FORM)
+        raise UsageError(f"transform is {shown(given)}", why="it is a text, or a name with a dict", hint=_FORM)
+
+
+def _is_pair(given: Any) -> bool:
+    """Whether it is a name with a dict of arguments."""
+    return isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str) and isinstance(given[1], Mapping)
 
 
 def _parsed(text: str) -> Transformation:
@@ -88,12 +110,16 @@ def _parsed(text: str) -> Transformation:
     if not bracket:
         return Transformation(name.strip())
     if not rest.rstrip().endswith("]"):
-        raise UsageError(f"--transform {text!r} cannot be understood", why="a ] is missing at its end", hint=_FORM)
-    arguments = {}
+        raise UsageError(
+            f"--transform {shown(text)} cannot be understood", why="a ] is missing at its end", hint=_FORM
+        )
+    arguments: dict[str, Any] = {}
     for part in _parts(rest.rstrip()[:-1], ",;"):
         key, equals, value = (each.strip() for each in part.partition("="))
         if not equals or not key:
-            raise UsageError(f"--transform {text!r}: {part!r} is no key=value", hint=_FORM)
+            raise UsageError(f"--transform {shown(text)}: {shown(part)} is no key=value", hint=_FORM)
+        if key in arguments:
+            raise UsageError(f"--transform {shown(text)} gives {shown(key)} twice", hint="give it once")
         arguments[key] = _value(text, value)
     return Transformation(name.strip(), arguments)
 
@@ -102,11 +128,12 @@ def _value(text: str, value: str) -> Any:
     """A Python literal; the Model Optimizer also took names of numbers without regard to their case."""
     spelled = {"true": "True", "false": "False"}.get(value.lower(), value)
     try:
-        return ast.literal_eval(spelled)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return literal(spelled)
+    except ValueError:
         raise UsageError(
-            f"--transform {text!r}: {value!r} is not a value", why="values are Python literals", hint=_FORM
-        ) from None
+            f"--transform {shown(text)}: {shown(value)} is not a value",
+            why="values are Python literals, and a dict names each key once", hint=_FORM,
+        ) from None  # fmt: skip
 
 
 def _parts(text: str, separators: str) -> Iterator[str]:
@@ -131,6 +158,8 @@ def _parts(text: str, separators: str) -> Iterator[str]:
                 found += 1
                 yield part
     if quote or expected:
-        raise UsageError(f"--transform {text!r} cannot be understood", why="a bracket or a quote is open", hint=_FORM)
+        raise UsageError(
+            f"--transform {shown(text)} cannot be understood", why="a bracket or a quote is open", hint=_FORM
+        )
     if not found and text.strip():
-        raise UsageError(f"--transform {text!r} names nothing", hint=_FORM)
+        raise UsageError(f"--transform {shown(text)} names nothing", hint=_FORM)

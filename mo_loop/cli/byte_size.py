@@ -17,7 +17,7 @@ class ByteSize(click.ParamType):
         """The number of bytes."""
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
+        found = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
         if found is None or not float(found[1]):
             self.fail(f"{value!r} is not a size; write, for example, 4G", param, ctx)
         return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1 if found[2] else 0))

@@ -27,6 +27,7 @@ from mo_loop.frontend.onnx_tensors import tensors_of
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
+from mo_loop.spelled_values import shown, whole_number
 
 
 @dataclass
@@ -155,12 +156,14 @@ def _frozen(name: str, type_: TensorType, dtype: ElementType, value: Any) -> Any
     """The value as an array of the input's type."""
     try:
         array = np.asarray(value)
+        if array.dtype.kind == "c" and dtype.kind != "complex":
+            raise TypeError("numpy would drop the imaginary part")
         with np.errstate(invalid="ignore"):  # a value that does not fit raises an error below
             cast = array.astype(dtype.numpy)
-    except (TypeError, ValueError):
-        raise UsageError(f"{value!r} is not a value of {dtype} for the input {name!r}", code="ML202") from None
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"{shown(value)} is not a value of {dtype} for the input {name!r}", code="ML202") from None
     if not dtype.is_float and not np.array_equal(cast, array):
-        raise UsageError(f"the input {name!r} is of {dtype}, which cannot hold {value!r}", code="ML202")
+        raise UsageError(f"the input {name!r} is of {dtype}, which cannot hold {shown(value)}", code="ML202")
     shape: Shape = type_.shape
     if shape is None or cast.shape == shape:
         return cast
@@ -279,13 +282,13 @@ class _Names:
         if name in self._tensors:
             return name
         if name in self._nodes:
-            return self._port(name, self._node(name).output, 0)
+            return self._port(name, self._node(name).output, "0")
         node, _, port = name.rpartition(":")
         if node in self._nodes and port.isdecimal():
-            return self._port(name, self._node(node).output, int(port))
+            return self._port(name, self._node(node).output, port)
         port, _, node = name.partition(":")
         if node in self._nodes and port.isdecimal():
-            return self._port(name, self._node(node).input, int(port))
+            return self._port(name, self._node(node).input, port)
         close = difflib.get_close_matches(name, [*self._tensors, *self._nodes], 1)
         inputs = ", ".join(self.of_inputs()[:6])
         raise UsageError(
@@ -315,12 +318,12 @@ class _Names:
                 return f"it is in the body {scope.path}, and a model can be cut only in its main graph"
         return ""
 
-    def _port(self, name: str, ports: Iterable[str], number: int) -> str:
-        ports = list(ports)
-        if number >= len(ports) or not ports[number]:
+    def _port(self, name: str, ports: Iterable[str], digits: str) -> str:
+        ports, number = list(ports), whole_number(digits)
+        if number is None or number >= len(ports) or not ports[number]:
             present = ", ".join(f"{place} ({port})" for place, port in enumerate(ports) if port)
             raise UsageError(
-                f"{name!r} has no port {number}", why=f"the ports of the node: {present or 'none'}",
+                f"{shown(name)} has no port {shown(number)}", why=f"the ports of the node: {present or 'none'}",
                 hint="node:0 is its first output, 0:node its first input", code="ML202",
             )  # fmt: skip
         return ports[number]

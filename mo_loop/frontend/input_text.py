@@ -14,7 +14,6 @@ and `0:node` (an input).
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Container
 from dataclasses import dataclass
@@ -24,12 +23,10 @@ from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.graph.shape import Dimension, fresh, named
 from mo_loop.graph.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
 from mo_loop.preprocessing.per_input import split
+from mo_loop.spelled_values import literal, shown, whole_number
 
 KEEP: Any = ...
 """The shape of an entry that keeps the declared one."""
-
-LARGEST = (1 << 63) - 1
-"""The largest dimension that an IR can hold."""
 
 _SHAPE, _TYPE = r"[\[(][^\])]*[\])]", r"\{[^}]*\}"
 _ENTRY = re.compile(
@@ -89,17 +86,25 @@ def _dimension(given: Any) -> Dimension:
     if text in ("?", "-1"):
         return fresh()
     if text.isdecimal():
-        if int(text) > LARGEST:
-            raise UsageError(f"{text} is not a dimension", why="it does not fit 64 bits", hint="use a smaller number")
-        return int(text)
+        return _size(text)
     low, dots, high = text.partition("..")
     if dots and all(bound == "" or bound.isdecimal() for bound in (low, high)):
-        if low and high and int(low) > int(high):
+        least, most = _size(low or "0"), _size(high) if high else None
+        if most is not None and least > most:
             raise UsageError(f"the range {text!r} is empty", hint="write the smaller bound first")
-        return fresh(int(low or 0), int(high) if high else None)
+        return fresh(least, most)
     if text.isidentifier():
         return named(text)
-    raise UsageError(f"{text!r} is not a dimension", hint="use a number, ?, a range such as 1..8, or a name")
+    raise UsageError(f"{shown(text)} is not a dimension", hint="use a number, ?, a range such as 1..8, or a name")
+
+
+def _size(digits: str) -> int:
+    found = whole_number(digits)
+    if found is None:
+        raise UsageError(
+            f"{shown(digits)} is not a dimension", why="it does not fit 64 bits", hint="use a smaller number"
+        )
+    return found
 
 
 _ALIASES = {
@@ -132,7 +137,8 @@ def value_of(text: str) -> Any:
     words = {"true": "True", "false": "False", "inf": "1e999"}
     plain = re.sub(r"[A-Za-z]+", lambda word: words.get(word[0].lower(), word[0]), spaced)
     try:
-        value = ast.literal_eval(plain)
-    except (ValueError, SyntaxError):
-        raise UsageError(f"{text!r} is not a value", hint="write a number, true, false, or a list: [1,2]") from None
-    return value
+        return literal(plain)
+    except ValueError:
+        raise UsageError(
+            f"{shown(text)} is not a value", hint="write a number, true, false, or a list: [1,2]"
+        ) from None

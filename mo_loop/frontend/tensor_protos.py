@@ -96,7 +96,7 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], files: Ext
     file = files.at(location, proto.name)
     assert file.identity is not None
     available, need = file.identity.size, dtype.size_of(math.prod(shape))
-    offset, length = _number(info.get("offset"), 0), _number(info.get("length"), need)
+    offset, length = byte_count(info.get("offset"), 0), byte_count(info.get("length"), need)
     if length != need or offset < 0 or offset + need > available:
         if file is files.own:
             raise _misfit(proto, f"{info.get('length')} bytes", dtype, shape)
@@ -110,12 +110,12 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], files: Ext
 def range_of(proto: Any) -> tuple[int, int]:
     """From where to where the data of a tensor lies in its external file. UnsupportedError for an unknown type."""
     info = {entry.key: entry.value for entry in proto.external_data}
-    offset = _number(info.get("offset"), 0)
+    offset = byte_count(info.get("offset"), 0)
     return offset, offset + from_onnx(proto.data_type).size_of(math.prod(proto.dims))
 
 
-def _number(text: str | None, default: int) -> int:
-    """A number of bytes, of any size; -1 for text that is none."""
+def byte_count(text: str | None, default: int) -> int:
+    """A number of bytes that the model gives for external data, of any size; -1 for text that is none."""
     if text is None:
         return default
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 100 else -1

@@ -14,6 +14,7 @@ from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, operator_of
 from mo_loop.frontend.onnx_tensors import tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
+from mo_loop.frontend.tensor_protos import byte_count
 from mo_loop.frontend.utf8 import check_names_on_error
 from mo_loop.graph.types import BY_ONNX
 from mo_loop.inspection.description import ExternalFile, Function, Inspection, Operator, ScopeSize
@@ -157,7 +158,7 @@ def _external(model: OnnxModel, all_scopes: Iterable[OnnxGraph]) -> Iterator[Ext
         if location not in found:
             found[location] = ExternalFile(location, 0, 0, _file_size(model, location, tensor.name))
         found[location].tensors += 1
-        offset = int(info["offset"]) if info.get("offset", "").isdecimal() else 0
+        offset = max(byte_count(info.get("offset"), 0), 0)
         found[location].needed = max(found[location].needed, offset + _tensor_size(tensor)[1])
     yield from found.values()
 

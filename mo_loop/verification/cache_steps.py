@@ -21,7 +21,16 @@ import numpy as np
 
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
-from mo_loop.verification.generated import UNNAMED, Generator, Input, bound_sizes, expression_in, input_of, size_of
+from mo_loop.verification.generated import (
+    UNNAMED,
+    Generator,
+    Input,
+    bound_sizes,
+    expression_in,
+    input_of,
+    possible,
+    size_of,
+)
 from mo_loop.verification.roles import INDEX, MASK
 from mo_loop.verification.state_variables import Carried
 
@@ -105,7 +114,8 @@ class CacheInputs:
                 else value.shape[axis] if value is not None and value.ndim == len(entry.dims) else size_of(dim, sizes)
                 for axis, dim in enumerate(entry.dims)
             ]  # fmt: skip
-            found[each.input] = np.zeros(shape, entry.dtype.numpy)
+            with possible(each.input):
+                found[each.input] = np.zeros(shape, entry.dtype.numpy)
         return found
 
     def batch(self, step: Step, feeds: Mapping[str, Any]) -> int:
@@ -117,7 +127,11 @@ class CacheInputs:
     def draw(self, step: Step) -> dict[str, Any]:
         """The inputs of a step, without the states."""
         sizes = self._sizes(step)
-        return {each.name: self._value(each, self._shape(each, step, sizes), step) for each in self._inputs}
+        found = {}
+        for each in self._inputs:
+            with possible(each.name):
+                found[each.name] = self._value(each, self._shape(each, step, sizes), step)
+        return found
 
     # -- sizes
 

@@ -13,14 +13,15 @@ from __future__ import annotations
 import ast
 import operator
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mo_loop.api import Model
-from mo_loop.errors import InputError, UnsupportedError
+from mo_loop.errors import InputError, UnsupportedError, error_of_numbers
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.graph.types import ElementType, OptionalType, SequenceType, TensorType
@@ -97,10 +98,9 @@ class Generator:
         for each in self.inputs:
             shape = tuple(dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims)
             random = self._random(each, number)
-            if each.is_sequence:
-                found[each.name] = [_values(each, shape, number, random, careful) for _ in range(ITEMS)]
-            else:
-                found[each.name] = _values(each, shape, number, random, careful)
+            with possible(each.name):
+                items = [_values(each, shape, number, random, careful) for _ in range(ITEMS if each.is_sequence else 1)]
+            found[each.name] = items if each.is_sequence else items[0]
         return found
 
     def sizes(self, number: int) -> dict[str, int]:
@@ -110,7 +110,8 @@ class Generator:
 
     def array(self, each: Input, shape: tuple[int, ...], number: int) -> np.ndarray:
         """A value of an input in a shape that the caller chose."""
-        return _values(each, shape, number, self._random(each, number), False)
+        with possible(each.name):
+            return _values(each, shape, number, self._random(each, number), False)
 
     def _random(self, each: Input, number: int) -> Any:
         return np.random.default_rng((self._seed, number, zlib.crc32(each.name.encode())))
@@ -201,7 +202,10 @@ def _name(dim: Any) -> str:
     return dim.symbol.name if dim.symbol is not None else str(dim)
 
 
-_OPERATORS = {
+_LONGEST = 300
+"""Characters of an expression: the sizes of longer ones could be computed only with many nested calls."""
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Div: operator.floordiv,
 }  # fmt: skip
@@ -209,6 +213,8 @@ _OPERATORS = {
 
 def expression_in(name: str) -> ast.expr | None:
     """The expression that the name of a dimension spells, such as `past + 1`; None for a plain name."""
+    if len(name) > _LONGEST:
+        return None
     try:
         found = ast.parse(name, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -241,10 +247,27 @@ def _computed(tree: Any, sizes: Mapping[str, int]) -> int:
         return sizes.get(tree.id, SIZES[0][0])
     apply = _OPERATORS.get(type(tree.op))
     left, right = _computed(tree.left, sizes), _computed(tree.right, sizes)
-    return int(apply(left, right)) if apply is not None and not (right == 0 and isinstance(tree.op, ast.Div)) else 1
+    if apply is None or (apply is operator.floordiv and right == 0):
+        return 1
+    return int(apply(left, right))
 
 
 # -- values
+
+
+@contextmanager
+def possible(name: str) -> Iterator[None]:
+    """InputError for values of the input `name` whose sizes are beyond the memory, or beyond what numpy represents."""
+    try:
+        yield
+    except (MemoryError, OverflowError, ValueError) as error:
+        refused = error_of_numbers(error)
+        if refused is None:
+            raise
+        raise InputError(
+            f"no values can be generated for the input {name!r}", why=refused.message, code="ML242",
+            hint="give values: --inputs FILE.npz, or other sizes: --input",
+        ) from None  # fmt: skip
 
 
 def _values(each: Input, shape: tuple[int, ...], number: int, random: Any, careful: bool) -> np.ndarray:

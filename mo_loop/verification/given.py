@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import os
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,12 +62,24 @@ def read_sets(
     """(name, arrays) of each set in `inputs`: arrays by name, then those of files, in the types of the model.
 
     `names` are the inputs that need a value, in order; by default those of the model.
+
+    Raises:
+        FileError: as `given_sets`.
+        UsageError: an input has no value, or a set is neither a path nor arrays by name.
     """
     names = input_names(model) if names is None else names
     types = {each.name: _numpy_type(each.type) for each in model.proto.graph.input}
     arrays = [each for each in inputs if isinstance(each, Mapping)]
+    paths = [each for each in inputs if not isinstance(each, Mapping)]
+    for each in paths:
+        if not isinstance(each, str | os.PathLike):
+            raise UsageError(
+                f"a set of inputs is of type {type(each).__name__}", hint="give the path of a file, or arrays by name"
+            )
     sets = [(f"given {place}", dict(each)) for place, each in enumerate(arrays)]
-    sets += given_sets([os.fspath(each) for each in inputs if not isinstance(each, Mapping)], names)
+    for text, feeds in sets:
+        _require_inputs(text, feeds, names)
+    sets += given_sets([os.fspath(each) for each in paths], names)
     return [(name, _typed_set(feeds, types)) for name, feeds in sets]
 
 
@@ -99,6 +110,9 @@ def _typed_set(feeds: Mapping[str, Any], types: Mapping[str, Any]) -> Feeds:
 def _typed(value: Any, dtype: Any) -> Any:
     if isinstance(value, list):
         return [_typed(each, dtype) for each in value]
+    if value is None:  # an optional that is absent
+        return None
+    value = np.asarray(value)
     if dtype is not None and value.dtype.kind == "V" and value.dtype.itemsize == np.dtype(dtype).itemsize:
         return value.view(dtype)
     return value
@@ -125,7 +139,7 @@ def _require_inputs(text: str, feeds: Feeds, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in feeds]
     if unknown and missing:
         raise UsageError(
-            f"{text} has no value for the input {missing[0]!r}", why=f"it has {', '.join(feeds)}",
+            f"{text} has no value for the input {missing[0]!r}", why=f"it has {', '.join(map(str, feeds))}",
             hint=f"the inputs are {', '.join(names)}",
         )  # fmt: skip
     if missing:
@@ -151,8 +165,8 @@ def _read_arrays(path: Path) -> Feeds:
     with found:
         try:
             arrays = {name: found[name] for name in found.files}
-        except (ValueError, OSError, zipfile.BadZipFile) as error:
-            raise FileError(f"{path} cannot be read", why=str(error), code="ML212") from None
+        except Exception as error:  # those of numpy, zipfile and its decompressors share no base class
+            raise FileError(f"{path} cannot be read", why=str(error), hint="write it again", code="ML212") from None
     lists = [name.removesuffix(".shapes") for name in arrays if name.endswith(".shapes")]
     for name in lists:
         if f"{name}.data" in arrays:
@@ -165,9 +179,9 @@ def _loaded(path: Path) -> Any:
         return np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise FileError(f"the file {path} does not exist", code="ML210", hint="check the path") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # those of numpy and zipfile share no base class
         raise FileError(
-            f"{path} is not a file of arrays", why=str(error).splitlines()[0],
+            f"{path} is not a file of arrays", why=(str(error).splitlines() or [type(error).__name__])[0],
             hint="give .npz or .npy files, or a folder with input_0.pb", code="ML212",
         ) from None  # fmt: skip
 
@@ -197,7 +211,6 @@ def _read_protos(folder: Path, names: Sequence[str]) -> Feeds:
 def _read_proto(path: Path) -> tuple[str, Any]:
     """The name and value of a TensorProto, SequenceProto or OptionalProto; the file does not say which one it is."""
     import onnx
-    from google.protobuf.message import DecodeError
 
     data = path.read_bytes()
     readers = (
@@ -210,10 +223,14 @@ def _read_proto(path: Path) -> tuple[str, Any]:
             proto.ParseFromString(data)
             if kind is onnx.TensorProto and not proto.data_type:
                 continue
+            if kind is onnx.TensorProto and proto.data_location == onnx.TensorProto.EXTERNAL:
+                break
             return proto.name, value_of(proto)
-        except (DecodeError, TypeError, ValueError, AttributeError):
+        except Exception:  # those of protobuf, onnx and numpy share no base class
             continue
-    raise FileError(f"{path} is not a tensor of ONNX", why="it cannot be parsed", code="ML212")
+    raise FileError(
+        f"{path} is not a tensor of ONNX", why="it cannot be parsed, or has its values in another file", code="ML212"
+    )
 
 
 def _packed(items: list[Any]) -> tuple[np.ndarray, np.ndarray]:

@@ -16,16 +16,19 @@ from typing import Any
 import numpy as np
 
 from mo_loop.api import Model
+from mo_loop.errors import InputError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import operator_of
 from mo_loop.graph import Value
-from mo_loop.verification.generated import Generator, Input, bound_sizes, shapes_of, size_of
+from mo_loop.verification.generated import Generator, Input, bound_sizes, possible, shapes_of, size_of
 from mo_loop.verification.roles import COUNT, LENGTH
 from mo_loop.verification.state_variables import Carried
 from mo_loop.verification.verify_settings import Named
 
 _WORDS = ("seq", "time", "step", "frame", "len", "t")
 """What names of the dimension of a sequence contain, the last one alone."""
+
+_WHOLE = "give whole sequences, of one step or more: --inputs FILE.npz"
 
 _VIEWS = ("Squeeze", "Unsqueeze", "Reshape", "Transpose", "Convert")
 
@@ -44,6 +47,7 @@ class SliceInputs:
         declared = {each.name: each for each in Generator(model, {}, seed).inputs}
         self.axes = _axes(model, declared, known)
         """The axis of the sequence, by the name of the input."""
+        self._ranks = {name: len(declared[name].dims) for name in self.axes}
         for name, axis in self.axes.items():
             known[name] = tuple(None if place == axis else size for place, size in enumerate(known[name] or ()))
         self._generator = Generator(model, known, seed)
@@ -66,6 +70,23 @@ class SliceInputs:
     def steps_of(self, whole: Mapping[str, Any]) -> int:
         """The number of steps of given inputs."""
         return next((np.shape(whole[name])[axis] for name, axis in self.axes.items()), 1)
+
+    def require_steps(self, name: str, whole: Mapping[str, Any]) -> None:
+        """InputError unless the set `name` of given inputs is one sequence of at least one step."""
+        lengths: dict[str, int] = {}
+        for key, axis in self.axes.items():
+            shape = list(np.shape(whole[key]))
+            if len(shape) != self._ranks[key]:
+                raise InputError(
+                    f"{name}: {key!r} has the shape {shape}", why=f"the model has {self._ranks[key]} dimensions there",
+                    hint=_WHOLE,
+                )  # fmt: skip
+            lengths[key] = shape[axis]
+        if len(set(lengths.values())) > 1:
+            why = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
+            raise InputError(f"{name}: its inputs have different numbers of steps", why=why, hint=_WHOLE)
+        if 0 in lengths.values():
+            raise InputError(f"{name} is a sequence of 0 steps", hint=_WHOLE)
 
     @property
     def needed(self) -> list[str]:
@@ -97,10 +118,11 @@ class SliceInputs:
             0 if axis in self._empty.get(each.name, ()) else dim if isinstance(dim, int) else size_of(dim, sizes)
             for axis, dim in enumerate(each.dims)
         )
-        if each.role.kind in (COUNT, LENGTH) and each.dtype.is_integer:
-            return np.full(shape, steps, each.dtype.numpy)
-        if each.name in self._unread and each.dtype.is_float:
-            return np.zeros(shape, each.dtype.numpy)
+        with possible(each.name):
+            if each.role.kind in (COUNT, LENGTH) and each.dtype.is_integer:
+                return np.full(shape, steps, each.dtype.numpy)
+            if each.name in self._unread and each.dtype.is_float:
+                return np.zeros(shape, each.dtype.numpy)
         return self._generator.array(each, shape, sequence)
 
 

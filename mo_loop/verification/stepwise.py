@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -219,7 +220,9 @@ class Stepwise:
         axis = cache.variable.batch
         if axis is None and cache.variable.grows == ():
             return value
-        return np.take(value, rows, self._usual_batch() if axis is None else axis)
+        axis = self._usual_batch() if axis is None else axis
+        _require_rows(rows, value.shape[axis])
+        return np.take(value, rows, axis)
 
     def _usual_batch(self) -> int:
         """The axis of a cache that nothing reorders: that of the others, so that what is missing makes a difference."""
@@ -233,6 +236,8 @@ class Stepwise:
             raise UnsupportedError(f"verify does not know what {BEAM} reorders where a loop of the model has states")
         if self._settings.inputs:
             given = read_sets(self._settings.inputs, self._model, inputs.needed)
+            for name, feeds in given:
+                inputs.require_steps(name, feeds)
             wholes = [(name, inputs.completed(feeds), inputs.steps_of(feeds)) for name, feeds in given]
         else:
             lengths = [inputs.length(self._settings.steps)] * self._settings.sets
@@ -261,6 +266,18 @@ class Stepwise:
         ]
         steps[-1].states = {each.variable.id: have[each.output] for each in self._states.caches}
         return steps
+
+
+def _require_rows(rows: Any, count: int) -> None:
+    """InputError unless `rows`, which can come from a file, are the numbers of rows of states with `count` of them."""
+    given = np.asarray(rows)
+    if given.ndim == 1 and given.dtype.kind in "iu" and ((given >= 0) & (given < count)).all():
+        return
+    why = f"it is {given.dtype.name}{list(given.shape)}"
+    raise InputError(
+        f"{BEAM} does not name rows of the states, which have {count}", why=why,
+        hint=f"give whole numbers from 0 to {count - 1}, and the same batch in all inputs",
+    )  # fmt: skip
 
 
 def _all(expected: Named, _: Named) -> Named:

@@ -129,6 +129,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
         (["pipe"], "neither a file nor a folder"),
         (["models", "--timeout", "0"], "--timeout"),
         (["models", "--memory", "lots"], "'lots' is not a size"),
+        (["models", "--memory", f"{'9' * 400}G"], "is not a size"),
         (["models", "-j", "0"], "--jobs"),
         (["models", "--extension", "no.py"], "the extension no.py cannot be read"),
         (["models", "--disable-pass", "NoSuchPass"], "NoSuchPass"),

@@ -184,6 +184,18 @@ def test_bad_input(tmp_path: Path) -> None:
         assert done.stderr.startswith(f"error: {code}") and "help:" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_an_offset_of_thousands_of_digits(tmp_path: Path) -> None:
+    model = parsed("main (float[3] x) => (float[3] y) <float[3] w = {1, 2, 3}> { y = Add (x, w) }")
+    weight = model.graph.initializer[0]
+    weight.ClearField("float_data")
+    weight.ClearField("raw_data")
+    weight.data_location = weight.EXTERNAL
+    weight.external_data.add(key="location", value="w.bin")
+    weight.external_data.add(key="offset", value="9" * 5000)
+    done = mo_loop("inspect", saved(model, tmp_path))
+    assert done.returncode == 0 and "w.bin" in done.stdout, done.stderr
+
+
 def test_debug(tmp_path: Path) -> None:
     done = mo_loop("inspect", tmp_path / "gone.onnx", "--debug")
     assert done.returncode == 2 and "Traceback" in done.stderr and "error: ML210" in done.stderr

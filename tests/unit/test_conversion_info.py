@@ -10,6 +10,7 @@ import onnx.parser
 import pytest
 
 import mo_loop
+from mo_loop.verification.layers.matching import recorded_options
 from transforms.config import PassConfig
 
 MODEL = onnx.parser.parse_model(
@@ -79,3 +80,8 @@ def test_folders_are_not_recorded_and_the_reader_keeps_everything(tmp_path: Path
         "conversion_parameters": {"extensions": "own.py", "compress_to_fp16": "True"},
     }
     assert model.graph.rt_info["conversion_parameters"] == {"extensions": "own.py"}  # saving does not change a model
+
+
+@pytest.mark.parametrize("unroll", ["many", "9" * 5000])
+def test_recorded_options_that_have_no_value_are_none(unroll: str) -> None:
+    assert recorded_options({"conversion_parameters": {"unroll": unroll}}) is None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mo_loop.errors import UnsupportedError
+from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.model import load
-from mo_loop.verification.generated import COUNTS, Generator
+from mo_loop.verification.generated import COUNTS, Generator, size_of
 from mo_loop.verification.roles import Role, roles
 from tests.harness import parsed
 
@@ -56,6 +57,24 @@ def test_dimensions_of_one_name_have_one_size_and_expressions_are_computed() -> 
     assert drawn["a"].shape == (2, 3)
     assert drawn["b"].shape == (2, 3)
     assert drawn["mask"].shape == (2, 4)
+
+
+@pytest.mark.parametrize(("name", "size"), [
+    ("N // T", 1), ("N / T", 1), ("N // (T - T)", 1), ("N % 0", 1), ("N ** 9999", 1), ("2 * N // 3", 1), ("N - 9", 0),
+    ("-", 2), ("-N", 2), ("N +", 2), ("+".join(["N"] * 900), 2), ("9" * 5000 + " + 1", 2),
+])  # fmt: skip
+def test_names_of_dimensions_that_have_no_value(name: str, size: int) -> None:
+    """Divisions by zero and other operators give 1; what is no expression is a name like any other."""
+    assert size_of(name, {"N": 2, "T": 0}) == size
+
+
+@pytest.mark.parametrize("name", ["N * 99999999999999999", "N + 999999999999999999999999"])
+def test_sizes_beyond_the_memory_are_refused_with_the_input(name: str) -> None:
+    made = generator("main (float[N] x, float[T] z) => (float[N] y) { y = Neg (x) }")
+    made.inputs[1] = replace(made.inputs[1], dims=(name,))
+    with pytest.raises(InputError, match="no values can be generated for the input 'z'") as error:
+        made.draw(0)
+    assert error.value.code == "ML242"
 
 
 def test_sizes_differ_between_sets_and_one_set_has_only_ones() -> None:

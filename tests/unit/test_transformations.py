@@ -54,13 +54,26 @@ def test_forms(given: Any, expected: list[tuple[str, dict[str, Any]]]) -> None:
         ("LowLatency2[use_const_initializer=open('x')]", "not a value"),
         ("MakeStateful[param_res_names={'a':1}]", "names to names"),
         ("MakeStateful[param_res_names=['a']]", "it is a dict"),
+        ("MakeStateful[param_res_names={['a']:'b'}]", "not a value"),
+        ("MakeStateful[param_res_names={{'a'}}]", "not a value"),
+        ("MakeStateful[param_res_names={'a':'b','a':'c'}]", "not a value"),
+        ("MakeStateful[param_res_names=None]", "param_res_names is None"),
+        (f"MakeStateful[param_res_names={'[' * 5000}{']' * 5000}]", "not a value"),
+        (f"MakeStateful[param_res_names={'1+' * 5000}1j]", "not a value"),
+        (f"MakeStateful[param_res_names={10 ** 4999:#x}]", "a value of type int"),
+        (f"LowLatency2[sequence_length={10 ** 4999:#x}]", "a value of type int"),
+        ("LowLatency2[sequence_length=9223372036854775808]", "sequence_length is 9223372036854775808"),
+        ("LowLatency2[sequence_length=1,sequence_length=2]", "'sequence_length' twice"),
         (",", "names nothing"),
+        ("x" * 100_000, "--transform names 'xxx"),
         (7, "transform is 7"),
+        ([["LowLatency2"]], "transform is ['LowLatency2']"),
     ],
 )
 def test_refused(given: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said.replace("[", r"\[").replace("]", r"\]").replace("(", r"\(")):
+    with pytest.raises(UsageError, match=said.replace("[", r"\[").replace("]", r"\]").replace("(", r"\(")) as error:
         transformations(given)
+    assert len(str(error.value)) < 1000
 
 
 def test_the_rt_info_has_the_spelling_of_the_option() -> None:

@@ -60,6 +60,13 @@ def recorded_options(info: Mapping[str, Any]) -> ConvertOptions | None:
     converter = info.get("converter", {})
     if not isinstance(recorded, Mapping) or not isinstance(converter, Mapping):
         return None
+    try:
+        return _options_of(recorded, str(converter.get("target", "")))
+    except (MoLoopError, ValueError):
+        return None
+
+
+def _options_of(recorded: Mapping[str, Any], target: str) -> ConvertOptions:
     kinds = {each.name: each.default for each in fields(ConvertOptions)}
     values: dict[str, Any] = {}
     for name, text in recorded.items():
@@ -68,16 +75,13 @@ def recorded_options(info: Mapping[str, Any]) -> ConvertOptions | None:
             (config.disable if name == "disable_pass" else config.enable)(*str(text).split(","))
         elif name in kinds and name not in ("extensions", "compress_to_fp16"):
             values[name] = _value(str(text), kinds[name])
-    target = str(converter.get("target", ""))
     if target not in ("", str(Target())):
         values["target"] = target
-    try:
-        return ConvertOptions(**values)
-    except MoLoopError:
-        return None
+    return ConvertOptions(**values)
 
 
 def _value(text: str, default: Any) -> Any:
+    """The value of an option, which has this default. ValueError for digits that spell no number."""
     if isinstance(default, bool):
         return text == "True"
     if isinstance(default, int) or (default is None and text.isdigit()):

@@ -170,6 +170,13 @@ class TestGivenSteps:
             verify(attention, with_states(attention, CACHES), inputs=wrong)
 
 
+    @pytest.mark.parametrize("rows", [[5, 6], [-1, 0], [0.5, 1.0], [[0, 1]], ["a"]])
+    def test_rows_that_the_states_do_not_have_are_refused(self, attention: Path, rows: list[Any]) -> None:
+        feeds = {**steps_of(attention, 1)[0], "beam_idx": np.asarray(rows)}
+        with pytest.raises(InputError, match="beam_idx does not name rows"):
+            verify(attention, with_states(attention, CACHES, beam=True), inputs=[feeds])
+
+
 class TestSequences:
     @pytest.mark.parametrize("keep_initial", [False, True])
     @pytest.mark.parametrize(("text", "shapes", "outputs"), [
@@ -222,6 +229,33 @@ class TestSequences:
         report = verify(source, one_step(source, "x[1,?,3],h,c", keep_initial=True), inputs=[feeds])
         assert report, as_text(report)
         assert report.steps == (6,)
+
+
+    @pytest.mark.parametrize(("feeds", "said"), [
+        ({"x": np.zeros((2, 0, 2), np.float32)}, "is a sequence of 0 steps"),
+        ({"x": np.zeros(2, np.float32)}, "'x' has the shape"),
+        ({"x": 1}, "'x' has the shape"),
+        ({}, "no value for the input 'x'"),
+    ])  # fmt: skip
+    def test_given_inputs_that_are_no_sequences_are_refused(
+        self, tmp_path: Path, feeds: dict[str, Any], said: str
+    ) -> None:
+        source = saved(parsed(SCANNED), tmp_path)
+        start = {"start": np.zeros((2, 2), np.float32)}
+        with pytest.raises(InputError, match=said):
+            verify(source, one_step(source, "x[?,1,2],start", keep_initial=True), inputs=[feeds | start])
+
+
+def test_inputs_of_different_numbers_of_steps_are_refused(tmp_path: Path) -> None:
+    text = SCANNED.replace("float[batch, time, 2] x)", "float[batch, time, 2] x, float[batch, time, 2] z)")
+    text = text.replace("ahead = ", "sum = Add (x, z) ahead = ").replace("(x)\n", "(sum)\n")
+    source = saved(parsed(text), tmp_path)
+    feeds = {"x": np.zeros((2, 4, 2)), "z": np.zeros((2, 1, 2)), "start": np.zeros((2, 2))}
+    with pytest.raises(InputError, match="different numbers of steps"):
+        verify(
+            source, one_step(source, "x[?,1,2],z[?,1,2],start", keep_initial=True),
+            inputs=[{name: value.astype(np.float32) for name, value in feeds.items()}],
+        )  # fmt: skip
 
 
 class Forgetful(Stepped):

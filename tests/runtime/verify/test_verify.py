@@ -112,6 +112,79 @@ def test_wrong_inputs_are_refused(model: Path, tmp_path: Path, content: Any, err
         verify(model, inputs=[path])
 
 
+def npy(header: str) -> bytes:
+    """An .npy file with this header, and few data."""
+    return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + header.encode().ljust(117) + b"\n" + b"0" * 8
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"\x93NUMPY\x01\x00", npy("[" * 117), npy("{[]: 1}"),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999,), }"),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999999999999,), }"),
+    ],
+)  # fmt: skip
+def test_damaged_arrays_are_refused(model: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.npy").write_bytes(content)
+    with pytest.raises(FileError, match="not a file of arrays"):
+        verify(model, inputs=[tmp_path / "x.npy"])
+
+
+def test_damaged_archives_are_refused(model: Path, tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "whole.npz", x=floats(3, 2), n=np.array(2))
+    whole = (tmp_path / "whole.npz").read_bytes()
+    place = whole.index(b"x.npy") + len(b"x.npy") + 40
+    damaged = {
+        "data": whole[:place] + b"\xff" * 20 + whole[place + 20 :],
+        "method": whole.replace(b"\x08\x00", b"\x63\x00"),  # of compression; there is no method 99
+    }
+    for name, content in damaged.items():
+        (tmp_path / f"{name}.npz").write_bytes(content)
+        with pytest.raises(FileError) as error:
+            verify(model, inputs=[tmp_path / f"{name}.npz"])
+        assert error.value.code == "ML212"
+
+
+@pytest.mark.parametrize("proto", [
+    onnx.TensorProto(data_type=99, dims=[1], raw_data=b"1234"),
+    onnx.TensorProto(data_type=1, dims=[1], data_location=onnx.TensorProto.EXTERNAL),
+])  # fmt: skip
+def test_damaged_tensors_are_refused(model: Path, tmp_path: Path, proto: onnx.TensorProto) -> None:
+    (tmp_path / "input_0.pb").write_bytes(proto.SerializeToString())
+    with pytest.raises(FileError, match="is not a tensor of ONNX"):
+        verify(model, inputs=[tmp_path])
+
+
+def test_a_tensor_in_another_file_is_not_read(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_bytes(b"12345678")
+    proto = onnx.TensorProto(data_type=1, dims=[2], data_location=onnx.TensorProto.EXTERNAL)
+    proto.external_data.add(key="location", value="secret")
+    (tmp_path / "input_0.pb").write_bytes(proto.SerializeToString())
+    with pytest.raises(FileError, match="is not a tensor of ONNX"):
+        verify(model, inputs=[tmp_path])
+
+
+def test_inputs_that_are_no_arrays(model: Path) -> None:
+    with pytest.raises(UsageError, match="of type int"):
+        verify(model, inputs=[1])
+    with pytest.raises(UsageError, match="no value for the input 'n'"):
+        verify(model, inputs=[{"x": floats(3, 2)}])
+    with pytest.raises(InputError, match="does not accept the inputs"):
+        verify(model, inputs=[{"x": None, "n": 2}])
+
+
+def test_a_dimension_that_divides_by_zero(tmp_path: Path) -> None:
+    made = parsed("main (float[a,b] p, float[N] x) => (float[a,b] q, float[M] y) { q = Neg (p) y = Neg (x) }")
+    made.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "a//b"
+    report = verify(saved(made, tmp_path), sets=1)
+    assert report.passed, as_text(report)
+    assert "b = 0" in [each.name for each in report.sets]
+
+
 def test_what_was_compared_can_be_saved_and_repeated(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     first = verify(model, sets=2, save=folder)

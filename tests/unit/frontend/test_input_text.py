@@ -10,7 +10,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, UsageError
-from mo_loop.frontend.input_text import parse_inputs
+from mo_loop.frontend.input_text import parse_inputs, value_of
 from mo_loop.graph.types import f16, i64
 from tests.harness import parsed
 
@@ -194,10 +194,38 @@ class TestFrozen:
         with pytest.raises(UsageError, match="does not fit"):
             convert_model(made, input="a->[1,2,3]")
 
-    @pytest.mark.parametrize("text", ["k->1.5", "k->[1,2]", "k->1e30"])
+    @pytest.mark.parametrize(
+        "text", ["k->1.5", "k->[1,2]", "k->1e30", "k->1j", "k->9999999999999999999", f"k->{10 ** 4999:#x}"]
+    )
     def test_values_that_do_not_fit(self, text: str) -> None:
         with pytest.raises(UsageError, match="'k'"):
             convert_model(parsed(MODEL), input=text)
+
+
+    def test_imaginary_parts_are_not_dropped(self) -> None:
+        with pytest.raises(UsageError, match="not a value of f32"):
+            convert_model(parsed("main (float x) => (float y) { y = Neg (x) }"), input="x->1j")
+
+
+@pytest.mark.parametrize("text", ["{['a']:1}", "{{}}", "[" * 5000 + "]" * 5000, "1+" * 5000 + "1j", "9" * 5000])
+def test_what_is_no_value_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a value") as error:
+        value_of(text)
+    assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("dim", ["9" * 5000, "9223372036854775808", "1.." + "9" * 5000, "9" * 5000 + ".."])
+def test_sizes_beyond_64_bits_are_refused(dim: str) -> None:
+    with pytest.raises(UsageError, match="is not a dimension") as error:
+        parse_inputs(f"x[1,{dim}]")
+    assert "64 bits" in error.value.why
+
+
+def test_a_port_of_thousands_of_digits_is_refused() -> None:
+    model = parsed("main (float x) => (float y) { [n] y = Neg (x) }")
+    for name in (f"n:{'9' * 5000}", f"{'9' * 5000}:n"):
+        with pytest.raises(UsageError, match="has no port"):
+            convert_model(model, output=name)
 
 
 class TestDeclarations:
