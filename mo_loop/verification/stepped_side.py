@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,10 +11,9 @@ import numpy as np
 
 from mo_loop.verification.given import save
 from mo_loop.verification.hosted import Hosted
-from mo_loop.verification.isolated import IsolatedError
-from mo_loop.verification.judge import brief
 from mo_loop.verification.output_rows import by_wanted_name, rows_of, type_text
-from mo_loop.verification.report import DIFFERS, ENDED, PASSED, InputSet, Row, Side
+from mo_loop.verification.report import InputSet, Row, Side
+from mo_loop.verification.side_run import SideRun
 from mo_loop.verification.stateful_runtime import StateTask, Stepped
 from mo_loop.verification.verify_settings import F32, Feeds, Named, Settings, properties_of
 
@@ -54,29 +52,16 @@ class SteppedSide:
 
     def ran(self, precision: str, sequences: Sequence[SequenceRun], order: Sequence[int]) -> Side:
         """Run the sequences in this order, each from a reset."""
-        start = time.perf_counter()
-        rows: dict[tuple[int, str], Row] = {}
-        status, message, stepped, inference = "not compilable", "", None, 0
-        try:
-            stepped = self._stepped(precision)
-            for number in order:
-                sequence = sequences[number]
-                for place, step in enumerate(sequence.steps):
-                    status, message = "fails", f"step {place + 1} of {sequence.name}: "
-                    outputs, states = stepped.ask(StateTask(step.feeds, reset=not place, states=bool(step.states)))
-                    for row in self._rows(number, inference, place + 1, step, outputs, states, precision):
-                        known = rows.get((number, row.output))
-                        if known is None or _is_worse(row, known):
-                            rows[number, row.output] = row
-                    self._save(precision, number, place, step, outputs, states)
-                    inference += 1
-            status, message = PASSED if all(row.result for row in rows.values()) else DIFFERS, ""
-        except IsolatedError as error:
-            status, message = ENDED.get(error.status, status), message + brief(error)
-        finally:
-            if stepped is not None:
-                stepped.close()
-        return Side(precision, status, message, tuple(rows.values()), time.perf_counter() - start)
+        run = SideRun(precision)
+        steps = ((number, place, step) for number in order for place, step in enumerate(sequences[number].steps))
+        with run:
+            worker = run.worker = self._stepped(precision)
+            for inference, (number, place, step) in enumerate(steps):
+                run.reaches(f"step {place + 1} of {sequences[number].name}")
+                outputs, states = worker.ask(StateTask(step.feeds, reset=not place, states=bool(step.states)))
+                run.add(self._rows(number, inference, place + 1, step, outputs, states, precision))
+                self._save(precision, number, place, step, outputs, states)
+        return run.side()
 
     def _stepped(self, precision: str) -> Hosted:
         settings = self._settings
@@ -129,10 +114,3 @@ def _named_states(states: Mapping[str, np.ndarray]) -> Named:
 
 def _at(row: Row, step: int) -> Row:
     return replace(row, step=step)
-
-
-def _is_worse(row: Row, known: Row) -> bool:
-    """Of rows that differ the first counts, of those that agree the one with the largest difference."""
-    if not known.result:
-        return False
-    return not row.result or row.result.largest_abs > known.result.largest_abs

@@ -14,13 +14,11 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.conversion import Conversion
@@ -31,16 +29,15 @@ from mo_loop.options import ConvertOptions
 from mo_loop.verification.comparison_notes import notes_about
 from mo_loop.verification.cut_model import cut_model
 from mo_loop.verification.generated import Generator, accepted, shapes_of
-from mo_loop.verification.given import read_sets, save
+from mo_loop.verification.given import read_sets
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError
-from mo_loop.verification.judge import PEER, brief, convert_with_ovc
+from mo_loop.verification.judge import PEER, brief
 from mo_loop.verification.oracle import Oracle
-from mo_loop.verification.output_rows import by_wanted_name, rows_of, type_text
+from mo_loop.verification.output_rows import type_text
 from mo_loop.verification.packages import require_packages
-from mo_loop.verification.report import AGAINST, DIFFERS, ENDED, PASSED, InputSet, Report, Row, Side
-from mo_loop.verification.runtime import compile_ir
-from mo_loop.verification.sequence_values import flat, packed, unpacked
+from mo_loop.verification.plain_side import PlainSide, save_sets
+from mo_loop.verification.report import AGAINST, InputSet, Report, Side
 from mo_loop.verification.state_variables import has_states
 from mo_loop.verification.stepwise import Stepwise, require_stepwise
 from mo_loop.verification.verify_settings import (
@@ -54,7 +51,6 @@ from mo_loop.verification.verify_settings import (
     Settings,
     properties_of,
 )
-from mo_loop.workers import Pool
 
 if TYPE_CHECKING:
     from mo_loop.verification.layers.distance import Distance
@@ -155,8 +151,6 @@ class _Verification:
         self.options = options
         self.settings = settings
         self.notes: list[str] = []
-        self._distances: dict[tuple[str, int, str], Distance] = {}
-        """The worst distance of an output, by the side and the number of the set; only for a dump."""
         self.model: OnnxModel = load(str(path), options.allowed_folders)
         require_external_data(self.model)  # ONNX Runtime and onnx read it too
         self._require_comparable()
@@ -170,17 +164,16 @@ class _Verification:
             if has_states(converted.graph):
                 return self._stepwise(target, source, converted, start)
             sets, expected, oracle = self._expected(source, converted)
-            self._save("inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
-            self._save("onnxruntime", dict(enumerate(expected)))
+            settings = self.settings
+            save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
+            save_sets(settings.save, "onnxruntime", dict(enumerate(expected)))
             order = (*range(len(sets)), *reversed(range(len(sets))))
-            sides = [self._ran(F32, target, sets, expected, order)]
-            if self.settings.precision != F32:
-                sides.append(self._ran(self.settings.precision, target, sets, expected, order))
-            sides += [self._other(each, folder, sets, expected, order) for each in self.settings.against]
-            layers, passes = self._explained(source, sets, self._questionable(sides))
+            plain = PlainSide(sets, expected, order, settings, self.notes)
+            sides = [plain.ran(each, target) for each in dict.fromkeys((F32, settings.precision))]
+            sides += [plain.other(each, self.path, folder) for each in settings.against]
+            layers, passes = self._explained(source, sets, self._questionable(sides), plain.distances)
             page = self._page(layers)
         self.notes += notes_about(self.path, self.model, oracle, expected)
-        settings = self.settings
         return Report(
             str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
             tuple(InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in sets),
@@ -282,92 +275,6 @@ class _Verification:
             self.notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {text}")
         return found.sets, found.expected
 
-    # -- the sides
-
-    def _ran(
-        self, precision: str, target: Path, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named],
-        order: Sequence[int], name: str = "",
-    ) -> Side:  # fmt: skip
-        """Run an IR and compare."""
-        start = time.perf_counter()
-        name = name or precision
-        rows: dict[tuple[int, str], Row] = {}
-        found: dict[int, Named] = {}
-        refused: set[int] = set()
-        status, message, compiled = "not compilable", "", None
-        try:
-            for inference, number in enumerate(order):
-                if number in refused:
-                    continue
-                compiled = compiled or self._compiled(target, precision)
-                set_name, feeds = sets[number]
-                status, message = "fails", f"inference {inference} ({set_name}): "
-                try:
-                    outputs = compiled.run(packed(feeds, {name for names in compiled.facts[0] for name in names}))
-                except IsolatedError as error:
-                    if error.status != "error" or not is_empty(feeds):
-                        raise
-                    # Many operations of the runtime refuse tensors without elements: a limit, not a difference.
-                    self.notes.append(f"OpenVINO ({name}) does not run the inputs {set_name}: {brief(error)}")
-                    refused.add(number)
-                    compiled.close()  # an inference after one that failed can fail for the same reason
-                    compiled = None
-                    continue
-                found[number] = unpacked(outputs, expected[number])
-                self._measure(name, number, expected[number], found[number])
-                for row in rows_of(number, inference, expected[number], found[number], self.settings, self.notes):
-                    known = rows.get((number, row.output))
-                    if known is None or (known.result and not row.result):
-                        rows[number, row.output] = row
-            status, message = PASSED if all(row.result for row in rows.values()) else DIFFERS, ""
-        except IsolatedError as error:
-            status, message = ENDED.get(error.status, status), message + brief(error)
-        finally:
-            if compiled is not None:
-                compiled.close()
-        self._save(name, found)
-        return Side(name, status, message, tuple(rows.values()), time.perf_counter() - start)
-
-    def _compiled(self, target: Path, precision: str) -> Hosted:
-        settings = self.settings
-        properties = properties_of(precision, settings.device)
-        return Hosted(compile_ir, str(target), properties, settings.device, limit=settings.limit)
-
-    def _measure(self, side: str, number: int, expected: Named, found: Named) -> None:
-        """Keep how far the outputs are apart, if a page is to show it."""
-        if self.settings.dump is None:
-            return
-        from mo_loop.verification.layers.distance import distance
-
-        wanted = flat(expected)
-        have = by_wanted_name(wanted, flat(found))
-        for name in (name for name, _ in wanted if name in have):
-            measured = distance(dict(wanted)[name], have[name], self.settings.rtol, self.settings.atol)
-            known = self._distances.get((side, number, name))
-            if known is None or measured.worst > known.worst:
-                self._distances[side, number, name] = measured
-
-    def _other(
-        self, converter: str, folder: Path, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named],
-        order: Sequence[int],
-    ) -> Side:  # fmt: skip
-        """Another converter, in a process of its own."""
-        name = f"{AGAINST}{converter}"
-        target = folder / f"{converter}.xml"
-        with Pool(f"{__name__}:convert_otherwise", limit=self.settings.limit) as pool:
-            outcome = pool.call((str(self.path), str(target)))
-        if not outcome.ok:
-            return Side(name, ENDED.get(outcome.status, "refused"), outcome.message)
-        return self._ran(F32, target, sets, expected, order, name)
-
-    def _save(self, side: str, found: Mapping[int, Iterable[tuple[str, Any]]]) -> None:
-        """Write the arrays of each set, if they are wanted."""
-        folder = self.settings.save
-        if folder is None:
-            return
-        for number, outputs in found.items():
-            save(folder / f"set{number}-{side.replace(' ', '-')}.npz", outputs)
-
     # -- reasons
 
     def _questionable(self, sides: Sequence[Side]) -> Side:
@@ -375,7 +282,10 @@ class _Verification:
         own = [side for side in sides if not side.name.startswith(AGAINST)]
         return own[-1] if own[0].passed else own[0]
 
-    def _explained(self, source: Path, sets: Sequence[tuple[str, Feeds]], side: Side) -> tuple[Any, Any]:
+    def _explained(
+        self, source: Path, sets: Sequence[tuple[str, Feeds]], side: Side,
+        distances: Mapping[tuple[str, int, str], Distance],
+    ) -> tuple[Any, Any]:  # fmt: skip
         """The first tensor that differs and the pass that changed the numbers, if they are wanted and there are any.
 
         For a page all tensors are compared, whether outputs differ or not.
@@ -396,7 +306,7 @@ class _Verification:
             dump=None if settings.dump is None else str(settings.dump.absolute()), precision=precision,
             properties=properties_of(precision, "CPU") if precision else None,
             outputs=[
-                (output, found) for (name, number, output), found in self._distances.items()
+                (output, found) for (name, number, output), found in distances.items()
                 if name == side.name and number in differing
             ],
         )  # fmt: skip
@@ -415,20 +325,6 @@ class _Verification:
             return ""
         page = self.settings.dump / "index.html"
         return str(page) if page.exists() else ""
-
-
-def convert_otherwise(task: tuple[str, str]) -> None:
-    """What a worker runs: OpenVINO's own converter."""
-    source, target = task
-    convert_with_ovc(Path(source), Path(target))
-
-
-# -- values
-
-
-def is_empty(feeds: Mapping[str, Any]) -> bool:
-    """Whether an input has no elements."""
-    return any(np.size(value) == 0 for value in feeds.values() if not isinstance(value, list))
 
 
 def _versions() -> dict[str, str]:
